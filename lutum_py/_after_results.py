@@ -1,0 +1,52 @@
+"""Show the results of a plan to after-hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from ._call import AnyToolCall
+from ._commit import Answer, as_results
+from ._hook_outcome import Hooks
+from ._hook_pipeline import Steps, after
+from ._outcomes import HandledCall
+from ._result import ToolResult
+
+if TYPE_CHECKING:
+    from ._plan import ToolRoundPlan
+
+__all__ = ["after_handled", "after_run"]
+
+
+def after_run(
+    plan: ToolRoundPlan[Any], hooks: Hooks, answers: Iterable[Answer]
+) -> Steps[list[ToolResult]]:
+    """Show the results of calls that were run; what is of no pending call passes as it is."""
+    calls = {call.id: call for call in plan.pending}
+    shown: list[ToolResult] = []
+    for result in as_results(answers):
+        call = calls.get(result.id)
+        if call is not None:
+            result = yield from after(call, result, hooks)
+        shown.append(result)
+    return shown
+
+
+def after_handled(
+    plan: ToolRoundPlan[Any], hooks: Hooks
+) -> Steps[tuple[HandledCall[Any, Any], ...]]:
+    """Show the results of calls that a hook or gate answered."""
+    shown: list[HandledCall[Any, Any]] = []
+    for handled in plan.handled:
+        call = _call_of(plan, handled)
+        result = yield from after(call, handled.result, hooks)
+        if result is not handled.result:
+            kind = type(handled)
+            handled = kind(handled.metadata, handled.input, result.output, result)
+        shown.append(handled)
+    return tuple(shown)
+
+
+def _call_of(plan: ToolRoundPlan[Any], handled: HandledCall[Any, Any]) -> AnyToolCall:
+    selector = plan.toolset[handled.metadata.name]
+    return selector.Call(handled.metadata, handled.input, selector=selector)

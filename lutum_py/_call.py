@@ -1,0 +1,384 @@
+"""One decoded tool call: typed input in, one result out.
+
+A call keeps apart what the model sent (`metadata`, never changed) and what the program makes of it
+(`input`, changed by hooks or by hand). Its `status` moves by the table of `_lifecycle`: nothing but
+a move of that table is possible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from ._attachment import Attachment
+from ._json import compact_json, digest_of
+from ._lifecycle import TRANSITIONS, CallStatus, check_transition
+from ._metadata import ToolMetadata
+from ._outcomes import HandledCall, RejectedCall, SuspendedCall
+from ._result import ToolResult, make_result
+from ._suspension import Decision, SuspendTicket
+from .errors import LifecycleError, ToolOutputError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from ._hook_outcome import HookOutcome, Hooks
+    from ._selector import AnySelector
+    from ._spec import ToolSpec
+
+__all__ = ["AnyToolCall", "Approval", "ToolCall"]
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+
+_NEW = CallStatus.NEW
+_RUNNING = CallStatus.RUNNING
+_SUCCEEDED = CallStatus.SUCCEEDED
+_FAILED = CallStatus.FAILED
+
+
+class Approval:
+    """What binds a call to the decision by which it goes on.
+
+    Attributes:
+        decision: The decision.
+        digest: The digest that the call had when it was suspended.
+        suspension_id: The id of the suspension.
+        action: What its ticket asked for.
+        is_for_tool: Whether the tool itself reads the decision.
+    """
+
+    __slots__ = ("action", "decision", "digest", "is_for_tool", "suspension_id")
+
+    def __init__(
+        self,
+        decision: Decision,
+        *,
+        digest: str,
+        suspension_id: str,
+        action: str,
+        is_for_tool: bool,
+    ) -> None:
+        self.decision = decision
+        self.digest = digest
+        self.suspension_id = suspension_id
+        self.action = action
+        self.is_for_tool = is_for_tool
+
+
+class AnyToolCall:
+    """Decoded call of any tool: the base under which calls of several tools are kept.
+
+    Attributes:
+        metadata: The call exactly as the model sent it.
+        selector: The member of the toolset that the call came in through.
+        mended: Paths of arguments that came in a form that had to be mended, such as an array
+            sent as a string.
+    """
+
+    __slots__ = ("_approval", "_input", "_status", "mended", "metadata", "selector")
+
+    spec: ClassVar[ToolSpec[Any, Any]]
+    metadata: ToolMetadata
+    selector: AnySelector
+    mended: tuple[str, ...]
+    _input: Any
+    _status: CallStatus
+    _approval: Approval | None
+
+    def __init__(
+        self,
+        metadata: ToolMetadata,
+        input: Any,
+        *,
+        selector: AnySelector | None = None,
+        mended: tuple[str, ...] = (),
+    ) -> None:
+        self.metadata = metadata
+        self.selector = self.spec.free_selector if selector is None else selector
+        self.mended = mended
+        self._input = input
+        self._status = _NEW
+        self._approval = None
+
+    @property
+    def id(self) -> str:
+        """The provider's id of the call."""
+        return self.metadata.id
+
+    @property
+    def name(self) -> str:
+        """The wire name of the tool."""
+        return self.metadata.name
+
+    @property
+    def status(self) -> CallStatus:
+        """Where the call is on its way; moves by the lifecycle table only."""
+        return self._status
+
+    def move_to(self, status: CallStatus) -> None:
+        """Move the call to another status.
+
+        Raises:
+            LifecycleError: The present status does not lead there; nothing changed.
+        """
+        if status not in TRANSITIONS[self._status]:
+            check_transition(self._status, status, call_id=self.id, tool=self.name)
+        self._status = status
+
+    # What the program reads and changes.
+
+    @property
+    def input(self) -> Any:
+        """The decoded input. Assigning validates, and is refused once the call is approved."""
+        return self._input
+
+    @input.setter
+    def input(self, value: Any) -> None:
+        if self._approval is not None or self._status is CallStatus.SUSPENDED:
+            raise LifecycleError(
+                f"The input of call {self.id!r} of tool `{self.name}` is frozen: a decision is "
+                "bound to it. Reject the call instead, and let the model make another one."
+            )
+        self._input = self.spec.check_input(self.name, value)
+
+    @property
+    def parts(self) -> tuple[ToolMetadata, Any]:
+        """The metadata and the input."""
+        return (self.metadata, self._input)
+
+    @property
+    def digest(self) -> str:
+        """A digest of the tool, its schema and the final arguments."""
+        return digest_of([self.name, self.selector.definition.digest, self._final_arguments()])
+
+    @property
+    def idempotency_key(self) -> str:
+        """A key for services that ask for one: the same in every process, until the input changes."""
+        return digest_of([self.id, self.digest]).removeprefix("sha256:")
+
+    @property
+    def approval(self) -> Decision | None:
+        """The decision by which a suspended call goes on, if that is how it came here."""
+        return None if self._approval is None else self._approval.decision
+
+    @property
+    def resume(self) -> Decision | None:
+        """The decision that the tool itself is to read, where the ticket asked for that."""
+        approval = self._approval
+        return approval.decision if approval is not None and approval.is_for_tool else None
+
+    @property
+    def suspension_id(self) -> str | None:
+        """The id of the suspension that the call comes from."""
+        return None if self._approval is None else self._approval.suspension_id
+
+    @property
+    def suspension_reason(self) -> str | None:
+        """Why the call was suspended: the action that its ticket asked for."""
+        return None if self._approval is None else self._approval.action
+
+    def _final_arguments(self) -> Any:
+        return self.spec.arguments.to_data(self._input)
+
+    def again(self) -> Self:
+        """Return a new call of the same metadata and input, for another try."""
+        cls = type(self)
+        made = cls(self.metadata, self._input, selector=self.selector, mended=self.mended)
+        made._approval = self._approval
+        return made
+
+    def with_input(self, input: Any) -> Self:
+        """Return the same call with another input, which is validated.
+
+        Raises:
+            ToolInputError: The input does not fit the tool.
+            LifecycleError: The call was approved with the input that it has.
+        """
+        made = self.again()
+        made._status = self._status
+        made.input = input
+        return made
+
+    def go_on(self, approval: Approval) -> None:
+        """Let a suspended call go on by a decision; its input stays frozen."""
+        self.move_to(CallStatus.RESUMING)
+        self._approval = approval
+
+    # Ways to answer.
+
+    def complete(
+        self,
+        output: Any,
+        *,
+        message: str | None = None,
+        attachments: Iterable[Attachment] = (),
+    ) -> ToolResult:
+        """Answer the call with the tool's output.
+
+        Args:
+            output: What the tool gives; checked against the declared output type.
+            message: What the model reads instead of the output.
+            attachments: Files that go with it.
+
+        Raises:
+            ToolOutputError: The output does not fit, or the call's metadata is of another tool.
+            LifecycleError: The call has already ended otherwise, or waits for a decision.
+        """
+        metadata = self.metadata
+        if metadata.name != self.selector.name:
+            raise ToolOutputError(
+                f"Call {self.id!r} was made for tool `{metadata.name}`, but is answered as a call "
+                f"of `{self.selector.name}`. Use the metadata of the call that you answer.",
+                tool=self.selector.name,
+            )
+        text = self.spec.output.encode(metadata.name, output)
+        self.move_to(_SUCCEEDED)
+        return make_result(metadata, text, "success", message, tuple(attachments))
+
+    def fail(self, message: str, *, code: str | None = None) -> ToolResult:
+        """Answer the call with an error that the model reads.
+
+        Args:
+            message: What went wrong, and what the model might do about it.
+            code: A stable code for programs; it is put before the message in brackets.
+        """
+        self.move_to(_FAILED)
+        if code is None:
+            return make_result(self.metadata, "null", "error", message)
+        data = compact_json({"error": {"code": code, "message": message}})
+        return make_result(self.metadata, data, "error", f"[{code}] {message}", code=code)
+
+    def reject(self, reason: str) -> RejectedCall:
+        """Refuse the call; the model is told the reason."""
+        self.move_to(CallStatus.CANCELLED)
+        return RejectedCall(self.metadata, self, reason)
+
+    def handled(self, output: Any) -> HandledCall[Any, Any]:
+        """Answer the call without running it, as a hook does."""
+        return self.spec.handled_type(self.metadata, self._input, output, self.complete(output))
+
+    def suspend(self, ticket: SuspendTicket) -> SuspendedCall:
+        """Let the call wait for a decision; its input is frozen from now on."""
+        digest, was_started = self.digest, self._status is _RUNNING
+        self.move_to(CallStatus.SUSPENDED)
+        self._approval = None
+        return SuspendedCall(self, ticket, digest, was_started)
+
+    # Ways to run.
+
+    async def call(self, /, **skipped: Any) -> ToolResult:
+        """Run the decorated function and answer the call with what it returns.
+
+        An async function runs here, a sync one in a worker thread. An exception of the function
+        comes out unchanged, and the call stays `running`: what follows is for you to decide.
+
+        Args:
+            skipped: The parameters that are hidden from the model, by name.
+
+        Raises:
+            TypeError: A hidden parameter is missing or unknown, or the tool has no function.
+            ToolOutputError: The function returned something else than it declares.
+        """
+        return self.complete(await self.invoke(**skipped))
+
+    def call_sync(self, /, **skipped: Any) -> ToolResult:
+        """Run a sync function right here and answer the call with what it returns.
+
+        Raises:
+            TypeError: The function is async; or as for `call`.
+        """
+        return self.complete(self.invoke_sync(**skipped))
+
+    async def invoke(self, /, **skipped: Any) -> Any:
+        """Run the decorated function and give its raw output; answer with `complete` yourself."""
+        invocation = self._start()
+        if invocation.is_async:
+            return await invocation.start(self, self._input, skipped)
+        return await invocation.run(self, self._input, skipped)
+
+    def invoke_sync(self, /, **skipped: Any) -> Any:
+        """Run a sync function right here and give its raw output."""
+        return self._start().run_sync(self, self._input, skipped)
+
+    def _start(self) -> Any:
+        invocation = self.spec.invocation
+        if invocation is None:
+            raise TypeError(
+                f"Tool `{self.name}` (call {self.id!r}) is an input model without a function. "
+                "Do the work yourself and answer with `call.complete(output)`."
+            )
+        if self._approval is not None and self._approval.digest != self.digest:
+            raise LifecycleError(
+                f"Call {self.id!r} of tool `{self.name}` no longer is what was approved: its input "
+                "was changed in place. Reject it, and let the model make another one."
+            )
+        self.move_to(_RUNNING)
+        return invocation
+
+    async def hook(self, hooks: Hooks, /) -> HookOutcome:
+        """Send this one call through hooks.
+
+        Returns:
+            The call itself where it is still to be run, or a `HandledCall`, `RejectedCall` or
+            `SuspendedCall`.
+
+        Raises:
+            HookError: A hook raised, or gave something that is no decision.
+        """
+        from ._hook_pipeline import decide_one
+
+        return await decide_one(self, hooks)
+
+    def hook_sync(self, hooks: Hooks, /) -> HookOutcome:
+        """Do the same where every hook is sync."""
+        from ._hook_pipeline import decide_one_sync
+
+        return decide_one_sync(self, hooks)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(id={self.id!r}, name={self.name!r}, input={self._input!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = (self._status, self.mended, self._approval)
+        return (_rebuild, (self.selector, self.metadata, self._input, state))
+
+    def __copy__(self) -> Self:
+        made = self.again()
+        made._status = self._status
+        return made
+
+
+def _rebuild(
+    selector: AnySelector, metadata: ToolMetadata, input: Any, state: tuple[Any, ...]
+) -> AnyToolCall:
+    made = selector.Call(metadata, input, selector=selector, mended=state[1])
+    made._status = state[0]
+    made._approval = state[2]
+    return made
+
+
+class ToolCall(AnyToolCall, Generic[In, Out]):
+    """Decoded call of one tool, with its input and output types."""
+
+    __slots__ = ()
+    __match_args__ = ("input",)
+
+    if TYPE_CHECKING:
+
+        @property
+        def input(self) -> In: ...
+        @input.setter
+        def input(self, value: In) -> None: ...
+        @property
+        def parts(self) -> tuple[ToolMetadata, In]: ...
+        def complete(
+            self,
+            output: Out,
+            *,
+            message: str | None = None,
+            attachments: Iterable[Attachment] = (),
+        ) -> ToolResult: ...
+        def handled(self, output: Out) -> HandledCall[In, Out]: ...
+        async def invoke(self, /, **skipped: Any) -> Out: ...
+        def invoke_sync(self, /, **skipped: Any) -> Out: ...

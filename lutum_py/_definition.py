@@ -1,0 +1,265 @@
+"""What the provider is told of a tool, and what the program keeps with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ._capabilities import ToolCapabilities
+from ._json import copy_json, digest_of, shorten
+from .errors import ToolDefinitionError
+
+__all__ = ["JsonSchema", "ToolDef"]
+
+JsonSchema = dict[str, Any]
+
+_NO_CAPABILITIES = ToolCapabilities()
+
+# Where a schema holds schemas: by name, in a list, or one alone. Names inside `properties` are the
+# author's, so a property called "title" is no annotation.
+_BY_NAME = ("properties", "$defs", "definitions", "patternProperties", "dependentSchemas")
+_IN_LIST = ("anyOf", "oneOf", "allOf", "prefixItems")
+_ALONE = ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames")
+_ANNOTATIONS = frozenset({"title", "description", "examples", "$comment", "deprecated"})
+
+
+class ToolDef:
+    """Describe one tool: its name, its text, its schemas, and hints for the program.
+
+    Made by `@tool_fn` and `@tool_input`, or by `ToolDef.from_json_schema`. The schemas are computed
+    on first use and kept; they are not to be changed.
+
+    Attributes:
+        name: The name on the wire.
+        description: What the model is told of the tool.
+        category: A word by which the program groups tools, or None.
+        capabilities: What the tool does to the world.
+        timeout: Seconds that a run may take under `execution`; None for no limit.
+        idempotent: Whether a second run of the same call does no harm.
+        strict: Whether arguments have to be of the very type, without coercion.
+    """
+
+    __slots__ = (
+        "_digest",
+        "_input_schema",
+        "_input_source",
+        "_output_schema",
+        "_output_source",
+        "capabilities",
+        "category",
+        "description",
+        "idempotent",
+        "name",
+        "strict",
+        "timeout",
+    )
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        description: str,
+        input_schema: JsonSchema | Callable[[], JsonSchema],
+        output_schema: JsonSchema | Callable[[], JsonSchema] | None = None,
+        category: str | None = None,
+        capabilities: ToolCapabilities | None = None,
+        timeout: float | None = None,
+        idempotent: bool = False,
+        strict: bool = False,
+    ) -> None:
+        self.name = name
+        self.description = description
+        self.category = category
+        self.capabilities = _NO_CAPABILITIES if capabilities is None else capabilities
+        self.timeout = timeout
+        self.idempotent = idempotent
+        self.strict = strict
+        self._input_source = input_schema
+        self._output_source = output_schema
+        self._input_schema: JsonSchema | None = None
+        self._output_schema: JsonSchema | None = None
+        self._digest: str | None = None
+
+    @classmethod
+    def from_json_schema(
+        cls,
+        *,
+        name: str,
+        input_schema: Mapping[str, Any],
+        description: str = "",
+        output_schema: Mapping[str, Any] | None = None,
+        category: str | None = None,
+        capabilities: ToolCapabilities | None = None,
+        timeout: float | None = None,
+        idempotent: bool = False,
+    ) -> ToolDef:
+        """Describe a tool that is known only by its JSON schema, such as one of an MCP server.
+
+        Args:
+            name: The name on the wire.
+            input_schema: A JSON schema of an object.
+            description: What the model is told of the tool.
+            output_schema: A JSON schema of the output, if there is one.
+            category: A word by which the program groups tools.
+            capabilities: What the tool does to the world.
+            timeout: Seconds that a run may take under `execution`.
+            idempotent: Whether a second run of the same call does no harm.
+
+        Raises:
+            ToolDefinitionError: The name is empty, or the schema is not that of an object.
+
+        Example:
+            >>> echo = ToolDef.from_json_schema(name="echo", input_schema={"type": "object"})
+            >>> echo.input_schema
+            {'type': 'object', 'properties': {}}
+        """
+        if not isinstance(name, str) or not name:
+            raise ToolDefinitionError(f"A tool needs a name, got {shorten(name)}.")
+        if not isinstance(input_schema, Mapping):
+            raise ToolDefinitionError(
+                f"Tool {name!r}: the input schema must be a JSON object, got "
+                f'{shorten(input_schema)}. Pass {{"type": "object", "properties": {{...}}}}.'
+            )
+        return cls(
+            name=name,
+            description=description,
+            input_schema=object_schema(name, copy_json(input_schema)),
+            output_schema=None if output_schema is None else copy_json(output_schema),
+            category=category,
+            capabilities=capabilities,
+            timeout=timeout,
+            idempotent=idempotent,
+        )
+
+    @property
+    def input_schema(self) -> JsonSchema:
+        """The JSON schema of the arguments: always that of an object."""
+        if self._input_schema is None:
+            source = self._input_source
+            self._input_schema = source() if callable(source) else source
+        return self._input_schema
+
+    @property
+    def output_schema(self) -> JsonSchema | None:
+        """The JSON schema of the output, or None where the tool does not declare one."""
+        if self._output_schema is None and self._output_source is not None:
+            source = self._output_source
+            self._output_schema = source() if callable(source) else source
+        return self._output_schema
+
+    @property
+    def digest(self) -> str:
+        """A digest of what decides whether a call is valid: the name and the input schema.
+
+        Titles, descriptions and examples are left out: a mended typo ends no approval.
+        """
+        if self._digest is None:
+            self._digest = digest_of([self.name, _skeleton(self.input_schema)])
+        return self._digest
+
+    def with_name(self, name: str) -> ToolDef:
+        """Return the same definition under another wire name."""
+        return self._but(name, self.description)
+
+    def with_description(self, description: str) -> ToolDef:
+        """Return the same definition with another description."""
+        return self._but(self.name, description)
+
+    def _but(self, name: str, description: str) -> ToolDef:
+        return ToolDef(
+            name=name,
+            description=description,
+            input_schema=lambda: self.input_schema,
+            output_schema=None if self._output_source is None else lambda: self.output_schema or {},
+            category=self.category,
+            capabilities=self.capabilities,
+            timeout=self.timeout,
+            idempotent=self.idempotent,
+            strict=self.strict,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the whole definition as plain data."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "input_schema": self.input_schema,
+            "output_schema": self.output_schema,
+            "category": self.category,
+            "capabilities": self.capabilities.to_dict(),
+            "timeout": self.timeout,
+            "idempotent": self.idempotent,
+            "strict": self.strict,
+        }
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ToolDef):
+            return NotImplemented
+        return self is other or self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((ToolDef, self.name, self.description))
+
+    def __repr__(self) -> str:
+        return f"ToolDef(name={self.name!r}, description={shorten(self.description, 60)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        data = self.to_dict()
+        data["capabilities"] = self.capabilities
+        return (_restore, (data,))
+
+
+def object_schema(name: str, schema: JsonSchema) -> JsonSchema:
+    """Check that a schema describes an object, and give it `properties` if it has none.
+
+    Some hosts refuse an object schema without `properties`.
+
+    Raises:
+        ToolDefinitionError: The schema describes something else than an object.
+    """
+    kind = schema.get("type")
+    if kind == "object":
+        if "properties" not in schema:
+            schema["properties"] = {}
+        return schema
+    branches = [*schema.get("anyOf", ()), *schema.get("oneOf", ()), *schema.get("allOf", ())]
+    if kind is None and ("$ref" in schema or branches or not schema):
+        if not schema:
+            return {"type": "object", "properties": {}}
+        for branch in branches or [schema]:
+            object_schema(name, _resolve(schema, branch))
+        return schema
+    raise ToolDefinitionError(
+        f"Tool {name!r}: the arguments of a tool are always a JSON object, but this input schema "
+        f"is of type {kind!r}. Put the value into a field of a model, as in `items: list[int]`."
+    )
+
+
+def _resolve(root: JsonSchema, schema: JsonSchema) -> JsonSchema:
+    reference = schema.get("$ref", "")
+    for key in ("$defs", "definitions"):
+        prefix = f"#/{key}/"
+        if reference.startswith(prefix):
+            found: JsonSchema = root.get(key, {}).get(reference[len(prefix) :], {})
+            return {**found, key: root[key]} if found is not schema else {"type": "object"}
+    return dict(schema)
+
+
+def _skeleton(schema: Any) -> Any:
+    if not isinstance(schema, dict):
+        return schema
+    kept: JsonSchema = {key: part for key, part in schema.items() if key not in _ANNOTATIONS}
+    for key in _BY_NAME:
+        if isinstance(kept.get(key), dict):
+            kept[key] = {name: _skeleton(part) for name, part in kept[key].items()}
+    for key in _IN_LIST:
+        if isinstance(kept.get(key), list):
+            kept[key] = [_skeleton(part) for part in kept[key]]
+    for key in _ALONE:
+        if key in kept:
+            kept[key] = _skeleton(kept[key])
+    return kept
+
+
+def _restore(data: dict[str, Any]) -> ToolDef:
+    return ToolDef(**data)

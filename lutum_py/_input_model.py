@@ -1,0 +1,149 @@
+"""Build the pydantic model of a function tool's arguments."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic.errors import PydanticUserError
+from pydantic.fields import FieldInfo
+from typing_extensions import is_typeddict
+
+from ._signature import REQUIRED, Parameter
+from .errors import ToolDefinitionError
+
+__all__ = ["FnInput", "build_input_model", "field_names", "sole_input"]
+
+
+class FnInput(BaseModel):
+    """The base of the models that `@tool_fn` generates: one field for each visible parameter.
+
+    Unknown arguments are refused, and so is an assignment that does not fit the field.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        validate_assignment=True,
+        allow_inf_nan=False,
+        protected_namespaces=(),
+    )
+
+    if TYPE_CHECKING:
+        # What the fields are is known at run time only.
+        def __init__(self, **data: Any) -> None: ...
+        def __getattr__(self, name: str) -> Any: ...
+
+
+class StrictFnInput(FnInput):
+    """The same, without coercion."""
+
+    model_config = ConfigDict(strict=True)
+
+
+def sole_input(parameters: tuple[Parameter, ...]) -> Any | None:
+    """Return the type of the single parameter that already is an object, if that is how it is.
+
+    A pydantic model, a dataclass or a `TypedDict` that stands alone, without a default, is the
+    input itself and is not wrapped once more.
+    """
+    if len(parameters) != 1 or parameters[0].default is not REQUIRED:
+        return None
+    annotation = parameters[0].annotation
+    plain = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+    plain = get_origin(plain) or plain
+    if not isinstance(plain, type):
+        return annotation if is_typeddict(plain) else None
+    if issubclass(plain, BaseModel) or dataclasses.is_dataclass(plain) or is_typeddict(plain):
+        return annotation
+    return None
+
+
+def field_names(parameters: Iterable[Parameter]) -> dict[str, str]:
+    """Map each parameter to the name of its field.
+
+    They are the same but where a pydantic model cannot carry the name; then the field is called
+    like the parameter without leading underscores and with one behind, and the parameter's own
+    name is the alias.
+    """
+    names = [parameter.name for parameter in parameters]
+    taken = {name for name in names if _can_carry(name)}
+    fields: dict[str, str] = {}
+    for name in names:
+        field = name
+        if not _can_carry(name):
+            field = (name.lstrip("_") or "field") + "_"
+            while field in taken or not _can_carry(field):
+                field += "_"
+            taken.add(field)
+        fields[name] = field
+    return fields
+
+
+def _can_carry(name: str) -> bool:
+    return not name.startswith("_") and not hasattr(FnInput, name)
+
+
+def build_input_model(
+    name: str,
+    parameters: tuple[Parameter, ...],
+    fields: Mapping[str, str],
+    *,
+    module: str,
+    qualname: str,
+    strict: bool,
+) -> type[FnInput]:
+    """Make the model class, with an honest module and qualified name so that it pickles.
+
+    Raises:
+        ToolDefinitionError: A parameter's type has no schema.
+    """
+    place = f"Tool function `{qualname.rpartition('.')[0]}`"
+    definitions: dict[str, Any] = {}
+    for parameter in parameters:
+        field = fields[parameter.name]
+        alias = None if field == parameter.name else parameter.name
+        definitions[field] = _field(parameter, alias)
+    base = StrictFnInput if strict else FnInput
+    try:
+        model = create_model(name, __base__=base, __module__=module, **definitions)
+        model.__qualname__ = qualname
+    except (PydanticUserError, TypeError, RecursionError) as error:
+        raise _explain(place, parameters, error) from error
+    return model
+
+
+def _field(parameter: Parameter, alias: str | None) -> tuple[Any, Any]:
+    annotation, default = parameter.annotation, parameter.default
+    own = [default] if isinstance(default, FieldInfo) else []
+    if get_origin(annotation) is Annotated:
+        own += [mark for mark in annotation.__metadata__ if isinstance(mark, FieldInfo)]
+    about = parameter.description
+    if any(info.description for info in own):
+        about = None
+    if about is None and alias is None:
+        return (annotation, ... if default is REQUIRED else default)
+    if isinstance(default, FieldInfo):
+        annotation = Annotated[annotation, default]
+        default = REQUIRED
+    extra = Field(description=about, alias=alias) if alias else Field(description=about)
+    return (Annotated[annotation, extra], ... if default is REQUIRED else default)
+
+
+def _explain(
+    place: str, parameters: tuple[Parameter, ...], error: Exception
+) -> ToolDefinitionError:
+    """Find the parameter that the schema failed on: pydantic names the type only."""
+    for parameter in parameters:
+        try:
+            create_model("Probe", __base__=FnInput, probe=_field(parameter, None))
+        except (PydanticUserError, TypeError, RecursionError) as found:
+            shown = getattr(parameter.annotation, "__name__", None) or repr(parameter.annotation)
+            reason = str(found).split("\n", 1)[0].rstrip(".")
+            return ToolDefinitionError(
+                f"{place}: parameter `{parameter.name}` of type `{shown}` has no schema ({reason})."
+                f" Use a type that pydantic knows, or hide the parameter from the model with "
+                f"`skip=({parameter.name!r},)` or `Annotated[..., Skip()]`."
+            )
+    return ToolDefinitionError(f"{place} cannot become a tool: {error}")

@@ -1,0 +1,76 @@
+"""JSON text: compact, canonical, shortened for messages, and its digest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic_core import from_json
+
+__all__ = ["canonical_json", "compact_json", "copy_json", "digest_of", "parse_json", "shorten"]
+
+
+def compact_json(value: object) -> str:
+    """Encode plain JSON data without spaces, in the order that it has.
+
+    Raises:
+        ValueError: `value` holds NaN or an infinity, which JSON cannot carry.
+        TypeError: `value` is not plain JSON data.
+    """
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def canonical_json(value: object) -> str:
+    """Encode plain JSON data so that equal data always gives equal text: keys sorted, no spaces."""
+    return json.dumps(
+        value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=True
+    )
+
+
+def digest_of(value: object) -> str:
+    """Return `sha256:` and the hexadecimal SHA-256 of the canonical JSON of `value`."""
+    text = canonical_json(value)
+    return "sha256:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Parse JSON as the standard has it: NaN and infinities are refused.
+
+    Raises:
+        ValueError: The text is not JSON; the message says at which line and column.
+    """
+    return from_json(text, allow_inf_nan=False)
+
+
+def copy_json(value: Any) -> Any:
+    """Copy plain JSON data deeply; anything that is not a dict or list is shared."""
+    if isinstance(value, Mapping):
+        return {key: copy_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [copy_json(item) for item in value]
+    return value
+
+
+def shorten(value: object, limit: int = 80) -> str:
+    """Show any value in at most `limit` characters, safely, for a message.
+
+    Strings are cut before they are quoted, so that a megabyte of input costs nothing; integers
+    past Python's limit for decimal text are described instead of printed.
+    """
+    if isinstance(value, str):
+        return repr(value) if len(value) <= limit else repr(value[:limit]) + "…"
+    if isinstance(value, dict):
+        return f"an object with {len(value)} keys" if len(value) > 8 else _cut(value, limit)
+    if isinstance(value, list):
+        return f"an array of {len(value)} items" if len(value) > 8 else _cut(value, limit)
+    return _cut(value, limit)
+
+
+def _cut(value: object, limit: int) -> str:
+    try:
+        text = repr(value)
+    except Exception:
+        return f"a value of type {type(value).__name__}"
+    return text if len(text) <= limit else text[:limit] + "…"

@@ -1,0 +1,58 @@
+"""Generate the JSON schemas that models read, without what only costs tokens.
+
+Imported on first use: pydantic's generator is not needed to declare a tool.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaWarningKind
+
+from ._definition import JsonSchema
+from ._docstring import attribute_docstrings
+
+__all__ = ["describe_fields", "json_schema_of"]
+
+
+class _ToolSchema(GenerateJsonSchema):
+    """Leave out titles made from field names; say nothing where a default has no JSON form."""
+
+    ignored_warning_kinds: set[JsonSchemaWarningKind] = {
+        "skipped-choice",
+        "non-serializable-default",
+    }
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
+def json_schema_of(
+    source: type[BaseModel] | TypeAdapter[Any], mode: JsonSchemaMode = "validation"
+) -> JsonSchema:
+    """Return the schema, its root resolved and without the class's own title and docstring."""
+    if isinstance(source, TypeAdapter):
+        schema = source.json_schema(schema_generator=_ToolSchema, mode=mode)
+    else:
+        schema = source.model_json_schema(schema_generator=_ToolSchema, mode=mode)
+    reference = schema.get("$ref")
+    if isinstance(reference, str):
+        definitions = schema["$defs"]
+        schema = {**definitions[reference.removeprefix("#/$defs/")], "$defs": definitions}
+    return {key: part for key, part in schema.items() if key not in ("title", "description")}
+
+
+def describe_fields(schema: JsonSchema, model: type[BaseModel]) -> None:
+    """Put a model's attribute docstrings where its fields have no description."""
+    texts: dict[str, str] = {}
+    for base in reversed(model.__mro__):
+        if issubclass(base, BaseModel) and base.__module__.partition(".")[0] != "pydantic":
+            texts.update(attribute_docstrings(base))
+    places = [schema, schema.get("$defs", {}).get(model.__name__, {})]
+    for name, field in model.model_fields.items():
+        wire = field.validation_alias if isinstance(field.validation_alias, str) else name
+        for place in places:
+            entry = place.get("properties", {}).get(wire)
+            if name in texts and isinstance(entry, dict):
+                entry.setdefault("description", texts[name])

@@ -1,0 +1,137 @@
+"""`tool()` and `toolset()`: what stands in the body of a toolset class."""
+
+from __future__ import annotations
+
+from types import MethodType
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from pydantic import BaseModel
+
+from ._definition import ToolDef
+from ._json import shorten
+from ._spec import HasSpec, ToolSpec
+from ._tool_fn import ToolFn
+from ._tool_input import find_spec
+from .errors import ToolDefinitionError
+
+if TYPE_CHECKING:
+    from ._selector import Selector
+    from ._toolset import Toolset
+
+__all__ = ["GroupMember", "ToolMember", "tool", "toolset"]
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T", bound="Toolset")
+
+
+class ToolMember:
+    """One tool in the body of a toolset."""
+
+    __slots__ = ("is_off", "spec")
+
+    def __init__(self, spec: ToolSpec[Any, Any], is_off: bool) -> None:
+        self.spec = spec
+        self.is_off = is_off
+
+
+class GroupMember:
+    """One nested toolset in the body of a toolset."""
+
+    __slots__ = ("inner", "is_off", "prefix")
+
+    def __init__(self, inner: type[Toolset], is_off: bool, prefix: str) -> None:
+        self.inner = inner
+        self.is_off = is_off
+        self.prefix = prefix
+
+
+@overload
+def tool(t: HasSpec[In, Out], /, *, off: bool = ...) -> Selector[In, Out]: ...
+@overload
+def tool(t: type[M], /, *, off: bool = ...) -> Selector[M, Any]: ...
+@overload
+def tool(t: ToolDef, /, *, off: bool = ...) -> Selector[dict[str, Any], Any]: ...
+def tool(t: Any, /, *, off: bool = False) -> Any:
+    """Make a tool a member of a toolset.
+
+    Args:
+        t: A function decorated with `@tool_fn`, an input model, or a `ToolDef`.
+        off: Leave the tool out unless a turn asks for it.
+
+    Raises:
+        ToolDefinitionError: `t` is not declared as a tool.
+
+    Example:
+        >>> from lutum_py import Toolset, tool, tool_fn
+        >>> @tool_fn
+        ... def ping() -> str:
+        ...     return "pong"
+        >>> class Tools(Toolset):
+        ...     ping_host = tool(ping)
+        >>> [selector.name for selector in Tools]
+        ['ping']
+    """
+    return ToolMember(_spec_of(t), off)
+
+
+def _spec_of(declared: Any) -> ToolSpec[Any, Any]:
+    if isinstance(declared, ToolFn):
+        spec: ToolSpec[Any, Any] = declared.__lutum_tool__()
+        return spec
+    if isinstance(declared, type) and issubclass(declared, BaseModel):
+        return find_spec(declared)
+    if isinstance(declared, ToolDef):
+        from ._schema_tool import spec_from_definition
+
+        return spec_from_definition(declared)
+    if isinstance(declared, MethodType) and isinstance(declared.__func__, ToolFn):
+        owner = type(declared.__self__).__name__
+        name = declared.__func__.__name__
+        raise ToolDefinitionError(
+            f"`tool()` got the method `{name}` of one instance. Declare `tool({owner}.{name})`, and "
+            "pass the instance where you run the call: `call.call(self=instance)`."
+        )
+    if callable(declared) and hasattr(declared, "__qualname__"):
+        raise ToolDefinitionError(
+            f"`{declared.__qualname__}` is not a tool. Decorate it with `@tool_fn`."
+        )
+    raise ToolDefinitionError(
+        f"`tool()` takes a `@tool_fn` function, an input model or a `ToolDef`, not "
+        f"{shorten(declared)}."
+    )
+
+
+def toolset(inner: type[T], /, *, off: bool = False, prefix: str | None = None) -> type[T]:
+    """Nest a toolset: its tools become tools of the outer one.
+
+    Args:
+        inner: The toolset to nest.
+        off: Leave the whole group out unless a turn asks for its tools.
+        prefix: Put before the wire name of each inner tool, so that a set can be nested twice.
+
+    Raises:
+        ToolDefinitionError: `inner` is not a toolset.
+
+    Example:
+        >>> from lutum_py import Toolset, tool, tool_fn, toolset
+        >>> @tool_fn
+        ... def find(key: str) -> str:
+        ...     return key
+        >>> class Store(Toolset):
+        ...     find = tool(find)
+        >>> class App(Toolset):
+        ...     users = toolset(Store, prefix="users_")
+        ...     orders = toolset(Store, prefix="orders_")
+        >>> [selector.name for selector in App]
+        ['users_find', 'orders_find']
+    """
+    from ._toolset import ToolsetMeta
+
+    if not isinstance(inner, ToolsetMeta):
+        raise ToolDefinitionError(
+            f"`toolset()` takes a subclass of Toolset, not {shorten(inner)}. For one tool use "
+            "`tool()`."
+        )
+    return GroupMember(inner, off, prefix or "")  # type: ignore[return-value]

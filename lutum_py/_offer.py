@@ -1,0 +1,238 @@
+"""Which tools a turn offers, and what it asks of the model: as values, and worked out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from ._definition import ToolDef
+from ._request import AUTO, NONE, REQUIRED, ToolChoice
+from ._selector import AnySelector
+from ._suggestion import names_for_message
+from .errors import ToolConstraintError
+
+if TYPE_CHECKING:
+    from ._toolset import Toolset, ToolsetMeta
+
+__all__ = [
+    "Available",
+    "Descriptions",
+    "Offer",
+    "OfferedTools",
+    "ToolAvailability",
+    "ToolRequirement",
+    "describe_definitions",
+    "offered_definitions",
+]
+
+Named: TypeAlias = "AnySelector | str"
+"""A tool: by its selector, or by its wire name."""
+
+Descriptions: TypeAlias = "Iterable[tuple[Named, str]] | Mapping[Any, str]"
+"""Descriptions for one turn, as pairs or as a mapping; the last one of a tool counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAvailability:
+    """Say which tools a turn offers; make one with the four class methods.
+
+    Example:
+        >>> ToolAvailability.all().mode
+        'all'
+    """
+
+    mode: Literal["default", "all", "only", "default_plus"] = "default"
+    selectors: tuple[Named, ...] = ()
+
+    @classmethod
+    def default(cls) -> ToolAvailability:
+        """Offer the tools that are on."""
+        return cls()
+
+    @classmethod
+    def all(cls) -> ToolAvailability:
+        """Offer every tool, also those that are off."""
+        return cls("all")
+
+    @classmethod
+    def only(cls, selectors: Iterable[Named]) -> ToolAvailability:
+        """Offer exactly these, on or off."""
+        return cls("only", tuple(selectors))
+
+    @classmethod
+    def default_plus(cls, selectors: Iterable[Named]) -> ToolAvailability:
+        """Offer the tools that are on, and these."""
+        return cls("default_plus", tuple(selectors))
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRequirement:
+    """Say what a turn asks of the model; make one with the three class methods.
+
+    Example:
+        >>> ToolRequirement.at_least_one().choice
+        ToolChoice(mode='required', name=None)
+    """
+
+    mode: Literal["optional", "at_least_one", "specific"] = "optional"
+    selector: Named | None = None
+
+    @classmethod
+    def optional(cls) -> ToolRequirement:
+        """Let the model call tools or answer."""
+        return cls()
+
+    @classmethod
+    def at_least_one(cls) -> ToolRequirement:
+        """Ask for at least one call."""
+        return cls("at_least_one")
+
+    @classmethod
+    def specific(cls, selector: Named) -> ToolRequirement:
+        """Ask for a call of this tool."""
+        return cls("specific", selector)
+
+    @property
+    def choice(self) -> ToolChoice:
+        """The same as dialects put it on the wire."""
+        if self.selector is not None:
+            return ToolChoice("specific", str(self.selector))
+        return AUTO if self.mode == "optional" else REQUIRED
+
+
+class OfferedTools:
+    """The tools that one turn offers.
+
+    Attributes:
+        selectors: The tools, in the order of declaration.
+        by_name: The same by wire name.
+    """
+
+    __slots__ = ("_definitions", "by_name", "selectors")
+
+    def __init__(self, selectors: tuple[AnySelector, ...]) -> None:
+        self.selectors = selectors
+        self.by_name = {selector.name: selector for selector in selectors}
+        self._definitions: tuple[ToolDef, ...] | None = None
+
+    @property
+    def definitions(self) -> tuple[ToolDef, ...]:
+        """Their definitions, put together once."""
+        if self._definitions is None:
+            self._definitions = tuple(selector.definition for selector in self.selectors)
+        return self._definitions
+
+
+Available: TypeAlias = "ToolAvailability | OfferedTools | Iterable[Named] | None"
+"""What may say which tools are offered; None stands for those that are on."""
+
+
+class Offer:
+    """Work out what a toolset offers; the usual answers are kept."""
+
+    __slots__ = ("all", "default")
+
+    def __init__(self, selectors: tuple[AnySelector, ...]) -> None:
+        on = tuple(selector for selector in selectors if not selector.is_off)
+        self.all = OfferedTools(selectors)
+        self.default = self.all if len(on) == len(selectors) else OfferedTools(on)
+
+    def resolve(self, toolset: ToolsetMeta, available: Available) -> OfferedTools:
+        """Return the tools that are offered.
+
+        Raises:
+            UnknownToolError: A selector or name is no tool of the toolset.
+        """
+        if available is None:
+            return self.default
+        if isinstance(available, OfferedTools):
+            return available
+        if not isinstance(available, ToolAvailability):
+            return self.only(toolset, available)
+        if available.mode == "all":
+            return self.all
+        if available.mode == "only":
+            return self.only(toolset, available.selectors)
+        if available.mode == "default_plus":
+            return self.only(toolset, (*self.default.selectors, *available.selectors))
+        return self.default
+
+    def only(self, toolset: ToolsetMeta, named: Iterable[Named]) -> OfferedTools:
+        """Return exactly these tools, each once."""
+        if isinstance(named, str | AnySelector):
+            named = (named,)
+        chosen: dict[str, AnySelector] = {}
+        for each in named:
+            for selector in toolset.select(each):  # type: ignore[attr-defined]
+                chosen[selector.name] = selector
+        return OfferedTools(tuple(sorted(chosen.values())))
+
+
+def choose(toolset: ToolsetMeta, offered: OfferedTools, requirement: ToolRequirement) -> ToolChoice:
+    """Work out what is asked of the model, and refuse what cannot be.
+
+    Raises:
+        ToolConstraintError: A tool is required that is not offered, or any where none is.
+    """
+    if requirement.selector is not None:
+        members = toolset.select(requirement.selector)  # type: ignore[attr-defined]
+        on_offer = [member for member in members if member.name in offered.by_name]
+        if len(on_offer) != 1:
+            what = "is not among the tools of this turn" if not on_offer else "is there twice"
+            raise ToolConstraintError(
+                f"The turn requires tool `{requirement.selector}`, which {what}: "
+                f"{names_for_message(offered.by_name)}. Offer it with `.available_tools(...)`, or "
+                "require one of these."
+            )
+        return ToolChoice("specific", on_offer[0].name)
+    if requirement.mode == "at_least_one":
+        if not offered.selectors:
+            raise ToolConstraintError(
+                "The turn requires a tool call, but offers no tools. Offer some with "
+                "`.available_tools(...)`, or drop `.require_any_tool()`."
+            )
+        return REQUIRED
+    return AUTO if offered.selectors else NONE
+
+
+def describe_definitions(
+    toolset: ToolsetMeta,
+    definitions: tuple[ToolDef, ...],
+    descriptions: Descriptions,
+) -> tuple[ToolDef, ...]:
+    """Put the descriptions of one turn into definitions.
+
+    Raises:
+        UnknownToolError: A selector or name is no tool of the toolset.
+    """
+    pairs = descriptions.items() if isinstance(descriptions, Mapping) else descriptions
+    texts: dict[str, str] = {}
+    for named, text in pairs:
+        for selector in toolset.select(named):  # type: ignore[attr-defined]
+            texts[selector.name] = text
+    if not texts:
+        return definitions
+    return tuple(
+        each.with_description(texts[each.name]) if each.name in texts else each
+        for each in definitions
+    )
+
+
+def offered_definitions(
+    toolset: type[Toolset] | Iterable[ToolDef],
+    available: Available = None,
+    descriptions: Descriptions = (),
+) -> tuple[ToolDef, ...]:
+    """Give the definitions that a dialect is to render.
+
+    Args:
+        toolset: A toolset, or definitions as they are.
+        available: Which of its tools; those that are on by default.
+        descriptions: Descriptions that hold for this turn.
+    """
+    offer: Offer | None = getattr(toolset, "_offer", None)
+    if offer is None:
+        return tuple(toolset)  # type: ignore[arg-type]
+    definitions = offer.resolve(toolset, available).definitions  # type: ignore[arg-type]
+    return describe_definitions(toolset, definitions, descriptions)  # type: ignore[arg-type]

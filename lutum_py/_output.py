@@ -1,0 +1,108 @@
+"""Check a tool's output against its declared type, and encode it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError, to_json
+
+from ._arguments import field_issues
+from ._definition import JsonSchema
+from .errors import FieldIssue, ToolOutputError
+
+__all__ = ["Output"]
+
+
+class Output:
+    """Encode the outputs of one tool.
+
+    Attributes:
+        type: The declared type, or None where anything goes.
+    """
+
+    __slots__ = ("_adapter", "_serialize", "_validate", "type")
+
+    def __init__(self, output_type: Any) -> None:
+        self.type = output_type
+        self._adapter: TypeAdapter[Any] | None = None
+        self._validate: Any = None
+        self._serialize: Any = None
+
+    def _build(self) -> None:
+        output_type = self.type
+        if isinstance(output_type, type) and issubclass(output_type, BaseModel):
+            self._serialize = output_type.__pydantic_serializer__.to_json
+            self._validate = output_type.__pydantic_validator__.validate_python
+        else:
+            adapter = self.adapter
+            self._serialize = adapter.serializer.to_json
+            self._validate = adapter.validator.validate_python
+
+    def check(self) -> None:
+        """Make sure that the type can be validated and encoded.
+
+        Raises:
+            PydanticUserError: It has no schema.
+        """
+        plain = isinstance(self.type, type) and issubclass(self.type, BaseModel)
+        if self.type is not None and not plain:
+            self.adapter  # noqa: B018 - made now, and kept
+
+    @property
+    def adapter(self) -> TypeAdapter[Any]:
+        """pydantic's adapter of the type, made on first use."""
+        if self._adapter is None:
+            self._adapter = TypeAdapter(self.type)
+        return self._adapter
+
+    def encode(self, tool: str, value: Any) -> str:
+        """Return the output as JSON text.
+
+        Raises:
+            ToolOutputError: It does not fit the declared type, or has no JSON form.
+        """
+        try:
+            if self.type is None:
+                return to_json(value).decode()
+            if self._validate is None:
+                self._build()
+            text: bytes = self._serialize(self._validate(value), warnings="error")
+        except ValidationError as error:
+            raise self._refuse(tool, field_issues(error)) from error
+        except (PydanticSerializationError, ValueError) as error:
+            reason = " ".join(str(error).split())
+            raise self._refuse(tool, (FieldIssue("", reason),)) from error
+        return text.decode()
+
+    def _refuse(self, tool: str, issues: tuple[FieldIssue, ...]) -> ToolOutputError:
+        wanted = getattr(self.type, "__name__", None) or repr(self.type)
+        fit = (
+            "has no JSON form" if self.type is None else f"does not fit its output type `{wanted}`"
+        )
+        listed = "; ".join(str(issue) for issue in issues)
+        return ToolOutputError(
+            f"The output of tool `{tool}` {fit}: {listed}. Return what the tool declares, or "
+            "correct the declared type.",
+            tool=tool,
+            fields=issues,
+        )
+
+    def validate_json(self, text: str) -> Any:
+        """Read an output that came as JSON text, such as a decision that stands for a result."""
+        if self.type is None:
+            return TypeAdapter(Any).validate_json(text)
+        return self.adapter.validate_json(text)
+
+    def json_schema(self) -> JsonSchema | None:
+        """Give the JSON schema of the output; None where the type says nothing or has none."""
+        if self.type is None:
+            return None
+        from pydantic.errors import PydanticInvalidForJsonSchema
+
+        from ._json_schema import json_schema_of
+
+        try:
+            return json_schema_of(self.adapter, "serialization")
+        except PydanticInvalidForJsonSchema:
+            return None

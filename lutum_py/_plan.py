@@ -1,0 +1,393 @@
+"""`ToolRoundPlan`: what is to be done about each call of a round, and the way to its end.
+
+A plan sorts the calls of a round: pending ones are yours to run; handled, rejected and unusable ones
+have their results already; suspended ones wait for a decision. Everything that ends a plan checks
+first and changes afterwards, so that what fails has changed nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from ._call import AnyToolCall
+from ._commit import Answer, match_results
+from ._committed import CommittedRound, seal
+from ._continue_suggestion import ContinueSuggestion
+from ._decisions import DecisionRecord
+from ._hook_outcome import HookOutcome, Hooks
+from ._hook_pipeline import Decided, Steps, decide, drive, drive_sync
+from ._json import shorten
+from ._lifecycle import CallStatus
+from ._outcomes import HandledCall, RecoverableToolCallIssue, RejectedCall, SuspendedCall
+from ._result import ToolResult, make_result
+from ._round_state import RoundState
+from ._suspension import Decision
+from ._transcript import Transcript
+from .errors import LifecycleError
+
+if TYPE_CHECKING:
+    from ._toolset import Toolset
+
+__all__ = ["HasTranscript", "ToolRoundPlan"]
+
+T = TypeVar("T", bound="Toolset")
+
+
+class HasTranscript(Protocol):
+    """Anything with a transcript, such as a session."""
+
+    @property
+    def transcript(self) -> Transcript:
+        """The transcript to append to."""
+        ...
+
+
+class ToolRoundPlan(Generic[T]):
+    """Sort the calls of a round by what is to be done about them.
+
+    Attributes:
+        pending: Calls that your code runs, in the order of the turn.
+        handled: Calls that a hook or gate answered.
+        rejected: Calls that a hook or gate rejected.
+        suspended: Calls that wait for a decision.
+        recoverable_tool_call_issues: Calls that cannot be used.
+        blocked: The reason of the first gate that blocked a call, or None.
+        decisions: What every hook and gate decided, in order.
+        toolset: The toolset that the calls were read with.
+    """
+
+    __slots__ = (
+        "_state",
+        "blocked",
+        "decisions",
+        "handled",
+        "pending",
+        "recoverable_tool_call_issues",
+        "rejected",
+        "resumed",
+        "suspended",
+        "toolset",
+    )
+
+    def __init__(
+        self,
+        state: RoundState,
+        toolset: type[T],
+        pending: tuple[AnyToolCall, ...],
+        issues: tuple[RecoverableToolCallIssue, ...],
+    ) -> None:
+        self._state = state
+        self.toolset = toolset
+        self.pending = pending
+        self.recoverable_tool_call_issues = issues
+        self.handled: tuple[HandledCall[Any, Any], ...] = ()
+        self.rejected: tuple[RejectedCall, ...] = ()
+        self.suspended: tuple[SuspendedCall, ...] = ()
+        self.decisions: tuple[DecisionRecord, ...] = ()
+        self.blocked: str | None = None
+        self.resumed: dict[tuple[str, str], Decision] = {}
+
+    @property
+    def continue_suggestion(self) -> ContinueSuggestion | None:
+        """A hint that the model should go on, because some of its calls could not be used."""
+        return ContinueSuggestion.of(self.recoverable_tool_call_issues)
+
+    def remaining(self) -> tuple[SuspendedCall, ...]:
+        """Give the calls that still wait for a decision."""
+        return self.suspended
+
+    # Deciding.
+
+    async def apply_hooks(self, hooks: Hooks, /) -> ToolRoundPlan[T]:
+        """Send the pending calls through hooks.
+
+        Args:
+            hooks: A `HookSet`, an object like one, or a plain function of a call.
+
+        Returns:
+            A new plan; this one stays as it is. Calls that are not pending are not touched.
+
+        Raises:
+            HookError: A hook raised, or gave something that is no decision.
+            RoundClosedError: The round has ended.
+        """
+        self._state.check_open()
+        return await drive(self._decide(hooks))
+
+    def apply_hooks_sync(self, hooks: Hooks, /) -> ToolRoundPlan[T]:
+        """Do the same where every hook is sync.
+
+        Raises:
+            TypeError: A hook is async; the text names it.
+        """
+        self._state.check_open()
+        return drive_sync(self._decide(hooks))
+
+    def _decide(self, hooks: Hooks) -> Steps[ToolRoundPlan[T]]:
+        records: list[DecisionRecord] = []
+        ran_before = set(self._state.ran_before)
+        decided: list[Decided] = []
+        for call in self.pending:
+            decided.append((yield from decide(call, hooks, records, ran_before)))
+        self._state.ran_before = ran_before
+        return self._with(decided, records)
+
+    def _with(self, decided: list[Decided], records: list[DecisionRecord]) -> ToolRoundPlan[T]:
+        pending: list[AnyToolCall] = []
+        handled, rejected, suspended = list(self.handled), list(self.rejected), list(self.suspended)
+        blocked = self.blocked
+        for each in decided:
+            outcome = each.outcome
+            if isinstance(outcome, AnyToolCall):
+                pending.append(outcome)
+            elif isinstance(outcome, HandledCall):
+                handled.append(outcome)
+            elif isinstance(outcome, RejectedCall):
+                rejected.append(outcome)
+                if each.is_blocked and blocked is None:
+                    blocked = outcome.reason
+            else:
+                suspended.append(outcome)
+        made = self._copy()
+        made.pending = tuple(pending)
+        made.handled = tuple(handled)
+        made.rejected = tuple(rejected)
+        made.suspended = tuple(suspended)
+        made.blocked = blocked
+        made.decisions = (*self.decisions, *records)
+        return made
+
+    def _copy(self) -> ToolRoundPlan[T]:
+        made: ToolRoundPlan[T] = object.__new__(ToolRoundPlan)
+        for name in ToolRoundPlan.__slots__:
+            setattr(made, name, getattr(self, name))
+        made.resumed = dict(self.resumed)
+        return made
+
+    async def apply_after_hooks(
+        self, hooks: Hooks, results: Iterable[Answer] = ()
+    ) -> list[ToolResult]:
+        """Show results to the after-hooks, those of handled calls included.
+
+        Args:
+            hooks: The hook set whose after-hooks are asked.
+            results: The results of the calls that were run.
+
+        Returns:
+            The results to commit. What a hook put in the place of a handled call's result is kept
+            by the plan, because the plan adds that result itself.
+
+        Raises:
+            HookError: A hook raised, or gave the result of another call.
+        """
+        self._state.check_open()
+        return await drive(self._after(hooks, results))
+
+    def apply_after_hooks_sync(
+        self, hooks: Hooks, results: Iterable[Answer] = ()
+    ) -> list[ToolResult]:
+        """Do the same where every after-hook is sync."""
+        self._state.check_open()
+        return drive_sync(self._after(hooks, results))
+
+    def _after(self, hooks: Hooks, results: Iterable[Answer]) -> Steps[list[ToolResult]]:
+        from ._after_results import after_handled, after_run
+
+        shown = yield from after_run(self, hooks, results)
+        self.handled = yield from after_handled(self, hooks)
+        return shown
+
+    # Suspending and resuming.
+
+    def suspend(self, outcome: SuspendedCall, /) -> None:
+        """Take in that a pending call suspended itself while it was run.
+
+        Raises:
+            LifecycleError: The call is not pending in this plan.
+        """
+        self._state.check_open()
+        call = next((c for c in self.pending if c.id == outcome.call.id), None)
+        if call is None:
+            raise LifecycleError(
+                f"Call {outcome.call.id!r} cannot be suspended: it is not pending in this plan. "
+                f"Pending: {[c.id for c in self.pending]}."
+            )
+        self.pending = tuple(c for c in self.pending if c is not call)
+        self.suspended = (*self.suspended, outcome)
+
+    def resume(self, decision: Decision, /) -> HookOutcome | None:
+        """Let a suspended call go on, or cancel it, as someone decided.
+
+        Args:
+            decision: The decision; delivered twice, it counts once.
+
+        Returns:
+            What became of the call, or None where this decision was taken in before.
+
+        Raises:
+            ResumeError: No suspended call is meant, or another version of it was decided on, or
+                the decision's result does not fit; nothing changed.
+        """
+        from ._resume import resume
+
+        self._state.check_open()
+        return resume(self, decision)
+
+    def in_order(self, calls: Iterable[AnyToolCall]) -> tuple[AnyToolCall, ...]:
+        """Put calls into the order of the turn."""
+        place = self._state.place
+        return tuple(sorted(calls, key=lambda call: place[call.id]))
+
+    # Ending.
+
+    def resolve(self, results: Iterable[Answer] = ()) -> CommittedRound:
+        """Close the round without a transcript: validate, and give the turn with its results.
+
+        Args:
+            results: One for each pending call, in any order.
+
+        Raises:
+            CommitError: The results do not answer the calls; `faults` lists every reason, nothing
+                has changed, and the plan can be used again.
+            RoundClosedError: The round has ended.
+        """
+        committed = self._match(results)
+        self._state.close("resolved")
+        return committed
+
+    def commit(
+        self, target: HasTranscript | Transcript, results: Iterable[Answer] = ()
+    ) -> CommittedRound:
+        """Append the turn and one result for each of its calls, in order, or nothing at all.
+
+        Args:
+            target: A session or transcript.
+            results: One for each pending call, in any order. A result for a call that could not be
+                used takes the place of its automatic rejection.
+
+        Raises:
+            CommitError: The results do not answer the calls; `faults` lists every reason, nothing
+                has changed, and the plan can be used again.
+            RoundClosedError: The round has ended.
+        """
+        transcript = transcript_of(target)
+        committed = self._match(results)
+        self._state.close("committed")
+        transcript.append_round(committed)
+        return committed
+
+    def abort(
+        self,
+        target: HasTranscript | Transcript,
+        reason: str,
+        results: Iterable[Answer] = (),
+    ) -> CommittedRound:
+        """Close the round early, with an honest result for each call that has none.
+
+        A call that was not started becomes `cancelled`; one that was started becomes
+        `indeterminate`, because nobody knows what it did.
+
+        Args:
+            target: A session or transcript.
+            reason: Why; the model reads it.
+            results: Results of calls that did finish.
+
+        Raises:
+            CommitError: The results do not fit the calls; nothing has changed.
+            RoundClosedError: The round has ended.
+        """
+        transcript = transcript_of(target)
+        self._state.check_open()
+        filled: dict[str, ToolResult] = {}
+        for call in self.pending:
+            filled[call.id] = _unfinished(call, call.status in _STARTED, reason)
+        for waiting in self.suspended:
+            call = waiting.call
+            filled[call.id] = _unfinished(call, waiting.was_started, reason)
+        committed = self._match(results, replaceable=filled, suspended=())
+        self._state.close("aborted")
+        transcript.append_round(committed)
+        return committed
+
+    def discard(self) -> None:
+        """Close the round and forget the turn: the transcript stays as it is.
+
+        Raises:
+            RoundClosedError: The round has ended.
+        """
+        self._state.close("discarded")
+
+    def dump_json(self, *, key: bytes | None = None) -> str:
+        """Close the round here and save it, to be loaded by `AppTools.load_plan(text)`.
+
+        Args:
+            key: A secret by which an edited text is told from this one.
+
+        Raises:
+            RoundClosedError: The round has ended.
+            PlanError: A ticket or payload is not JSON data.
+        """
+        from ._plan_json import dump_plan
+
+        self._state.check_open()
+        text = dump_plan(self, self._state.turn, key)
+        self._state.close("dumped")
+        return text
+
+    def _match(
+        self,
+        results: Iterable[Answer],
+        *,
+        replaceable: dict[str, ToolResult] | None = None,
+        suspended: Sequence[str] | None = None,
+    ) -> CommittedRound:
+        state = self._state
+        state.check_open()
+        settled = {each.metadata.id: each.result for each in (*self.handled, *self.rejected)}
+        standing = dict(replaceable or {})
+        for issue in self.recoverable_tool_call_issues:
+            standing[issue.metadata.id] = issue.result
+        if suspended is None:
+            suspended = [waiting.call.id for waiting in self.suspended]
+        matched = match_results(
+            state.turn.tool_calls,
+            results,
+            settled=settled,
+            replaceable=standing,
+            suspended=suspended,
+        )
+        return seal(state.turn, matched)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(
+            f"{len(getattr(self, name))} {name}"
+            for name in ("pending", "handled", "rejected", "suspended")
+        )
+        closed = f", {self._state.closed_by}" if self._state.closed_by else ""
+        return f"<plan of {self.toolset.__qualname__}: {counts}{closed}>"
+
+
+_STARTED = (CallStatus.RUNNING, CallStatus.FAILED, CallStatus.SUCCEEDED)
+
+
+def _unfinished(call: AnyToolCall, was_started: bool, reason: str) -> ToolResult:
+    if was_started:
+        text = f"Outcome unknown: the tool was started, and nobody knows what it did. {reason}"
+        return make_result(call.metadata, "null", "indeterminate", text)
+    return make_result(call.metadata, "null", "cancelled", f"Not executed: {reason}")
+
+
+def transcript_of(target: HasTranscript | Transcript) -> Transcript:
+    """Find the transcript that is meant.
+
+    Raises:
+        TypeError: It is neither a transcript nor has one.
+    """
+    transcript = target if isinstance(target, Transcript) else getattr(target, "transcript", None)
+    if not isinstance(transcript, Transcript):
+        raise TypeError(
+            f"A round is committed to a Session or a Transcript, not to {shorten(target)}. Without "
+            "either, use `plan.resolve(results)`."
+        )
+    return transcript

@@ -1,0 +1,340 @@
+"""The stored form of a plan: what was proposed, what was decided, and how to tell an edit.
+
+The text has the turn as it came (what the model proposed) and an entry for each call with its
+effective arguments. Each entry carries the digest of the tool's schema and, where something is still
+to be run, of the call; the whole carries a digest, or with a key an HMAC-SHA256 (RFC 2104), over its
+canonical JSON. Tools are named by their wire names only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
+
+from pydantic import ValidationError
+
+from ._assistant import AssistantTurn
+from ._call import AnyToolCall, Approval
+from ._decisions import DecisionKind, DecisionRecord
+from ._item_json import dump_item, load_item, load_result
+from ._json import canonical_json, compact_json
+from ._lifecycle import CallStatus
+from ._outcomes import (
+    HandledCall,
+    IssueReason,
+    RecoverableToolCallIssue,
+    RejectedCall,
+    RejectionSource,
+    SuspendedCall,
+)
+from ._plan import ToolRoundPlan
+from ._round_state import RoundState
+from ._saved import Saved, dump_saved, open_saved
+from ._suspension import Decision, ResumeMode, SuspendTicket
+from .errors import FieldIssue, PlanError, UnknownToolError
+
+if TYPE_CHECKING:
+    from ._toolset import Toolset
+
+__all__ = ["FORMAT", "VERSION", "dump_plan", "load_plan"]
+
+FORMAT = "lutum_py.plan"
+VERSION = 1
+
+T = TypeVar("T", bound="Toolset")
+
+
+def dump_plan(plan: ToolRoundPlan[Any], turn: AssistantTurn, key: bytes | None) -> str:
+    """Encode a plan.
+
+    Raises:
+        PlanError: A ticket, payload or decision is not JSON data.
+    """
+    entries: list[dict[str, Any]] = []
+    entries += [{"state": "pending", **_dump_call(call)} for call in plan.pending]
+    entries += [_dump_suspended(each) for each in plan.suspended]
+    for handled in plan.handled:
+        spec = plan.toolset[handled.metadata.name].spec
+        entries.append(
+            {
+                "state": "handled",
+                "id": handled.metadata.id,
+                "input": spec.arguments.to_data(handled.input),
+                "result": dump_item(handled.result),
+            }
+        )
+    for rejected in plan.rejected:
+        entries.append(
+            {
+                "state": "rejected",
+                "reason": rejected.reason,
+                "source": rejected.source,
+                **_dump_call(rejected.call),
+            }
+        )
+    entries += [_dump_issue(issue) for issue in plan.recoverable_tool_call_issues]
+    data: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "turn": dump_item(turn),
+        "calls": entries,
+        "blocked": plan.blocked,
+        "decisions": [
+            {name: getattr(record, name) for name in DecisionRecord.__slots__}
+            for record in plan.decisions
+        ],
+        "resumed": [_dump_decision(decision) for decision in plan.resumed.values()],
+    }
+    dump_saved(data, PlanError, "The plan")
+    data["seal"] = _seal(data, key)
+    return dump_saved(data, PlanError, "The plan")
+
+
+def _dump_call(call: AnyToolCall) -> dict[str, Any]:
+    approval = call._approval
+    data = {
+        "id": call.id,
+        "input": call.spec.arguments.to_data(call.input),
+        "status": call.status.value,
+        "mended": list(call.mended),
+        "schema_digest": call.selector.definition.digest,
+        "digest": call.digest,
+        "approval": None,
+    }
+    if approval is not None:
+        data["approval"] = {
+            "decision": _dump_decision(approval.decision),
+            "digest": approval.digest,
+            "suspension_id": approval.suspension_id,
+            "action": approval.action,
+            "is_for_tool": approval.is_for_tool,
+        }
+    return data
+
+
+def _dump_suspended(waiting: SuspendedCall) -> dict[str, Any]:
+    return {
+        "state": "suspended",
+        **_dump_call(waiting.call),
+        "digest": waiting.digest,
+        "ticket": waiting.ticket.to_dict(),
+        "was_started": waiting.was_started,
+    }
+
+
+def _dump_issue(issue: RecoverableToolCallIssue) -> dict[str, Any]:
+    return {
+        "state": "issue",
+        "id": issue.metadata.id,
+        "reason": issue.reason,
+        "text": issue.text,
+        "fields": [
+            {"path": each.path, "message": each.message, "received": each.received}
+            for each in issue.fields
+        ],
+        "suggestion": issue.suggestion,
+    }
+
+
+def _dump_decision(decision: Decision) -> dict[str, Any]:
+    return {name: getattr(decision, name) for name in Decision.__slots__}
+
+
+def _seal(data: dict[str, Any], key: bytes | None) -> dict[str, str]:
+    body = canonical_json({name: part for name, part in data.items() if name != "seal"})
+    encoded = body.encode("utf-8", "surrogatepass")
+    if key is None:
+        return {"kind": "sha256", "value": hashlib.sha256(encoded).hexdigest()}
+    return {"kind": "hmac-sha256", "value": hmac.new(key, encoded, hashlib.sha256).hexdigest()}
+
+
+def load_plan(toolset: type[T], text: str | bytes, key: bytes | None) -> ToolRoundPlan[T]:
+    """Read what `dump_plan` gave, and open it as a round again.
+
+    Raises:
+        PlanError: The text is no plan, of an unknown version, edited, sealed with another key, or
+            made for tools that are not there any more or have another schema.
+    """
+    saved = open_saved(text, form=FORMAT, versions=(VERSION,), error=PlanError, what="plan")
+    _check_key(saved, key)
+    turn = load_item(saved.inner("turn"))
+    if not isinstance(turn, AssistantTurn):
+        raise saved.wrong("turn", "it is no assistant turn")
+    loader = _Loader(toolset, turn)
+    for entry in saved.each("calls"):
+        loader.take(entry)
+    # After the calls: those name the tool or call where something changed.
+    if not hmac.compare_digest(
+        _seal(saved.data, key)["value"], saved.inner("seal").get("value", str)
+    ):
+        raise PlanError(
+            "This plan was edited after it was saved: its contents do not match its seal"
+            + (" under this key." if key else ".")
+            + " Nothing of it can be trusted; abort the round, and let the model start anew."
+        )
+    missing = loader.metadata.keys() - loader.seen
+    if missing:
+        raise saved.wrong("calls", f"call {sorted(missing)[0]!r} is missing")
+    state = RoundState(turn)
+    plan = ToolRoundPlan(state, toolset, (), tuple(loader.issues))
+    plan.pending = plan.in_order(loader.pending)
+    plan.suspended = tuple(loader.suspended)
+    plan.handled = tuple(loader.handled)
+    plan.rejected = tuple(loader.rejected)
+    plan.blocked = saved.get("blocked", str, None)
+    plan.decisions = tuple(_load_record(entry) for entry in saved.each("decisions"))
+    for entry in saved.each("resumed"):
+        decision = _load_decision(entry)
+        plan.resumed[decision.call_id, decision.decision_id] = decision
+    return plan
+
+
+def _check_key(saved: Saved, key: bytes | None) -> None:
+    kind = saved.inner("seal").get("kind", str)
+    if kind == "hmac-sha256" and key is None:
+        raise PlanError("This plan was saved with a key. Pass the same `key=` to load it.")
+    if kind != "hmac-sha256" and key is not None:
+        raise PlanError(
+            "This plan was saved without a key, so it cannot be authenticated. Load it without "
+            "`key=` if you trust where it was stored."
+        )
+
+
+class _Loader:
+    """Sort the entries of a saved plan."""
+
+    def __init__(self, toolset: type[Toolset], turn: AssistantTurn) -> None:
+        self.toolset = toolset
+        self.metadata = {call.id: call for call in turn.tool_calls}
+        self.seen: set[str] = set()
+        self.pending: list[AnyToolCall] = []
+        self.suspended: list[SuspendedCall] = []
+        self.handled: list[HandledCall[Any, Any]] = []
+        self.rejected: list[RejectedCall] = []
+        self.issues: list[RecoverableToolCallIssue] = []
+
+    def take(self, saved: Saved) -> None:
+        call_id = saved.get("id", str)
+        metadata = self.metadata.get(call_id)
+        if metadata is None or call_id in self.seen:
+            raise saved.wrong("id", f"{call_id!r} is no call of the turn, or is there twice")
+        self.seen.add(call_id)
+        state = saved.get("state", str)
+        if state == "issue":
+            self.issues.append(
+                RecoverableToolCallIssue(
+                    metadata,
+                    saved.one_of("reason", _among(IssueReason)),
+                    saved.get("text", str),
+                    tuple(
+                        FieldIssue(
+                            each.get("path", str),
+                            each.get("message", str),
+                            each.get("received", str, None),
+                        )
+                        for each in saved.each("fields")
+                    ),
+                    saved.get("suggestion", str, None),
+                )
+            )
+        elif state == "handled":
+            call = self._call(saved, call_id, checked=False)
+            result = load_result(saved.inner("result"))
+            handled_type = call.spec.handled_type
+            self.handled.append(handled_type(metadata, call.input, result.output, result))
+        elif state == "rejected":
+            call = self._call(saved, call_id, checked=False)
+            source: RejectionSource = saved.one_of("source", _among(RejectionSource))
+            self.rejected.append(RejectedCall(metadata, call, saved.get("reason", str), source))
+        elif state == "pending":
+            self.pending.append(self._call(saved, call_id, checked=True))
+        elif state == "suspended":
+            call = self._call(saved, call_id, checked=True)
+            ticket = _load_ticket(saved.inner("ticket"))
+            self.suspended.append(
+                SuspendedCall(
+                    call, ticket, saved.get("digest", str), saved.get("was_started", bool)
+                )
+            )
+        else:
+            raise saved.wrong("state", f"{state!r} is none that this release knows")
+
+    def _call(self, saved: Saved, call_id: str, *, checked: bool) -> AnyToolCall:
+        """Rebuild a call; where it is still to be run, make sure that it is what was saved."""
+        metadata = self.metadata[call_id]
+        try:
+            selector = self.toolset[metadata.name]
+        except UnknownToolError as error:
+            raise PlanError(
+                f"Call {call_id!r} of this plan needs a tool that is gone: {error}"
+            ) from None
+        digest = selector.definition.digest
+        if checked and saved.get("schema_digest", str) != digest:
+            raise PlanError(
+                f"The schema of tool `{metadata.name}` has changed since call {call_id!r} was saved: "
+                f"it was {saved.get('schema_digest', str)!r}, it is {digest!r}. What was approved is "
+                "not what would run; abort the round, and let the model call the tool again."
+            )
+        try:
+            value = selector.spec.arguments.validate_json(compact_json(saved.any("input")))
+        except (ValidationError, ValueError) as error:
+            raise PlanError(
+                f"The input of call {call_id!r} no longer fits tool `{metadata.name}`: {error}"
+            ) from None
+        call = selector.Call(
+            metadata, value, selector=selector, mended=tuple(saved.get("mended", list, []))
+        )
+        call._status = CallStatus(saved.one_of("status", CallStatus, "succeeded"))
+        if checked and call.digest != saved.get("digest", str):
+            raise PlanError(
+                f"The arguments of call {call_id!r} of tool `{metadata.name}` were edited after the "
+                "plan was saved. What was approved is not what would run; abort the round."
+            )
+        approval = saved.inner_or_none("approval")
+        if approval is not None:
+            call._approval = Approval(
+                _load_decision(approval.inner("decision")),
+                digest=approval.get("digest", str),
+                suspension_id=approval.get("suspension_id", str),
+                action=approval.get("action", str),
+                is_for_tool=approval.get("is_for_tool", bool),
+            )
+        return call
+
+
+def _load_ticket(saved: Saved) -> SuspendTicket:
+    return SuspendTicket(
+        id=saved.get("id", str),
+        action=saved.get("action", str),
+        message=saved.get("message", str, None),
+        parameters=saved.get("parameters", dict, {}),
+        response_schema=saved.get("response_schema", dict, None),
+        resume_mode=saved.one_of("resume_mode", ResumeMode),
+    )
+
+
+def _load_decision(saved: Saved) -> Decision:
+    return Decision(
+        call_id=saved.get("call_id", str),
+        action=saved.one_of("action", {"resume": "resume", "cancel": "cancel"}.__getitem__),
+        result=saved.any("result"),
+        reason=saved.get("reason", str, None),
+        decision_id=saved.get("decision_id", str),
+        digest=saved.get("digest", str, None),
+    )
+
+
+def _load_record(saved: Saved) -> DecisionRecord:
+    return DecisionRecord(
+        saved.get("call_id", str),
+        saved.get("tool", str),
+        saved.get("hook", str),
+        saved.one_of("phase", {n: n for n in ("hook", "gate", "function")}.__getitem__),
+        saved.one_of("decision", _among(DecisionKind)),
+        saved.get("reason", str, None),
+    )
+
+
+def _among(alias: Any) -> Any:
+    return {value: value for value in get_args(alias)}.__getitem__

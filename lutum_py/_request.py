@@ -1,0 +1,114 @@
+"""One request to a model: what was said so far, which tools are offered, what is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from ._assistant import AssistantTurn
+from ._definition import ToolDef
+from ._frozen import Frozen
+from ._message import Message
+from ._result import ToolResult
+
+__all__ = ["ToolChoice", "ToolChoiceMode", "TranscriptItem", "TurnRequest"]
+
+TranscriptItem: TypeAlias = Message | AssistantTurn | ToolResult
+"""What a transcript is made of."""
+
+ToolChoiceMode: TypeAlias = Literal["auto", "required", "none", "specific"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolChoice:
+    """Say what the model is asked to do with the tools on offer.
+
+    Attributes:
+        mode: `auto`, `required` (at least one call), `none` or `specific`.
+        name: The wire name of the tool, for `specific`.
+    """
+
+    mode: ToolChoiceMode = "auto"
+    name: str | None = None
+
+
+AUTO = ToolChoice("auto")
+REQUIRED = ToolChoice("required")
+NONE = ToolChoice("none")
+
+_NO_EXTRA: Mapping[str, Any] = MappingProxyType({})
+
+
+class _RequestFields:
+    __slots__ = (
+        "extra",
+        "items",
+        "max_output_tokens",
+        "parallel_tool_calls",
+        "temperature",
+        "tool_choice",
+        "tools",
+    )
+
+    items: Sequence[TranscriptItem]
+    tools: tuple[ToolDef, ...]
+    tool_choice: ToolChoice
+    temperature: float | None
+    max_output_tokens: int | None
+    parallel_tool_calls: bool | None
+    extra: Mapping[str, Any]
+
+
+class TurnRequest(Frozen, _RequestFields):
+    """Ask a model for one turn.
+
+    Args:
+        items: What was said so far, oldest first: a view, not a copy.
+        tools: The tools on offer, with the descriptions of this turn.
+        tool_choice: What is asked of the model; `none` where nothing is on offer.
+        temperature: The sampling temperature, or None for the provider's own.
+        max_output_tokens: An upper bound on the answer, in tokens.
+        parallel_tool_calls: Whether several calls in one turn are welcome; None leaves it open.
+        extra: Request fields of one provider, passed through untouched.
+
+    Example:
+        >>> TurnRequest(items=[Message("user", "Hello")]).tool_choice.mode
+        'none'
+    """
+
+    __slots__ = ()
+    _fields: ClassVar[tuple[str, ...]] = (
+        "items",
+        "tools",
+        "tool_choice",
+        "temperature",
+        "max_output_tokens",
+        "parallel_tool_calls",
+        "extra",
+    )
+
+    def __new__(
+        cls,
+        *,
+        items: Sequence[TranscriptItem],
+        tools: tuple[ToolDef, ...] = (),
+        tool_choice: ToolChoice | None = None,
+        temperature: float | None = None,
+        max_output_tokens: int | None = None,
+        parallel_tool_calls: bool | None = None,
+        extra: Mapping[str, Any] = _NO_EXTRA,
+    ) -> TurnRequest:
+        made = _RequestFields()
+        made.items = items
+        made.tools = tools
+        made.tool_choice = tool_choice or (AUTO if tools else NONE)
+        made.temperature = temperature
+        made.max_output_tokens = max_output_tokens
+        made.parallel_tool_calls = parallel_tool_calls
+        made.extra = extra
+        made.__class__ = TurnRequest  # immutable from here on, see _frozen
+        return made  # type: ignore[return-value]
+
+    __hash__ = object.__hash__

@@ -1,0 +1,125 @@
+"""Take a decision about a suspended call into its plan: check all of it, then change it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from ._arguments import field_issues
+from ._call import Approval
+from ._hook_outcome import HookOutcome
+from ._json import compact_json, shorten
+from ._json_schema_check import schema_faults
+from ._lifecycle import CallStatus
+from ._outcomes import RejectedCall, SuspendedCall
+from ._suspension import Decision, ResumeMode
+from .errors import ResumeError
+
+if TYPE_CHECKING:
+    from ._plan import ToolRoundPlan
+
+__all__ = ["resume"]
+
+
+def resume(plan: ToolRoundPlan[Any], decision: Decision) -> HookOutcome | None:
+    """Answer one suspended call of a plan; see `ToolRoundPlan.resume`."""
+    mark = (decision.call_id, decision.decision_id)
+    if mark in plan.resumed:
+        return None
+    waiting = _find(plan, decision)
+    _check_digest(waiting, decision)
+    outcome = (
+        _cancel(waiting, decision) if decision.action == "cancel" else _go_on(waiting, decision)
+    )
+    plan.suspended = tuple(each for each in plan.suspended if each is not waiting)
+    if isinstance(outcome, RejectedCall):
+        plan.rejected = (*plan.rejected, outcome)
+    elif outcome is waiting.call:
+        plan.pending = plan.in_order((*plan.pending, waiting.call))
+    else:
+        plan.handled = (*plan.handled, outcome)  # type: ignore[arg-type]
+    plan.resumed[mark] = decision
+    return outcome
+
+
+def _find(plan: ToolRoundPlan[Any], decision: Decision) -> SuspendedCall:
+    for waiting in plan.suspended:
+        if waiting.call.id == decision.call_id:
+            return waiting
+    raise ResumeError(
+        f"Decision {decision.decision_id!r} is for call {decision.call_id!r}, which is not "
+        f"suspended in this plan. Suspended: {[each.call.id for each in plan.suspended]}."
+    )
+
+
+def _check_digest(waiting: SuspendedCall, decision: Decision) -> None:
+    call = waiting.call
+    if decision.digest is not None and decision.digest != waiting.digest:
+        raise ResumeError(
+            f"Decision {decision.decision_id!r} was made on another version of call {call.id!r} of "
+            f"tool `{call.name}`: it carries digest {shorten(decision.digest)}, the call has "
+            f"{waiting.digest!r}. Show the call as it is now, and ask again."
+        )
+    if call.digest != waiting.digest:
+        raise ResumeError(
+            f"The input of call {call.id!r} of tool `{call.name}` was changed while it was "
+            "suspended, so no decision on it can count. Abort the round."
+        )
+
+
+def _cancel(waiting: SuspendedCall, decision: Decision) -> RejectedCall:
+    call = waiting.call
+    call.move_to(CallStatus.CANCELLED)
+    reason = decision.reason or "the call was not approved."
+    return RejectedCall(call.metadata, call, reason, "decision")
+
+
+def _go_on(waiting: SuspendedCall, decision: Decision) -> HookOutcome:
+    call, ticket = waiting.call, waiting.ticket
+    if ticket.response_schema is not None:
+        faults = schema_faults(
+            f"the response schema of suspension {ticket.id!r}",
+            ticket.response_schema,
+            decision.result,
+        )
+        if faults:
+            raise ResumeError(
+                f"The result of decision {decision.decision_id!r} for call {call.id!r} of tool "
+                f"`{call.name}` does not fit the response schema: {'; '.join(faults)}. Ask again."
+            )
+    mode = ticket.resume_mode
+    output: Any = None
+    if mode is ResumeMode.USE_DECISION_AS_TOOL_RESULT:
+        output = _as_output(waiting, decision)
+    call.go_on(
+        Approval(
+            decision,
+            digest=waiting.digest,
+            suspension_id=ticket.id,
+            action=ticket.action,
+            is_for_tool=mode is ResumeMode.PASS_DECISION_TO_TOOL,
+        )
+    )
+    if mode is ResumeMode.USE_DECISION_AS_TOOL_RESULT:
+        return call.handled(output)
+    return call
+
+
+def _as_output(waiting: SuspendedCall, decision: Decision) -> Any:
+    """Read the decision's result as the tool's output, unless the ticket has a schema for it."""
+    call = waiting.call
+    try:
+        output = call.spec.output.validate_json(compact_json(decision.result))
+    except ValidationError as error:
+        issues = "; ".join(str(issue) for issue in field_issues(error))
+        raise ResumeError(
+            f"The result of decision {decision.decision_id!r} for call {call.id!r} does not fit the "
+            f"output type of tool `{call.name}`: {issues}. Ask again."
+        ) from None
+    except (TypeError, ValueError) as error:
+        raise ResumeError(
+            f"The result of decision {decision.decision_id!r} for call {call.id!r} is not JSON data "
+            f"({error}). Pass plain data."
+        ) from None
+    return output

@@ -1,0 +1,161 @@
+"""`ToolRound`: a model's turn that asks for tools, before anything is decided about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from ._assistant import AssistantTurn, Usage
+from ._call import AnyToolCall
+from ._commit import Answer
+from ._committed import CommittedRound
+from ._continue_suggestion import ContinueSuggestion
+from ._hook_outcome import Hooks
+from ._outcomes import RecoverableToolCallIssue
+from ._plan import HasTranscript, ToolRoundPlan
+from ._round_state import RoundState
+from ._transcript import Transcript
+from .errors import ToolRoundArityError
+
+if TYPE_CHECKING:
+    from ._toolset import Toolset
+
+__all__ = ["ToolRound"]
+
+T = TypeVar("T", bound="Toolset")
+
+
+class ToolRound(Generic[T]):
+    """Hold the calls of one turn; nothing of it is in a transcript yet.
+
+    Attributes:
+        turn: The turn of the model, as it came.
+        tool_calls: The calls that can be run, decoded, in order.
+        recoverable_tool_call_issues: The calls that cannot be used, and why.
+        toolset: The toolset that the calls were read with.
+    """
+
+    __slots__ = ("_state", "recoverable_tool_call_issues", "tool_calls", "toolset", "turn")
+
+    def __init__(
+        self,
+        toolset: type[T],
+        turn: AssistantTurn,
+        tool_calls: tuple[AnyToolCall, ...],
+        issues: tuple[RecoverableToolCallIssue, ...],
+    ) -> None:
+        self.toolset = toolset
+        self.turn = turn
+        self.tool_calls = tool_calls
+        self.recoverable_tool_call_issues = issues
+        self._state = RoundState(turn)
+
+    @property
+    def text(self) -> str:
+        """What the model said beside its calls."""
+        return self.turn.text
+
+    @property
+    def request_id(self) -> str | None:
+        """The provider's id of the response."""
+        return self.turn.request_id
+
+    @property
+    def model(self) -> str | None:
+        """The model that answered."""
+        return self.turn.model
+
+    @property
+    def finish_reason(self) -> str | None:
+        """Why the turn ended, in the provider's own word."""
+        return self.turn.finish_reason
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the turn cost."""
+        return self.turn.usage
+
+    @property
+    def continue_suggestion(self) -> ContinueSuggestion | None:
+        """A hint that the model should go on, because some of its calls could not be used."""
+        return ContinueSuggestion.of(self.recoverable_tool_call_issues)
+
+    def expect_one(self) -> AnyToolCall:
+        """Return the only call.
+
+        Raises:
+            ToolRoundArityError: There is none, or there are several.
+        """
+        if len(self.tool_calls) != 1:
+            raise self._arity("exactly one")
+        return self.tool_calls[0]
+
+    def expect_at_most_one(self) -> AnyToolCall | None:
+        """Return the only call, or None.
+
+        Raises:
+            ToolRoundArityError: There are several.
+        """
+        if len(self.tool_calls) > 1:
+            raise self._arity("at most one")
+        return self.tool_calls[0] if self.tool_calls else None
+
+    def _arity(self, expected: str) -> ToolRoundArityError:
+        calls = ", ".join(f"`{call.name}` ({call.id!r})" for call in self.tool_calls[:10]) or "none"
+        more = f" and {len(self.tool_calls) - 10} more" if len(self.tool_calls) > 10 else ""
+        return ToolRoundArityError(
+            f"Expected {expected} usable tool call, got {len(self.tool_calls)}: {calls}{more}. "
+            "Handle them all in a loop over `round.tool_calls`, or ask for no parallel calls with "
+            "`.parallel_tool_calls(False)`."
+        )
+
+    def plan(self) -> ToolRoundPlan[T]:
+        """Return the plan without any hooks: every usable call is pending."""
+        return ToolRoundPlan(
+            self._state, self.toolset, self.tool_calls, self.recoverable_tool_call_issues
+        )
+
+    async def apply_hooks(self, hooks: Hooks, /) -> ToolRoundPlan[T]:
+        """Send every call through hooks, and sort them by what is to be done.
+
+        Args:
+            hooks: A `HookSet`, an object like one, or a plain function of a call.
+
+        Raises:
+            HookError: A hook raised, or gave something that is no decision; the round can be used
+                again.
+            RoundClosedError: The round has ended.
+        """
+        return await self.plan().apply_hooks(hooks)
+
+    def apply_hooks_sync(self, hooks: Hooks, /) -> ToolRoundPlan[T]:
+        """Do the same where every hook is sync.
+
+        Raises:
+            TypeError: A hook is async; the text names it.
+        """
+        return self.plan().apply_hooks_sync(hooks)
+
+    def resolve(self, results: Iterable[Answer] = ()) -> CommittedRound:
+        """Close the round without hooks or a transcript; see `ToolRoundPlan.resolve`."""
+        return self.plan().resolve(results)
+
+    def commit(
+        self, target: HasTranscript | Transcript, results: Iterable[Answer] = ()
+    ) -> CommittedRound:
+        """Commit the round without hooks; see `ToolRoundPlan.commit`."""
+        return self.plan().commit(target, results)
+
+    def abort(
+        self, target: HasTranscript | Transcript, reason: str, results: Iterable[Answer] = ()
+    ) -> CommittedRound:
+        """Close the round early; see `ToolRoundPlan.abort`."""
+        return self.plan().abort(target, reason, results)
+
+    def discard(self) -> None:
+        """Close the round and forget the turn: the transcript stays as it is."""
+        self._state.close("discarded")
+
+    def __repr__(self) -> str:
+        names = ", ".join(call.name for call in self.tool_calls[:5])
+        return f"<round of {self.toolset.__qualname__}: {len(self.tool_calls)} calls ({names})>"

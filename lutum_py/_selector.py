@@ -1,0 +1,202 @@
+"""The members of a toolset: each names one tool on one path."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from pydantic import ValidationError
+from typing_extensions import TypeGuard
+
+from ._call import AnyToolCall, ToolCall
+from ._definition import ToolDef
+from ._lifecycle import CallStatus
+from ._metadata import ToolMetadata
+from ._spec import ToolSpec
+from .errors import InvalidArgumentsError
+
+if TYPE_CHECKING:
+    from ._toolset import Toolset
+
+__all__ = ["AnySelector", "Selector"]
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+
+_NEW = CallStatus.NEW
+
+
+class AnySelector:
+    """A member of any toolset.
+
+    Attributes:
+        name: The tool's name on the wire, prefixes included.
+        path: The names of the members that lead to it, as in `("data", "get_user")`.
+        toolset: The toolset that it is a member of; None for a tool outside of any.
+        index: Its place in the order of declaration.
+        is_off: Whether it is left out unless it is asked for.
+    """
+
+    __slots__ = (
+        "_definition",
+        "index",
+        "inner",
+        "is_off",
+        "name",
+        "path",
+        "spec",
+        "toolset",
+    )
+
+    def __init__(
+        self,
+        spec: ToolSpec[Any, Any],
+        *,
+        name: str,
+        path: tuple[str, ...] = (),
+        toolset: type[Toolset] | None = None,
+        inner: AnySelector | None = None,
+        index: int = 0,
+        is_off: bool = False,
+    ) -> None:
+        self.spec = spec
+        self.name = name
+        self.path = path
+        self.toolset = toolset
+        self.inner = inner
+        self.index = index
+        self.is_off = is_off
+        self._definition: ToolDef | None = None
+
+    @property
+    def definition(self) -> ToolDef:
+        """The tool's definition under its wire name."""
+        if self._definition is None:
+            own = self.spec.definition
+            self._definition = own if own.name == self.name else own.with_name(self.name)
+        return self._definition
+
+    @property
+    def Call(self) -> type[ToolCall[Any, Any]]:  # noqa: N802 - a class, named as one
+        """The class of the tool's calls, for `isinstance` and `case`."""
+        return self.spec.call_type
+
+    def decode(self, metadata: ToolMetadata, *, redact: bool = False) -> AnyToolCall:
+        """Decode a call of this tool.
+
+        Args:
+            metadata: What the model sent.
+            redact: Hide the values that came in the text of an error.
+
+        Raises:
+            InvalidArgumentsError: The arguments do not fit; the error names every failing field.
+        """
+        spec = self.spec
+        try:
+            value, mended = spec.arguments.decode(metadata.arguments)
+        except ValidationError as error:
+            raise self._explain(metadata, error, redact) from error
+        call_type = spec.call_type
+        call = call_type.__new__(call_type)
+        call.metadata = metadata
+        call.selector = self
+        call.mended = mended
+        call._input = value
+        call._status = _NEW
+        call._approval = None
+        return call
+
+    def _explain(
+        self, metadata: ToolMetadata, error: ValidationError, redact: bool
+    ) -> InvalidArgumentsError:
+        issues = self.spec.issues_of(error, redact=redact)
+        lines = "\n".join(f"- {issue}" for issue in issues)
+        return InvalidArgumentsError(
+            f"The arguments of tool `{self.name}` are invalid, so it was not run:\n{lines}\n"
+            "Call it again with corrected arguments.",
+            tool=self.name,
+            call_id=metadata.id,
+            fields=issues,
+        )
+
+    def reaches(self, toolset: type[Toolset]) -> AnySelector | None:
+        """Return what this selector is as a member of another toolset that it leads through."""
+        selector: AnySelector | None = self
+        while selector is not None and selector.toolset is not toolset:
+            selector = selector.inner
+        return selector
+
+    def selects(self, call: AnyToolCall) -> bool:
+        """Whether a call came in through this member, or through a parent of it."""
+        came: AnySelector | None = call.selector
+        while came is not None:
+            if came is self:
+                return True
+            came = came.inner
+        return False
+
+    def __lt__(self, other: object) -> bool:
+        if not isinstance(other, AnySelector) or other.toolset is not self.toolset:
+            return NotImplemented
+        return self.index < other.index
+
+    def __repr__(self) -> str:
+        owner = "" if self.toolset is None else f"{self.toolset.__qualname__}."
+        return f"<Selector {owner}{'.'.join(self.path)}: {self.name!r}>"
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __copy__(self) -> AnySelector:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> AnySelector:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.toolset is None:
+            return (_free, (self.spec.origin,))
+        return (_member, (self.toolset, self.name))
+
+
+class Selector(AnySelector, Generic[In, Out]):
+    """A member of a toolset, with its tool's input and output types."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        @property
+        def Call(self) -> type[ToolCall[In, Out]]: ...  # noqa: N802
+
+    def match(self, call: AnyToolCall, /) -> ToolCall[In, Out] | None:
+        """Return the call with its types if it is one of this tool, else None.
+
+        A member of an inner toolset matches through every parent, a member of an outer one only
+        what came in on its own path.
+
+        Example:
+            >>> from lutum_py import Toolset, ToolMetadata, tool, tool_fn
+            >>> @tool_fn
+            ... def add(a: int, b: int) -> int:
+            ...     return a + b
+            >>> class Sums(Toolset):
+            ...     plus = tool(add)
+            >>> metadata = ToolMetadata(id="c1", name="add", arguments='{"a": 1, "b": 2}')
+            >>> call = Sums.plus.match(Sums.parse_tool_call(metadata))
+            >>> call.call_sync().result
+            '3'
+        """
+        return call if call.selector is self or self.selects(call) else None  # type: ignore[return-value]
+
+    def matches(self, call: AnyToolCall, /) -> TypeGuard[ToolCall[In, Out]]:
+        """Whether `match` would give the call."""
+        return call.selector is self or self.selects(call)
+
+
+def _member(toolset: type[Toolset], name: str) -> AnySelector:
+    return toolset[name]
+
+
+def _free(origin: Any) -> AnySelector:
+    spec: ToolSpec[Any, Any] = origin.__lutum_tool__()
+    return spec.free_selector

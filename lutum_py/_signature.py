@@ -1,0 +1,207 @@
+"""Read a function's signature into a record in which every decision is already made.
+
+All definition errors that a signature can cause are raised here, before anything is built.
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from ._context import ToolContext
+from ._docstring import Docstring
+from .errors import ToolDefinitionError
+
+__all__ = ["REQUIRED", "Hidden", "Parameter", "Signature", "Skip", "read_signature"]
+
+REQUIRED: Any = inspect.Parameter.empty
+"""Stands for a default that is not there."""
+
+_POSITIONAL_ONLY = inspect.Parameter.POSITIONAL_ONLY
+_VARIADIC = {
+    inspect.Parameter.VAR_POSITIONAL: "*",
+    inspect.Parameter.VAR_KEYWORD: "**",
+}
+
+
+class Skip:
+    """Mark a parameter that the model must not see: `db: Annotated[Database, Skip()]`.
+
+    The value is passed where the call is run, as in `await call.call(db=db)`.
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "Skip()"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter that the model fills in."""
+
+    name: str
+    annotation: Any
+    default: Any
+    description: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """One parameter that the program fills in where it runs the call."""
+
+    name: str
+    required: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Say how a function is called and what the model is told of it.
+
+    Attributes:
+        parameters: What the model fills in, in order.
+        hidden: What the program fills in, by name.
+        context: The name of the `ToolContext` parameter, if there is one.
+        positional: The names that have to be passed by position, in order.
+        output: The annotated return type, or `REQUIRED` where there is none.
+        is_async: Whether calling the function gives an awaitable.
+    """
+
+    parameters: tuple[Parameter, ...]
+    hidden: Mapping[str, Hidden]
+    context: str | None
+    positional: tuple[str, ...]
+    output: Any
+    is_async: bool
+
+
+def read_signature(
+    function: Callable[..., Any],
+    docstring: Docstring,
+    *,
+    skip: Collection[str],
+    namespace: Mapping[str, Any] | None,
+) -> Signature:
+    """Decide what each parameter of a function is.
+
+    Args:
+        function: The function to read.
+        docstring: Its parsed docstring, for the descriptions of the parameters.
+        skip: Names of parameters to hide.
+        namespace: Local names of the place of definition, for annotations that are strings.
+
+    Raises:
+        ToolDefinitionError: The signature cannot be that of a tool.
+        NameError: An annotation names something that is not defined yet.
+    """
+    place = f"Tool function `{function.__qualname__}`"
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise ToolDefinitionError(
+            f"{place} is a generator: a call has exactly one result. Return a list, or report "
+            "what comes in between with `ToolContext.report_progress`."
+        )
+    signature = inspect.signature(function)
+    known = signature.parameters
+    if unknown := [name for name in skip if name not in known]:
+        raise ToolDefinitionError(
+            f"{place} has no parameter `{unknown[0]}` to skip; it has "
+            f"{_names(known)}. Correct `skip=`."
+        )
+    if undocumented := [name for name in docstring.parameters if name not in known]:
+        raise ToolDefinitionError(
+            f"{place}: the docstring documents `{undocumented[0]}`, but the function has no such "
+            f"parameter; it has {_names(known)}. Rename or remove the entry."
+        )
+    hints = _resolve(function, {name for name in known if name not in skip}, namespace)
+    visible: list[Parameter] = []
+    hidden: dict[str, Hidden] = {}
+    context: str | None = None
+    for index, (name, parameter) in enumerate(known.items()):
+        if stars := _VARIADIC.get(parameter.kind):
+            raise ToolDefinitionError(
+                f"{place} takes `{stars}{name}`, which has no schema. Name each parameter, or take "
+                f"one `{name}: list[...]` or `{name}: dict[str, ...]`."
+            )
+        required = parameter.default is REQUIRED
+        bare = parameter.annotation is REQUIRED
+        if name in skip or (index == 0 and bare and name in ("self", "cls")):
+            hidden[name] = Hidden(name, required)
+            continue
+        if bare:
+            raise ToolDefinitionError(
+                f"{place}: parameter `{name}` has no annotation. Write `{name}: str` (or what it "
+                f"is), or hide it from the model with `skip=({name!r},)`."
+            )
+        annotation = hints[name]
+        if _is_context(annotation):
+            if context is not None:
+                raise ToolDefinitionError(
+                    f"{place} takes two contexts, `{context}` and `{name}`. Keep one."
+                )
+            context = name
+        elif _is_skipped(annotation):
+            hidden[name] = Hidden(name, required)
+        else:
+            about = docstring.parameters.get(name)
+            visible.append(Parameter(name, annotation, parameter.default, about))
+    return Signature(
+        parameters=tuple(visible),
+        hidden=hidden,
+        context=context,
+        positional=tuple(n for n, p in known.items() if p.kind is _POSITIONAL_ONLY),
+        output=hints.get("return", REQUIRED),
+        is_async=inspect.iscoroutinefunction(function),
+    )
+
+
+def _resolve(
+    function: Callable[..., Any], wanted: set[str], namespace: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Evaluate the annotations that matter: a hidden one may name what exists for checkers only."""
+    written = function.__annotations__
+    raw = {name: hint for name, hint in written.items() if name in wanted or name == "return"}
+    if not any(
+        isinstance(hint, str) or hint.__class__ in _MAY_NEST_STRINGS for hint in raw.values()
+    ):
+        return raw
+    carrier = SimpleNamespace(__annotations__=raw)
+    module_names = inspect.unwrap(function).__globals__
+    return typing.get_type_hints(
+        carrier,  # type: ignore[arg-type]
+        globalns=module_names,
+        localns=dict(namespace) if namespace else None,
+        include_extras=True,
+    )
+
+
+# `list["Node"]` keeps the string inside; a plain class cannot.
+_MAY_NEST_STRINGS = {
+    type(list[int]),
+    type(int | None),
+    type(typing.List[int]),  # noqa: UP006
+    type(Union[int, None]),  # noqa: UP007
+    type(Annotated[int, 0]),
+    typing.ForwardRef,
+}
+
+
+def _is_context(annotation: Any) -> bool:
+    if annotation is ToolContext:
+        return True
+    if get_origin(annotation) is None:
+        return False
+    return any(part is ToolContext for part in get_args(annotation))
+
+
+def _is_skipped(annotation: Any) -> bool:
+    if get_origin(annotation) is not Annotated:
+        return False
+    return any(isinstance(mark, Skip) or mark is Skip for mark in annotation.__metadata__)
+
+
+def _names(parameters: Collection[str]) -> str:
+    return ", ".join(f"`{name}`" for name in parameters) or "none"

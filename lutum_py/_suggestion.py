@@ -1,0 +1,30 @@
+"""Find the name that was probably meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+__all__ = ["did_you_mean", "names_for_message"]
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name nearest to `name`, or None where none is near."""
+    from difflib import get_close_matches
+
+    def plain(text: str) -> str:
+        return text[:64].lower().replace("-", "_").replace(".", "_").replace(" ", "_")
+
+    by_plain: dict[str, str] = {}
+    for candidate in known:
+        by_plain.setdefault(plain(candidate), candidate)
+    near = get_close_matches(plain(name), by_plain, n=1, cutoff=0.6)
+    return by_plain[near[0]] if near else None
+
+
+def names_for_message(names: Iterable[str], limit: int = 30) -> str:
+    """List names in backticks for a message, at most `limit` of them."""
+    listed = list(names)
+    shown = ", ".join(f"`{name}`" for name in listed[:limit])
+    if len(listed) > limit:
+        shown += f" and {len(listed) - limit} more"
+    return shown or "none"

@@ -1,0 +1,201 @@
+"""What was said, append-only and valid at any time.
+
+There are three ways in: a message, a turn that asks for nothing, and a whole round. None of them can
+leave a call without its result, so there is nothing to check afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import overload
+
+from ._assistant import AssistantTurn
+from ._committed import CommittedRound
+from ._message import Message
+from ._request import TranscriptItem
+
+__all__ = ["Transcript", "TranscriptView"]
+
+
+class Transcript(Sequence[TranscriptItem]):
+    """Hold messages, assistant turns and tool results, oldest first.
+
+    Example:
+        >>> transcript = Transcript()
+        >>> transcript.push(Message("user", "Hello"))
+        >>> len(transcript), transcript[0].text
+        (1, 'Hello')
+        >>> Transcript.load_json(transcript.dump_json()) == transcript
+        True
+    """
+
+    __slots__ = ("__weakref__", "_items")
+
+    def __init__(self) -> None:
+        self._items: list[TranscriptItem] = []
+
+    def push(self, message: Message) -> None:
+        """Append what someone other than the model says."""
+        if not isinstance(message, Message):
+            raise TypeError(
+                f"A transcript takes a Message here, not a {type(message).__name__}. Turns and "
+                "results come in by `plan.commit(...)`."
+            )
+        self._items.append(message)
+
+    def append_turn(self, turn: AssistantTurn) -> None:
+        """Append a turn that asks for no tools.
+
+        Raises:
+            ValueError: The turn has calls; those need their results, so commit a round.
+        """
+        if turn.tool_calls:
+            raise ValueError(
+                f"The turn has {len(turn.tool_calls)} tool calls, which need their results. Read it "
+                "with `Toolset.read_turn(turn)` and commit the round."
+            )
+        self._items.append(turn)
+
+    def append_round(self, committed: CommittedRound) -> None:
+        """Append a turn together with its results."""
+        # One call of `extend` with a ready tuple: all of it is there, or nothing.
+        self._items.extend(committed.items)
+
+    def view(self) -> TranscriptView:
+        """Give what is there now; it stays as it is while the transcript grows."""
+        return TranscriptView(self, len(self._items))
+
+    def copy(self) -> Transcript:
+        """Return a transcript of its own with the same items."""
+        made = Transcript()
+        made._items = self._items.copy()
+        return made
+
+    def dump_json(self) -> str:
+        """Encode the transcript, with the version of the format.
+
+        Raises:
+            TranscriptError: A payload is not JSON data.
+        """
+        from ._transcript_json import dump_transcript
+
+        return dump_transcript(self._items)
+
+    @classmethod
+    def load_json(cls, text: str | bytes) -> Transcript:
+        """Read what `dump_json` gave.
+
+        Raises:
+            TranscriptError: The text is no transcript, of an unknown version, damaged, or would
+                be invalid; the error says where.
+        """
+        from ._transcript_json import load_transcript
+
+        made = cls()
+        made._items = load_transcript(text)
+        return made
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[TranscriptItem]:
+        return iter(self._items)
+
+    @overload
+    def __getitem__(self, index: int) -> TranscriptItem: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[TranscriptItem, ...]: ...
+    def __getitem__(self, index: int | slice) -> TranscriptItem | tuple[TranscriptItem, ...]:
+        if isinstance(index, slice):
+            return tuple(self._items[index])
+        return self._items[index]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Transcript) and self._items == other._items
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<Transcript of {len(self._items)} items>"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_restore, (self._items,))
+
+
+def _restore(items: list[TranscriptItem]) -> Transcript:
+    made = Transcript()
+    made._items = list(items)
+    return made
+
+
+class TranscriptView(Sequence[TranscriptItem]):
+    """The first items of a transcript, with ephemeral ones in between; not a copy.
+
+    A transcript only grows, so a view of its first items never changes.
+
+    Attributes:
+        transcript: What it is a view of.
+        base_length: How many of its items belong to the view.
+        ephemeral: Pairs of a place in the transcript and the item that stands before it.
+    """
+
+    __slots__ = ("base_length", "ephemeral", "transcript")
+
+    def __init__(
+        self,
+        transcript: Transcript,
+        base_length: int,
+        ephemeral: tuple[tuple[int, Message], ...] = (),
+    ) -> None:
+        self.transcript = transcript
+        self.base_length = base_length
+        self.ephemeral = ephemeral
+
+    def __len__(self) -> int:
+        return self.base_length + len(self.ephemeral)
+
+    def __iter__(self) -> Iterator[TranscriptItem]:
+        items = self.transcript._items
+        if not self.ephemeral:
+            return islice(iter(items), self.base_length)
+        return self._merged()
+
+    def _merged(self) -> Iterator[TranscriptItem]:
+        items, start = self.transcript._items, 0
+        for place, message in self.ephemeral:
+            yield from islice(items, start, place)
+            yield message
+            start = place
+        yield from islice(items, start, self.base_length)
+
+    @overload
+    def __getitem__(self, index: int) -> TranscriptItem: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[TranscriptItem]: ...
+    def __getitem__(self, index: int | slice) -> TranscriptItem | Sequence[TranscriptItem]:
+        if isinstance(index, slice):
+            return tuple(self)[index]
+        length = len(self)
+        position = index + length if index < 0 else index
+        if not 0 <= position < length:
+            raise IndexError(f"item {index} of {length}")
+        for count, (place, message) in enumerate(self.ephemeral):
+            if position == place + count:
+                return message
+            if position < place + count:
+                return self.transcript._items[position - count]
+        return self.transcript._items[position - len(self.ephemeral)]
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Sequence) and not isinstance(other, str):
+            return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+        return NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<view of {len(self)} items>"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (tuple, (list(self),))
