@@ -232,6 +232,25 @@ class ToolContext:
         """Make a context that reports to nobody, for a call that was given none."""
         return cls.for_call(call)
 
+    def with_cancellation(self, cancellation: CancellationToken) -> ToolContext:
+        """Return the same context under another request to stop.
+
+        Args:
+            cancellation: The token that the tool is to look at.
+        """
+        return ToolContext(
+            self.call_id,
+            self.tool_name,
+            sink=self._sink,
+            state=self.snapshot,
+            run=self.run,
+            cancellation=cancellation,
+            agent=self.agent,
+            resume=self.resume,
+            suspension_id=self.suspension_id,
+            suspension_reason=self.suspension_reason,
+        )
+
     def state(self, key: StateKey[T]) -> T:
         """Read a typed value from the snapshot, or the key's default."""
         return self.snapshot.get(key)

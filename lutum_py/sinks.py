@@ -1,0 +1,399 @@
+"""Ready-made sinks, to which a `ToolContext` hands what a tool reports.
+
+A sink is any callable that takes one event. It is called in the thread of the tool, so those here
+may be shared by several threads. A `ThrottledSink` in front keeps a chatty tool from flooding one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from threading import Lock
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final, Self, cast
+
+from ._progress import (
+    TOOL_CALL_PROGRESS_ACTIVITY_TYPE,
+    ActivityDelta,
+    ActivitySnapshot,
+    ObserverText,
+    ProgressStatus,
+    Sink,
+    ToolEvent,
+)
+from .errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop, Future
+    from logging import Logger
+
+    from rich.console import Console
+    from rich.progress import TaskID
+
+__all__ = [
+    "ActivityDelta",
+    "ActivitySnapshot",
+    "AsyncSink",
+    "ListSink",
+    "LoggerSink",
+    "ObserverText",
+    "RichProgressSink",
+    "Sink",
+    "ThrottledSink",
+    "ToolEvent",
+]
+
+_ROUNDING: Final = 1e-9
+_MOST_CALLS: Final = 1024
+_LONGEST_LINE: Final = 400
+_FINAL: Final = frozenset(status.value for status in ProgressStatus if status.is_terminal)
+
+
+class ListSink:
+    """Keep every event in a list, for tests and for looking back.
+
+    Attributes:
+        events: The events, in the order in which they came.
+
+    >>> sink = ListSink()
+    >>> sink(ActivitySnapshot("c1", "note", "half way"))
+    >>> sink.dump()[0]["content"]
+    'half way'
+    """
+
+    def __init__(self) -> None:
+        """Start with no event."""
+        self.events: list[ToolEvent] = []
+
+    def __call__(self, event: ToolEvent) -> None:
+        """Keep the event."""
+        self.events.append(event)
+
+    def dump(self) -> list[dict[str, Any]]:
+        """Give the wire shapes of all events, in order."""
+        return [event.model_dump() for event in self.events]
+
+
+class LoggerSink:
+    """Write one log record an event.
+
+    Records go to the given logger; observer text goes to its child `observer`, so that it can be
+    kept apart. Each record carries `event_type`, `tool_call_id` and `event`, the wire shape.
+
+    >>> sink = LoggerSink(level=10)
+    >>> sink(ActivitySnapshot("c1", "note", "half way"))
+    """
+
+    def __init__(self, logger: Logger | str = "lutum.progress", level: int | None = None) -> None:
+        """Choose where to write.
+
+        Args:
+            logger: A logger or its name.
+            level: The level of the records; `logging.INFO` by default.
+        """
+        from logging import INFO, getLogger
+
+        self._logger = getLogger(logger) if isinstance(logger, str) else logger
+        self._observer = self._logger.getChild("observer")
+        self._level = INFO if level is None else level
+
+    def __call__(self, event: ToolEvent) -> None:
+        """Write the event, if anybody listens at this level."""
+        logger = self._observer if isinstance(event, ObserverText) else self._logger
+        if logger.isEnabledFor(self._level):
+            kind, call_id, dumped = event.event_type, event.message_id, event.model_dump()
+            logger.log(
+                self._level,
+                "%s of call %s: %s",
+                kind,
+                call_id,
+                repr(dumped)[:_LONGEST_LINE],
+                extra={"event_type": kind, "tool_call_id": call_id, "event": dumped},
+            )
+
+
+class ThrottledSink:
+    """Pass on only the reports of progress that tell something new.
+
+    A report passes when it is the first of its call, when `interval` seconds have gone by since the
+    last that passed, when the value moved by `step` or reached 1, when the message or the status
+    changed, and always when the status is final. Every other kind of event passes as well.
+
+    What it remembers of a call goes with the call's final report; of calls without one it remembers
+    the last 1024.
+
+    >>> passed = ListSink()
+    >>> sink = ThrottledSink(passed, clock=lambda: 0.0)
+    >>> for value in (0.1, 0.101, 0.2):
+    ...     content = {"status": "running", "progress": value}
+    ...     sink(ActivitySnapshot("c1", "tool-call-progress", content))
+    >>> [event.content["progress"] for event in passed.events]
+    [0.1, 0.2]
+    """
+
+    def __init__(
+        self,
+        sink: Sink,
+        interval: float = 0.1,
+        step: float = 0.01,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        """Stand in front of another sink.
+
+        Args:
+            sink: Receives what passes.
+            interval: Seconds after which any report passes.
+            step: The move of the value, which runs from 0 to 1, that makes a report pass.
+            clock: Gives the time in seconds; it must not run backwards.
+        """
+        self._sink = sink
+        self._interval = interval
+        self._step = step
+        self._clock = clock
+        self._lock = Lock()
+        self._passed: dict[str, tuple[float, Mapping[str, Any]]] = {}
+
+    def __call__(self, event: ToolEvent) -> None:
+        """Pass the event on, or drop it."""
+        content = _progress_of(event)
+        if content is None or self._passes(event.message_id, content):
+            self._sink(event)
+
+    def _passes(self, call_id: str, content: Mapping[str, Any]) -> bool:
+        now = self._clock()
+        with self._lock:
+            before = self._passed.pop(call_id, None)
+            if content.get("status") in _FINAL:
+                return True
+            if before is not None and not self._tells_something(now, content, *before):
+                self._passed[call_id] = before
+                return False
+            self._passed[call_id] = (now, content)
+            if len(self._passed) > _MOST_CALLS:
+                del self._passed[next(iter(self._passed))]
+            return True
+
+    def _tells_something(
+        self, now: float, content: Mapping[str, Any], then: float, last: Mapping[str, Any]
+    ) -> bool:
+        value, last_value = content.get("progress"), last.get("progress")
+        if value is None or last_value is None:
+            moved = value is not last_value
+        else:
+            # 0.06 - 0.05 is a little less than 0.01 in binary.
+            moved = value >= 1 or abs(value - last_value) >= self._step - _ROUNDING
+        return (
+            moved
+            or now - then >= self._interval - _ROUNDING
+            or content.get("message") != last.get("message")
+            or content.get("status") != last.get("status")
+        )
+
+
+class _Closing(ABC):
+    """Make a sink with `close` usable in a `with` statement."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Take no more events."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+class AsyncSink(_Closing):
+    """Hand events from tools in any thread to one asynchronous consumer, in order.
+
+    Events wait in a queue of at most `limit`. A tool is never held up: when the queue is full, the
+    event that has waited longest is dropped and counted in `dropped`, so the newest state always
+    arrives. A consumer of deltas that must not miss one sets `limit=None`, for a queue that grows
+    as it has to. After `close` the consumer gets what still waits, then its loop ends.
+
+    Attributes:
+        dropped: How many events the consumer will never see.
+
+    >>> import asyncio
+    >>> async def consume(sink):
+    ...     return [event.content async for event in sink]
+    >>> with AsyncSink() as sink:
+    ...     sink(ActivitySnapshot("c1", "note", "half way"))
+    >>> asyncio.run(consume(sink))
+    ['half way']
+    """
+
+    def __init__(self, limit: int | None = 10_000) -> None:
+        """Open the queue.
+
+        Args:
+            limit: The most events that wait; None for no bound.
+
+        Raises:
+            ValueError: `limit` is less than one.
+        """
+        if limit is not None and limit < 1:
+            raise ValueError(f"`limit` is {limit}. Give at least 1, or None for no bound.")
+        self.dropped = 0
+        self._limit = limit
+        self._lock = Lock()
+        self._queue: deque[ToolEvent] = deque()
+        self._closed = False
+        self._waiter: tuple[AbstractEventLoop, Future[None]] | None = None
+
+    def __call__(self, event: ToolEvent) -> None:
+        """Queue the event; after `close` it is dropped."""
+        with self._lock:
+            if self._closed:
+                self.dropped += 1
+                return
+            if len(self._queue) == self._limit:
+                self._queue.popleft()
+                self.dropped += 1
+            self._queue.append(event)
+            self._wake()
+
+    def close(self) -> None:
+        """Take no more events and let the consumer finish; may be called twice."""
+        with self._lock:
+            self._closed = True
+            self._wake()
+
+    def __aiter__(self) -> AsyncSink:
+        """Consume the events, in whichever event loop this runs."""
+        return self
+
+    async def __anext__(self) -> ToolEvent:
+        """Wait for the next event.
+
+        Raises:
+            RuntimeError: Another consumer is waiting.
+            StopAsyncIteration: The sink is closed and nothing waits.
+        """
+        from asyncio import get_running_loop
+
+        loop = get_running_loop()
+        while True:
+            with self._lock:
+                if self._queue:
+                    return self._queue.popleft()
+                if self._closed:
+                    raise StopAsyncIteration
+                if self._waiter is not None:
+                    raise RuntimeError(
+                        "Another consumer waits for the events of this sink already. Use one "
+                        "consumer, or one sink for each."
+                    )
+                woken: Future[None] = loop.create_future()
+                mine = self._waiter = (loop, woken)
+            try:
+                await woken
+            finally:
+                with self._lock:
+                    if self._waiter is mine:
+                        self._waiter = None
+
+    def _wake(self) -> None:
+        if self._waiter is not None:
+            (loop, woken), self._waiter = self._waiter, None
+            # The consumer's loop may have been closed with the consumer inside.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(_finish, woken)
+
+
+class RichProgressSink(_Closing):
+    """Show one progress bar a call in the terminal, while used in a `with` statement.
+
+    Needs the extra `rich`. Only progress is shown; other activities and observer text are not.
+    A call that reports no figure gets a bar that pulses.
+
+    >>> from io import StringIO
+    >>> from rich.console import Console
+    >>> screen = StringIO()
+    >>> with RichProgressSink(Console(file=screen)) as sink:
+    ...     content = {"tool_name": "index", "status": "running", "progress": 0.5}
+    ...     sink(ActivitySnapshot("c1", "tool-call-progress", content))
+    >>> "index" in screen.getvalue() and "50%" in screen.getvalue()
+    True
+    """
+
+    def __init__(self, console: Console | None = None, transient: bool = False) -> None:
+        """Prepare the display.
+
+        Args:
+            console: Where to show it; None for rich's own choice.
+            transient: Whether the bars vanish at the end.
+
+        Raises:
+            MissingExtraError: `rich` is not installed.
+        """
+        try:
+            from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+        except ImportError as error:
+            raise MissingExtraError(
+                "RichProgressSink needs the package `rich`: `pip install lutum-py[rich]`."
+            ) from error
+        self._progress = Progress(
+            # Tools choose the names and messages, so none of it may be read as markup.
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TaskProgressColumn(),
+            console=console,
+            transient=transient,
+        )
+        self._lock = Lock()
+        self._bars: dict[str, TaskID] = {}
+
+    def __call__(self, event: ToolEvent) -> None:
+        """Move the bar of the call, if the event is a report of progress."""
+        content = _progress_of(event)
+        if content is None:
+            return
+        label = str(content.get("tool_name", event.message_id))
+        status, message = content.get("status"), content.get("message")
+        if status in _FINAL:
+            label += f" [{status}]"
+        if message is not None:
+            label += f": {message}"
+        completed, total = _figures(content)
+        with self._lock:
+            bar = self._bars.get(event.message_id)
+            if bar is None:
+                bar = self._bars[event.message_id] = self._progress.add_task(label, total=None)
+            if status == ProgressStatus.DONE:
+                completed = total = 1.0 if total is None else total
+            self._progress.update(bar, description=label, completed=completed, total=total)
+            if status in _FINAL:
+                self._progress.stop_task(bar)
+                del self._bars[event.message_id]
+
+    def __enter__(self) -> Self:
+        """Start to show the bars."""
+        self._progress.start()
+        return self
+
+    def close(self) -> None:
+        """Stop showing; the bars stay as they are, unless the display is transient."""
+        self._progress.stop()
+
+
+def _progress_of(event: ToolEvent) -> Mapping[str, Any] | None:
+    if isinstance(event, ActivitySnapshot):
+        content: object = event.content
+        if event.activity_type == TOOL_CALL_PROGRESS_ACTIVITY_TYPE and isinstance(content, Mapping):
+            return cast("Mapping[str, Any]", content)
+    return None
+
+
+def _figures(content: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    if (value := content.get("progress")) is not None:
+        return value, 1.0
+    return content.get("loaded"), content.get("total")
+
+
+def _finish(woken: Future[None]) -> None:
+    if not woken.done():
+        woken.set_result(None)

@@ -1,0 +1,314 @@
+"""The laws of cancellation."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import signal
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Coroutine
+from operator import attrgetter
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import lutum_py
+from lutum_py._cancellation import CancellationToken
+from lutum_py.errors import Cancelled
+
+SECONDS = 10.0
+
+
+# Nothing but this table shows that a waiter is there, or that it left nothing behind.
+waiters_of: Callable[[CancellationToken], dict[object, Callable[[], object]]] = attrgetter(
+    "_waiters"
+)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Let the loop turn until the condition holds."""
+    while not condition():  # noqa: ASYNC110 (the condition is no event of this loop)
+        await asyncio.sleep(0)
+
+
+@given(st.lists(st.none() | st.text(max_size=5), min_size=1, max_size=4))
+def test_the_first_request_counts(reasons: list[str | None]) -> None:
+    """A token is cancelled once, for the first reason, and stays so."""
+    token = CancellationToken()
+    assert (token.is_cancelled(), token.reason) == (False, None)
+    token.raise_if_cancelled()
+    for reason in reasons:
+        token.cancel(reason)
+        assert (token.is_cancelled(), token.reason) == (True, reasons[0])
+
+
+def test_raising_carries_the_reason() -> None:
+    """The exception of a cancelled token says why, or that it was asked to."""
+    token, silent = CancellationToken(), CancellationToken()
+    token.cancel("the user left")
+    silent.cancel()
+    with pytest.raises(Cancelled, match=r"^Cancelled: the user left$"):
+        token.raise_if_cancelled()
+    with pytest.raises(Cancelled, match=r"^Cancelled: the call was asked to stop$"):
+        silent.raise_if_cancelled()
+
+
+def test_a_token_shows_its_outcome() -> None:
+    """The representation says whether, and why."""
+    token = CancellationToken()
+    assert repr(token) == "<CancellationToken: not cancelled>"
+    token.cancel("late")
+    assert repr(token) == "<CancellationToken: cancelled, reason='late'>"
+
+
+@given(st.lists(st.integers(min_value=0, max_value=9), max_size=9), st.integers(0, 9))
+def test_a_request_reaches_all_below_and_nobody_else(parents: list[int], at: int) -> None:
+    """Cancelling a token cancels exactly it and its descendants, with the same reason."""
+    tokens = [CancellationToken()]
+    above: list[set[int]] = [{0}]
+    for parent in parents:
+        above.append(above[parent % len(tokens)] | {len(tokens)})
+        tokens.append(tokens[parent % len(tokens)].child())
+    chosen = at % len(tokens)
+    tokens[chosen].cancel("stop")
+    for token, ancestors in zip(tokens, above, strict=True):
+        assert token.is_cancelled() is (chosen in ancestors)
+        assert token.reason == ("stop" if chosen in ancestors else None)
+
+
+def test_a_child_of_a_cancelled_token_is_born_cancelled() -> None:
+    """A child made too late is cancelled as well, and leaves nothing behind."""
+    parent = CancellationToken()
+    parent.cancel("over")
+    child = parent.child()
+    assert (child.is_cancelled(), child.reason) == (True, "over")
+    assert waiters_of(parent) == {}
+
+
+def test_a_parent_keeps_no_dead_children() -> None:
+    """A child that nobody holds is forgotten by its parent."""
+    parent = CancellationToken()
+    kept, dropped = parent.child(), weakref.ref(parent.child())
+    gc.collect()
+    assert dropped() is None
+    assert len(waiters_of(parent)) == 1
+    parent.cancel()
+    assert kept.is_cancelled()
+
+
+def test_a_child_keeps_the_road_to_it_open() -> None:
+    """A grandchild is reached although nobody holds the token in between."""
+    root = CancellationToken()
+    grandchild = root.child().child()
+    gc.collect()
+    root.cancel("all")
+    assert grandchild.reason == "all"
+
+
+def test_a_child_may_die_while_it_is_being_cancelled() -> None:
+    """A child that goes away at the very moment of the request is passed by."""
+    children: list[CancellationToken] = []
+
+    class Dropping(dict[object, Callable[[], object]]):
+        def popitem(self) -> tuple[object, Callable[[], object]]:
+            item = super().popitem()
+            children.clear()
+            return item
+
+    parent = CancellationToken()
+    object.__setattr__(parent, "_waiters", Dropping())
+    children.append(parent.child())
+    survivor = parent.child()
+    children.append(survivor)
+    parent.cancel("late")
+    assert (survivor.reason, children, waiters_of(parent)) == ("late", [], {})
+
+
+def test_a_dying_child_in_the_table_does_no_harm() -> None:
+    """A wake-up call whose child is gone does nothing."""
+    parent = CancellationToken()
+    child = parent.child()
+    ((_, wake),) = waiters_of(parent).items()
+    del child
+    gc.collect()
+    assert wake() is None
+    assert waiters_of(parent) == {}
+
+
+def test_waiting_in_a_loop_ends_with_the_request() -> None:
+    """Every coroutine that waits goes on once the token is cancelled, and leaves no trace."""
+
+    async def main() -> int:
+        token = CancellationToken()
+        waiting = [asyncio.create_task(token.cancelled()) for _ in range(3)]
+        await until(lambda: len(waiters_of(token)) == 3)
+        token.cancel()
+        await asyncio.wait_for(asyncio.gather(*waiting), SECONDS)
+        await token.cancelled()
+        return len(waiters_of(token))
+
+    assert asyncio.run(main()) == 0
+
+
+def test_a_request_from_another_thread_wakes_the_loop() -> None:
+    """A request may come from a thread that has no loop."""
+
+    async def main() -> str | None:
+        token = CancellationToken()
+        waiting = asyncio.create_task(token.cancelled())
+        await until(lambda: len(waiters_of(token)) == 1)
+        threading.Thread(target=token.cancel, args=("from outside",)).start()
+        await asyncio.wait_for(waiting, SECONDS)
+        return token.reason
+
+    assert asyncio.run(main()) == "from outside"
+
+
+def test_one_token_serves_several_loops() -> None:
+    """Coroutines of different loops wait for the same token."""
+    token = CancellationToken()
+    threads = [
+        threading.Thread(target=lambda: asyncio.run(token.cancelled()), daemon=True)
+        for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    asyncio.run(asyncio.wait_for(until(lambda: len(waiters_of(token)) == 3), SECONDS))
+    token.cancel()
+    for thread in threads:
+        thread.join(SECONDS)
+    assert [thread.is_alive() for thread in threads] == [False, False, False]
+    assert waiters_of(token) == {}
+
+
+def test_a_waiter_that_gives_up_is_forgotten() -> None:
+    """A cancelled task leaves no wake-up call behind, before the request or in the same moment."""
+
+    async def main() -> None:
+        complaints: list[dict[str, Any]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, what: complaints.append(what))
+        token = CancellationToken()
+        early = asyncio.create_task(token.cancelled())
+        late = asyncio.create_task(token.cancelled())
+        await until(lambda: len(waiters_of(token)) == 2)
+        early.cancel()
+        await asyncio.wait([early])
+        assert len(waiters_of(token)) == 1
+        token.cancel()
+        late.cancel()
+        await asyncio.wait([late])
+        await asyncio.sleep(0)
+        assert (early.cancelled(), late.cancelled()) == (True, True)
+        assert (waiters_of(token), complaints) == ({}, [])
+
+    asyncio.run(main())
+
+
+def test_a_request_between_look_and_wait_is_not_missed() -> None:
+    """A request that comes while a coroutine is about to wait ends the wait at once."""
+    token = CancellationToken()
+
+    class Meddling(asyncio.SelectorEventLoop):
+        def create_future(self) -> asyncio.Future[Any]:
+            token.cancel("in between")
+            return super().create_future()
+
+    loop = Meddling()
+    try:
+        loop.run_until_complete(token.cancelled())
+    finally:
+        loop.close()
+    assert (token.reason, waiters_of(token)) == ("in between", {})
+
+
+def test_a_loop_that_is_closed_does_not_stop_the_request() -> None:
+    """A waiter whose loop is gone is passed by; the others are woken."""
+    token = CancellationToken()
+    child = token.child()
+
+    async def wait_by_hand() -> Coroutine[Any, Any, None]:
+        waiting = token.cancelled()
+        waiting.send(None)
+        return waiting
+
+    waiting = asyncio.run(wait_by_hand())
+    assert len(waiters_of(token)) == 2
+    token.cancel()
+    waiting.close()
+    assert (token.is_cancelled(), child.is_cancelled()) == (True, True)
+
+
+@given(st.sampled_from([0, -1, 0.001]))
+def test_a_thread_waits_no_longer_than_it_says(timeout: float) -> None:
+    """A wait that ends by time says so, and leaves no trace."""
+    token = CancellationToken()
+    assert token.wait(timeout) is False
+    assert waiters_of(token) == {}
+
+
+def test_a_thread_that_waits_is_woken() -> None:
+    """A wait without limit ends with the request; one that comes after it ends at once."""
+    token = CancellationToken()
+    seen: list[bool] = []
+    thread = threading.Thread(target=lambda: seen.append(token.wait()), daemon=True)
+    thread.start()
+    asyncio.run(asyncio.wait_for(until(lambda: len(waiters_of(token)) == 1), SECONDS))
+    token.cancel()
+    thread.join(SECONDS)
+    assert (seen, token.wait(), waiters_of(token)) == ([True], True, {})
+
+
+def test_a_signal_handler_may_cancel() -> None:
+    """A handler that interrupts the wait of its own thread ends it."""
+    token = CancellationToken()
+    main = threading.get_ident()
+
+    async def send() -> None:
+        await until(lambda: len(waiters_of(token)) == 1)
+        signal.pthread_kill(main, signal.SIGUSR1)
+
+    before = signal.signal(signal.SIGUSR1, lambda *_: token.cancel("alarm"))
+    try:
+        threading.Thread(target=lambda: asyncio.run(send()), daemon=True).start()
+        assert token.wait(SECONDS) is True
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert token.reason == "alarm"
+
+
+def test_many_threads_agree_on_one_reason() -> None:
+    """However many ask at once, each sees the same reason after."""
+    token = CancellationToken()
+    barrier = threading.Barrier(8)
+    seen: list[str | None] = []
+
+    def ask(reason: str) -> None:
+        barrier.wait(SECONDS)
+        token.cancel(reason)
+        seen.append(token.reason)
+
+    threads = [threading.Thread(target=ask, args=(str(number),)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(SECONDS)
+    assert seen == [token.reason] * 8
+
+
+def test_importing_loads_nothing_heavy() -> None:
+    """The modules around a running tool bring neither asyncio nor rich nor logging."""
+    code = (
+        "import sys, types\n"
+        "package = types.ModuleType('lutum_py')\n"
+        f"package.__path__ = {list(lutum_py.__path__)!r}\n"
+        "sys.modules['lutum_py'] = package\n"
+        "import lutum_py._context, lutum_py._lifecycle, lutum_py._capabilities\n"
+        "print([name for name in ('asyncio', 'rich', 'logging') if name in sys.modules])"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == "[]"

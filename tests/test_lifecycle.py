@@ -1,0 +1,121 @@
+"""The laws of a call's life."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lutum_py._lifecycle import TRANSITIONS, CallStatus, check_transition, state_diagram
+from lutum_py.errors import LifecycleError
+
+STATUSES = st.sampled_from(CallStatus)
+ILLEGAL = [
+    (current, target)
+    for current in CallStatus
+    for target in CallStatus
+    if target is not current and target not in TRANSITIONS[current]
+]
+NEW, RUNNING, SUSPENDED, RESUMING, SUCCEEDED, FAILED, CANCELLED = CallStatus
+
+
+def test_the_table_is_the_specification() -> None:
+    """Every status has its row, and the finished ones lead nowhere."""
+    assert dict(TRANSITIONS) == {
+        NEW: set(CallStatus),
+        RUNNING: {SUSPENDED, SUCCEEDED, FAILED, CANCELLED},
+        SUSPENDED: {RESUMING, CANCELLED},
+        RESUMING: {RUNNING, SUSPENDED, SUCCEEDED, FAILED, CANCELLED},
+        SUCCEEDED: set(),
+        FAILED: set(),
+        CANCELLED: set(),
+    }
+
+
+def test_the_table_cannot_be_changed() -> None:
+    """Nobody widens the table at run time."""
+    with pytest.raises(TypeError):
+        TRANSITIONS[SUCCEEDED] = frozenset({RUNNING})  # type: ignore[index]
+    assert TRANSITIONS[SUCCEEDED] == frozenset()
+
+
+def test_statuses_are_plain_words() -> None:
+    """A status is its own word, in saved data as in code."""
+    assert [str(status) for status in CallStatus] == [
+        "new",
+        "running",
+        "suspended",
+        "resuming",
+        "succeeded",
+        "failed",
+        "cancelled",
+    ]
+
+
+def test_terminal_statuses_are_the_three_ends() -> None:
+    """A status is terminal when its row is empty."""
+    assert {status for status in CallStatus if status.is_terminal} == {SUCCEEDED, FAILED, CANCELLED}
+
+
+@given(STATUSES, STATUSES)
+def test_a_move_is_legal_exactly_when_the_table_or_identity_says_so(
+    current: CallStatus, target: CallStatus
+) -> None:
+    """A move passes when it is in the table or goes nowhere, and is refused otherwise."""
+    legal = target is current or target in TRANSITIONS[current]
+    try:
+        check_transition(current, target, call_id="c1", tool="search")
+    except LifecycleError:
+        assert not legal
+    else:
+        assert legal
+
+
+@given(st.sampled_from(ILLEGAL))
+def test_a_refusal_names_call_tool_statuses_and_ways_out(
+    move: tuple[CallStatus, CallStatus],
+) -> None:
+    """The text of a refusal holds the place, both statuses and everything reachable."""
+    current, target = move
+    with pytest.raises(LifecycleError) as caught:
+        check_transition(current, target, call_id="c1", tool="search")
+    text = str(caught.value)
+    assert text.startswith(f"Call 'c1' of tool 'search' is {current} and cannot become {target}. ")
+    listed = text.partition("Reachable from here: ")[2].partition(".")[0]
+    assert {word for word in listed.split(", ") if word} == TRANSITIONS[current]
+
+
+@pytest.mark.parametrize("current", [SUCCEEDED, FAILED, CANCELLED])
+def test_a_finished_call_is_told_to_start_again(current: CallStatus) -> None:
+    """A finished call is replaced and never revived."""
+    with pytest.raises(LifecycleError) as caught:
+        check_transition(current, RUNNING, call_id="c1", tool="search")
+    assert str(caught.value).endswith(
+        "That status is final: nothing is reachable from it. `call.again()` makes a new call of "
+        "the same metadata and input, in status 'new'."
+    )
+
+
+def test_a_detour_is_named_where_there_is_one() -> None:
+    """A refusal names the status that lies between, if one does."""
+    with pytest.raises(LifecycleError, match=r"Move it to resuming first\.$"):
+        check_transition(SUSPENDED, RUNNING, call_id="c1", tool="search")
+    with pytest.raises(LifecycleError, match=r"Move it to suspended first\.$"):
+        check_transition(RUNNING, RESUMING, call_id="c1", tool="search")
+
+
+def test_nothing_leads_back_to_new() -> None:
+    """Where no status lies between, the remedy is another call."""
+    with pytest.raises(LifecycleError, match=r"in status 'new'\.$"):
+        check_transition(RUNNING, NEW, call_id="c1", tool="search")
+
+
+def test_the_diagram_is_the_table() -> None:
+    """The diagram draws every move of the table but the ones to itself, and both ends."""
+    head, *lines = state_diagram().splitlines()
+    assert head == "stateDiagram-v2"
+    drawn = [tuple(line.strip().split(" --> ")) for line in lines]
+    moves = {(s.value, t.value) for s, row in TRANSITIONS.items() for t in row if t is not s}
+    ends = {(status.value, "[*]") for status in CallStatus if not TRANSITIONS[status]}
+    assert set(drawn) == moves | ends | {("[*]", "new")}
+    assert len(drawn) == len(set(drawn))
