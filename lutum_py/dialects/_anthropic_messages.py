@@ -1,0 +1,159 @@
+"""A transcript becomes the messages of the Messages API.
+
+A turn of this dialect goes back block by block as it came: thinking with its signature, what the
+server ran, the order of all. Empty text, which a model may send and the API refuses, is left out.
+Everything between two turns becomes one user message, results first. (Anthropic API reference:
+"Messages"; guide to tool use: "Handle tool calls".)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from .._assistant import AssistantTurn, RefusalItem, TextItem
+from .._json import copy_json
+from .._message import Message
+from .._request import TranscriptItem
+from .._result import ToolResult
+from ._anthropic_blocks import blocks_of, result_block, wire_id
+from ._anthropic_turn import DIALECT
+from ._losses import Loss
+from ._replay import foreign_losses, own_payload
+from ._sent_arguments import UNREADABLE, arguments_object
+
+__all__ = ["Rendering", "render"]
+
+# Citations come with these set to null, and the API takes them only if they are there.
+_NULLABLE: Final = {
+    "char_location": "document_title",
+    "page_location": "document_title",
+    "content_block_location": "document_title",
+    "web_search_result_location": "title",
+    "search_result_location": "title",
+}
+
+
+class Rendering:
+    """Collect messages, the texts that belong beside them, and what was lost.
+
+    Attributes:
+        messages: The messages of user and assistant.
+        system: The texts of system and developer, in order.
+        losses: What was lost.
+    """
+
+    def __init__(self) -> None:
+        self.messages: list[dict[str, Any]] = []
+        self.system: list[str] = []
+        self.losses: list[Loss] = []
+        self._results: list[dict[str, Any]] = []
+        self._said: list[dict[str, Any]] = []
+        self._answers: dict[str, dict[str, Any]] = {}
+        self._begun = False
+
+    def add(self, index: int, item: TranscriptItem) -> None:
+        """Take the next item of the transcript."""
+        position = f"items[{index}]"
+        if isinstance(item, AssistantTurn):
+            self.flush()
+            self._turn(item, position)
+        elif isinstance(item, ToolResult):
+            answers = self._answers.get(item.id)
+            if answers is None:
+                answers = {"tool_use_id": wire_id(item.id)}
+            self._results.append(result_block(item, answers, position, self.losses))
+        elif isinstance(item, Message):
+            if item.role == "user":
+                self._said += blocks_of(item.text, item.attachments, position, self.losses)
+            else:
+                self._instruct(item, position)
+                return
+        else:
+            raise TypeError(f"expected a message, turn or result, got {item!r}")
+        self._begun = True
+
+    def flush(self) -> None:
+        """Close the user message that is being collected."""
+        blocks = self._results + self._said
+        if not blocks:
+            return
+        content: Any = blocks
+        if len(blocks) == 1 and blocks[0]["type"] == "text":
+            content = blocks[0]["text"]
+        self.messages.append({"role": "user", "content": content})
+        self._results = []
+        self._said = []
+
+    def _instruct(self, message: Message, position: str) -> None:
+        if message.text.strip():
+            self.system.append(message.text)
+            if self._begun:
+                text = f"{DIALECT} has one place for instructions: this one moves to the front"
+                self.losses.append(Loss(position, text))
+        for index, attachment in enumerate(message.attachments):
+            where = f"{position}.attachments[{index}]"
+            text = f"an instruction takes no {attachment.media_type} in {DIALECT}"
+            self.losses.append(Loss(where, text))
+
+    def _turn(self, turn: AssistantTurn, position: str) -> None:
+        payload = own_payload(turn, DIALECT)
+        if payload is None:
+            self.losses.extend(foreign_losses(position, turn, DIALECT))
+            blocks = self._neutral(turn, position)
+            self._answers = {call.id: {"tool_use_id": wire_id(call.id)} for call in turn.tool_calls}
+        else:
+            blocks = [_replayed(block) for block in payload["content"] if not _is_blank(block)]
+            sent = [block for block in blocks if block["type"] == "tool_use"]
+            self._answers = {
+                call.id: {"tool_use_id": block["id"]} if block.get("id") else {}
+                for call, block in zip(turn.tool_calls, sent, strict=False)
+            }
+        if blocks:
+            self.messages.append({"role": "assistant", "content": blocks})
+
+    def _neutral(self, turn: AssistantTurn, position: str) -> list[dict[str, Any]]:
+        blocks: list[dict[str, Any]] = [
+            {"type": "text", "text": item.text}
+            for item in turn.items
+            if isinstance(item, TextItem | RefusalItem) and item.text.strip()
+        ]
+        for number, call in enumerate(turn.tool_calls):
+            value, is_read = arguments_object(call.arguments)
+            if not is_read:
+                where = f"{position}.tool_calls[{number}]"
+                text = f"the arguments are no JSON object; their text goes out as {UNREADABLE}"
+                self.losses.append(Loss(where, text))
+            block = {"type": "tool_use", "id": wire_id(call.id), "name": call.name, "input": value}
+            blocks.append(block)
+        return blocks
+
+
+def render(items: Iterable[TranscriptItem]) -> Rendering:
+    """Render messages, turns and results, and say what was lost.
+
+    Raises:
+        TypeError: An item is none of the three.
+    """
+    rendering = Rendering()
+    for index, item in enumerate(items):
+        rendering.add(index, item)
+    rendering.flush()
+    return rendering
+
+
+def _is_blank(block: Mapping[str, Any]) -> bool:
+    return block["type"] == "text" and not block["text"].strip()
+
+
+def _replayed(block: Mapping[str, Any]) -> dict[str, Any]:
+    replayed: dict[str, Any] = copy_json(block)
+    for citation in replayed.get("citations", ()):
+        nullable = _NULLABLE.get(citation.get("type"))
+        if nullable is not None:
+            citation.setdefault(nullable, None)
+        citation.pop("file_id", None)
+    if replayed["type"] == "tool_use" and not isinstance(replayed.get("input"), dict):
+        value = replayed.get("input")
+        replayed["input"] = {} if value is None else {UNREADABLE: value}
+    return replayed

@@ -1,0 +1,154 @@
+"""Messages of the Messages API as blocks in turns, read from a request that may be broken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .._json import copy_json, shorten
+from ._mending import Mending
+from ._reading import is_array, is_object
+
+__all__ = ["Block", "Spoken", "read_messages"]
+
+_ROLES = frozenset({"user", "assistant", "system"})
+
+
+class Block:
+    """One content block, and where it stands.
+
+    Attributes:
+        position: Where, as in `messages[1].content[0]`.
+        number: Its number among all blocks of the conversation.
+        group: The turn that it is in.
+        value: The block; a copy.
+        is_behind: Whether a block that is no result stands before it in its turn.
+        made: Whether it was made by the repair.
+    """
+
+    __slots__ = ("group", "is_behind", "made", "number", "position", "value")
+
+    def __init__(self, position: str, number: int, value: dict[str, Any]) -> None:
+        self.position = position
+        self.number = number
+        self.value = value
+        self.group = 0
+        self.is_behind = False
+        self.made = False
+
+    @property
+    def kind(self) -> Any:
+        """The type of the block."""
+        return self.value.get("type")
+
+    def beside(self, value: dict[str, Any]) -> Block:
+        """Make a new block that belongs to this one."""
+        made = Block(self.position, self.number, value)
+        made.group = self.group
+        made.made = True
+        return made
+
+
+class Spoken:
+    """One message of a conversation.
+
+    Attributes:
+        role: Who speaks.
+        blocks: What is said.
+        group: The turn that the message is part of.
+    """
+
+    __slots__ = ("_message", "blocks", "group", "role")
+
+    def __init__(self, message: Mapping[str, Any], blocks: list[Block]) -> None:
+        self._message = message
+        self.role: str = message["role"]
+        self.blocks = blocks
+        self.group = 0
+
+    def is_call(self, block: Block) -> bool:
+        """Say whether a block is a call that the user has to answer."""
+        return self.role == "assistant" and block.kind == "tool_use"
+
+    def with_blocks(self, blocks: list[Block]) -> dict[str, Any]:
+        """Give the message with these blocks; as it was where they are its own."""
+        message: dict[str, Any] = copy_json(self._message)
+        if blocks != self.blocks or not isinstance(message.get("content"), str):
+            message["content"] = [block.value for block in blocks]
+        return message
+
+
+def read_messages(messages: list[Any], mending: Mending) -> list[Spoken]:
+    """Read the messages of a request, without what says nothing, and number their turns."""
+    spoken: list[Spoken] = []
+    number = 0
+    for index, message in enumerate(messages):
+        role = message.get("role") if is_object(message) else None
+        if not is_object(message) or role not in _ROLES:
+            mending.note(
+                f"messages[{index}]",
+                "unknown_role",
+                f"expected a message with a known role, got {shorten(message)}",
+                "Give it the role `user` or `assistant`",
+                "removed the message",
+            )
+            continue
+        blocks = _blocks(index, message.get("content"), number, mending)
+        number += len(blocks)
+        if blocks:
+            spoken.append(Spoken(message, blocks))
+        else:
+            mending.note(
+                f"messages[{index}].content",
+                "empty_message",
+                "the message says nothing",
+                "Leave it out",
+                "removed the message",
+            )
+    _number_turns(spoken)
+    return spoken
+
+
+def _blocks(index: int, content: Any, number: int, mending: Mending) -> list[Block]:
+    if isinstance(content, str):
+        block = Block(f"messages[{index}].content", number, {"type": "text", "text": content})
+        return [block] if content.strip() else []
+    blocks: list[Block] = []
+    for place, value in enumerate(content if is_array(content) else ()):
+        position = f"messages[{index}].content[{place}]"
+        if not is_object(value):
+            mending.note(
+                position,
+                "unknown_block",
+                f"expected a content block, got {shorten(value)}",
+                "Send an object with a `type`",
+                "removed it",
+            )
+        elif value.get("type") == "text" and not str(value.get("text") or "").strip():
+            mending.note(
+                position,
+                "empty_text",
+                "the text is blank",
+                "Leave the block out",
+                "removed the block",
+            )
+        else:
+            blocks.append(Block(position, number + len(blocks), copy_json(value)))
+    return blocks
+
+
+def _number_turns(spoken: list[Spoken]) -> None:
+    group = -1
+    role = None
+    is_behind = False
+    for said in spoken:
+        if said.role not in ("system", role):
+            role = said.role
+            group += 1
+            is_behind = False
+        said.group = group
+        for block in said.blocks:
+            block.group = group
+            block.is_behind = is_behind
+            if said.role != "system" and block.kind != "tool_result":
+                is_behind = True

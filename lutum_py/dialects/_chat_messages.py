@@ -1,0 +1,127 @@
+"""A transcript becomes the messages of Chat Completions.
+
+A turn of this dialect goes back as it came, save for what hosts send and refuse to take: empty
+lists of calls, empty shells of unused fields, a call without its type or its arguments, and the
+data of an audio answer, for which its id stands. A turn of another dialect goes out in the neutral
+view. Each result becomes one message.
+(OpenAI API reference: "Create chat completion", messages.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .._assistant import AssistantTurn
+from .._json import copy_json
+from .._message import Message
+from .._request import TranscriptItem
+from .._result import ToolResult
+from ._chat_turn import DIALECT, function_of
+from ._losses import Loss
+from ._openai_parts import chat_part, parts_of
+from ._replay import foreign_losses, own_payload
+
+__all__ = ["render"]
+
+
+def render(items: Iterable[TranscriptItem]) -> tuple[list[dict[str, Any]], list[Loss]]:
+    """Render messages, turns and results, and say what was lost.
+
+    Raises:
+        TypeError: An item is none of the three.
+    """
+    rendered: list[dict[str, Any]] = []
+    losses: list[Loss] = []
+    answers: dict[str, dict[str, Any]] = {}
+    for index, item in enumerate(items):
+        if isinstance(item, ToolResult):
+            form = answers.get(item.id)
+            answer = {"role": "tool", "tool_call_id": item.id} if form is None else dict(form)
+            answer["content"] = item.model_text
+            rendered.append(answer)
+            for number, attachment in enumerate(item.attachments):
+                where = f"items[{index}].attachments[{number}]"
+                kind = attachment.media_type
+                losses.append(Loss(where, f"a tool result takes no {kind} in {DIALECT}"))
+        elif isinstance(item, AssistantTurn):
+            payload = own_payload(item, DIALECT)
+            losses.extend(
+                foreign_losses(f"items[{index}]", item, DIALECT) if payload is None else ()
+            )
+            message = _neutral(item) if payload is None else _replay(payload)
+            answers = _answers(item, message)
+            rendered.append(message)
+        elif isinstance(item, Message):
+            rendered.append(_message(item, f"items[{index}]", losses))
+        else:
+            raise TypeError(f"expected a message, turn or result, got {item!r}")
+    return rendered, losses
+
+
+def _message(message: Message, position: str, losses: list[Loss]) -> dict[str, Any]:
+    if not message.attachments:
+        return {"role": message.role, "content": message.text}
+    part_of = chat_part if message.role == "user" else _no_part
+    parts = parts_of(message.text, "text", message.attachments, part_of, position, losses)
+    return {"role": message.role, "content": parts or ""}
+
+
+def _no_part(attachment: object) -> None:
+    """Only a user's message takes more than text."""
+
+
+def _replay(payload: Mapping[str, Any]) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", **copy_json(payload["choices"][0]["message"])}
+    if not message.get("tool_calls"):
+        message.pop("tool_calls", None)
+    for call in message.get("tool_calls", ()):
+        call.setdefault("type", "function")
+        call.pop("function" if call["type"] == "custom" else "custom", None)
+        if "function" in call:
+            call["function"].setdefault("arguments", "{}")
+    if function_of(message) is None:
+        message.pop("function_call", None)
+    audio = message.pop("audio", None)
+    if audio and audio.get("id"):
+        message["audio"] = {"id": audio["id"]}
+    if message.get("content") is None:
+        # Null is taken beside something else that the turn says; alone it is refused.
+        said = ("tool_calls", "function_call", "audio", "refusal")
+        message["content"] = None if any(message.get(key) for key in said) else ""
+    return message
+
+
+def _neutral(turn: AssistantTurn) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": turn.text}
+    if turn.refusal is not None:
+        message["refusal"] = turn.refusal
+    if turn.tool_calls:
+        message["content"] = turn.text or None
+        message["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                # Many hosts parse the text, and refuse a blank one.
+                "function": {
+                    "name": call.name,
+                    "arguments": call.arguments if call.arguments.strip() else "{}",
+                },
+            }
+            for call in turn.tool_calls
+        ]
+    return message
+
+
+def _answers(turn: AssistantTurn, message: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Give the form of each call's answer, by our id of the call: with the host's id, if any."""
+    wire = message.get("tool_calls", ())
+    answers: dict[str, dict[str, Any]] = {}
+    for index, call in enumerate(turn.tool_calls):
+        if index < len(wire):
+            sent = wire[index]
+            same = {"tool_call_id": sent["id"]} if "id" in sent else {}
+            answers[call.id] = {"role": "tool", **same}
+        else:
+            answers[call.id] = {"role": "function", "name": call.name}
+    return answers

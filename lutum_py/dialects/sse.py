@@ -1,0 +1,191 @@
+"""Server-sent events: the text of an HTTP response, in any chunks, becomes the JSON of its events.
+
+A line ends with a line feed, a carriage return or both; `data:` lines of one event are joined; a
+blank line ends the event; a line that begins with a colon is a comment (the HTML standard, section
+"Server-sent events"). `[DONE]`, with which OpenAI's streams end, is no event. Gemini streams a JSON
+array where no `alt=sse` was asked for, and some hosts one object a line: both are understood.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
+from typing import Any
+
+from .._json import parse_json, shorten
+from ..errors import DialectError
+from ._json_stream import ObjectSplitter
+from ._reading import is_object
+
+__all__ = ["EventSplitter", "aevents", "events"]
+
+
+class EventSplitter:
+    r"""Split the text of a stream as it comes in.
+
+    Example:
+        >>> splitter = EventSplitter()
+        >>> splitter.feed('data: {"a"')
+        []
+        >>> splitter.feed(": 1}\n\n")
+        [{'a': 1}]
+        >>> splitter.close()
+        []
+    """
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._after_return = False
+        self._begun = False
+        self._objects: ObjectSplitter | None = None
+        self._pending: list[str] = []
+        self._data: list[str] = []
+        self._count = 0
+
+    def feed(self, chunk: str | bytes) -> list[dict[str, Any]]:
+        """Take the next chunk and return the events that it completes.
+
+        Raises:
+            DialectError: An event is not a JSON object, the bytes are not UTF-8, or the text is a
+                page and no stream; `where` says which event it was.
+        """
+        return list(self.read(chunk))
+
+    def read(self, chunk: str | bytes) -> Iterator[dict[str, Any]]:
+        """Do the same as `feed`, and give what was whole before an event that is broken.
+
+        The iterator has to be taken to its end.
+        """
+        return self._read(chunk if isinstance(chunk, str) else self._decode(chunk))
+
+    def close(self) -> list[dict[str, Any]]:
+        """Say that the stream has ended, and return the last event if no blank line ended it.
+
+        Raises:
+            DialectError: The stream broke off inside an event.
+        """
+        found = list(self._read(self._decode(b"", final=True)))
+        if self._objects is not None:
+            if not self._objects.is_whole:
+                raise self._error("the JSON text breaks off")
+            return found
+        self._line("".join(self._pending))
+        self._pending.clear()
+        return [*found, *self._event()]
+
+    def _decode(self, chunk: bytes, final: bool = False) -> str:
+        try:
+            return self._decoder.decode(chunk, final)
+        except UnicodeDecodeError as error:
+            raise self._error(f"the bytes are not UTF-8 ({error.reason})") from None
+
+    def _read(self, text: str) -> Iterator[dict[str, Any]]:
+        if not self._begun:
+            text = text.lstrip("\ufeff \t\r\n")
+            if not text:
+                return
+            self._begun = True
+            if text[0] == "<":
+                raise self._error(f"expected events, got a page: {shorten(text)}")
+            if text[0] in "{[":
+                self._objects = ObjectSplitter(in_array=text[0] == "[")
+        if self._objects is not None:
+            try:
+                for whole in self._objects.feed(text):
+                    yield self._parse(whole)
+            except ValueError as error:
+                raise self._error(str(error)) from None
+            return
+        for line in self._lines(text):
+            if line:
+                self._line(line)
+            else:
+                yield from self._event()
+
+    def _lines(self, text: str) -> Iterator[str]:
+        # A return at the end of a chunk has ended its line: the feed that may follow is its other
+        # half, and not a blank line.
+        if not text:
+            return
+        if self._after_return:
+            text = text.removeprefix("\n")
+        self._after_return = text.endswith("\r")
+        first, *rest = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        self._pending.append(first)
+        for line in rest:
+            whole = "".join(self._pending)
+            self._pending[:] = [line]
+            yield whole
+
+    def _line(self, line: str) -> None:
+        if line.startswith("data:"):
+            self._data.append(line[5:].removeprefix(" "))
+
+    def _event(self) -> Iterator[dict[str, Any]]:
+        text = "\n".join(self._data).strip()
+        self._data.clear()
+        if text not in ("", "[DONE]"):
+            yield self._parse(text)
+
+    def _parse(self, text: str) -> dict[str, Any]:
+        try:
+            event = parse_json(text)
+        except ValueError as error:
+            raise self._error(f"the event is not JSON ({error}): {shorten(text)}") from None
+        if not is_object(event):
+            raise self._error(f"expected an object, got {shorten(event)}")
+        self._count += 1
+        return dict(event)
+
+    def _error(self, problem: str) -> DialectError:
+        where = f"event {self._count}"
+        return DialectError(f"Event stream at {where}: {problem}.", dialect="sse", where=where)
+
+
+def events(chunks: str | bytes | Iterable[str | bytes]) -> Iterator[dict[str, Any]]:
+    r"""Give the events of a stream as they come in.
+
+    Args:
+        chunks: The text or bytes of the response, whole or in chunks of any size, such as
+            `response.iter_bytes()` of httpx.
+
+    Returns:
+        An iterator over the JSON object of each event, to be fed to a `StreamDecoder`.
+
+    Raises:
+        DialectError: An event is broken, or the stream breaks off inside one.
+
+    Example:
+        >>> list(events(["data: {}", "\n\ndata: [DONE]\n\n"]))
+        [{}]
+    """
+    splitter = EventSplitter()
+    for chunk in (chunks,) if isinstance(chunks, str | bytes) else chunks:
+        yield from splitter.read(chunk)
+    yield from splitter.close()
+
+
+async def aevents(chunks: AsyncIterable[str | bytes]) -> AsyncIterator[dict[str, Any]]:
+    """Give the events of a stream whose chunks come in asynchronously; else as `events`.
+
+    Args:
+        chunks: The chunks, such as `response.aiter_bytes()` of httpx.
+
+    Returns:
+        An iterator over the JSON object of each event.
+
+    Raises:
+        DialectError: An event is broken, or the stream breaks off inside one.
+
+    Example:
+        ```python
+        async for event in aevents(response.aiter_bytes()):
+            decoder.feed(event)
+        ```
+    """
+    splitter = EventSplitter()
+    async for chunk in chunks:
+        for event in splitter.read(chunk):
+            yield event
+    for event in splitter.close():
+        yield event

@@ -1,0 +1,272 @@
+"""One strategy of conversations and one law for all dialects."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import json
+import time
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from lutum_py._assistant import AssistantTurn
+from lutum_py._definition import ToolDef
+from lutum_py._message import Message
+from lutum_py._metadata import ToolMetadata
+from lutum_py._request import ToolChoice, TranscriptItem, TurnRequest
+from lutum_py._result import ToolResult, rejection
+from lutum_py.dialects import (
+    anthropic_messages,
+    gemini_generate_content,
+    openai_chat,
+    openai_responses,
+)
+
+MODULES = [openai_chat, openai_responses, anthropic_messages, gemini_generate_content]
+DIALECTS = pytest.mark.parametrize("dialect", MODULES, ids=lambda module: module.NAME)
+KEYS = {
+    openai_chat.NAME: "messages",
+    openai_responses.NAME: "input",
+    anthropic_messages.NAME: "messages",
+    gemini_generate_content.NAME: "contents",
+}
+SHARED = {
+    "NAME",
+    "StreamDecoder",
+    "check",
+    "compile",
+    "decode",
+    "encode_request",
+    "messages",
+    "repair",
+    "tool_choice",
+    "tools",
+}
+
+TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=8)
+SPOKEN = TEXTS.filter(str.strip)
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-99, 99) | st.floats(-9, 9) | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=5,
+)
+ARGUMENTS = st.dictionaries(TEXTS, JSON_VALUES, max_size=3)
+NAMES = st.sampled_from(["search", "get_user", "x"])
+
+
+def compact(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+@st.composite
+def turns(draw: st.DrawFn, number: int = 0) -> AssistantTurn:
+    """A turn that says or asks something; the ids of its calls come nowhere else."""
+    calls = [
+        ToolMetadata(id=f"call_{number}_{index}", name=name, arguments=compact(arguments))
+        for index, (name, arguments) in enumerate(
+            draw(st.lists(st.tuples(NAMES, ARGUMENTS), max_size=3))
+        )
+    ]
+    text = draw(SPOKEN if not calls else st.none() | SPOKEN)
+    return AssistantTurn(text=text, tool_calls=calls)
+
+
+@st.composite
+def results(draw: st.DrawFn, call: ToolMetadata) -> ToolResult:
+    """A result of any status, in short or at length."""
+    status = draw(st.sampled_from(["success", "error", "rejected", "cancelled", "indeterminate"]))
+    if status == "rejected":
+        return rejection(call, draw(TEXTS))
+    return ToolResult(
+        id=call.id,
+        name=call.name,
+        arguments=call.arguments,
+        result=compact(draw(JSON_VALUES)),
+        status=status,  # type: ignore[arg-type]
+        message=draw(st.none() | TEXTS),
+    )
+
+
+@st.composite
+def conversations(draw: st.DrawFn) -> list[TranscriptItem]:
+    """A valid transcript: instructions, then what user and model say, each call answered."""
+    items: list[TranscriptItem] = [
+        Message(role, draw(SPOKEN))  # type: ignore[arg-type]
+        for role in draw(st.lists(st.sampled_from(["system", "developer"]), max_size=2))
+    ]
+    for number in range(draw(st.integers(1, 4))):
+        said = draw(st.lists(SPOKEN, min_size=number == 0, max_size=2))
+        items += [Message("user", text) for text in said]
+        turn = draw(turns(number))
+        items.append(turn)
+        items += [draw(results(call)) for call in turn.tool_calls]
+    return items
+
+
+def as_response(dialect: ModuleType, said: list[Any]) -> dict[str, Any]:
+    """Put a rendered turn into a response, as if the provider had said it."""
+    if dialect is openai_chat:
+        return {"choices": [{"message": said[0], "finish_reason": "stop"}]}
+    if dialect is openai_responses:
+        output = [item | {"type": item.get("type", "message")} for item in said]
+        for item in output:
+            if isinstance(item.get("content"), str):
+                item["content"] = [{"type": "output_text", "text": item["content"]}]
+        return {"output": output, "status": "completed"}
+    if dialect is anthropic_messages:
+        return {"content": said[0]["content"]}
+    return {"candidates": [{"content": said[0], "finishReason": "STOP"}]}
+
+
+def calls_of(turn: AssistantTurn) -> list[tuple[str, Any]]:
+    return [(call.name, json.loads(call.arguments)) for call in turn.tool_calls]
+
+
+@DIALECTS
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(conversation=conversations())
+def test_a_valid_transcript_makes_a_valid_request(
+    dialect: ModuleType, conversation: list[TranscriptItem]
+) -> None:
+    """What is encoded of a valid transcript breaks no rule, whole or as a bare list."""
+    body = dialect.encode_request(TurnRequest(items=conversation))
+    assert dialect.check(body) == []
+    assert dialect.repair(body) == (dict(body), [])
+    assert dialect.check(dialect.messages(conversation)) == []
+    json.dumps(body)
+
+
+@DIALECTS
+@given(turn=turns())
+def test_decoding_inverts_encoding(dialect: ModuleType, turn: AssistantTurn) -> None:
+    """A rendered turn, decoded, has the text and calls that it had, and renders the same again."""
+    said = dialect.messages([turn])
+    decoded = dialect.decode(as_response(dialect, said))
+    assert decoded.text == turn.text
+    assert calls_of(decoded) == calls_of(turn)
+    assert decoded.dialect == dialect.NAME
+    again = dialect.messages([decoded])
+    assert dialect.decode(as_response(dialect, again)) == decoded
+
+
+@DIALECTS
+@pytest.mark.parametrize("other", MODULES, ids=lambda module: module.NAME)
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=25)
+@given(data=st.data())
+def test_a_turn_of_any_dialect_goes_to_any_other(
+    dialect: ModuleType, other: ModuleType, data: st.DataObject
+) -> None:
+    """A round that one dialect decoded is valid in every other, with its text and calls; only its
+    own dialect loses nothing.
+    """
+    turn = other.decode(as_response(other, other.messages([data.draw(turns())])))
+    items = [Message("user", "Go"), turn]
+    items += [data.draw(results(call)) for call in turn.tool_calls]
+    body = dialect.encode_request(TurnRequest(items=items))
+    assert dialect.check(body) == []
+    assert bool(body.losses) == (dialect is not other)
+    said = dialect.messages([turn])
+    decoded = dialect.decode(as_response(dialect, said))
+    assert (decoded.text, calls_of(decoded)) == (turn.text, calls_of(turn))
+
+
+@DIALECTS
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(conversation=conversations(), data=st.data())
+def test_whatever_is_lost_of_a_request_is_mended(
+    dialect: ModuleType, conversation: list[TranscriptItem], data: st.DataObject
+) -> None:
+    """A valid request of which items are dropped, doubled or moved is mended to a clean one."""
+    items = dialect.messages(conversation)
+    kept = data.draw(st.lists(st.sampled_from(range(len(items))), max_size=len(items) + 2))
+    broken = [items[index] for index in kept]
+    before = copy.deepcopy(broken)
+    mended, changes = dialect.repair(broken)
+    assert dialect.check(mended) == []
+    assert bool(changes) == bool(dialect.check(broken))
+    assert broken == before
+
+
+@DIALECTS
+@given(conversation=conversations())
+def test_what_is_rendered_is_the_callers_own(
+    dialect: ModuleType, conversation: list[TranscriptItem]
+) -> None:
+    """Changing every part of what was rendered never changes what is rendered next."""
+    before = copy.deepcopy(dialect.messages(conversation))
+    spoil(dialect.messages(conversation))
+    assert dialect.messages(conversation) == before
+    own = [
+        dialect.decode(as_response(dialect, dialect.messages([item])))
+        for item in conversation
+        if isinstance(item, AssistantTurn)
+    ]
+    before = copy.deepcopy(dialect.messages(own))
+    spoil(dialect.messages(own))
+    assert dialect.messages(own) == before
+
+
+def spoil(value: Any) -> None:
+    if isinstance(value, dict):
+        for item in value.values():
+            spoil(item)
+        value["spoiled"] = True
+    elif isinstance(value, list):
+        for item in value:
+            spoil(item)
+        value.append("spoiled")
+
+
+def test_every_dialect_has_the_same_names() -> None:
+    """A dialect can be exchanged for another: the same public names, with the same signatures."""
+    for module in MODULES:
+        assert set(module.__all__) >= SHARED
+        for name in SHARED - {"NAME", "StreamDecoder"}:
+            assert parameters(getattr(module, name)) == parameters(getattr(openai_chat, name))
+            assert getattr(module, name).__doc__
+        for name in ("feed", "close", "finish"):
+            ours = getattr(module.StreamDecoder, name)
+            assert parameters(ours) == parameters(getattr(openai_chat.StreamDecoder, name))
+    assert len({module.NAME for module in MODULES}) == len(MODULES)
+
+
+def parameters(function: Any) -> list[tuple[str, Any, Any]]:
+    signature = inspect.signature(function)
+    return [(each.name, each.kind, each.default) for each in signature.parameters.values()]
+
+
+@DIALECTS
+def test_every_choice_and_tool_has_a_form(dialect: ModuleType) -> None:
+    """Each mode of a choice, and a tool, plain or strict, has a form that is JSON."""
+    tool = ToolDef.from_json_schema(name="echo", input_schema={"type": "object"})
+    modes = [ToolChoice(), ToolChoice("required"), ToolChoice("none")]
+    for choice in (*modes, ToolChoice("specific", "echo")):
+        json.dumps(dialect.tool_choice(choice))
+        asked = TurnRequest(items=[Message("user", "Go")], tools=(tool,), tool_choice=choice)
+        json.dumps(dialect.encode_request(asked))
+    for strict in (False, True):
+        described = dialect.tools([tool], descriptions=[("echo", "Repeat")], strict=strict)
+        assert "Repeat" in json.dumps(described)
+
+
+@DIALECTS
+def test_rendering_a_thousand_turns_is_quick(dialect: ModuleType) -> None:
+    """Rendering 1,000 turns that a provider made takes at most 50 ms."""
+    call = ToolMetadata(id="c1", name="search", arguments='{"query":"weather","limit":3}')
+    turn = AssistantTurn(text="Let me look that up.", tool_calls=[call])
+    own = dialect.decode(as_response(dialect, dialect.messages([turn])))
+    made = own.tool_calls[0]
+    result = ToolResult(id=made.id, name=made.name, arguments=made.arguments, result='{"t":1}')
+    request = TurnRequest(items=[Message("user", "Weather?"), *[own, result] * 1000])
+    durations = []
+    for _ in range(5):
+        begin = time.perf_counter()
+        body = dialect.encode_request(request)
+        durations.append((time.perf_counter() - begin) * 1000)
+    assert len(body[KEYS[dialect.NAME]]) > 2000
+    print(f"\n{dialect.NAME}: 1,000 turns rendered in {min(durations):.1f} ms")
+    assert min(durations) <= 50

@@ -1,0 +1,177 @@
+"""The API generateContent: what its rules find, and how they are mended."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lutum_py.dialects import gemini_generate_content as dialect
+
+from .gemini_wire import USER
+
+
+def called(*names: str) -> dict[str, Any]:
+    return {"role": "model", "parts": [{"functionCall": split(name)} for name in names]}
+
+
+def answered(*names: str, **more: Any) -> dict[str, Any]:
+    parts = [
+        {"functionResponse": {**split(name), "response": {"output": name}, **more}}
+        for name in names
+    ]
+    return {"role": "user", "parts": parts}
+
+
+def split(name: str) -> dict[str, Any]:
+    tool, _, call_id = name.partition("#")
+    return {"name": tool, "id": call_id} if call_id else {"name": tool}
+
+
+ANSWERED_LATE = {"role": "user", "parts": [*USER["parts"], *answered("f")["parts"]]}
+
+
+@pytest.mark.parametrize(
+    ("contents", "rules", "shape"),
+    [
+        ([USER, called("f", "g")], ["call_without_result"] * 2, "u:t m:fg u:fg"),
+        ([USER, called("f#1"), USER], ["call_without_result"], "u:t m:f#1 u:f#1 u:t"),
+        ([USER, answered("f")], ["orphan_result"], "u:t"),
+        ([USER, called("f#1"), answered("f#2")], None, "u:t m:f#1 u:f#1"),
+        ([USER, called("f"), answered("f", "f")], ["duplicate_result"], "u:t m:f u:f"),
+        (
+            [USER, called("f#1"), answered("f#1", "f#1")],
+            ["duplicate_result"],
+            "u:t m:f#1 u:f#1",
+        ),
+        (
+            [USER, called("f", "g"), answered("g", "f")],
+            ["results_out_of_order"] * 2,
+            "u:t m:fg u:fg",
+        ),
+        ([USER, called("f"), ANSWERED_LATE], ["result_after_content"], "u:t m:f u:f u:t"),
+        (
+            [USER, called("f#1"), USER, called("g"), answered("f#1", "g")],
+            ["misplaced_result"],
+            "u:t m:f#1 u:f#1 u:t m:g u:g",
+        ),
+        ([USER, called("f#1"), answered("g#1")], ["result_of_other_tool"], "u:t m:f#1 u:f#1"),
+        ([called("f"), answered("f")], ["call_without_user"], "u:t m:f u:f"),
+        ([answered("f"), called("g"), answered("g")], None, "u:t m:g u:g"),
+        ([USER, {"role": "system"}, {"role": 3}, 3], ["unknown_role"] * 3, "u:t"),
+        ([USER, {"role": "model", "parts": []}, {"role": "user"}], ["empty_content"] * 2, "u:t"),
+        (
+            [{"role": "user", "parts": [{}, 3, {"text": "a"}]}],
+            ["empty_part"] * 2,
+            "u:t",
+        ),
+        (
+            [USER, called("f"), answered("f", response="text")],
+            ["response_not_an_object"],
+            "u:t m:f u:f",
+        ),
+        ([USER, called("f#1"), answered("f")], [], "u:t m:f#1 u:f"),
+        ([USER, called("f"), answered("f#made-up")], [], "u:t m:f u:f#made-up"),
+        ([USER, called("f", "f"), answered("f", "f")], [], "u:t m:ff u:ff"),
+        ([USER, called("f"), called("g"), answered("f", "g")], [], "u:t m:f m:g u:fg"),
+        ([USER, called("f"), answered("f"), USER], [], "u:t m:f u:f u:t"),
+        ([{"role": "model", "parts": [{"text": "Hi"}]}, USER], [], "m:t u:t"),
+        ([{"parts": [{"text": "Hi"}]}], [], "u:t"),
+    ],
+)
+def test_each_breach_is_found_and_mended(
+    contents: list[Any], rules: list[str] | None, shape: str
+) -> None:
+    """Each rule has a violation with position and remedy, and a repair that ends it."""
+    before = copy.deepcopy(contents)
+    violations = dialect.check(contents)
+    if rules is not None:
+        assert [violation.rule for violation in violations] == rules
+    else:
+        assert len(violations) == 2
+    assert all(violation.position and violation.remedy for violation in violations)
+    mended, changes = dialect.repair(contents)
+    assert [change.rule for change in changes] == [violation.rule for violation in violations]
+    assert shape_of(mended) == shape
+    assert dialect.check(mended) == []
+    assert contents == before
+    body = {"contents": contents, "tools": []}
+    assert dialect.repair(body)[0] == {"contents": mended, "tools": []}
+
+
+def shape_of(contents: list[Any]) -> str:
+    shown = []
+    for content in contents:
+        found = [
+            part.get("functionCall", part.get("functionResponse")) for part in content["parts"]
+        ]
+        names = [
+            "t" if named is None else "#".join([named["name"], *filter(None, [named.get("id")])])
+            for named in found
+        ]
+        shown.append(f"{content.get('role', 'user')[0]}:{''.join(names)}")
+    return " ".join(shown)
+
+
+def test_both_ways_of_writing_a_key_are_understood() -> None:
+    """A transcript in snake case is checked and mended like one in camel case."""
+    call = {"role": "model", "parts": [{"function_call": {"name": "f"}}]}
+    wrong = {"function_response": {"name": "f", "response": 3}}
+    mended, changes = dialect.repair([USER, call, {"role": "function", "parts": [wrong]}])
+    assert [change.rule for change in changes] == ["response_not_an_object"]
+    assert mended[2]["parts"][0]["function_response"]["response"] == {"output": 3}
+    assert dialect.check([call])[0].rule == "call_without_user"
+
+
+def test_an_unanswered_call_is_never_called_a_success() -> None:
+    """What a repair adds for a call says that it was not executed, as an error."""
+    mended, _ = dialect.repair([USER, called("f#1")])
+    assert mended[2]["parts"] == [
+        {
+            "functionResponse": {
+                "name": "f",
+                "id": "1",
+                "response": {
+                    "error": "Not executed: the conversation holds no result for this call."
+                },
+            }
+        }
+    ]
+
+
+def test_a_body_without_contents_breaks_no_rule() -> None:
+    """A body without contents has nothing to check; what is no request is a type error."""
+    assert dialect.check({"model": "gemini"}) == []
+    assert dialect.repair({"contents": []}) == ({"contents": []}, [])
+    with pytest.raises(TypeError, match="'contents'"):
+        dialect.check(3)
+
+
+NAMES = st.sampled_from(["f", "g", "f#1", "g#1", "f#2"])
+PARTS = st.one_of(
+    st.sampled_from([{"text": "a"}, {}]),
+    NAMES.map(lambda name: called(name)["parts"][0]),
+    NAMES.map(lambda name: answered(name)["parts"][0]),
+)
+CONTENTS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "role": st.sampled_from(["user", "model", "function"]),
+            "parts": st.lists(PARTS, max_size=4),
+        }
+    ),
+    max_size=7,
+)
+
+
+@given(CONTENTS)
+def test_a_repair_leaves_nothing_to_repair(contents: list[Any]) -> None:
+    """Whatever is wrong, a repaired conversation is clean, and a clean one is left as it is."""
+    mended, changes = dialect.repair(contents)
+    assert dialect.check(mended) == []
+    assert bool(changes) == (mended != contents) == bool(dialect.check(contents))
+    json.dumps(mended)

@@ -1,0 +1,118 @@
+"""The API generateContent: what its streams come to."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from lutum_py._assistant import (
+    Usage,
+)
+from lutum_py._stream_events import (
+    ArgumentsDelta,
+    CallCompleted,
+    CallStarted,
+    ReasoningDelta,
+    TextDelta,
+    TurnFinished,
+    UsageReported,
+)
+from lutum_py.dialects import gemini_generate_content as dialect
+from lutum_py.errors import DialectError
+
+from .gemini_wire import CALL, response
+
+
+def chunk(*parts: Any, **more: Any) -> dict[str, Any]:
+    return {"candidates": [{"content": {"role": "model", "parts": list(parts)}, **more}]}
+
+
+def fed(*events: Any) -> tuple[list[Any], dialect.StreamDecoder]:
+    decoder = dialect.StreamDecoder()
+    return [event for each in events for event in decoder.feed(each)], decoder
+
+
+def test_a_stream_becomes_the_turn_of_its_response() -> None:
+    """Chunks are reported as they come, and the turn is that of the whole response."""
+    events, decoder = fed(
+        {"responseId": "r1", "modelVersion": "gemini", **chunk({"text": "H", "thought": True})},
+        chunk({"text": "m", "thought": True}, {"text": "He"}),
+        json.dumps({**chunk({"text": "llo"}), "usageMetadata": {"promptTokenCount": 1}}),
+        chunk({"text": "", "thoughtSignature": "eA=="}),
+        chunk(CALL, {"executableCode": {"code": "1"}}),
+        {"candidates": [{"index": 1, **chunk({"text": "other"})["candidates"][0]}]},
+        {"candidates": [{"finishReason": "STOP", "groundingMetadata": {"a": 1}}]},
+        {"usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 2}, "unknown": 1},
+    )
+    call = dialect.decode(response(CALL)).tool_calls[0]
+    assert events == [
+        ReasoningDelta("H"),
+        ReasoningDelta("m"),
+        TextDelta("He"),
+        TextDelta("llo"),
+        UsageReported(Usage(input_tokens=1)),
+        CallStarted(0, call.id, "echo"),
+        ArgumentsDelta(0, call.arguments, {"b_c": None, "a": 1}),
+        CallCompleted(0, call),
+        UsageReported(Usage(input_tokens=1, output_tokens=2)),
+    ]
+    turn = decoder.finish()
+    whole = response(
+        {"text": "Hm", "thought": True},
+        {"text": "Hello"},
+        {"text": "", "thoughtSignature": "eA=="},
+        CALL,
+        {"executableCode": {"code": "1"}},
+        groundingMetadata={"a": 1},
+    )
+    whole["candidates"] += chunk({"text": "other"}, index=1)["candidates"]
+    whole |= {
+        "usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 2},
+        "unknown": 1,
+    }
+    assert turn == dialect.decode(whole)
+    assert decoder.close() == []
+
+
+def test_a_stream_of_a_blocked_prompt_is_whole() -> None:
+    """A stream that only says that the prompt was blocked gives the refusal."""
+    _, decoder = fed({"promptFeedback": {"blockReason": "SAFETY"}})
+    turn = decoder.finish()
+    assert turn.finish_reason == "SAFETY"
+    _, again = fed({"promptFeedback": {"blockReason": "SAFETY"}})
+    assert again.close() == [TurnFinished(turn)]
+
+
+@pytest.mark.parametrize(
+    ("events", "where", "problem"),
+    [
+        ([], "before the first event", "breaks off"),
+        ([chunk({"text": "a"})], "after event 0", "breaks off"),
+        ([{"promptFeedback": {}}], "", "has no candidates"),
+        ([{"error": {"message": "Overloaded"}}], "event 0.error", "Overloaded"),
+        (["["], "event 0", "not JSON"),
+        (
+            [chunk(), chunk({"functionCall": {}})],
+            "event 1.candidates[0].content.parts[0].functionCall",
+            "'name' is missing",
+        ),
+    ],
+)
+def test_a_broken_stream_is_an_error(events: list[Any], where: str, problem: str) -> None:
+    """A stream that breaks says what is wrong and where, and gives no turn."""
+    with pytest.raises(DialectError, match=problem) as caught:
+        fed(*events)[1].finish()
+    assert caught.value.where == where
+
+
+def test_a_broken_stream_holds_what_was_read() -> None:
+    """The turn on the error has the text and the calls that came, and no payload."""
+    _, decoder = fed({"responseId": "r1", "modelVersion": "gemini", **chunk({"text": "Hi"}, CALL)})
+    with pytest.raises(DialectError) as caught:
+        decoder.finish()
+    turn: Any = caught.value.turn
+    assert (turn.text, turn.model, turn.request_id) == ("Hi", "gemini", "r1")
+    assert turn.tool_calls == dialect.decode(response(CALL)).tool_calls
+    assert turn.payload is None

@@ -1,0 +1,138 @@
+"""Chat Completions: the rules of a conversation, and how a broken one is mended."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lutum_py.dialects import openai_chat as dialect
+
+from .chat_wire import calls, function, tool
+
+
+def rules(request: Any) -> list[str]:
+    return [violation.rule for violation in dialect.check(request)]
+
+
+@pytest.mark.parametrize(
+    ("messages", "found"),
+    [
+        ([], []),
+        ([calls("a", "b"), tool("a"), tool("b"), {"role": "user", "content": "x"}], []),
+        ([calls("a"), tool("a"), calls("a"), tool("a")], []),
+        ([tool("a")], ["orphan_result"]),
+        ([calls("a")], ["call_without_result"]),
+        ([calls("a"), tool("a"), tool("a")], ["duplicate_result"]),
+        ([calls("a", "b"), tool("b"), tool("a")], ["results_out_of_order"] * 2),
+        ([tool("a"), calls("a")], ["misplaced_result"]),
+        ([tool("a"), tool("a"), calls("a")], ["misplaced_result", "duplicate_result"]),
+        (
+            [calls("a"), {"role": "user", "content": "x"}, tool("a")],
+            ["misplaced_result"],
+        ),
+        ([calls("a"), tool("b")], ["call_without_result", "orphan_result"]),
+        ([calls("a", "a"), tool("a"), tool("a")], ["duplicate_call_id"]),
+        ([calls("a", "a", "a_2"), tool("a")], ["call_without_result"] * 2 + ["duplicate_call_id"]),
+        ([calls("a"), tool("a", None)], ["result_without_content"]),
+        ([calls("a"), tool("a", name="echo")], []),
+        ([calls("a"), tool("a", name="other")], ["result_of_other_tool"]),
+        ([{"role": "assistant", "content": "x", "tool_calls": []}], ["empty_tool_calls"]),
+        ([{"role": "assistant", "content": None}], ["empty_turn"]),
+        ([{"role": "robot", "content": "x"}, 7], ["unknown_role"] * 2),
+        ([calls("a"), {"role": "robot"}, tool("a")], ["unknown_role"]),
+        ([{"role": "assistant", "tool_calls": [7]}], ["call_without_result"]),
+        ([{"role": "assistant", "tool_calls": [{"function": 7}]}, tool(None)], []),
+        ([{"role": "assistant", "tool_calls": [function(None)]}, tool(None)], []),
+        ([{"role": "assistant", "function_call": {"name": "f"}}], ["call_without_result"]),
+        (
+            [
+                {"role": "assistant", "function_call": {"name": "f"}},
+                {"role": "function", "name": "f", "content": "1"},
+            ],
+            [],
+        ),
+    ],
+)
+def test_each_breach_is_found_and_mended(messages: list[Any], found: list[str]) -> None:
+    """Each breach is reported under its rule with position and remedy, and a repair removes it."""
+    body = {"model": "m", "messages": messages}
+    before = json.dumps(body)
+    violations = dialect.check(body)
+    assert sorted(violation.rule for violation in violations) == sorted(found)
+    assert all(each.position.startswith("messages[") for each in violations)
+    assert all(each.problem in str(each) and each.remedy in str(each) for each in violations)
+    mended, changes = dialect.repair(body)
+    assert [change.rule for change in changes] == [each.rule for each in violations]
+    assert (mended["model"], rules(mended)) == ("m", [])
+    assert dialect.repair(messages) == (mended["messages"], changes)
+    assert json.dumps(body) == before
+
+
+def test_an_unanswered_call_is_never_mended_to_a_success() -> None:
+    """The result that a repair adds says that the call was not executed."""
+    mended, (change,) = dialect.repair([calls("a"), {"role": "user", "content": "x"}])
+    assert mended[1] == tool("a", mended[1]["content"])
+    assert mended[1]["content"].startswith("Not executed")
+    assert "not executed" in str(change)
+
+
+def test_results_go_back_to_their_own_calls() -> None:
+    """A repair keeps each result with its call, also where ids were shared or moved."""
+    mended, _ = dialect.repair(
+        [tool("b", "2"), calls("a", "b"), {"role": "user", "content": "x"}, tool("a", "1")]
+    )
+    assert mended == [
+        calls("a", "b"),
+        tool("a", "1"),
+        tool("b", "2"),
+        {"role": "user", "content": "x"},
+    ]
+    mended, _ = dialect.repair([calls("a", "a"), tool("a", "1"), tool("a", "2")])
+    assert mended == [calls("a", "a_2"), tool("a", "1"), tool("a_2", "2")]
+
+
+@pytest.mark.parametrize("request_", ["text", 7, {"messages": 7}])
+def test_what_is_no_request_is_not_checked(request_: Any) -> None:
+    """Only a body or its list can be checked."""
+    with pytest.raises(TypeError, match="expected a request body"):
+        dialect.check(request_)
+
+
+def test_a_body_without_messages_is_left_as_it_is() -> None:
+    """A body without a list of messages breaks none of these rules."""
+    assert dialect.check({"model": "m"}) == []
+    assert dialect.repair({"model": "m"}) == ({"model": "m"}, [])
+
+
+message_lists = st.lists(
+    st.sampled_from(
+        [
+            {"role": "user", "content": "x"},
+            calls("a"),
+            calls("a", "b"),
+            calls("b", "b"),
+            tool("a"),
+            tool("b"),
+            tool("c"),
+            {"role": "assistant", "content": "y"},
+        ]
+    ),
+    max_size=8,
+)
+
+
+@given(message_lists)
+def test_a_repair_is_always_clean_and_keeps_what_was_clean(messages: list[Any]) -> None:
+    """Whatever was sent, its repair has no violation; what had none is not changed."""
+    mended, changes = dialect.repair(messages)
+    assert rules(mended) == []
+    assert bool(changes) == bool(rules(messages))
+    if not changes:
+        assert mended == messages
+    assert [m for m in mended if m["role"] == "user"] == [
+        m for m in messages if m["role"] == "user"
+    ]

@@ -1,0 +1,329 @@
+"""Responses: what is decoded of a response, what goes back of a turn, and the request body."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from lutum_py._assistant import (
+    AssistantTurn,
+    ReasoningItem,
+    RefusalItem,
+    ServerToolItem,
+    TextItem,
+    ToolCallItem,
+    Usage,
+)
+from lutum_py._attachment import Attachment
+from lutum_py._definition import ToolDef
+from lutum_py._message import Message
+from lutum_py._metadata import ToolMetadata
+from lutum_py._request import ToolChoice, TurnRequest
+from lutum_py.dialects import openai_responses as dialect
+from lutum_py.errors import DialectError, ToolDefinitionError
+
+from .responses_wire import ECHO, call, message, output, reasoning, response, result, text
+
+
+def test_a_turn_holds_all_that_was_said() -> None:
+    """Items come in the order of the output; what the provider ran is kept whole."""
+    search = {"type": "web_search_call", "id": "ws_1", "status": "completed"}
+    turn = dialect.decode(
+        response(
+            reasoning(summary=[{"text": "One."}, {"text": "Two."}]),
+            search,
+            message(text("We"), text(""), {"type": "refusal", "refusal": "No."}, {"type": "odd"}),
+            call("c1", '{"a": 1}'),
+            {"type": "custom_tool_call", "call_id": "c2", "name": "sh", "input": "ls"},
+            usage={
+                "input_tokens": 3,
+                "output_tokens": 2,
+                "input_tokens_details": {"cached_tokens": 1},
+                "output_tokens_details": {"reasoning_tokens": None},
+            },
+        )
+    )
+    assert turn.items == (
+        ReasoningItem("One.\n\nTwo."),
+        ServerToolItem("web_search_call", search),
+        TextItem("We"),
+        RefusalItem("No."),
+        ToolCallItem(ToolMetadata(id="c1", name="echo", arguments='{"a": 1}')),
+        ToolCallItem(ToolMetadata(id="c2", name="sh", arguments="ls")),
+    )
+    assert turn.usage == Usage(input_tokens=3, output_tokens=2, cached_tokens=1)
+    assert (turn.finish_reason, turn.model, turn.request_id) == ("completed", "m", "r1")
+    assert turn.dialect == dialect.NAME == "openai_responses"
+
+
+@pytest.mark.parametrize(
+    ("fields", "shown"),
+    [
+        ({}, ""),
+        ({"encrypted_content": "x"}, ""),
+        ({"content": [{"type": "reasoning_text", "text": "Hm."}]}, "Hm."),
+        ({"content": [{"text": "Raw."}], "summary": [{"text": "Short."}]}, "Raw."),
+        ({"content": [], "summary": [{"type": "summary_text"}]}, ""),
+    ],
+)
+def test_reasoning_is_shown_as_far_as_it_is_open(fields: dict[str, Any], shown: str) -> None:
+    """Reasoning is its own text, else its summary, else an empty item that holds the place."""
+    assert dialect.decode(response(reasoning(**fields))).items == (ReasoningItem(shown),)
+
+
+@pytest.mark.parametrize(
+    ("status", "details", "reason"),
+    [
+        ("incomplete", {"reason": "max_output_tokens"}, "max_output_tokens"),
+        ("incomplete", {}, "incomplete"),
+        ("queued", None, "queued"),
+    ],
+)
+def test_the_finish_reason_is_the_providers_word(status: str, details: Any, reason: str) -> None:
+    """The reason of an incomplete response is the finish reason, else its status is."""
+    turn = dialect.decode(response(status=status, incomplete_details=details))
+    assert (turn.finish_reason, turn.items, turn.usage) == (reason, (), None)
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"), [("", ""), (None, ""), ({"a": None}, '{"a":null}'), ("{", "{")]
+)
+def test_the_raw_argument_text_is_kept(sent: Any, kept: str) -> None:
+    """Arguments are the text that came, byte for byte; an object becomes its JSON."""
+    assert dialect.decode(response(call("c1", sent))).tool_calls[0].arguments == kept
+
+
+def test_a_call_without_an_id_gets_one_of_ours_that_never_goes_back() -> None:
+    """An id of ours tells calls apart, and is not sent to the host that sent none."""
+    turn = dialect.decode(response(call(None), call(None)))
+    first, second = turn.tool_calls
+    assert first.id.startswith("lutum_")
+    assert first.id != second.id
+    said = dialect.messages([turn, *map(result, turn.tool_calls)])
+    assert said == [call(None), call(None), output(None, "done"), output(None, "done")]
+    assert dialect.check(said) == []
+
+
+def test_what_only_the_sdk_says_is_not_the_providers() -> None:
+    """Null fields and what the SDK parsed on its own are no part of a turn."""
+    search = {"type": "tool_search_call", "arguments": {"q": None}, "execution": "server"}
+    tidy = response(message(text("x")), call("c1"), search)
+    careless = response(
+        message({**text("x"), "parsed": {"x": 1}, "logprobs": None}),
+        {**call("c1"), "parsed_arguments": {}, "status": None},
+        {**search, "call_id": None},
+        error=None,
+        usage=None,
+    )
+    assert dialect.decode(careless) == dialect.decode(tidy)
+    assert dialect.decode(tidy).payload["output"][2]["arguments"] == {"q": None}
+
+
+@pytest.mark.parametrize(
+    ("sent", "where", "problem"),
+    [
+        ("<html>502</html>", "", "expected the JSON object"),
+        ({"error": {"message": "Too many."}}, "error", "Too many."),
+        ({"status": "failed"}, "", "does not say why"),
+        ({"status": "completed"}, "", "'output' is missing"),
+        ({"output": [7]}, "output[0]", "expected an object"),
+        ({"output": [message({"type": "output_text"})]}, "output[0].content[0]", "'text'"),
+        ({"output": [{"type": "function_call"}]}, "output[0]", "'name' is missing"),
+    ],
+)
+def test_what_is_no_response_is_an_error_that_says_where(
+    sent: Any, where: str, problem: str
+) -> None:
+    """A broken payload is never a turn; the error names the place."""
+    with pytest.raises(DialectError, match=problem) as caught:
+        dialect.decode(sent)
+    assert (caught.value.where, caught.value.dialect) == (where, dialect.NAME)
+
+
+def test_a_turn_of_the_dialect_goes_back_as_it_came() -> None:
+    """Every item goes back in its order; only what the API refuses to take is left out."""
+    search = {"type": "web_search_call", "id": "ws_1", "status": "completed"}
+    sent = [
+        reasoning(encrypted_content="x"),
+        search,
+        {**call("c1"), "id": "fc_1", "status": "completed", "namespace": "n"},
+    ]
+    turn = dialect.decode(response({**sent[0], "status": "completed"}, *sent[1:]))
+    said = dialect.messages([turn])
+    assert said == sent
+    said[2]["name"] = "other"
+    assert dialect.messages([turn]) == sent
+    program = {"type": "shell_call", "created_by": "x", "id": "s"}
+    assert dialect.messages([dialect.decode(response(program))]) == [
+        {"type": "shell_call", "id": "s"}
+    ]
+
+
+def test_a_field_that_has_to_be_there_is_there() -> None:
+    """A field that the API wants, if only as null, goes back as null."""
+    code = {"type": "code_interpreter_call", "id": "ci", "container_id": "k", "code": "1"}
+    assert dialect.messages([dialect.decode(response({**code, "outputs": None}))]) == [
+        {**code, "outputs": None}
+    ]
+
+
+def test_reasoning_that_nobody_kept_does_not_go_back() -> None:
+    """Reasoning that was neither stored nor encrypted cannot be found again, so it stays out."""
+    kept = [reasoning(encrypted_content="x"), reasoning(content=[{"text": "x"}])]
+    turn = dialect.decode(response(reasoning(), *kept, call("c1"), store=False))
+    body = dialect.encode_request(TurnRequest(items=[turn]))
+    assert body["input"] == [*kept, call("c1")]
+    (loss,) = body.losses
+    assert "reasoning.encrypted_content" in str(loss)
+    stored = dialect.decode(response(reasoning(), call("c1"), store=True))
+    assert dialect.messages([stored]) == [reasoning(), call("c1")]
+
+
+def test_a_turn_of_another_dialect_is_sent_in_the_neutral_view() -> None:
+    """Text, refusal and calls go over in their order; the rest is reported as lost."""
+    metadata = ToolMetadata(id="c1", name="echo", arguments="")
+    turn = AssistantTurn(
+        items=[
+            ReasoningItem("Hm."),
+            ToolCallItem(metadata),
+            TextItem("Well."),
+            RefusalItem("No."),
+        ]
+    )
+    silent = AssistantTurn(text=None, dialect="openai_chat", payload={"choices": []})
+    body = dialect.encode_request(TurnRequest(items=[turn, result(metadata), silent]))
+    assert body["input"] == [
+        call("c1", "{}"),
+        {"role": "assistant", "content": "Well."},
+        {"role": "assistant", "content": "No."},
+        output("c1", "done"),
+        {"role": "assistant", "content": ""},
+    ]
+    assert [loss.where for loss in body.losses] == ["items[0]", "items[2]"]
+
+
+def test_each_call_is_answered_in_its_own_kind() -> None:
+    """A custom tool's call gets a custom output; a result alone gets that of a function."""
+    custom = {"type": "custom_tool_call", "call_id": "c2", "name": "sh", "input": "ls"}
+    turn = dialect.decode(response(custom))
+    said = dialect.messages([turn, *map(result, turn.tool_calls)])
+    assert said == [custom, output("c2", "done", "custom_tool_call")]
+    assert dialect.check(said) == []
+    alone = result(ToolMetadata(id="c9", name="f", arguments="{}"))
+    assert dialect.messages([alone]) == [output("c9", "done")]
+
+
+def test_only_what_a_transcript_holds_is_rendered() -> None:
+    """Anything else than a message, turn or result is a mistake of the caller."""
+    with pytest.raises(TypeError, match="expected a message, turn or result"):
+        dialect.messages([{"role": "user"}])  # type: ignore[list-item]
+
+
+def test_attachments_become_parts_where_there_are_parts_for_them() -> None:
+    """Images and files go with messages and with results; the rest is reported as lost."""
+    image = Attachment(
+        media_type="image", mime_type="image/png", url="https://e.org/a.png", caption="A cat"
+    )
+    near = Attachment(
+        media_type="file", mime_type="application/pdf", url="data:application/pdf;base64,aGk="
+    )
+    far = Attachment(media_type="file", mime_type="application/pdf", url="https://e.org/a.pdf")
+    video = Attachment(media_type="video", mime_type="video/mp4", url="https://e.org/a.mp4")
+    metadata = ToolMetadata(id="c1", name="f", arguments="{}")
+    body = dialect.encode_request(
+        TurnRequest(
+            items=[
+                Message("user", "Look", (image, near, far, video)),
+                Message("user", "", (video,)),
+                result(metadata, attachments=(far,)),
+                result(metadata, attachments=(video,)),
+            ]
+        )
+    )
+    pdf = {"type": "input_file", "file_url": "https://e.org/a.pdf"}
+    assert body["input"] == [
+        {
+            "role": "user",
+            "content": [
+                {"type": "input_text", "text": "Look"},
+                {"type": "input_text", "text": "A cat"},
+                {"type": "input_image", "image_url": "https://e.org/a.png", "detail": "auto"},
+                {
+                    "type": "input_file",
+                    "filename": "attachment.pdf",
+                    "file_data": "data:application/pdf;base64,aGk=",
+                },
+                pdf,
+            ],
+        },
+        {"role": "user", "content": ""},
+        output("c1", [{"type": "input_text", "text": "done"}, pdf]),
+        output("c1", "done"),
+    ]
+    assert [loss.where for loss in body.losses] == [
+        "items[0].attachments[3]",
+        "items[1].attachments[0]",
+        "items[3].attachments[0]",
+    ]
+
+
+def test_a_request_has_the_names_of_the_dialect() -> None:
+    """Tools, tool choice, parameters and extras stand where the API looks for them."""
+    request = TurnRequest(
+        items=[Message("developer", "Be kind"), Message("user", "Hi")],
+        tools=(ECHO,),
+        tool_choice=ToolChoice("specific", "echo"),
+        temperature=0,
+        max_output_tokens=9,
+        parallel_tool_calls=True,
+        extra={"store": False, "tools": [{"type": "web_search"}]},
+    )
+    assert dialect.encode_request(request) == {
+        "input": [{"role": "developer", "content": "Be kind"}, {"role": "user", "content": "Hi"}],
+        "tools": [
+            {
+                "type": "function",
+                "name": "echo",
+                "description": "Say it again.",
+                "parameters": {"type": "object", "properties": {"text": {"type": "string"}}},
+                "strict": False,
+            },
+            {"type": "web_search"},
+        ],
+        "tool_choice": {"type": "function", "name": "echo"},
+        "parallel_tool_calls": True,
+        "temperature": 0,
+        "max_output_tokens": 9,
+        "store": False,
+    }
+    assert dialect.encode_request(TurnRequest(items=[])) == {"input": []}
+
+
+@pytest.mark.parametrize("mode", ["auto", "required", "none"])
+def test_a_tool_choice_is_one_word(mode: Any) -> None:
+    """What is asked without naming a tool is the API's own word for it."""
+    assert dialect.tool_choice(ToolChoice(mode)) == mode
+
+
+def test_strict_tools_have_the_schema_for_that() -> None:
+    """Strictness is said either way, because the API is strict where nothing is said."""
+    bare = ToolDef.from_json_schema(name="bare", input_schema={"type": "object"})
+    (made,) = dialect.tools([ECHO], strict=True)
+    assert made["strict"] is True
+    assert made["parameters"] == dialect.compile(ECHO, strict=True).schema
+    assert dialect.tools([bare]) == [
+        {
+            "type": "function",
+            "name": "bare",
+            "parameters": {"type": "object", "properties": {}},
+            "strict": False,
+        }
+    ]
+
+
+def test_a_name_that_the_api_refuses_is_refused_here() -> None:
+    """A tool's name is checked before any request."""
+    definition = ToolDef.from_json_schema(name="a.b", input_schema={"type": "object"})
+    with pytest.raises(ToolDefinitionError, match="refused by openai_responses"):
+        dialect.encode_request(TurnRequest(items=[], tools=(definition,)))
