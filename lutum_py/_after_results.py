@@ -9,6 +9,7 @@ from ._call import AnyToolCall
 from ._commit import Answer, as_results
 from ._hook_outcome import Hooks
 from ._hook_pipeline import Steps, after
+from ._lifecycle import CallStatus
 from ._outcomes import HandledCall
 from ._result import ToolResult
 
@@ -27,8 +28,9 @@ def after_run(
     for result in as_results(answers):
         call = calls.get(result.id)
         if call is not None:
-            result = yield from after(call, result, hooks)
-        shown.append(result)
+            shown.append((yield from after(call, result, hooks)))
+        else:
+            shown.append(result)
     return shown
 
 
@@ -40,13 +42,16 @@ def after_handled(
     for handled in plan.handled:
         call = _call_of(plan, handled)
         result = yield from after(call, handled.result, hooks)
-        if result is not handled.result:
+        if result is handled.result:
+            shown.append(handled)
+        else:
             kind = type(handled)
-            handled = kind(handled.metadata, handled.input, result.output, result)
-        shown.append(handled)
+            shown.append(kind(handled.metadata, handled.input, result.output, result))
     return tuple(shown)
 
 
 def _call_of(plan: ToolRoundPlan[Any], handled: HandledCall[Any, Any]) -> AnyToolCall:
-    selector = plan.toolset[handled.metadata.name]
-    return selector.Call(handled.metadata, handled.input, selector=selector)
+    selector = plan.selector_of(handled.metadata)
+    call = selector.Call(handled.metadata, handled.input, selector=selector)
+    call.move_to(CallStatus.SUCCEEDED)
+    return call

@@ -6,39 +6,32 @@ that leave no doubt about the meaning is mended off that way, after validation f
 - nothing at all, blanks and `null` mean `{}`;
 - an object or array that came as a string of JSON is read, where a string is not accepted;
 - `null` for a field that may be left out, but has no null, means left out.
+
+Numbers that JSON cannot carry (NaN, infinities, and `1e400`, which becomes one) are refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
-from pydantic_core import from_json
+from pydantic_core import PydanticSerializationError, from_json
 
+from ._closed_schema import close_top, infinity_in
 from ._definition import JsonSchema
-from ._json import compact_json, parse_json, shorten
+from ._json import canonical_json, compact_json, cut, parse_json, shorten
+from ._mending import container_in, mend_places, path_of
 from .errors import FieldIssue
 
-__all__ = ["Arguments", "field_issues"]
+__all__ = ["Arguments", "field_issues", "fields_of"]
 
+# The messages of these kinds quote what came.
+_QUOTES_INPUT = frozenset({"json_schema", "union_tag_invalid"})
 _EMPTY = "{}"
 _MAX_ISSUES = 20
 _MAX_MENDING = 4
-_WANTS_CONTAINER = frozenset(
-    {
-        "dataclass_type",
-        "dict_type",
-        "frozen_set_type",
-        "iterable_type",
-        "list_type",
-        "mapping_type",
-        "model_attributes_type",
-        "model_type",
-        "set_type",
-        "tuple_type",
-    }
-)
 
 
 class Arguments:
@@ -49,25 +42,41 @@ class Arguments:
         validate_json: Text to input, straight; raises pydantic's `ValidationError`.
     """
 
-    __slots__ = ("_documented", "_serializer", "_validator", "adapter", "type", "validate_json")
+    __slots__ = (
+        "_bounded",
+        "_by_alias",
+        "_closed",
+        "_documented",
+        "_mending",
+        "_serializer",
+        "_source",
+        "_unordered",
+        "_validator",
+        "type",
+        "validate_json",
+    )
 
     def __init__(
         self,
         input_type: Any,
         *,
         strict: bool = False,
-        documented: tuple[type[BaseModel], ...] = (),
+        documented: bool = True,
     ) -> None:
-        self.type = input_type
+        plain = input_type
+        while get_origin(plain) is Annotated:
+            plain = get_args(plain)[0]
+        self.type = plain
         self._documented = documented
-        self.adapter: TypeAdapter[Any] | None = None
-        if _owns_extra_policy(input_type) and not strict:
-            self._validator = input_type.__pydantic_validator__
-            self._serializer = input_type.__pydantic_serializer__
-        else:
-            self.adapter = TypeAdapter(_Closed.around(input_type, strict=strict))
-            self._validator = self.adapter.validator
-            self._serializer = self.adapter.serializer
+        self._mending: JsonSchema | None = None
+        closing = close_top(input_type, strict=strict)
+        self._closed = closing.closed
+        self._source: type[BaseModel] | TypeAdapter[Any] = closing.source
+        self._validator = closing.validator
+        self._serializer = closing.serializer
+        self._bounded = closing.bounded
+        self._by_alias = not closing.renames
+        self._unordered = closing.unordered
         self.validate_json: Callable[[str], Any] = self._validator.validate_json
 
     def decode(self, text: str) -> tuple[Any, tuple[str, ...]]:
@@ -79,8 +88,9 @@ class Arguments:
         Raises:
             ValidationError: The text does not fit, and no mending helps.
         """
+        mended: tuple[str, ...] = ()
         try:
-            value, mended = self.validate_json(text), ()
+            value = self.validate_json(text)
         except ValidationError as error:
             value, mended = self._mend(text, error)
         # The JSON parser lets NaN and infinities through where a field takes anything.
@@ -96,13 +106,15 @@ class Arguments:
             return self.validate_json(_EMPTY), ()
         try:
             data = from_json(text)
-        except ValueError:
+        except (TypeError, ValueError):  # a lone surrogate is a TypeError
             raise error from None
         paths: list[str] = []
         failed = error
+        if isinstance(data, str) and isinstance(inner := container_in(data), dict):
+            data, paths = inner, [""]
         for _ in range(_MAX_MENDING):
-            mended = _mend_places(data, failed, self.json_schema())
-            if not mended:
+            mended = mend_places(data, failed, self._mending_schema)
+            if not mended and not (paths and failed is error):
                 break
             paths += mended
             try:
@@ -113,178 +125,142 @@ class Arguments:
                 break
         raise error
 
+    def _mending_schema(self) -> JsonSchema:
+        if self._mending is None:
+            self._mending = self.json_schema()
+        return self._mending
+
     def check(self, value: Any) -> Any:
         """Validate an input that a program made, through its fields.
 
-        An instance of a model is taken apart first, because pydantic takes an instance as it is,
-        also where a field of it was set to something else.
+        An instance of a model or dataclass is taken apart first, because pydantic takes an instance
+        as it is, also where a field of it was set to something else.
 
         Raises:
             ValidationError: It does not fit.
         """
-        if isinstance(value, BaseModel):
-            return self._validator.validate_python(_fields_of(value), by_alias=True, by_name=True)
-        return self._validator.validate_python(value)
+        parts = fields_of(value)
+        if parts is value:
+            checked = self._validator.validate_python(_rechecked(value))
+        else:
+            checked = self._validator.validate_python(parts, by_alias=True, by_name=True)
+        if self._bounded:
+            # What is inside was checked by its own class, which may let them through.
+            found = infinity_in(self._serializer.to_python(checked, by_alias=self._by_alias))
+            if found is not None:
+                loc, number = found
+                raise ValidationError.from_exception_data(
+                    self.type.__name__, [{"type": "finite_number", "loc": loc, "input": number}]
+                )
+        return checked
 
     def to_data(self, value: Any) -> Any:
-        """Give an input as the plain JSON data that would decode to it."""
-        return self._serializer.to_python(value, mode="json", by_alias=True, round_trip=True)
+        """Give an input as the plain JSON data from which `from_data` makes it again.
+
+        The keys are those of the wire. Two exceptions: where the type reads one name and writes
+        another they are the names of the fields, and a default that JSON cannot carry is left out.
+
+        Equal inputs give equal data in every process: what comes of a set is sorted.
+
+        Raises:
+            PydanticSerializationError: It has no JSON form.
+        """
+        try:
+            data = self._dump(value)
+        except PydanticSerializationError:
+            return self._dump(value, exclude_unset=True)
+        if infinity_in(data) is not None:
+            return self._dump(value, exclude_unset=True)
+        if self._unordered:
+            _sort_sets(data, self._serializer.to_python(value, round_trip=True))
+        return data
+
+    def from_data(self, data: Any) -> Any:
+        """Make an input of what `to_data` gave.
+
+        Raises:
+            ValidationError: It does not fit.
+        """
+        return self._validator.validate_json(compact_json(data), by_alias=True, by_name=True)
+
+    def _dump(self, value: Any, *, exclude_unset: bool = False) -> Any:
+        return self._serializer.to_python(
+            value,
+            mode="json",
+            by_alias=self._by_alias,
+            round_trip=True,
+            exclude_unset=exclude_unset,
+        )
 
     def json_schema(self) -> JsonSchema:
         """Give the JSON schema of the input, without titles that only repeat names."""
         from ._json_schema import describe_fields, json_schema_of
 
-        schema = json_schema_of(self.type if self.adapter is None else self.adapter)
-        for model in self._documented:
+        schema = json_schema_of(self._source)
+        for model in _models_in(self.type) if self._documented else ():
             describe_fields(schema, model)
-        if self.adapter is not None and "properties" in schema:
+        if self._closed and "properties" in schema:
             schema["additionalProperties"] = False
         return schema
 
 
-def _owns_extra_policy(input_type: Any) -> bool:
-    return (
-        isinstance(input_type, type)
-        and issubclass(input_type, BaseModel)
-        and (input_type.model_config.get("extra") is not None or input_type.__pydantic_root_model__)
-    )
+def _models_in(input_type: Any) -> list[type[BaseModel]]:
+    """List the models whose attribute docstrings describe fields: the model, or its union's."""
+    models = [input_type]
+    if _is_model(input_type) and input_type.__pydantic_root_model__:
+        models = _members(input_type.model_fields["root"].annotation)
+    return [model for model in models if _is_model(model)]
 
 
-class _Closed:
-    """Refuse unknown arguments at the top level of a type that does not say what to do with them.
-
-    The author's class stays as it is: only the schema of this one use of it is another.
-    """
-
-    @classmethod
-    def around(cls, input_type: Any, *, strict: bool) -> Any:
-        from typing import Annotated
-
-        return Annotated[input_type, cls(strict)]
-
-    def __init__(self, strict: bool) -> None:
-        self.strict = strict
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        return self._close(handler.resolve_ref_schema(handler(source)))
-
-    def _close(self, schema: Any) -> Any:
-        kind = schema["type"]
-        closed = dict(schema)
-        if self.strict and kind == "model":
-            closed["config"] = {**schema.get("config", {}), "strict": True}
-        if kind in ("model-fields", "typed-dict", "dataclass-args"):
-            closed.setdefault("extra_behavior", "forbid")
-            if kind == "dataclass-args":
-                # A dataclass always states its policy; "ignore" is what it has by default.
-                closed["extra_behavior"] = "forbid"
-            return closed
-        if isinstance(schema.get("schema"), Mapping):
-            closed["schema"] = self._close(schema["schema"])
-        closed.pop("ref", None)
-        return closed
+def _is_model(input_type: Any) -> bool:
+    return isinstance(input_type, type) and issubclass(input_type, BaseModel)
 
 
-def _fields_of(value: Any) -> Any:
+def _members(annotation: Any) -> list[Any]:
+    inner = get_args(annotation)
+    return [part for each in inner for part in _members(each)] if inner else [annotation]
+
+
+def _sort_sets(data: Any, value: Any) -> None:
+    """Sort in plain data, in place, what is a set in the value that it came of."""
+    if isinstance(value, set | frozenset):
+        data.sort(key=canonical_json)
+    elif isinstance(value, dict) and isinstance(data, dict):
+        for part, inner in zip(data.values(), value.values(), strict=False):
+            _sort_sets(part, inner)
+    elif isinstance(value, list | tuple) and isinstance(data, list):
+        for part, inner in zip(data, value, strict=False):
+            _sort_sets(part, inner)
+
+
+def fields_of(value: Any) -> Any:
+    """Take an instance apart: one level, what is inside was checked by its own class."""
     if isinstance(value, BaseModel):
-        fields = {**value.__dict__, **(value.__pydantic_extra__ or {})}
+        parts = {**value.__dict__, **(value.__pydantic_extra__ or {})}
         if value.__pydantic_root_model__:
-            return _fields_of(fields["root"])
-        return {name: _fields_of(part) for name, part in fields.items()}
-    if type(value) is list:
-        return [_fields_of(part) for part in value]
-    if type(value) is tuple:
-        return tuple(_fields_of(part) for part in value)
-    if type(value) is dict:
-        return {key: _fields_of(part) for key, part in value.items()}
+            return _rechecked(parts["root"])
+        return {name: _rechecked(part) for name, part in parts.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {one.name: _rechecked(getattr(value, one.name)) for one in fields(value) if one.init}
     return value
 
 
-def _mend_places(data: Any, error: ValidationError, schema: JsonSchema) -> list[str]:
-    """Mend what can be mended in place; return the paths of those places."""
-    mended: list[str] = []
-    for entry in error.errors(include_url=False, include_context=False):
-        steps, parent, value = _walk(data, entry["loc"])
-        if not steps:
-            continue
-        if isinstance(value, str) and entry["type"] in _WANTS_CONTAINER:
-            try:
-                value = parse_json(value)
-            except ValueError:
-                continue
-            if not isinstance(value, dict | list):
-                continue
-            parent[steps[-1]] = value
-        elif value is None and _may_be_left_out(schema, steps):
-            del parent[steps[-1]]
-        else:
-            continue
-        mended.append(_path(steps))
-    return mended
-
-
-def _walk(data: Any, loc: Sequence[int | str]) -> tuple[list[int | str], Any, Any]:
-    """Follow a location as far as it leads in the data: the rest names branches of a union."""
-    steps: list[int | str] = []
-    parent: Any = None
-    for step in loc:
-        if isinstance(data, dict) and step in data:
-            parent, data = data, data[step]
-        elif isinstance(data, list) and isinstance(step, int) and step < len(data):
-            parent, data = data, data[step]
-        elif isinstance(data, dict | list):
-            continue
-        else:
-            break
-        steps.append(step)
-    return steps, parent, data
-
-
-def _may_be_left_out(root: JsonSchema, steps: Sequence[int | str]) -> bool:
-    """Whether the place is a field that is not required: an entry of a mapping is not one."""
-    schemas = _branches(root, [root])
-    for step in steps[:-1]:
-        inner: list[Any] = []
-        for schema in schemas:
-            if isinstance(step, int):
-                inner += [schema.get("items"), *schema.get("prefixItems", ())[step : step + 1]]
-            else:
-                inner.append(schema.get("properties", {}).get(step))
-                inner.append(schema.get("additionalProperties"))
-        schemas = _branches(root, inner)
-    last = steps[-1]
-    return any(
-        last in schema.get("properties", ()) and last not in schema.get("required", ())
-        for schema in schemas
-    )
-
-
-def _branches(root: JsonSchema, schemas: list[Any]) -> list[JsonSchema]:
-    """List what the schemas may stand for, references and unions opened."""
-    opened: list[JsonSchema] = []
-    waiting = [schema for schema in schemas if isinstance(schema, dict)]
-    seen: set[str] = set()
-    while waiting:
-        schema = waiting.pop()
-        reference = schema.get("$ref")
-        if isinstance(reference, str) and reference not in seen:
-            seen.add(reference)
-            waiting.append(root.get("$defs", {}).get(reference.rpartition("/")[2], {}))
-        for key in ("anyOf", "oneOf", "allOf"):
-            waiting += schema.get(key, ())
-        opened.append(schema)
-    return opened
-
-
-def _path(loc: Sequence[int | str]) -> str:
-    text = ""
-    for step in loc:
-        if isinstance(step, int):
-            text += f"[{step}]"
-        else:
-            name = step if len(step) <= 80 else step[:80] + "…"
-            text += f".{name}" if text else name
-    return text
+def _rechecked(value: Any) -> Any:
+    """Check a part by its own class, which it keeps; what fails is taken apart, to be reported."""
+    if isinstance(value, BaseModel):
+        inner = fields_of(value)
+        try:
+            validator = type(value).__pydantic_validator__
+            return validator.validate_python(inner, by_alias=True, by_name=True)
+        except ValidationError:
+            return inner
+    if type(value) is list:
+        return [_rechecked(part) for part in value]
+    if type(value) is tuple:
+        return tuple(_rechecked(part) for part in value)
+    if type(value) is dict:
+        return {key: _rechecked(part) for key, part in value.items()}
+    return fields_of(value)
 
 
 def field_issues(
@@ -301,27 +277,31 @@ def field_issues(
     issues: list[FieldIssue] = []
     for entry in entries[:_MAX_ISSUES]:
         kind, loc = entry["type"], entry["loc"]
-        path, message, value = _path(loc), entry["msg"], entry["input"]
+        path, message, value = path_of(loc), entry["msg"], entry["input"]
         received: str | None = shorten(value)
-        if kind == "missing":
+        if kind in ("missing", "missing_argument"):
             message, received = "this field is required", None
-        elif kind == "extra_forbidden":
+        elif kind in ("extra_forbidden", "unexpected_keyword_argument"):
             message = "there is no such field"
             if len(loc) == 1:
                 message += _instead(str(loc[0]), known)
-        issues.append(FieldIssue(path, message, None if redact else received))
+        elif kind == "string_unicode" and not loc:
+            message = "The arguments are no valid Unicode text: they hold half of a surrogate pair"
+        if redact and kind in _QUOTES_INPUT:
+            message = "Input is not what the schema allows here"
+        issues.append(FieldIssue(path, cut(message, 400), None if redact else received))
     if len(entries) > _MAX_ISSUES:
         issues.append(FieldIssue("", f"and {len(entries) - _MAX_ISSUES} more"))
     return tuple(issues)
 
 
 def _instead(name: str, known: Sequence[str]) -> str:
-    from ._suggestion import did_you_mean
+    from ._suggestion import did_you_mean, names_for_message
 
     near = did_you_mean(name, known)
     if near is not None:
         return f"; did you mean `{near}`?"
-    return "; the fields are " + ", ".join(f"`{field}`" for field in known) if known else ""
+    return f"; the fields are {names_for_message(known)}" if known else ""
 
 
 def _invalid_json(input_type: Any, text: str, error: ValueError) -> ValidationError:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self, TypeAlias
 
 from ._frozen import Frozen
 from ._metadata import ToolMetadata
@@ -59,7 +59,7 @@ class ServerToolItem:
     """
 
     kind: str
-    payload: Mapping[str, Any]
+    payload: Mapping[str, Any] = field(hash=False)
 
 
 AssistantItem: TypeAlias = TextItem | ReasoningItem | RefusalItem | ToolCallItem | ServerToolItem
@@ -158,7 +158,7 @@ class AssistantTurn(Frozen, _TurnFields):
         request_id: str | None = None,
         dialect: str | None = None,
         payload: Any = None,
-    ) -> AssistantTurn:
+    ) -> Self:
         made = _TurnFields()
         if items is None:
             made.tool_calls = calls = tuple(tool_calls)

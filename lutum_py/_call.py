@@ -10,19 +10,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+from pydantic_core import PydanticSerializationError
+
 from ._attachment import Attachment
-from ._json import compact_json, digest_of
+from ._json import compact_json, cut, digest_of
 from ._lifecycle import TRANSITIONS, CallStatus, check_transition
 from ._metadata import ToolMetadata
 from ._outcomes import HandledCall, RejectedCall, SuspendedCall
 from ._result import ToolResult, make_result
 from ._suspension import Decision, SuspendTicket
-from .errors import LifecycleError, ToolOutputError
+from .errors import LifecycleError, ToolInputError, ToolOutputError
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
     from ._hook_outcome import HookOutcome, Hooks
+    from ._invocation import Invocation
     from ._selector import AnySelector
     from ._spec import ToolSpec
 
@@ -154,7 +157,7 @@ class AnyToolCall:
 
     @property
     def idempotency_key(self) -> str:
-        """A key for services that ask for one: the same in every process, until the input changes."""
+        """A key for services that ask for one: the same everywhere, until the input changes."""
         return digest_of([self.id, self.digest]).removeprefix("sha256:")
 
     @property
@@ -179,7 +182,15 @@ class AnyToolCall:
         return None if self._approval is None else self._approval.action
 
     def _final_arguments(self) -> Any:
-        return self.spec.arguments.to_data(self._input)
+        try:
+            return self.spec.arguments.to_data(self._input)
+        except PydanticSerializationError as error:
+            reason = cut(" ".join(str(error).split()), 200)
+            raise ToolInputError(
+                f"The input of call {self.id!r} of tool `{self.name}` has no JSON form ({reason}). "
+                "Assign an input that has, as in `call.input = ...`.",
+                tool=self.name,
+            ) from error
 
     def again(self) -> Self:
         """Return a new call of the same metadata and input, for another try."""
@@ -243,6 +254,7 @@ class AnyToolCall:
             message: What went wrong, and what the model might do about it.
             code: A stable code for programs; it is put before the message in brackets.
         """
+        message = str(message)
         self.move_to(_FAILED)
         if code is None:
             return make_result(self.metadata, "null", "error", message)
@@ -292,16 +304,28 @@ class AnyToolCall:
 
     async def invoke(self, /, **skipped: Any) -> Any:
         """Run the decorated function and give its raw output; answer with `complete` yourself."""
-        invocation = self._start()
+        invocation = self.begin(skipped)
         if invocation.is_async:
             return await invocation.start(self, self._input, skipped)
         return await invocation.run(self, self._input, skipped)
 
     def invoke_sync(self, /, **skipped: Any) -> Any:
         """Run a sync function right here and give its raw output."""
-        return self._start().run_sync(self, self._input, skipped)
+        invocation = self.spec.invocation
+        if invocation is not None and invocation.is_async:
+            invocation.refuse_sync(self)
+        return self.begin(skipped).run_sync(self, self._input, skipped)
 
-    def _start(self) -> Any:
+    def begin(self, skipped: dict[str, Any] | None = None) -> Invocation:
+        """Mark the call as running, and give what runs its function.
+
+        Args:
+            skipped: What will be passed for the hidden parameters, where that is to be checked.
+
+        Raises:
+            TypeError: The tool has no function, or a hidden parameter is missing or unknown.
+            LifecycleError: The call has ended, waits for a decision, or is not what was approved.
+        """
         invocation = self.spec.invocation
         if invocation is None:
             raise TypeError(
@@ -313,6 +337,8 @@ class AnyToolCall:
                 f"Call {self.id!r} of tool `{self.name}` no longer is what was approved: its input "
                 "was changed in place. Reject it, and let the model make another one."
             )
+        if skipped is not None and (skipped or invocation.required):
+            invocation.check(self, skipped)
         self.move_to(_RUNNING)
         return invocation
 

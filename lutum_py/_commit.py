@@ -32,9 +32,9 @@ def as_results(answers: Iterable[Answer]) -> list[ToolResult]:
     Raises:
         TypeError: Something else is among them; the text says what to do with it.
     """
-    results: list[ToolResult] = []
-    if isinstance(answers, ToolResult | HandledCall | RejectedCall):
+    if isinstance(answers, ToolResult | HandledCall | RejectedCall | SuspendedCall):
         raise TypeError("Results are passed as a list, also where there is only one: [result].")
+    results: list[ToolResult] = []
     for answer in answers:
         if isinstance(answer, ToolResult):
             results.append(answer)
@@ -75,6 +75,7 @@ def match_results(
         TypeError: Something among the answers is no result.
     """
     by_id = {call.id: call for call in calls}
+    suspended = frozenset(suspended)
     given: dict[str, ToolResult] = {}
     faults: list[CommitFault] = []
     for result in as_results(answers):

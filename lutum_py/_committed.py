@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from ._assistant import AssistantTurn
 from ._frozen import Frozen
@@ -26,24 +26,25 @@ class CommittedRound(Frozen, _CommittedFields):
     Iterating gives the turn and then the results, as the transcript has them.
 
     Raises:
-        ValueError: The results are not one for each call, in the order of the calls.
+        ValueError: The results are not one for each call, in the order of the calls, or two calls
+            share an id.
     """
 
     __slots__ = ()
     _fields: ClassVar[tuple[str, ...]] = ("turn", "results")
 
-    def __new__(cls, turn: AssistantTurn, results: Iterable[ToolResult]) -> CommittedRound:
+    def __new__(cls, turn: AssistantTurn, results: Iterable[ToolResult]) -> Self:
         results = tuple(results)
         calls = turn.tool_calls
         asked = [(call.id, call.name, call.arguments) for call in calls]
         given = [(result.id, result.name, result.arguments) for result in results]
-        if asked != given:
+        if asked != given or len({call.id for call in calls}) != len(calls):
             raise ValueError(
-                f"A committed round has one result for each call, in order. Calls: "
-                f"{[call.id for call in calls]}; results: {[result.id for result in results]}. "
+                f"A committed round has one result for each call, in order, and no id twice. "
+                f"Calls: {[call.id for call in calls]}; results: {[each.id for each in results]}. "
                 "Let `plan.resolve(results)` make it."
             )
-        return seal(turn, results)
+        return seal(turn, results)  # type: ignore[return-value]
 
     @property
     def items(self) -> tuple[TranscriptItem, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Generic, Literal, TypeAlias, TypeVar
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from ._suspension import SuspendTicket
 
@@ -41,7 +41,10 @@ class RunNormally(Generic[In]):
         return f"RunNormally({self.input!r})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, RunNormally) and bool(self.input == other.input)
+        if type(other) is not type(self):
+            return NotImplemented
+        theirs: Any = other
+        return bool(self.input == theirs.input)
 
     __hash__ = None  # type: ignore[assignment]
 

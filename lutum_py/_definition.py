@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import inf
 from typing import Any
 
 from ._capabilities import ToolCapabilities
-from ._json import copy_json, digest_of, shorten
+from ._json import compact_json, copy_json, digest_of, shorten
 from .errors import ToolDefinitionError
 
 __all__ = ["JsonSchema", "ToolDef"]
@@ -113,18 +114,22 @@ class ToolDef:
             >>> echo.input_schema
             {'type': 'object', 'properties': {}}
         """
-        if not isinstance(name, str) or not name:
-            raise ToolDefinitionError(f"A tool needs a name, got {shorten(name)}.")
-        if not isinstance(input_schema, Mapping):
-            raise ToolDefinitionError(
-                f"Tool {name!r}: the input schema must be a JSON object, got "
-                f'{shorten(input_schema)}. Pass {{"type": "object", "properties": {{...}}}}.'
-            )
+        place = f"Tool {shorten(name)}"
+        check_hints(
+            place,
+            name=name,
+            description=description,
+            timeout=timeout,
+            category=category,
+            capabilities=capabilities,
+        )
         return cls(
             name=name,
             description=description,
-            input_schema=object_schema(name, copy_json(input_schema)),
-            output_schema=None if output_schema is None else copy_json(output_schema),
+            input_schema=object_schema(place, _json_object(place, "input", input_schema)),
+            output_schema=None
+            if output_schema is None
+            else _json_object(place, "output", output_schema),
             category=category,
             capabilities=capabilities,
             timeout=timeout,
@@ -209,7 +214,58 @@ class ToolDef:
         return (_restore, (data,))
 
 
-def object_schema(name: str, schema: JsonSchema) -> JsonSchema:
+def _json_object(place: str, which: str, schema: Any) -> JsonSchema:
+    if not isinstance(schema, Mapping):
+        raise ToolDefinitionError(
+            f"{place}: the {which} schema must be a JSON object, got {shorten(schema)}. Pass "
+            '{"type": "object", "properties": {...}}.'
+        )
+    try:
+        copied: JsonSchema = copy_json(schema)
+        compact_json(copied)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ToolDefinitionError(
+            f"{place}: the {which} schema is no plain JSON data ({error})."
+        ) from error
+    return copied
+
+
+def check_hints(
+    place: str,
+    *,
+    name: object,
+    description: object,
+    timeout: object,
+    category: object,
+    capabilities: object,
+) -> None:
+    """Check what an author may say of a tool besides its schemas.
+
+    Raises:
+        ToolDefinitionError: Something is of the wrong kind; the text names it.
+    """
+    if not isinstance(name, str) or not name.strip():
+        raise ToolDefinitionError(
+            f"{place} needs a name, got {shorten(name)}. Pass `name=` with a text."
+        )
+    if not isinstance(description, str):
+        raise ToolDefinitionError(f"{place}: description={shorten(description)} is no text.")
+    if category is not None and not isinstance(category, str):
+        raise ToolDefinitionError(f"{place}: category={shorten(category)} is no text.")
+    if capabilities is not None and not isinstance(capabilities, ToolCapabilities):
+        raise ToolDefinitionError(
+            f"{place}: capabilities={shorten(capabilities)} are no `ToolCapabilities`. Write "
+            "`capabilities=ToolCapabilities(...)`."
+        )
+    is_number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
+    if timeout is not None and not (is_number and 0 < timeout < inf):  # type: ignore[operator]
+        raise ToolDefinitionError(
+            f"{place}: timeout={shorten(timeout)} is no positive number of seconds. Leave it out "
+            "for none."
+        )
+
+
+def object_schema(place: str, schema: JsonSchema) -> JsonSchema:
     """Check that a schema describes an object, and give it `properties` if it has none.
 
     Some hosts refuse an object schema without `properties`.
@@ -217,32 +273,45 @@ def object_schema(name: str, schema: JsonSchema) -> JsonSchema:
     Raises:
         ToolDefinitionError: The schema describes something else than an object.
     """
+    foreign = _foreign_type(schema, schema, frozenset())
+    if foreign is not None:
+        raise ToolDefinitionError(
+            f"{place}: the arguments of a tool are always a JSON object, but this input schema is "
+            f"of type {foreign!r}. Put the value into a field of a model, as in "
+            "`items: list[int]`."
+        )
+    if not schema.keys() & {"$ref", "anyOf", "oneOf", "allOf"}:
+        schema.setdefault("type", "object")
+        schema.setdefault("properties", {})
+    return schema
+
+
+def _foreign_type(root: JsonSchema, schema: Any, seen: frozenset[str]) -> Any:
+    """Find a type other than that of an object which arguments of this schema would have."""
+    if not isinstance(schema, dict):
+        return None
     kind = schema.get("type")
-    if kind == "object":
-        if "properties" not in schema:
-            schema["properties"] = {}
-        return schema
-    branches = [*schema.get("anyOf", ()), *schema.get("oneOf", ()), *schema.get("allOf", ())]
-    if kind is None and ("$ref" in schema or branches or not schema):
-        if not schema:
-            return {"type": "object", "properties": {}}
-        for branch in branches or [schema]:
-            object_schema(name, _resolve(schema, branch))
-        return schema
-    raise ToolDefinitionError(
-        f"Tool {name!r}: the arguments of a tool are always a JSON object, but this input schema "
-        f"is of type {kind!r}. Put the value into a field of a model, as in `items: list[int]`."
-    )
+    if kind is not None:
+        return None if kind == "object" else kind
+    reference = schema.get("$ref")
+    if isinstance(reference, str):
+        if reference in seen:
+            return "of itself"
+        return _foreign_type(root, _resolve(root, reference), seen | {reference})
+    for key in ("anyOf", "oneOf", "allOf"):
+        for branch in schema.get(key, ()):
+            foreign = _foreign_type(root, branch, seen)
+            if foreign is not None:
+                return foreign
+    return None
 
 
-def _resolve(root: JsonSchema, schema: JsonSchema) -> JsonSchema:
-    reference = schema.get("$ref", "")
+def _resolve(root: JsonSchema, reference: str) -> Any:
     for key in ("$defs", "definitions"):
         prefix = f"#/{key}/"
         if reference.startswith(prefix):
-            found: JsonSchema = root.get(key, {}).get(reference[len(prefix) :], {})
-            return {**found, key: root[key]} if found is not schema else {"type": "object"}
-    return dict(schema)
+            return root.get(key, {}).get(reference[len(prefix) :])
+    return None
 
 
 def _skeleton(schema: Any) -> Any:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from ._json import shorten
 from ._member import GroupMember, ToolMember
 from ._suggestion import did_you_mean, names_for_message
 from .errors import HookError, ToolDefinitionError
@@ -12,7 +14,14 @@ from .errors import HookError, ToolDefinitionError
 if TYPE_CHECKING:
     from ._toolset import ToolsetMeta
 
-__all__ = ["Phase", "check_hook_names", "policy_base", "policy_methods", "slot_of"]
+__all__ = [
+    "Phase",
+    "check_hook_names",
+    "generated_names",
+    "policy_base",
+    "policy_methods",
+    "slot_of",
+]
 
 Phase: TypeAlias = Literal["execution", "gates", "before", "after", "description"]
 
@@ -36,8 +45,19 @@ def slot_of(members: Iterable[str], name: str) -> tuple[str, Phase] | None:
     return None
 
 
-def _generated(members: Iterable[str]) -> list[str]:
-    return [member + ending for member in members for ending, _ in _ENDINGS]
+def generated_names(members: Iterable[str]) -> Iterator[str]:
+    """Give the names of all hooks of some members, without the verb in front."""
+    for member in members:
+        for ending, _ in _ENDINGS:
+            yield member + ending
+
+
+def _tools_of(toolset: ToolsetMeta) -> list[str]:
+    return [key for key, member in toolset._members.items() if not isinstance(member, type)]
+
+
+def _ends_like_a_hook(name: str) -> bool:
+    return name.endswith(("_hook", "_gate")) and not name.startswith("_")
 
 
 def check_hook_names(toolset: str, members: Mapping[str, ToolMember | GroupMember]) -> None:
@@ -72,53 +92,66 @@ def policy_methods(toolset: ToolsetMeta, policy: Any) -> Iterator[tuple[str, Pha
     Gives the member, the phase and the bound method, in the order of definition.
 
     Raises:
-        HookError: A method ends like a hook, but there is no such member.
+        HookError: A method ends like a hook, but there is no such member; or it is no policy.
     """
-    members = [key for key, member in toolset._members.items() if not isinstance(member, type)]
+    remedy = _remedy(policy)
+    if remedy is not None:
+        raise HookError(f"A policy is an object with hooks, not {shorten(policy)}. {remedy}.")
+    members = _tools_of(toolset)
     names: dict[str, None] = {}
     for cls in reversed(type(policy).__mro__):
-        if cls is not object and not cls.__dict__.get("__lutum_policy_base__"):
+        if not cls.__dict__.get("__lutum_policy_base__"):
             names.update(dict.fromkeys(cls.__dict__))
     names.update(dict.fromkeys(getattr(policy, "__dict__", ())))
     for name in names:
-        if name.startswith("_") or not name.endswith(("_hook", "_gate")):
-            continue
-        slot = slot_of(members, name)
-        if slot is None:
-            _refuse(toolset, type(policy).__qualname__, name, members)
-        else:
-            yield (*slot, getattr(policy, name))
+        # An attribute that cannot be called is data; None takes an inherited hook out.
+        if _ends_like_a_hook(name) and callable(method := getattr(policy, name)):
+            slot = slot_of(members, name)
+            if slot is None:
+                raise _no_such_hook(toolset, type(policy).__qualname__, name, members)
+            yield (*slot, method)
 
 
-def _refuse(toolset: ToolsetMeta, policy: str, name: str, members: list[str]) -> None:
-    near = did_you_mean(name, _generated(members))
+def _remedy(policy: object) -> str | None:
+    """Say what to do with something that is no policy; None where it may be one."""
+    if isinstance(policy, type):
+        return f"Pass an instance: `{policy.__name__}()`"
+    return "Register one function by `@hooks.on(selector)`" if inspect.isroutine(policy) else None
+
+
+def _no_such_hook(toolset: ToolsetMeta, policy: str, name: str, members: list[str]) -> HookError:
+    near = did_you_mean(name, generated_names(members))
     hint = f" Did you mean `{near}`?" if near else ""
-    raise HookError(
+    return HookError(
         f"Policy `{policy}` defines `{name}`, but {toolset.__qualname__} has no such hook.{hint} "
-        f"Its members are {names_for_message(members)}.",
+        f"Its tools are {names_for_message(members)}; hooks of nested tools belong to the nested "
+        "hook set.",
         hook=name,
     )
 
 
 def policy_base(toolset: ToolsetMeta) -> type:
     """Make the base class of policies for a toolset: it checks the names when it is inherited."""
+    members = _tools_of(toolset)
 
     class Hooks:
         __lutum_policy_base__ = True
 
         def __init_subclass__(cls, **options: Any) -> None:
             super().__init_subclass__(**options)
-            members = [k for k, m in toolset._members.items() if not isinstance(m, type)]
             for name in cls.__dict__:
-                if name.endswith(("_hook", "_gate")) and not name.startswith("_"):
-                    if slot_of(members, name) is None:
-                        _refuse(toolset, cls.__qualname__, name, members)
+                if (
+                    _ends_like_a_hook(name)
+                    and callable(getattr(cls, name))
+                    and slot_of(members, name) is None
+                ):
+                    raise _no_such_hook(toolset, cls.__qualname__, name, members)
 
     Hooks.__name__ = f"{toolset.__name__}Hooks"
     Hooks.__qualname__ = f"{toolset.__qualname__}.Hooks"
     Hooks.__module__ = toolset.__module__
     Hooks.__doc__ = (
         f"Base of policies for {toolset.__qualname__}: define any of "
-        f"{names_for_message(_generated(k for k, m in toolset._members.items()))}."
+        f"{names_for_message(generated_names(members))}."
     )
     return Hooks

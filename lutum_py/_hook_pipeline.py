@@ -4,19 +4,18 @@ For each call: execution hooks in the order of registration, each with the input
 gave, validated again where it is another → gates, all of them, on the final input → before-hooks,
 where the call is still to be run.
 
-The steps are a generator that hands out whatever is to be awaited. Two small drivers run it, one
-for async code and one for sync code, so that both do the same.
+The steps are a generator that hands out whatever is to be awaited; see `_steps` for who runs it.
 """
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Awaitable, Generator
-from typing import Any, Literal, TypeAlias, TypeVar
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any, Literal
 
 from ._call import AnyToolCall
 from ._call_gate import CallGate
-from ._decision_log import log_decision
+from ._decision_log import log_decision, logger
 from ._decisions import (
     Block,
     Complete,
@@ -27,23 +26,33 @@ from ._decisions import (
     Suspend,
 )
 from ._hook_outcome import HookOutcome, Hooks
-from ._hook_set import HookSet, RegisteredHook
+from ._hook_set import HookSet
 from ._json import shorten
-from ._outcomes import HandledCall, RejectedCall, SuspendedCall
+from ._lifecycle import CallStatus
+from ._outcomes import HandledCall, RejectedCall, RejectionSource, SuspendedCall
+from ._registered_hook import RegisteredHook
 from ._result import ToolResult
 from ._selector import AnySelector
-from .errors import HookError, LutumError
+from ._steps import Steps, drive, drive_sync
+from ._suspension import SuspendTicket
+from .errors import HookError
 
-__all__ = ["Decided", "after", "decide", "decide_one", "decide_one_sync", "drive", "drive_sync"]
+__all__ = [
+    "Decided",
+    "Steps",
+    "after",
+    "decide",
+    "decide_one",
+    "decide_one_sync",
+    "describe",
+    "drive",
+    "drive_sync",
+]
 
-R = TypeVar("R")
+_kind_of: Callable[[object], Any] = type
 
-Waits: TypeAlias = tuple[str, Awaitable[Any]]
-"""The name of a hook, and what it gave to be awaited."""
-
-Steps: TypeAlias = Generator[Waits, Any, R]
-
-_RANK = {Block: 0, Suspend: 1}
+_RANK: dict[Any, int] = {Block: 0, Suspend: 1, Complete: 2, ToolResult: 2}
+_DECISIONS = (RunNormally, Complete, Reject, Block, Suspend, ToolResult)
 
 
 class Decided:
@@ -59,42 +68,6 @@ class Decided:
     def __init__(self, outcome: HookOutcome, is_blocked: bool = False) -> None:
         self.outcome = outcome
         self.is_blocked = is_blocked
-
-
-async def drive(steps: Steps[R]) -> R:
-    """Run steps to their end, awaiting what has to be awaited."""
-    try:
-        _, awaitable = next(steps)
-        while True:
-            try:
-                value = await awaitable
-            except BaseException as error:
-                _, awaitable = steps.throw(error)
-            else:
-                _, awaitable = steps.send(value)
-    except StopIteration as end:
-        result: R = end.value
-        return result
-
-
-def drive_sync(steps: Steps[R]) -> R:
-    """Run steps to their end where nothing has to be awaited.
-
-    Raises:
-        TypeError: A hook is async; the text names it.
-    """
-    try:
-        name, awaitable = next(steps)
-    except StopIteration as end:
-        result: R = end.value
-        return result
-    if inspect.iscoroutine(awaitable):
-        awaitable.close()
-    steps.close()
-    raise TypeError(
-        f"Hook `{name}` is async, so it cannot be asked from sync code. Use the async twin of this "
-        "method, or make the hook a plain function."
-    )
 
 
 async def decide_one(call: AnyToolCall, hooks: Hooks) -> HookOutcome:
@@ -123,34 +96,45 @@ def decide(
     """
     if not isinstance(hooks, HookSet):
         return (yield from _ask_function(call, hooks, records))
-    selector = call.selector
-    if call.approval is None:
-        for hook in hooks.hooks_for(selector, "execution"):
-            decision = yield from _ask(hook, call, call.metadata, call.input)
-            if type(decision) is RunNormally:
-                if decision.input is not call.input:
+    execution, gates, before = hooks.deciding(call.selector)
+    metadata = call.metadata
+    if call._approval is None:
+        for hook in execution:
+            try:  # what `_ask` does, spelled out where every call of a round passes
+                decision = hook.function(metadata, call._input)
+                if hasattr(decision, "__await__"):
+                    decision = yield hook.name, decision
+            except Exception as error:
+                raise _raised(hook, call, error) from error
+            kind = _kind_of(decision)
+            if kind is RunNormally:
+                if decision.input is not call._input:
                     call = _rewrite(hook, call, decision.input)
                 _record(records, call, hook, "hook", "run_normally", None)
-            elif type(decision) is Complete:
+            elif kind is Complete:
                 handled = _settle(hook, call, decision.output)
                 _record(records, call, hook, "hook", "complete", None)
                 return Decided(handled)
-            elif type(decision) is Reject:
+            elif kind is Reject:
+                rejected = _reject(hook, call, decision.reason, "hook")
                 _record(records, call, hook, "hook", "reject", decision.reason)
-                return Decided(_reject(call, decision.reason, "hook"))
+                return Decided(rejected)
             else:
                 raise _no_decision(
                     hook, call, decision, "RunNormally(input), Complete(output) or Reject(reason)"
                 )
-    gates = hooks.hooks_for(selector, "gates")
     if gates:
         gated = yield from _ask_gates(gates, call, records)
         if gated is not None:
             return gated
-    for hook in hooks.hooks_for(selector, "before"):
-        mark = (call.id, hook.order)
+    for hook in before:
+        mark = (metadata.id, hook.order)
         if mark not in ran_before:
-            yield from _ask(hook, call, call.metadata, call.input)
+            answer = yield from _ask(hook, call, metadata, call.input)
+            if type(answer) in _DECISIONS:
+                raise _no_decision(
+                    hook, call, answer, "nothing: a before-hook decides nothing. Register a gate"
+                )
             ran_before.add(mark)
     return Decided(call)
 
@@ -161,10 +145,12 @@ def _ask(hook: RegisteredHook, call: AnyToolCall, *arguments: Any) -> Steps[Any]
         if hasattr(answer, "__await__"):
             answer = yield hook.name, answer
     except Exception as error:
-        raise _hook_error(
-            hook.name, call, f"raised {type(error).__name__}: {error}", "Mend the hook"
-        ) from error
+        raise _raised(hook, call, error) from error
     return answer
+
+
+def _raised(hook: RegisteredHook, call: AnyToolCall, error: Exception) -> HookError:
+    return _hook_error(hook.name, call, f"raised {type(error).__name__}: {error}", "Mend the hook")
 
 
 def _ask_gates(
@@ -176,68 +162,108 @@ def _ask_gates(
     for gate in gates:
         if isinstance(gate.function, CallGate):
             answer = yield from _ask(gate, call, call, decision)
-        elif gate.takes > 2:
+        elif gate.takes_decision:
             answer = yield from _ask(gate, call, call.metadata, call.input, decision)
         else:
             answer = yield from _ask(gate, call, call.metadata, call.input)
         if answer is None:
             continue
         kind: DecisionKind
-        if type(answer) is Block:
-            kind, reason = "block", answer.reason
-        elif type(answer) is Suspend:
+        given = _kind_of(answer)
+        if given is Block:
+            kind, reason = "block", _reason_of(gate, call, answer.reason)
+        elif given is Suspend and isinstance(answer.ticket, SuspendTicket):
             kind, reason = "suspend", answer.ticket.action
-        elif type(answer) in (Complete, ToolResult):
+        elif given is Complete or given is ToolResult:
             kind, reason = "complete", None
         else:
-            raise _no_decision(gate, call, answer, "Block, Suspend, Complete, a ToolResult or None")
+            raise _no_decision(
+                gate,
+                call,
+                answer,
+                "Block(reason), Suspend(ticket), Complete(output), a ToolResult or None",
+            )
         _record(records, call, gate, "gate", kind, reason)
-        if kind == "suspend" and decision is not None:
+        if kind == "suspend" and _is_answered(call):
             continue  # answered: the call goes on under the digest that was approved
-        rank = _RANK.get(type(answer), 2)
+        rank = _RANK[given]
         if best is None or rank < best[0]:
             best = (rank, gate, answer)
     if best is None:
         return None
-    _, gate, answer = best
-    if type(answer) is Block:
-        return Decided(_reject(call, answer.reason, "gate"), is_blocked=True)
-    if type(answer) is Suspend:
+    rank, gate, answer = best
+    if rank == 0:
+        return Decided(_reject(gate, call, answer.reason, "gate"), is_blocked=True)
+    if rank == 1:
         return Decided(_again(call).suspend(answer.ticket))
     if type(answer) is ToolResult:
-        return Decided(_take_result(gate, call, answer))
+        _check_answers(gate, call, answer)
+        handled = call.spec.handled_type
+        return Decided(handled(call.metadata, call.input, answer.output, answer))
     return Decided(_settle(gate, call, answer.output))
 
 
 def _ask_function(call: AnyToolCall, hooks: Any, records: list[DecisionRecord]) -> Steps[Decided]:
     """Ask a plain function, or an object with a `hook_tool_call`, about a copy of the call."""
     function = getattr(hooks, "hook_tool_call", hooks)
-    if not callable(function):
+    if not callable(function) or isinstance(hooks, type):
         raise HookError(
-            f"Hooks are a HookSet, or a function of a call, not {shorten(hooks)}. Pass "
-            f"`{call.selector.toolset.__name__ if call.selector.toolset else 'Toolset'}.HookSet()`."
+            f"Hooks are a HookSet, or a function of a call, not {shorten(hooks)}. Make a hook set "
+            "with `AppTools.HookSet()`."
         )
     hook = RegisteredHook(function, "function")
-    answer = yield from _ask(hook, call, _again(call))
+    asked = _again(call)
+    given = yield from _ask(hook, call, asked)
+    answer: object = given
     kind: DecisionKind
+    outcome: HookOutcome
+    is_blocked = False
     if isinstance(answer, AnyToolCall) and answer.metadata == call.metadata:
-        kind, reason = "run_normally", None
+        kind, reason, outcome = "run_normally", None, _go_on(hook, call, asked, answer)
     elif isinstance(answer, HandledCall) and answer.metadata == call.metadata:
-        kind, reason = "complete", None
+        _check_answers(hook, call, answer.result)
+        kind, reason, outcome = "complete", None, given
     elif isinstance(answer, RejectedCall) and answer.metadata == call.metadata:
-        kind, reason = "reject", answer.reason
+        # `call.reject()` cannot know who says it; a hook set behind the function has said so.
+        source: RejectionSource = "hook" if answer.source == "user" else answer.source
+        is_blocked = source == "gate"
+        kind, reason = "block" if is_blocked else "reject", _reason_of(hook, call, answer.reason)
+        outcome = RejectedCall(call.metadata, answer.call, answer.reason, source)
     elif isinstance(answer, SuspendedCall) and answer.call.metadata == call.metadata:
         kind, reason = "suspend", answer.ticket.action
+        outcome = call if _is_answered(call) else answer
     else:
         raise _no_decision(
             hook,
             call,
-            answer,
+            given,
             "the call itself, call.handled(...), call.reject(...) or call.suspend(...)",
         )
-    decided = answer if isinstance(answer, AnyToolCall) else call
+    decided = outcome if isinstance(outcome, AnyToolCall) else call
     _record(records, decided, hook, "function", kind, reason)
-    return Decided(answer)
+    return Decided(outcome, is_blocked)
+
+
+def _go_on(
+    hook: RegisteredHook, call: AnyToolCall, asked: AnyToolCall, answer: AnyToolCall
+) -> AnyToolCall:
+    """Take the call that a function gave back, with the input that it now has."""
+    if answer.status is not call.status:
+        raise _hook_error(
+            hook.name,
+            call,
+            f"returned the call, which is {answer.status} by now",
+            "Return what `handled`, `reject` or `suspend` gave",
+        )
+    if answer.input is call.input:
+        return call
+    return asked if answer is asked else _rewrite(hook, call, answer.input)
+
+
+def _is_answered(call: AnyToolCall) -> bool:
+    """Whether the call goes on by a decision, and still is what was decided on."""
+    approval = call._approval
+    return approval is not None and approval.digest == call.digest
 
 
 def _again(call: AnyToolCall) -> AnyToolCall:
@@ -251,7 +277,7 @@ def _rewrite(hook: RegisteredHook, call: AnyToolCall, value: Any) -> AnyToolCall
     made = _again(call)
     try:
         made.input = value
-    except LutumError as error:
+    except Exception as error:
         raise _hook_error(
             hook.name, call, f"returned an unfit input: {error}", "Mend what it returns"
         ) from error
@@ -261,15 +287,14 @@ def _rewrite(hook: RegisteredHook, call: AnyToolCall, value: Any) -> AnyToolCall
 def _settle(hook: RegisteredHook, call: AnyToolCall, output: Any) -> HandledCall[Any, Any]:
     try:
         return _again(call).handled(output)
-    except LutumError as error:
+    except Exception as error:
         raise _hook_error(
             hook.name, call, f"returned an unfit output: {error}", "Mend what it returns"
         ) from error
 
 
-def _take_result(
-    hook: RegisteredHook, call: AnyToolCall, result: ToolResult
-) -> HandledCall[Any, Any]:
+def _check_answers(hook: RegisteredHook, call: AnyToolCall, result: ToolResult) -> None:
+    """Make sure that a result is of this call."""
     metadata = call.metadata
     if (result.id, result.name, result.arguments) != (
         metadata.id,
@@ -277,18 +302,31 @@ def _take_result(
         metadata.arguments,
     ):
         raise _hook_error(
-            hook.name, call, f"returned a result of another call, {result.id!r}", "Answer this one"
+            hook.name,
+            call,
+            f"returned a result of another call, {shorten(result.id)} of tool "
+            f"{shorten(result.name)}",
+            "Make it from this call, as `call.complete(output)` does",
         )
-    handled: HandledCall[Any, Any] = call.spec.handled_type(
-        metadata, call.input, result.output, result
-    )
-    return handled
 
 
-def _reject(call: AnyToolCall, reason: str, source: Literal["hook", "gate"]) -> RejectedCall:
+def _reject(
+    hook: RegisteredHook, call: AnyToolCall, reason: str, source: Literal["hook", "gate"]
+) -> RejectedCall:
     made = _again(call)
-    made.reject(reason)
-    return RejectedCall(call.metadata, made, reason, source)
+    made.move_to(CallStatus.CANCELLED)
+    return RejectedCall(call.metadata, made, _reason_of(hook, call, reason), source)
+
+
+def _reason_of(hook: RegisteredHook, call: AnyToolCall, reason: object) -> str:
+    if not isinstance(reason, str):
+        raise _hook_error(
+            hook.name,
+            call,
+            f"gave {shorten(reason)} as a reason",
+            "Give a text: the model reads it",
+        )
+    return reason
 
 
 def _record(
@@ -299,8 +337,10 @@ def _record(
     kind: DecisionKind,
     reason: str | None,
 ) -> None:
-    records.append(DecisionRecord(call.id, call.name, hook.name, phase, kind, reason))
-    log_decision(call, kind, reason)
+    metadata = call.metadata
+    records.append(DecisionRecord(metadata.id, metadata.name, hook.name, phase, kind, reason))
+    if logger.isEnabledFor(logging.INFO):
+        log_decision(call, kind, reason)
 
 
 def _no_decision(hook: RegisteredHook, call: AnyToolCall, answer: object, wanted: str) -> HookError:
@@ -326,14 +366,17 @@ def after(call: AnyToolCall, result: ToolResult, hooks: Hooks) -> Steps[ToolResu
             continue
         if not isinstance(answer, ToolResult):
             raise _no_decision(hook, call, answer, "a ToolResult or None")
-        result = _take_result(hook, call, answer).result
+        _check_answers(hook, call, answer)
+        result = answer
     return result
 
 
 def describe(hooks: HookSet[Any]) -> Steps[list[tuple[AnySelector, str]]]:
     """Ask the description hooks of all tools."""
     found: list[tuple[AnySelector, str]] = []
-    for selector in hooks.toolset:
+    toolset: Any = hooks.toolset
+    selectors: Iterable[AnySelector] = toolset
+    for selector in selectors:
         for hook in hooks.hooks_for(selector, "description"):
             try:
                 text = hook.function(selector.definition)

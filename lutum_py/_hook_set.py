@@ -8,122 +8,40 @@ who came first where several lists meet.
 
 from __future__ import annotations
 
-import inspect
-import itertools
 import warnings
 from collections.abc import Awaitable, Callable, Iterator
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from ._call import AnyToolCall, ToolCall
-from ._decisions import ToolDecision
-from ._hook_names import Phase, policy_methods, slot_of
+from ._call import AnyToolCall
+from ._hook_names import Phase, generated_names, policy_methods, slot_of
 from ._hook_outcome import HookOutcome
 from ._json import shorten
-from ._metadata import ToolMetadata
-from ._result import ToolResult
+from ._registered_hook import (
+    HOOK_WORDS,
+    AfterHook,
+    OnHook,
+    PhaseHooks,
+    RegisteredHook,
+    cannot_register,
+    in_order,
+    sort_by_order,
+)
 from ._selector import AnySelector, Selector
 from ._suggestion import did_you_mean, names_for_message
 from .errors import HookError, UnknownToolError
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
-    from ._toolset import Toolset, ToolsetMeta
+    from ._toolset import Toolset
 
-__all__ = ["HookSet", "RegisteredHook"]
+__all__ = ["HookSet"]
 
 T = TypeVar("T", bound="Toolset")
 T2 = TypeVar("T2", bound="Toolset")
 In = TypeVar("In")
 Out = TypeVar("Out")
 F = TypeVar("F", bound=Callable[..., Any])
-
-_order = itertools.count()
-
-
-class RegisteredHook:
-    """One function in one phase, and when it was registered.
-
-    Attributes:
-        function: The function.
-        name: Its qualified name, for messages and records.
-        order: Its place among all that were registered.
-        takes: How many positional arguments it takes, at the most.
-    """
-
-    __slots__ = ("function", "name", "order", "takes")
-
-    def __init__(self, function: Any, phase: str) -> None:
-        if not callable(function):
-            raise HookError(
-                f"A {phase} hook is a function, not {shorten(function)}. Pass the function itself."
-            )
-        self.function = function
-        self.name: str = getattr(function, "__qualname__", None) or type(function).__qualname__
-        self.order = next(_order)
-        self.takes = _positional_count(function) if phase == "gates" else 2
-
-
-def _positional_count(function: Any) -> int:
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return 2
-    if any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters):
-        return 3
-    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return sum(p.kind in positional for p in parameters)
-
-
-class PhaseHooks:
-    """The hooks of one place, a list for each phase."""
-
-    __slots__ = ("after", "before", "description", "execution", "gates")
-
-    def __init__(self) -> None:
-        self.execution: list[RegisteredHook] = []
-        self.gates: list[RegisteredHook] = []
-        self.before: list[RegisteredHook] = []
-        self.after: list[RegisteredHook] = []
-        self.description: list[RegisteredHook] = []
-
-    def of(self, phase: Phase) -> list[RegisteredHook]:
-        """Return the list of a phase."""
-        hooks: list[RegisteredHook] = getattr(self, phase)
-        return hooks
-
-    def copy(self) -> PhaseHooks:
-        """Return lists of their own with the same hooks."""
-        made = PhaseHooks()
-        for phase in self.__slots__:
-            setattr(made, phase, list(getattr(self, phase)))
-        return made
-
-
-class OnHook(Protocol[In, Out]):
-    """Takes an execution hook of a tool and gives it back as it was."""
-
-    @overload
-    def __call__(
-        self, hook: Callable[[ToolMetadata, In], Awaitable[ToolDecision[In, Out]]], /
-    ) -> Callable[[ToolMetadata, In], Awaitable[ToolDecision[In, Out]]]: ...
-    @overload
-    def __call__(
-        self, hook: Callable[[ToolMetadata, In], ToolDecision[In, Out]], /
-    ) -> Callable[[ToolMetadata, In], ToolDecision[In, Out]]: ...
-
-
-class AfterHook(Protocol[In, Out]):
-    """Takes an after-hook of a tool and gives it back as it was."""
-
-    @overload
-    def __call__(
-        self, hook: Callable[[ToolCall[In, Out], ToolResult], Awaitable[ToolResult | None]], /
-    ) -> Callable[[ToolCall[In, Out], ToolResult], Awaitable[ToolResult | None]]: ...
-    @overload
-    def __call__(
-        self, hook: Callable[[ToolCall[In, Out], ToolResult], ToolResult | None], /
-    ) -> Callable[[ToolCall[In, Out], ToolResult], ToolResult | None]: ...
 
 
 class HookSet(Generic[T]):
@@ -151,16 +69,17 @@ class HookSet(Generic[T]):
     """
 
     def __init__(self, toolset: type[T], /, **nested: HookSet[Any]) -> None:
-        self._toolset: ToolsetMeta = toolset
+        self._toolset: type[Toolset] = toolset
         self._tools: dict[str, PhaseHooks] = {}
         self._groups: dict[str, HookSet[Any]] = {}
         self._everywhere = PhaseHooks()
+        self._placed: dict[AnySelector, tuple[PhaseHooks, ...]] = {}
         for key, member in toolset._members.items():
             if isinstance(member, AnySelector):
                 self._tools[key] = PhaseHooks()
                 continue
-            inner: HookSet[Any] = nested.pop(key, None) or HookSet(member._origin)  # type: ignore[arg-type]
-            if not isinstance(inner, HookSet) or inner._toolset is not member._origin:
+            inner: Any = nested.pop(key) if key in nested else HookSet(member._origin)
+            if getattr(inner, "_toolset", None) is not member._origin:
                 raise HookError(
                     f"{toolset.__qualname__}.HookSet({key}=...) takes a hook set of "
                     f"{member._origin.__qualname__}, not {shorten(inner)}."
@@ -192,7 +111,8 @@ class HookSet(Generic[T]):
         Raises:
             HookError: The tool is not in the toolset.
         """
-        return self._registrar("execution", selector)
+        register: OnHook[In, Out] = self._registrar("execution", selector)
+        return register
 
     def gate(self, selector: AnySelector | None = None, /) -> Callable[[F], F]:
         """Register a gate: it sees the final input, and may block, suspend or answer the call.
@@ -203,17 +123,28 @@ class HookSet(Generic[T]):
         Returns:
             A decorator for a function of `(metadata, input)`, or of `(metadata, input, decision)`,
             that returns `Block(reason)`, `Suspend(ticket)`, `Complete(output)`, a `ToolResult` or
-            None, or an awaitable of one.
+            None, or an awaitable of one. The decision is the one by which a suspended call goes
+            on, else None; a third parameter that has a default gets it where it is called so.
+
+        Raises:
+            HookError: The tool is not in the toolset.
         """
-        return self._registrar("gates", selector)
+        register: Callable[[F], F] = self._registrar("gates", selector)
+        return register
 
     def before(self, selector: AnySelector | None = None, /) -> Callable[[F], F]:
         """Register a function of `(metadata, input)` for calls that are going to be run.
 
+        It is asked once for each call, and decides nothing.
+
         Args:
             selector: The tool; all tools where it is left out.
+
+        Raises:
+            HookError: The tool is not in the toolset.
         """
-        return self._registrar("before", selector)
+        register: Callable[[F], F] = self._registrar("before", selector)
+        return register
 
     @overload
     def after(self, selector: Selector[In, Out], /) -> AfterHook[In, Out]: ...
@@ -224,6 +155,9 @@ class HookSet(Generic[T]):
 
         Args:
             selector: The tool; all tools where it is left out.
+
+        Raises:
+            HookError: The tool is not in the toolset.
         """
         return self._registrar("after", selector)
 
@@ -231,11 +165,18 @@ class HookSet(Generic[T]):
         """Register a function of the definition that returns another description, or None.
 
         One for each tool: a later one takes the place of an earlier one, with a warning.
+
+        Raises:
+            HookError: The tool is not in the toolset.
         """
-        return self._registrar("description", selector)
+        register: Callable[[F], F] = self._registrar("description", selector)
+        return register
 
     def _registrar(self, phase: Phase, selector: AnySelector | None) -> Any:
-        places = [self._everywhere] if selector is None else self._places(selector)
+        if selector is None and phase not in ("execution", "description"):
+            places = [self._everywhere]
+        else:
+            places = self._places(phase, selector)
 
         def register(function: Any) -> Any:
             hook = RegisteredHook(function, phase)
@@ -257,11 +198,13 @@ class HookSet(Generic[T]):
             hooks.clear()
         hooks.append(hook)
 
-    def _places(self, selector: AnySelector) -> list[PhaseHooks]:
+    def _places(self, phase: Phase, selector: AnySelector | None) -> list[PhaseHooks]:
+        if not isinstance(selector, AnySelector | str):
+            raise cannot_register(phase, selector, self._toolset)
         try:
-            members = self._toolset.select(selector)  # type: ignore[attr-defined]
+            members = self._toolset.select(selector)
         except UnknownToolError as error:
-            raise HookError(f"A hook cannot be registered: {error}") from error
+            raise HookError(f"{HOOK_WORDS[phase]} cannot be registered: {error}") from error
         places: list[PhaseHooks] = []
         for member in members:
             place = self._at(member.path)
@@ -294,6 +237,8 @@ class HookSet(Generic[T]):
         )
 
     def _generated(self, verb: str, member: str, phase: Phase) -> Any:
+        """Make the method of a generated name."""
+
         def register(function: Any, /) -> None:
             self._add(self._tools[member], phase, RegisteredHook(function, phase))
 
@@ -305,10 +250,9 @@ class HookSet(Generic[T]):
         return register if verb == "register_" else with_hook
 
     def _names(self) -> Iterator[str]:
-        for member in self._tools:
-            for kind in ("hook", "gate", "before_hook", "after_hook", "description_hook"):
-                yield f"register_{member}_{kind}"
-                yield f"with_{member}_{kind}"
+        for name in generated_names(self._tools):
+            yield f"register_{name}"
+            yield f"with_{name}"
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._groups, *self._names()]
@@ -322,6 +266,8 @@ class HookSet(Generic[T]):
         Raises:
             HookError: A method ends like a hook, but there is no such member.
         """
+        if isinstance(policy, HookSet):
+            raise HookError("A hook set is no policy. Use `hooks.extend(other)`.")
         for member, phase, method in list(policy_methods(self._toolset, policy)):
             self._add(self._tools[member], phase, RegisteredHook(method, phase))
 
@@ -332,29 +278,33 @@ class HookSet(Generic[T]):
         return made
 
     def extend(self, other: HookSet[T], /) -> None:
-        """Add the hooks of another hook set of the same toolset, after those that are here."""
+        """Add the hooks of another hook set of the same toolset, after those that are here.
+
+        A nested hook set that both keep is left as it is.
+
+        Raises:
+            HookError: The other is no hook set of the same toolset.
+        """
         if not isinstance(other, HookSet) or other._toolset is not self._toolset:
             raise HookError(
                 f"The hook set of {self._toolset.__qualname__} can only be extended by another one "
                 f"of the same toolset, not by {shorten(other)}."
             )
-        found = [
-            (hook.order, place, phase, hook) for place, phase, hook in self._paired(other.copy())
-        ]
-        for _, place, phase, hook in sorted(found, key=lambda entry: entry[0]):
-            again = RegisteredHook(hook.function, phase)
-            self._add(place, phase, again)
+        found: dict[tuple[int, int], tuple[PhaseHooks, Phase, RegisteredHook]] = {}
+        for mine, theirs in self._paired(other):
+            for phase, hook in theirs.all():
+                found.setdefault((id(mine), id(hook)), (mine, phase, hook))
+        for place, phase, hook in sorted(found.values(), key=lambda entry: entry[2].order):
+            self._add(place, phase, RegisteredHook(hook.function, phase))
 
-    def _paired(self, other: HookSet[Any]) -> Iterator[tuple[PhaseHooks, Phase, RegisteredHook]]:
-        phases: tuple[Phase, ...] = ("execution", "gates", "before", "after", "description")
-        pairs = [(self._everywhere, other._everywhere)]
-        pairs += [(self._tools[key], other._tools[key]) for key in self._tools]
-        for mine, theirs in pairs:
-            for phase in phases:
-                for hook in theirs.of(phase):
-                    yield mine, phase, hook
+    def _paired(self, other: HookSet[Any]) -> Iterator[tuple[PhaseHooks, PhaseHooks]]:
+        """Pair each place of this hook set with the same place of another."""
+        yield self._everywhere, other._everywhere
+        for key, place in self._tools.items():
+            yield place, other._tools[key]
         for key, inner in self._groups.items():
-            yield from inner._paired(other._groups[key])
+            if other is self or other._groups[key] is not inner:
+                yield from inner._paired(other._groups[key])
 
     def with_extended(self, other: HookSet[T], /) -> Self:
         """Return a copy with the hooks of another hook set after its own."""
@@ -364,12 +314,19 @@ class HookSet(Generic[T]):
 
     def copy(self) -> Self:
         """Return a hook set of its own with the same hooks, nested ones included."""
-        made: Self = object.__new__(type(self))
-        made._toolset = self._toolset
-        made._tools = {key: place.copy() for key, place in self._tools.items()}
-        made._groups = {key: inner.copy() for key, inner in self._groups.items()}
-        made._everywhere = self._everywhere.copy()
-        return made
+        return self._copied({})
+
+    def _copied(self, memo: dict[int, HookSet[Any]]) -> Self:
+        made: Any = memo.get(id(self))
+        if made is None:
+            made = memo[id(self)] = object.__new__(type(self))
+            made._toolset = self._toolset
+            made._tools = {key: place.copy() for key, place in self._tools.items()}
+            made._groups = {key: inner._copied(memo) for key, inner in self._groups.items()}
+            made._everywhere = self._everywhere.copy()
+            made._placed = {}
+        copied: Self = made
+        return copied
 
     def __copy__(self) -> Self:
         return self.copy()
@@ -381,36 +338,91 @@ class HookSet(Generic[T]):
 
     def __getitem__(self, inner: type[T2], /) -> HookSet[T2]:
         """Return the hook set of a nested toolset, as in `hooks[AppTools.data]`."""
-        path: tuple[str, ...] = getattr(inner, "_path", ())
-        hooks: HookSet[Any] = self
+        hooks: Any = self
         known: Any = self._toolset
-        for group in path:
-            known = known._members.get(group)
-            if known is None:
+        for group in getattr(inner, "_path", ()):
+            if group not in hooks._groups:
                 break
-            hooks = hooks._groups[group]
-        if not path or known is not inner:
+            hooks, known = hooks._groups[group], known._members[group]
+        if known is not inner or hooks is self:
             raise HookError(
-                f"{shorten(inner)} is not nested in {self._toolset.__qualname__}; name it through "
-                f"the outer toolset, as in `hooks[{self._toolset.__name__}.group]`."
+                f"{shorten(inner)} is not nested in {self._toolset.__qualname__}. Name it through "
+                f"the outer toolset, as in `hooks[{self._toolset.__name__}.group]`; nested are "
+                f"{names_for_message(self._groups)}."
             )
-        return hooks
+        found: HookSet[T2] = hooks
+        return found
+
+    def places_for(self, selector: AnySelector) -> tuple[PhaseHooks, ...]:
+        """List the places whose hooks are asked about calls of a tool.
+
+        There is none for a tool beside the toolset, in a toolset that has it nested.
+
+        Raises:
+            HookError: The calls of the tool are of another toolset.
+        """
+        places = self._placed.get(selector)
+        if places is None:
+            # Neither members nor nested sets are ever replaced, so the places stay what they are.
+            places = self._placed[selector] = tuple(self._find_places(selector))
+        return places
+
+    def _find_places(self, selector: AnySelector) -> Iterator[PhaseHooks]:
+        member = selector.reaches(self._toolset)
+        if selector.toolset is None:
+            member = self._toolset._by_name.get(selector.name)
+            if member is not None and member.spec is not selector.spec:
+                member = None
+        if member is None:
+            self._check_related(selector)
+            return
+        hooks: HookSet[Any] = self
+        yield hooks._everywhere
+        for group in member.path[:-1]:
+            hooks = hooks._groups[group]
+            yield hooks._everywhere
+        yield hooks._tools[member.path[-1]]
+
+    def _check_related(self, selector: AnySelector) -> None:
+        own: Any = self._toolset
+        toolset = selector.toolset
+        if toolset is None or not any(other.reaches(own) for other in toolset):
+            source = "outside of any toolset" if toolset is None else f"in {toolset.__qualname__}"
+            raise HookError(
+                f"The hooks are of {own.__qualname__}, but tool `{selector.name}` was called "
+                f"{source}, so that none of them would be asked. Pass the hooks of the toolset "
+                "that the turn was read with.",
+                tool=selector.name,
+            )
+
+    def deciding(self, selector: AnySelector) -> tuple[list[RegisteredHook], ...]:
+        """List the execution hooks, the gates and the before-hooks of a tool.
+
+        Raises:
+            HookError: The calls of the tool are of another toolset.
+        """
+        execution: list[RegisteredHook] = []
+        gates: list[RegisteredHook] = []
+        before: list[RegisteredHook] = []
+        filled = 0
+        for place in self._placed.get(selector) or self.places_for(selector):
+            if place.execution or place.gates or place.before:
+                execution += place.execution
+                gates += place.gates
+                before += place.before
+                filled += 1
+        if filled > 1:
+            for hooks in (execution, gates, before):
+                sort_by_order(hooks)
+        return execution, gates, before
 
     def hooks_for(self, selector: AnySelector, phase: Phase) -> list[RegisteredHook]:
-        """List the hooks of one phase for a tool, in the order in which they are asked."""
-        member = selector.reaches(self._toolset)
-        if member is None:
-            return []
-        path = member.path
-        hooks: HookSet[Any] = self
-        found = list(self._everywhere.of(phase))
-        for group in path[:-1]:
-            hooks = hooks._groups[group]
-            found += hooks._everywhere.of(phase)
-        own = hooks._tools[path[-1]].of(phase)
-        if not found:
-            return own
-        return sorted([*found, *own], key=lambda hook: hook.order)
+        """List the hooks of one phase for a tool, in the order in which they are asked.
+
+        Raises:
+            HookError: The calls of the tool are of another toolset.
+        """
+        return in_order(self.places_for(selector), phase)
 
     def hook_tool_call(self, call: AnyToolCall, /) -> Awaitable[HookOutcome]:
         """Send one call through the hooks."""
@@ -436,5 +448,5 @@ class HookSet(Generic[T]):
         return drive_sync(describe(self))
 
     def __repr__(self) -> str:
-        count = sum(1 for _ in self._paired(self))
+        count = sum(1 for place, _ in self._paired(self) for _ in place.all())
         return f"<HookSet of {self._toolset.__qualname__}: {count} hook{'s' * (count != 1)}>"

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
-from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
 from typing_extensions import is_typeddict
 
-from ._signature import REQUIRED, Parameter
+from ._signature import REQUIRED, Parameter, reason_of, type_name
 from .errors import ToolDefinitionError
 
 __all__ = ["FnInput", "build_input_model", "field_names", "sole_input"]
@@ -109,8 +108,14 @@ def build_input_model(
     try:
         model = create_model(name, __base__=base, __module__=module, **definitions)
         model.__qualname__ = qualname
-    except (PydanticUserError, TypeError, RecursionError) as error:
+    except Exception as error:
         raise _explain(place, parameters, error) from error
+    for parameter in parameters:
+        if fields[parameter.name] not in model.model_fields:
+            raise ToolDefinitionError(
+                f"{place}: {_describe(parameter)} is a constant for pydantic, which no model can "
+                "fill in. Annotate it with the plain type."
+            )
     return model
 
 
@@ -122,13 +127,16 @@ def _field(parameter: Parameter, alias: str | None) -> tuple[Any, Any]:
     about = parameter.description
     if any(info.description for info in own):
         about = None
+    if any(info.validation_alias is not None for info in own):
+        alias = None  # the author has named it
     if about is None and alias is None:
         return (annotation, ... if default is REQUIRED else default)
-    if isinstance(default, FieldInfo):
-        annotation = Annotated[annotation, default]
-        default = REQUIRED
     extra = Field(description=about, alias=alias) if alias else Field(description=about)
     return (Annotated[annotation, extra], ... if default is REQUIRED else default)
+
+
+def _describe(parameter: Parameter) -> str:
+    return f"parameter `{parameter.name}` of type `{type_name(parameter.annotation)}`"
 
 
 def _explain(
@@ -138,12 +146,10 @@ def _explain(
     for parameter in parameters:
         try:
             create_model("Probe", __base__=FnInput, probe=_field(parameter, None))
-        except (PydanticUserError, TypeError, RecursionError) as found:
-            shown = getattr(parameter.annotation, "__name__", None) or repr(parameter.annotation)
-            reason = str(found).split("\n", 1)[0].rstrip(".")
+        except Exception as found:  # noqa: BLE001 - whatever it is, it is told
             return ToolDefinitionError(
-                f"{place}: parameter `{parameter.name}` of type `{shown}` has no schema ({reason})."
-                f" Use a type that pydantic knows, or hide the parameter from the model with "
+                f"{place}: {_describe(parameter)} has no schema ({reason_of(found)}). Use a type "
+                "that pydantic knows, or hide the parameter from the model with "
                 f"`skip=({parameter.name!r},)` or `Annotated[..., Skip()]`."
             )
-    return ToolDefinitionError(f"{place} cannot become a tool: {error}")
+    return ToolDefinitionError(f"{place} cannot become a tool: {reason_of(error)}.")

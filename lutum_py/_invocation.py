@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from ._context import ToolContext
 from ._signature import Signature
@@ -26,12 +26,12 @@ class Invocation:
     __slots__ = (
         "_arguments",
         "_as_is",
-        "_required",
         "context",
         "function",
         "hidden",
         "is_async",
         "positional",
+        "required",
         "whole",
     )
 
@@ -48,7 +48,7 @@ class Invocation:
         self.positional = signature.positional
         self.whole = signature.parameters[0].name if fields is None else None
         self._arguments = tuple((fields or {}).items())
-        self._required = frozenset(n for n, h in signature.hidden.items() if h.required)
+        self.required = frozenset(n for n, h in signature.hidden.items() if h.required)
         # Nothing renamed, hidden or positional: the fields are the keyword arguments.
         self._as_is = (
             fields is not None
@@ -73,9 +73,9 @@ class Invocation:
         self, call: Any, input: Any, skipped: dict[str, Any]
     ) -> tuple[list[Any], dict[str, Any]]:
         """Lay out the arguments: by position where the function wants that, else by name."""
+        if skipped or self.required:
+            self.check(call, skipped)
         keywords = dict(skipped)
-        if skipped.keys() - self.hidden.keys() - {self.context}:
-            self._refuse_unknown(call, skipped)
         if self.whole is not None:
             keywords[self.whole] = input
         else:
@@ -83,30 +83,43 @@ class Invocation:
                 keywords[name] = getattr(input, field)
         if self.context is not None and keywords.get(self.context) is None:
             keywords[self.context] = ToolContext.noop(call)
-        if missing := self._required - keywords.keys():
-            listed = ", ".join(f"{name}=..." for name in sorted(missing))
-            raise TypeError(
-                f"Tool `{call.name}` (call {call.id!r}) needs {names_for_message(sorted(missing))}, "
-                f"which the model does not see. Pass it where you run the call: "
-                f"`call.call({listed})`."
-            )
-        positional = [keywords.pop(name) for name in self.positional if name in keywords]
+        # One that was left out must not let the next one slip into its place.
+        positional = [
+            keywords.pop(name) if name in keywords else self.hidden[name].default
+            for name in self.positional
+        ]
         return positional, keywords
+
+    def check(self, call: Any, skipped: dict[str, Any]) -> None:
+        """Make sure that what the model does not fill in is given, and nothing else.
+
+        Raises:
+            TypeError: A hidden parameter is missing, or one was passed that there is none of.
+        """
+        if skipped.keys() - self.hidden.keys() - {self.context}:
+            self._refuse_unknown(call, skipped)
+        if missing := sorted(self.required - skipped.keys()):
+            listed = ", ".join(f"{name}=..." for name in missing)
+            await_, method = ("await ", "call") if self.is_async else ("", "call_sync")
+            raise TypeError(
+                f"Tool `{call.name}` (call {call.id!r}) needs {names_for_message(missing)}, which "
+                f"the model does not see. Pass it where you run the call: "
+                f"`{await_}call.{method}({listed})`."
+            )
 
     def _refuse_unknown(self, call: Any, skipped: dict[str, Any]) -> None:
         unknown = sorted(skipped.keys() - self.hidden.keys() - {self.context})
         hidden = names_for_message([*self.hidden, *filter(None, [self.context])])
-        visible = [name for name, _ in self._arguments if name in unknown]
-        why = "is filled in by the model" if visible else "is no parameter that is hidden from it"
+        visible = {self.whole, *(name for name, _ in self._arguments)}
+        is_visible = unknown[0] in visible
+        why = "is filled in by the model" if is_visible else "is no parameter of the function"
         raise TypeError(
-            f"Tool `{call.name}` (call {call.id!r}): `{unknown[0]}` {why}. What can be passed here: "
-            f"{hidden}."
+            f"Tool `{call.name}` (call {call.id!r}): `{unknown[0]}` {why}. What can be passed "
+            f"here: {hidden}."
         )
 
     async def run(self, call: Any, input: Any, skipped: dict[str, Any]) -> Any:
-        """Run the function to its end: an async one here, a sync one in a worker thread."""
-        if self.is_async:
-            return await self.start(call, input, skipped)
+        """Run a function that is not declared async to its end, in a worker thread."""
         import asyncio
 
         output = await asyncio.to_thread(self.start, call, input, skipped)
@@ -118,11 +131,16 @@ class Invocation:
         Raises:
             TypeError: The function is async.
         """
-        if not self.is_async:
-            output = self.start(call, input, skipped)
-            if not inspect.iscoroutine(output):
-                return output
+        if self.is_async:
+            self.refuse_sync(call)
+        output = self.start(call, input, skipped)
+        if inspect.iscoroutine(output):
             output.close()
+            self.refuse_sync(call)
+        return output
+
+    def refuse_sync(self, call: Any) -> NoReturn:
+        """Say that the function is async."""
         raise TypeError(
             f"Tool `{call.name}` (call {call.id!r}) is async: use `await call.call()` instead of "
             "`call.call_sync()`, or `asyncio.run(call.call())` outside of a loop."

@@ -18,7 +18,7 @@ from ._attachment import Attachment, MediaType
 from ._message import Message, Role
 from ._metadata import ToolMetadata
 from ._request import TranscriptItem
-from ._result import ResultStatus, ToolResult
+from ._result import ResultStatus, ToolResult, make_result
 from ._saved import Saved
 
 __all__ = ["dump_item", "dump_metadata", "load_item", "load_metadata", "load_result", "load_turn"]
@@ -121,19 +121,14 @@ def load_item(saved: Saved) -> TranscriptItem:
 def load_result(saved: Saved) -> ToolResult:
     """Read a result."""
     status: ResultStatus = saved.one_of("status", _member_of(ResultStatus))
-    try:
-        return ToolResult(
-            id=saved.get("id", str),
-            name=saved.get("name", str),
-            arguments=saved.get("arguments", str),
-            result=saved.get("result", str),
-            status=status,
-            message=saved.get("message", str, None),
-            attachments=_load_attachments(saved),
-            code=saved.get("code", str, None),
-        )
-    except ValueError as error:
-        raise saved.wrong("result", str(error)) from None
+    return make_result(
+        load_metadata(saved),
+        saved.json_text("result"),
+        status,
+        saved.get("message", str, None),
+        _load_attachments(saved),
+        saved.get("code", str, None),
+    )
 
 
 def load_turn(saved: Saved) -> AssistantTurn:
@@ -158,7 +153,7 @@ def _load_part(saved: Saved) -> AssistantItem:
     if kind == "tool_call":
         return ToolCallItem(load_metadata(saved))
     if kind == "server_tool":
-        return ServerToolItem(saved.get("kind", str), saved.get("payload", dict))
+        return ServerToolItem(saved.get("kind", str), saved.inner("payload").data)
     raise saved.wrong("type", f"{kind!r} is no known part of a turn")
 
 
@@ -171,7 +166,7 @@ def _load_attachments(saved: Saved) -> tuple[Attachment, ...]:
             caption=each.get("caption", str, None),
             size=each.get("size", int, None),
         )
-        for each in saved.each("attachments")
+        for each in saved.each("attachments", optional=True)
     )
 
 

@@ -9,7 +9,15 @@ from typing import Any
 
 from pydantic_core import from_json
 
-__all__ = ["canonical_json", "compact_json", "copy_json", "digest_of", "parse_json", "shorten"]
+__all__ = [
+    "canonical_json",
+    "compact_json",
+    "copy_json",
+    "cut",
+    "digest_of",
+    "parse_json",
+    "shorten",
+]
 
 
 def compact_json(value: object) -> str:
@@ -62,15 +70,19 @@ def shorten(value: object, limit: int = 80) -> str:
     if isinstance(value, str):
         return repr(value) if len(value) <= limit else repr(value[:limit]) + "…"
     if isinstance(value, dict):
-        return f"an object with {len(value)} keys" if len(value) > 8 else _cut(value, limit)
+        return f"an object with {len(value)} keys" if len(value) > 8 else _repr(value, limit)
     if isinstance(value, list):
-        return f"an array of {len(value)} items" if len(value) > 8 else _cut(value, limit)
-    return _cut(value, limit)
+        return f"an array of {len(value)} items" if len(value) > 8 else _repr(value, limit)
+    return _repr(value, limit)
 
 
-def _cut(value: object, limit: int) -> str:
-    try:
-        text = repr(value)
-    except Exception:
-        return f"a value of type {type(value).__name__}"
+def cut(text: str, limit: int) -> str:
+    """Return the text, or its first `limit` characters and a sign that there was more."""
     return text if len(text) <= limit else text[:limit] + "…"
+
+
+def _repr(value: object, limit: int) -> str:
+    try:
+        return cut(repr(value), limit)
+    except Exception:  # noqa: BLE001 - whatever it raises, a message is being made
+        return f"a value of type {type(value).__name__}"

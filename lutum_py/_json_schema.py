@@ -9,7 +9,9 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaWarningKind
+from pydantic_core import PydanticSerializationError
 
+from ._closed_schema import infinity_in
 from ._definition import JsonSchema
 from ._docstring import attribute_docstrings
 
@@ -19,13 +21,19 @@ __all__ = ["describe_fields", "json_schema_of"]
 class _ToolSchema(GenerateJsonSchema):
     """Leave out titles made from field names; say nothing where a default has no JSON form."""
 
-    ignored_warning_kinds: set[JsonSchemaWarningKind] = {
+    ignored_warning_kinds: set[JsonSchemaWarningKind] = {  # noqa: RUF012 - as in the base
         "skipped-choice",
         "non-serializable-default",
     }
 
-    def field_title_should_be_set(self, schema: Any) -> bool:
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
         return False
+
+    def encode_default(self, dft: Any) -> Any:
+        encoded = super().encode_default(dft)
+        if infinity_in(encoded) is not None:
+            raise PydanticSerializationError("JSON has neither NaN nor infinities")
+        return encoded
 
 
 def json_schema_of(
@@ -39,8 +47,21 @@ def json_schema_of(
     reference = schema.get("$ref")
     if isinstance(reference, str):
         definitions = schema["$defs"]
-        schema = {**definitions[reference.removeprefix("#/$defs/")], "$defs": definitions}
+        name = reference.removeprefix("#/$defs/")
+        schema = {**definitions[name], "$defs": definitions}
+        if not _refers(schema, reference):
+            others = {key: part for key, part in definitions.items() if key != name}
+            schema = {**definitions[name], **({"$defs": others} if others else {})}
     return {key: part for key, part in schema.items() if key not in ("title", "description")}
+
+
+def _refers(schema: Any, reference: str) -> bool:
+    """Whether a reference stands anywhere in a schema."""
+    if isinstance(schema, dict):
+        return schema.get("$ref") == reference or any(
+            _refers(part, reference) for part in schema.values()
+        )
+    return isinstance(schema, list) and any(_refers(part, reference) for part in schema)
 
 
 def describe_fields(schema: JsonSchema, model: type[BaseModel]) -> None:

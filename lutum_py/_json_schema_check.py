@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ._json import shorten
 from .errors import MissingExtraError, ToolDefinitionError
 
 __all__ = ["schema_checker", "schema_faults"]
@@ -20,6 +21,7 @@ def schema_checker(what: str, schema: Mapping[str, Any]) -> Any:
     try:
         from jsonschema.exceptions import SchemaError
         from jsonschema.validators import validator_for
+        from referencing.jsonschema import EMPTY_REGISTRY
     except ImportError as error:
         raise MissingExtraError(
             f"Checking {what} needs the package jsonschema: "
@@ -32,7 +34,42 @@ def schema_checker(what: str, schema: Mapping[str, Any]) -> Any:
         raise ToolDefinitionError(
             f"Invalid JSON schema: {what} is wrong at `{error.json_path}`: {error.message}."
         ) from error
-    return kind(schema)
+    _check_references(what, schema)
+    # With a registry of its own it never asks the network for what a reference names.
+    return kind(schema, registry=EMPTY_REGISTRY)
+
+
+def _check_references(what: str, schema: Mapping[str, Any]) -> None:
+    """Make sure that each reference leads somewhere inside of the schema.
+
+    Raises:
+        ToolDefinitionError: One does not; it would fail on the first call.
+    """
+    from referencing.exceptions import Unresolvable
+    from referencing.jsonschema import DRAFT202012, EMPTY_REGISTRY
+
+    resolver = EMPTY_REGISTRY.with_resource("", DRAFT202012.create_resource(schema)).resolver()
+    for reference in _references(schema):
+        try:
+            resolver.lookup(reference)
+        except Unresolvable:
+            raise ToolDefinitionError(
+                f"Invalid JSON schema: {what} refers to {shorten(reference)}, which is nowhere in "
+                "it; nothing is fetched. Put what is meant under `$defs`."
+            ) from None
+
+
+def _references(schema: Any) -> Iterator[str]:
+    if isinstance(schema, Mapping):
+        # Below an identifier of its own, a reference is relative to that.
+        for key, part in schema.items():
+            if key == "$ref" and isinstance(part, str):
+                yield part
+            elif not (isinstance(part, Mapping) and "$id" in part):
+                yield from _references(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            yield from _references(part)
 
 
 def schema_faults(what: str, schema: Mapping[str, Any], value: Any) -> list[str]:

@@ -77,8 +77,9 @@ def tool(t: Any, /, *, off: bool = False) -> Any:
 
 
 def _spec_of(declared: Any) -> ToolSpec[Any, Any]:
+    found: Any = declared
     if isinstance(declared, ToolFn):
-        spec: ToolSpec[Any, Any] = declared.__lutum_tool__()
+        spec: ToolSpec[Any, Any] = found.__lutum_tool__()
         return spec
     if isinstance(declared, type) and issubclass(declared, BaseModel):
         return find_spec(declared)
@@ -86,13 +87,19 @@ def _spec_of(declared: Any) -> ToolSpec[Any, Any]:
         from ._schema_tool import spec_from_definition
 
         return spec_from_definition(declared)
-    if isinstance(declared, MethodType) and isinstance(declared.__func__, ToolFn):
+    if isinstance(declared, MethodType) and isinstance(_function_of(declared), ToolFn):
         owner = type(declared.__self__).__name__
-        name = declared.__func__.__name__
+        name = declared.__name__
         raise ToolDefinitionError(
-            f"`tool()` got the method `{name}` of one instance. Declare `tool({owner}.{name})`, and "
-            "pass the instance where you run the call: `call.call(self=instance)`."
+            f"`tool()` got the method `{name}` of one instance. Declare `tool({owner}.{name})`, "
+            "and pass the instance where you run the call: `call.call(self=instance)`."
         )
+    if isinstance(declared, type):
+        if isinstance(declared, _toolset_meta()):
+            remedy = f"Nest a toolset with `toolset({declared.__name__})`"
+        else:
+            remedy = "Declare the input as a pydantic model, or the work as a `@tool_fn` function"
+        raise ToolDefinitionError(f"`{declared.__qualname__}` is not a tool. {remedy}.")
     if callable(declared) and hasattr(declared, "__qualname__"):
         raise ToolDefinitionError(
             f"`{declared.__qualname__}` is not a tool. Decorate it with `@tool_fn`."
@@ -101,6 +108,10 @@ def _spec_of(declared: Any) -> ToolSpec[Any, Any]:
         f"`tool()` takes a `@tool_fn` function, an input model or a `ToolDef`, not "
         f"{shorten(declared)}."
     )
+
+
+def _function_of(method: MethodType) -> object:
+    return method.__func__
 
 
 def toolset(inner: type[T], /, *, off: bool = False, prefix: str | None = None) -> type[T]:
@@ -112,7 +123,7 @@ def toolset(inner: type[T], /, *, off: bool = False, prefix: str | None = None) 
         prefix: Put before the wire name of each inner tool, so that a set can be nested twice.
 
     Raises:
-        ToolDefinitionError: `inner` is not a toolset.
+        ToolDefinitionError: `inner` is not a toolset, or `prefix` not a text.
 
     Example:
         >>> from lutum_py import Toolset, tool, tool_fn, toolset
@@ -127,11 +138,17 @@ def toolset(inner: type[T], /, *, off: bool = False, prefix: str | None = None) 
         >>> [selector.name for selector in App]
         ['users_find', 'orders_find']
     """
-    from ._toolset import ToolsetMeta
-
-    if not isinstance(inner, ToolsetMeta):
+    if not isinstance(inner, _toolset_meta()):
         raise ToolDefinitionError(
             f"`toolset()` takes a subclass of Toolset, not {shorten(inner)}. For one tool use "
             "`tool()`."
         )
+    if not isinstance(prefix, str | None):
+        raise ToolDefinitionError(f"`toolset(prefix=...)` takes a text, not {shorten(prefix)}.")
     return GroupMember(inner, off, prefix or "")  # type: ignore[return-value]
+
+
+def _toolset_meta() -> type:
+    from ._toolset import ToolsetMeta
+
+    return ToolsetMeta

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ._definition import ToolDef
+from ._json import shorten
 from ._request import AUTO, NONE, REQUIRED, ToolChoice
 from ._selector import AnySelector
 from ._suggestion import names_for_message
-from .errors import ToolConstraintError
+from .errors import ToolConstraintError, UnknownToolError
 
 if TYPE_CHECKING:
-    from ._toolset import Toolset, ToolsetMeta
+    from ._toolset import Toolset
 
 __all__ = [
     "Available",
@@ -45,6 +46,12 @@ class ToolAvailability:
     mode: Literal["default", "all", "only", "default_plus"] = "default"
     selectors: tuple[Named, ...] = ()
 
+    def __post_init__(self) -> None:
+        if self.mode not in ("default", "all", "only", "default_plus"):
+            raise ToolConstraintError(
+                f"Availability {self.mode!r} is none of 'default', 'all', 'only', 'default_plus'."
+            )
+
     @classmethod
     def default(cls) -> ToolAvailability:
         """Offer the tools that are on."""
@@ -58,12 +65,17 @@ class ToolAvailability:
     @classmethod
     def only(cls, selectors: Iterable[Named]) -> ToolAvailability:
         """Offer exactly these, on or off."""
-        return cls("only", tuple(selectors))
+        return cls("only", _listed(selectors))
 
     @classmethod
     def default_plus(cls, selectors: Iterable[Named]) -> ToolAvailability:
         """Offer the tools that are on, and these."""
-        return cls("default_plus", tuple(selectors))
+        return cls("default_plus", _listed(selectors))
+
+
+def _listed(selectors: Iterable[Named]) -> tuple[Named, ...]:
+    """Take one selector for a list of one: a lone name would be taken for its letters."""
+    return (selectors,) if isinstance(selectors, str | AnySelector) else tuple(selectors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +89,18 @@ class ToolRequirement:
 
     mode: Literal["optional", "at_least_one", "specific"] = "optional"
     selector: Named | None = None
+
+    def __post_init__(self) -> None:
+        if self.mode not in ("optional", "at_least_one", "specific"):
+            raise ToolConstraintError(
+                f"Requirement {self.mode!r} is none of 'optional', 'at_least_one', 'specific'."
+            )
+        if (self.mode == "specific") is not isinstance(self.selector, str | AnySelector):
+            raise ToolConstraintError(
+                "A requirement names a tool where its mode is 'specific', and nowhere else: "
+                f"got mode {self.mode!r} and {shorten(self.selector)}. Use "
+                "`ToolRequirement.specific(selector)`."
+            )
 
     @classmethod
     def optional(cls) -> ToolRequirement:
@@ -95,7 +119,7 @@ class ToolRequirement:
 
     @property
     def choice(self) -> ToolChoice:
-        """The same as dialects put it on the wire."""
+        """The same as dialects put it on the wire, under the selector's own name."""
         if self.selector is not None:
             return ToolChoice("specific", str(self.selector))
         return AUTO if self.mode == "optional" else REQUIRED
@@ -138,7 +162,7 @@ class Offer:
         self.all = OfferedTools(selectors)
         self.default = self.all if len(on) == len(selectors) else OfferedTools(on)
 
-    def resolve(self, toolset: ToolsetMeta, available: Available) -> OfferedTools:
+    def resolve(self, toolset: type[Toolset], available: Available) -> OfferedTools:
         """Return the tools that are offered.
 
         Raises:
@@ -158,25 +182,30 @@ class Offer:
             return self.only(toolset, (*self.default.selectors, *available.selectors))
         return self.default
 
-    def only(self, toolset: ToolsetMeta, named: Iterable[Named]) -> OfferedTools:
+    def only(self, toolset: type[Toolset], named: Iterable[Named]) -> OfferedTools:
         """Return exactly these tools, each once."""
-        if isinstance(named, str | AnySelector):
-            named = (named,)
         chosen: dict[str, AnySelector] = {}
-        for each in named:
-            for selector in toolset.select(each):  # type: ignore[attr-defined]
+        for each in _listed(named):
+            for selector in toolset.select(each):
                 chosen[selector.name] = selector
         return OfferedTools(tuple(sorted(chosen.values())))
 
 
-def choose(toolset: ToolsetMeta, offered: OfferedTools, requirement: ToolRequirement) -> ToolChoice:
+def choose(
+    toolset: type[Toolset], offered: OfferedTools, requirement: ToolRequirement
+) -> ToolChoice:
     """Work out what is asked of the model, and refuse what cannot be.
 
     Raises:
         ToolConstraintError: A tool is required that is not offered, or any where none is.
     """
     if requirement.selector is not None:
-        members = toolset.select(requirement.selector)  # type: ignore[attr-defined]
+        try:
+            members = toolset.select(requirement.selector)
+        except UnknownToolError as error:
+            raise ToolConstraintError(
+                f"The turn requires a tool that is not there: {error}"
+            ) from error
         on_offer = [member for member in members if member.name in offered.by_name]
         if len(on_offer) != 1:
             what = "is not among the tools of this turn" if not on_offer else "is there twice"
@@ -197,7 +226,7 @@ def choose(toolset: ToolsetMeta, offered: OfferedTools, requirement: ToolRequire
 
 
 def describe_definitions(
-    toolset: ToolsetMeta,
+    toolset: type[Toolset],
     definitions: tuple[ToolDef, ...],
     descriptions: Descriptions,
 ) -> tuple[ToolDef, ...]:
@@ -206,10 +235,9 @@ def describe_definitions(
     Raises:
         UnknownToolError: A selector or name is no tool of the toolset.
     """
-    pairs = descriptions.items() if isinstance(descriptions, Mapping) else descriptions
     texts: dict[str, str] = {}
-    for named, text in pairs:
-        for selector in toolset.select(named):  # type: ignore[attr-defined]
+    for named, text in _pairs(descriptions):
+        for selector in toolset.select(named):
             texts[selector.name] = text
     if not texts:
         return definitions
@@ -217,6 +245,11 @@ def describe_definitions(
         each.with_description(texts[each.name]) if each.name in texts else each
         for each in definitions
     )
+
+
+def _pairs(descriptions: Any) -> Any:
+    items = getattr(descriptions, "items", None)
+    return descriptions if items is None else items()
 
 
 def offered_definitions(

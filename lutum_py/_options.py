@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+from pydantic import TypeAdapter
 from pydantic.errors import PydanticUserError
 
 from ._arguments import Arguments
 from ._capabilities import ToolCapabilities
-from ._definition import JsonSchema, ToolDef, object_schema
+from ._definition import JsonSchema, ToolDef, check_hints, object_schema
+from ._input_model import FnInput
 from ._output import Output
+from ._signature import reason_of, type_name
 from .errors import ToolDefinitionError
 
-__all__ = ["Options", "define"]
+__all__ = ["Options", "define", "undefined_name"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,16 +48,17 @@ def define(
         ToolDefinitionError: The name is empty, the timeout is no positive number of seconds, or
             the input or output type has no schema.
     """
-    if not isinstance(name, str) or not name:
-        raise ToolDefinitionError(f"{place} needs a name, got {name!r}. Pass `name=` with a text.")
-    timeout = options.timeout
-    if timeout is not None and not (isinstance(timeout, int | float) and timeout > 0):
-        raise ToolDefinitionError(
-            f"{place}: timeout={timeout!r} is no positive number of seconds. Leave it out for none."
-        )
+    check_hints(
+        place,
+        name=name,
+        description=description,
+        timeout=options.timeout,
+        category=options.category,
+        capabilities=options.capabilities,
+    )
 
     def input_schema() -> JsonSchema:
-        return object_schema(name, arguments.json_schema())
+        return object_schema(place, arguments.json_schema())
 
     def output_schema() -> JsonSchema:
         return output.json_schema() or {}
@@ -65,33 +70,53 @@ def define(
         output_schema=None if output.type is None else output_schema,
         category=options.category,
         capabilities=options.capabilities,
-        timeout=timeout,
+        timeout=options.timeout,
         idempotent=options.idempotent,
         strict=options.strict,
     )
-    _check_schemas(place, definition, output)
+    _check_schemas(place, definition, arguments, output)
     return definition
 
 
-def _check_schemas(place: str, definition: ToolDef, output: Output) -> None:
+def _check_schemas(place: str, definition: ToolDef, arguments: Arguments, output: Output) -> None:
     try:
         definition.input_schema  # noqa: B018 - computed now, and kept
     except PydanticUserError as error:
-        if error.code == "class-not-fully-defined":
-            return
-        raise ToolDefinitionError(
-            f"{place}: its arguments have no JSON schema ({_reason(error)}). Use types that JSON "
-            "can carry, or hide the parameter from the model with `skip=` or "
-            "`Annotated[..., Skip()]`."
-        ) from error
+        raise ToolDefinitionError(f"{place}: {_without_schema(arguments.type, error)}") from error
     try:
         output.check()
-    except PydanticUserError as error:
+    except Exception as error:
         raise ToolDefinitionError(
-            f"{place}: its output type has no schema ({_reason(error)}). Use a type that pydantic "
-            "knows, or `Any`."
+            f"{place}: its output type `{type_name(output.type)}` has no schema "
+            f"({reason_of(error)}). Use a type that pydantic knows, or `Any`."
         ) from error
 
 
-def _reason(error: Exception) -> str:
-    return str(error).split("\n", 1)[0].rstrip(".")
+def _without_schema(input_type: Any, error: PydanticUserError) -> str:
+    """Find the field that has no JSON schema: pydantic names what it is made of only."""
+    is_ours = issubclass(input_type, FnInput) if isinstance(input_type, type) else False
+    for name, field in getattr(input_type, "model_fields", {}).items():
+        shown = (field.alias or name) if is_ours else name
+        try:
+            TypeAdapter(field.annotation).json_schema()
+        except PydanticUserError as found:
+            what = f"`{shown}` of type `{type_name(field.annotation)}`"
+            if is_ours:
+                return (
+                    f"parameter {what} has no JSON schema ({reason_of(found)}). Use a type that "
+                    "JSON can carry, or hide the parameter from the model with "
+                    f"`skip=({shown!r},)` or `Annotated[..., Skip()]`."
+                )
+            return (
+                f"field {what} has no JSON schema ({reason_of(found)}). Use a type that JSON can "
+                "carry."
+            )
+    return f"its arguments have no JSON schema ({reason_of(error)}). Use types that JSON can carry."
+
+
+def undefined_name(place: str, error: NameError) -> ToolDefinitionError:
+    """Say that a declaration names what does not exist by the time that the tool is used."""
+    return ToolDefinitionError(
+        f"{place}: an annotation names `{error.name}`, which is not defined. Define it (or import "
+        "it, not only under `TYPE_CHECKING`) before the tool is used."
+    )

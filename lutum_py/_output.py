@@ -7,8 +7,10 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
-from ._arguments import field_issues
+from ._arguments import field_issues, fields_of
 from ._definition import JsonSchema
+from ._json import cut
+from ._signature import type_name
 from .errors import FieldIssue, ToolOutputError
 
 __all__ = ["Output"]
@@ -51,7 +53,7 @@ class Output:
 
     @property
     def adapter(self) -> TypeAdapter[Any]:
-        """pydantic's adapter of the type, made on first use."""
+        """Pydantic's adapter of the type, made on first use."""
         if self._adapter is None:
             self._adapter = TypeAdapter(self.type)
         return self._adapter
@@ -64,22 +66,29 @@ class Output:
         """
         try:
             if self.type is None:
-                return to_json(value).decode()
+                return to_json(value, inf_nan_mode="null").decode()
             if self._validate is None:
                 self._build()
             text: bytes = self._serialize(self._validate(value), warnings="error")
         except ValidationError as error:
             raise self._refuse(tool, field_issues(error)) from error
-        except (PydanticSerializationError, ValueError) as error:
-            reason = " ".join(str(error).split())
-            raise self._refuse(tool, (FieldIssue("", reason),)) from error
+        except (PydanticSerializationError, ValueError, RecursionError) as error:
+            raise self._refuse(tool, self._issues_of(value, error)) from error
         return text.decode()
 
+    def _issues_of(self, value: Any, error: Exception) -> tuple[FieldIssue, ...]:
+        """Find the field: pydantic's serializer often knows the value only."""
+        if isinstance(value, BaseModel) and self._validate is not None:
+            try:
+                self._validate(fields_of(value))
+            except ValidationError as found:
+                return field_issues(found)
+        return (FieldIssue("", cut(" ".join(str(error).split()), 300)),)
+
     def _refuse(self, tool: str, issues: tuple[FieldIssue, ...]) -> ToolOutputError:
-        wanted = getattr(self.type, "__name__", None) or repr(self.type)
-        fit = (
-            "has no JSON form" if self.type is None else f"does not fit its output type `{wanted}`"
-        )
+        fit = "has no JSON form"
+        if self.type is not None:
+            fit = f"does not fit its output type `{type_name(self.type)}`"
         listed = "; ".join(str(issue) for issue in issues)
         return ToolOutputError(
             f"The output of tool `{tool}` {fit}: {listed}. Return what the tool declares, or "

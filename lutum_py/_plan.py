@@ -1,14 +1,14 @@
 """`ToolRoundPlan`: what is to be done about each call of a round, and the way to its end.
 
-A plan sorts the calls of a round: pending ones are yours to run; handled, rejected and unusable ones
-have their results already; suspended ones wait for a decision. Everything that ends a plan checks
-first and changes afterwards, so that what fails has changed nothing.
+A plan sorts the calls of a round: pending ones are yours to run; handled, rejected and unusable
+ones have their results already; suspended ones wait for a decision. Everything that ends a plan
+checks first and changes afterwards, so that what fails has changed nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ._call import AnyToolCall
 from ._commit import Answer, match_results
@@ -17,30 +17,22 @@ from ._continue_suggestion import ContinueSuggestion
 from ._decisions import DecisionRecord
 from ._hook_outcome import HookOutcome, Hooks
 from ._hook_pipeline import Decided, Steps, decide, drive, drive_sync
-from ._json import shorten
 from ._lifecycle import CallStatus
 from ._outcomes import HandledCall, RecoverableToolCallIssue, RejectedCall, SuspendedCall
 from ._result import ToolResult, make_result
 from ._round_state import RoundState
 from ._suspension import Decision
-from ._transcript import Transcript
+from ._transcript import HasTranscript, Transcript, transcript_of
 from .errors import LifecycleError
 
 if TYPE_CHECKING:
+    from ._metadata import ToolMetadata
+    from ._selector import AnySelector
     from ._toolset import Toolset
 
-__all__ = ["HasTranscript", "ToolRoundPlan"]
+__all__ = ["ToolRoundPlan"]
 
 T = TypeVar("T", bound="Toolset")
-
-
-class HasTranscript(Protocol):
-    """Anything with a transcript, such as a session."""
-
-    @property
-    def transcript(self) -> Transcript:
-        """The transcript to append to."""
-        ...
 
 
 class ToolRoundPlan(Generic[T]):
@@ -106,7 +98,8 @@ class ToolRoundPlan(Generic[T]):
             hooks: A `HookSet`, an object like one, or a plain function of a call.
 
         Returns:
-            A new plan; this one stays as it is. Calls that are not pending are not touched.
+            A new plan; this one stays as it is. Calls that are not pending are not touched, nor
+            are those that were answered already and only wait for the commit.
 
         Raises:
             HookError: A hook raised, or gave something that is no decision.
@@ -126,11 +119,14 @@ class ToolRoundPlan(Generic[T]):
 
     def _decide(self, hooks: Hooks) -> Steps[ToolRoundPlan[T]]:
         records: list[DecisionRecord] = []
-        ran_before = set(self._state.ran_before)
+        # Kept as it comes in: a before-hook that did run has run, also where a later hook raises.
+        ran_before = self._state.ran_before
         decided: list[Decided] = []
         for call in self.pending:
-            decided.append((yield from decide(call, hooks, records, ran_before)))
-        self._state.ran_before = ran_before
+            if call.status.is_terminal:
+                decided.append(Decided(call))  # it was answered, so there is nothing to decide
+            else:
+                decided.append((yield from decide(call, hooks, records, ran_before)))
         return self._with(decided, records)
 
     def _with(self, decided: list[Decided], records: list[DecisionRecord]) -> ToolRoundPlan[T]:
@@ -159,7 +155,7 @@ class ToolRoundPlan(Generic[T]):
         return made
 
     def _copy(self) -> ToolRoundPlan[T]:
-        made: ToolRoundPlan[T] = object.__new__(ToolRoundPlan)
+        made: ToolRoundPlan[T] = object.__new__(type(self))
         for name in ToolRoundPlan.__slots__:
             setattr(made, name, getattr(self, name))
         made.resumed = dict(self.resumed)
@@ -207,7 +203,13 @@ class ToolRoundPlan(Generic[T]):
             LifecycleError: The call is not pending in this plan.
         """
         self._state.check_open()
-        call = next((c for c in self.pending if c.id == outcome.call.id), None)
+        metadata, status = outcome.call.metadata, outcome.call.status
+        call = next((c for c in self.pending if c.metadata == metadata), None)
+        if call is not None and status is not CallStatus.SUSPENDED:
+            raise LifecycleError(
+                f"Call {call.id!r} is {status}, so it does not wait for a decision any more. Give "
+                "the plan what `call.suspend(ticket)` or `execute` returned last."
+            )
         if call is None:
             raise LifecycleError(
                 f"Call {outcome.call.id!r} cannot be suspended: it is not pending in this plan. "
@@ -215,6 +217,11 @@ class ToolRoundPlan(Generic[T]):
             )
         self.pending = tuple(c for c in self.pending if c is not call)
         self.suspended = (*self.suspended, outcome)
+
+    def note_started(self, waiting: SuspendedCall) -> None:
+        """Remember that a tool was started, however its call goes on."""
+        if waiting.was_started:
+            self._state.started.add(waiting.call.id)
 
     def resume(self, decision: Decision, /) -> HookOutcome | None:
         """Let a suspended call go on, or cancel it, as someone decided.
@@ -234,9 +241,13 @@ class ToolRoundPlan(Generic[T]):
         self._state.check_open()
         return resume(self, decision)
 
+    def selector_of(self, metadata: ToolMetadata) -> AnySelector:
+        """Find the tool that a call is of."""
+        return self.toolset[metadata.name]
+
     def in_order(self, calls: Iterable[AnyToolCall]) -> tuple[AnyToolCall, ...]:
         """Put calls into the order of the turn."""
-        place = self._state.place
+        place = {call.id: index for index, call in enumerate(self._state.turn.tool_calls)}
         return tuple(sorted(calls, key=lambda call: place[call.id]))
 
     # Ending.
@@ -300,11 +311,12 @@ class ToolRoundPlan(Generic[T]):
         transcript = transcript_of(target)
         self._state.check_open()
         filled: dict[str, ToolResult] = {}
-        for call in self.pending:
-            filled[call.id] = _unfinished(call, call.status in _STARTED, reason)
+        started = self._state.started
         for waiting in self.suspended:
-            call = waiting.call
-            filled[call.id] = _unfinished(call, waiting.was_started, reason)
+            self.note_started(waiting)
+        for call in (*self.pending, *(waiting.call for waiting in self.suspended)):
+            was_started = call.status in _STARTED or call.id in started
+            filled[call.id] = _unfinished(call, was_started, reason)
         committed = self._match(results, replaceable=filled, suspended=())
         self._state.close("aborted")
         transcript.append_round(committed)
@@ -331,7 +343,7 @@ class ToolRoundPlan(Generic[T]):
         from ._plan_json import dump_plan
 
         self._state.check_open()
-        text = dump_plan(self, self._state.turn, key)
+        text = dump_plan(self, self._state, key)
         self._state.close("dumped")
         return text
 
@@ -344,7 +356,9 @@ class ToolRoundPlan(Generic[T]):
     ) -> CommittedRound:
         state = self._state
         state.check_open()
-        settled = {each.metadata.id: each.result for each in (*self.handled, *self.rejected)}
+        settled = {each.metadata.id: each.result for each in self.handled}
+        for rejected in self.rejected:
+            settled[rejected.metadata.id] = rejected.result
         standing = dict(replaceable or {})
         for issue in self.recoverable_tool_call_issues:
             standing[issue.metadata.id] = issue.result
@@ -376,18 +390,3 @@ def _unfinished(call: AnyToolCall, was_started: bool, reason: str) -> ToolResult
         text = f"Outcome unknown: the tool was started, and nobody knows what it did. {reason}"
         return make_result(call.metadata, "null", "indeterminate", text)
     return make_result(call.metadata, "null", "cancelled", f"Not executed: {reason}")
-
-
-def transcript_of(target: HasTranscript | Transcript) -> Transcript:
-    """Find the transcript that is meant.
-
-    Raises:
-        TypeError: It is neither a transcript nor has one.
-    """
-    transcript = target if isinstance(target, Transcript) else getattr(target, "transcript", None)
-    if not isinstance(transcript, Transcript):
-        raise TypeError(
-            f"A round is committed to a Session or a Transcript, not to {shorten(target)}. Without "
-            "either, use `plan.resolve(results)`."
-        )
-    return transcript

@@ -1,24 +1,27 @@
 """The stored form of a plan: what was proposed, what was decided, and how to tell an edit.
 
 The text has the turn as it came (what the model proposed) and an entry for each call with its
-effective arguments. Each entry carries the digest of the tool's schema and, where something is still
-to be run, of the call; the whole carries a digest, or with a key an HMAC-SHA256 (RFC 2104), over its
-canonical JSON. Tools are named by their wire names only.
+effective arguments. Each entry carries the digest of the tool's schema and, where something is
+still to be run, of the call. Each entry and the whole carry a seal: a digest of their canonical
+JSON, or with a key an HMAC-SHA256 (RFC 2104). The whole is checked before anything of it is used;
+the seals of the entries serve to say which call was edited. Tools are named by their wire names
+only.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+import json
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 from pydantic import ValidationError
 
 from ._assistant import AssistantTurn
 from ._call import AnyToolCall, Approval
 from ._decisions import DecisionKind, DecisionRecord
-from ._item_json import dump_item, load_item, load_result
-from ._json import canonical_json, compact_json
+from ._item_json import dump_item, load_result, load_turn
+from ._json import canonical_json, compact_json, shorten
 from ._lifecycle import CallStatus
 from ._outcomes import (
     HandledCall,
@@ -29,9 +32,10 @@ from ._outcomes import (
     SuspendedCall,
 )
 from ._plan import ToolRoundPlan
+from ._result import ToolResult
 from ._round_state import RoundState
 from ._saved import Saved, dump_saved, open_saved
-from ._suspension import Decision, ResumeMode, SuspendTicket
+from ._suspension import Decision, DecisionAction, ResumeMode, SuspendTicket
 from .errors import FieldIssue, PlanError, UnknownToolError
 
 if TYPE_CHECKING:
@@ -42,20 +46,36 @@ __all__ = ["FORMAT", "VERSION", "dump_plan", "load_plan"]
 FORMAT = "lutum_py.plan"
 VERSION = 1
 
+Phase: TypeAlias = Literal["hook", "gate", "function"]
+
 T = TypeVar("T", bound="Toolset")
 
 
-def dump_plan(plan: ToolRoundPlan[Any], turn: AssistantTurn, key: bytes | None) -> str:
+def dump_plan(plan: ToolRoundPlan[Any], state: RoundState, key: bytes | None) -> str:
     """Encode a plan.
 
     Raises:
-        PlanError: A ticket, payload or decision is not JSON data.
+        PlanError: An input, ticket, payload or decision is not JSON data, or the input of a call
+            was changed while it was suspended.
     """
+    try:
+        body = dump_saved(_dump(plan, state), PlanError, "The plan")
+    except ValueError as error:
+        raise PlanError(f"An input of the plan has no JSON form ({error}).") from error
+    # Sealed as it will be read again: JSON knows fewer types than Python.
+    data: dict[str, Any] = json.loads(body)
+    for entry in data["calls"]:
+        entry["seal"] = _seal(entry, key)
+    data["seal"] = {"kind": _kind(key), "value": _seal(data, key)}
+    return dump_saved(data, PlanError, "The plan")
+
+
+def _dump(plan: ToolRoundPlan[Any], state: RoundState) -> dict[str, Any]:
     entries: list[dict[str, Any]] = []
     entries += [{"state": "pending", **_dump_call(call)} for call in plan.pending]
     entries += [_dump_suspended(each) for each in plan.suspended]
     for handled in plan.handled:
-        spec = plan.toolset[handled.metadata.name].spec
+        spec = plan.selector_of(handled.metadata).spec
         entries.append(
             {
                 "state": "handled",
@@ -74,11 +94,12 @@ def dump_plan(plan: ToolRoundPlan[Any], turn: AssistantTurn, key: bytes | None) 
             }
         )
     entries += [_dump_issue(issue) for issue in plan.recoverable_tool_call_issues]
-    data: dict[str, Any] = {
+    return {
         "format": FORMAT,
         "version": VERSION,
-        "turn": dump_item(turn),
+        "turn": dump_item(state.turn),
         "calls": entries,
+        "started": sorted(state.started),
         "blocked": plan.blocked,
         "decisions": [
             {name: getattr(record, name) for name in DecisionRecord.__slots__}
@@ -86,9 +107,6 @@ def dump_plan(plan: ToolRoundPlan[Any], turn: AssistantTurn, key: bytes | None) 
         ],
         "resumed": [_dump_decision(decision) for decision in plan.resumed.values()],
     }
-    dump_saved(data, PlanError, "The plan")
-    data["seal"] = _seal(data, key)
-    return dump_saved(data, PlanError, "The plan")
 
 
 def _dump_call(call: AnyToolCall) -> dict[str, Any]:
@@ -114,10 +132,15 @@ def _dump_call(call: AnyToolCall) -> dict[str, Any]:
 
 
 def _dump_suspended(waiting: SuspendedCall) -> dict[str, Any]:
+    call = waiting.call
+    if call.digest != waiting.digest:
+        raise PlanError(
+            f"The input of call {call.id!r} of tool `{call.name}` was changed while it was "
+            "suspended, so no decision on it could count. Abort the round."
+        )
     return {
         "state": "suspended",
-        **_dump_call(waiting.call),
-        "digest": waiting.digest,
+        **_dump_call(call),
         "ticket": waiting.ticket.to_dict(),
         "was_started": waiting.was_started,
     }
@@ -141,12 +164,20 @@ def _dump_decision(decision: Decision) -> dict[str, Any]:
     return {name: getattr(decision, name) for name in Decision.__slots__}
 
 
-def _seal(data: dict[str, Any], key: bytes | None) -> dict[str, str]:
+def _kind(key: bytes | None) -> str:
+    return "sha256" if key is None else "hmac-sha256"
+
+
+def _seal(data: dict[str, Any], key: bytes | None) -> str:
     body = canonical_json({name: part for name, part in data.items() if name != "seal"})
     encoded = body.encode("utf-8", "surrogatepass")
-    if key is None:
-        return {"kind": "sha256", "value": hashlib.sha256(encoded).hexdigest()}
-    return {"kind": "hmac-sha256", "value": hmac.new(key, encoded, hashlib.sha256).hexdigest()}
+    made = hashlib.sha256(encoded) if key is None else hmac.new(key, encoded, hashlib.sha256)
+    return made.hexdigest()
+
+
+def _is_sealed(saved: Saved, value: str, key: bytes | None) -> bool:
+    # Bytes, because the comparison takes no text beyond ASCII.
+    return hmac.compare_digest(_seal(saved.data, key).encode(), value.encode("utf-8", "replace"))
 
 
 def load_plan(toolset: type[T], text: str | bytes, key: bytes | None) -> ToolRoundPlan[T]:
@@ -157,48 +188,63 @@ def load_plan(toolset: type[T], text: str | bytes, key: bytes | None) -> ToolRou
             made for tools that are not there any more or have another schema.
     """
     saved = open_saved(text, form=FORMAT, versions=(VERSION,), error=PlanError, what="plan")
-    _check_key(saved, key)
-    turn = load_item(saved.inner("turn"))
-    if not isinstance(turn, AssistantTurn):
-        raise saved.wrong("turn", "it is no assistant turn")
+    _check_seal(saved, key)
+    turn = load_turn(saved.inner("turn"))
     loader = _Loader(toolset, turn)
     for entry in saved.each("calls"):
         loader.take(entry)
-    # After the calls: those name the tool or call where something changed.
-    if not hmac.compare_digest(
-        _seal(saved.data, key)["value"], saved.inner("seal").get("value", str)
-    ):
-        raise PlanError(
-            "This plan was edited after it was saved: its contents do not match its seal"
-            + (" under this key." if key else ".")
-            + " Nothing of it can be trusted; abort the round, and let the model start anew."
-        )
-    missing = loader.metadata.keys() - loader.seen
-    if missing:
-        raise saved.wrong("calls", f"call {sorted(missing)[0]!r} is missing")
+    if len(loader.seen) != len(turn.tool_calls):
+        raise saved.wrong("calls", "they are not the calls of the turn, each under its own id")
+    resumed = [_load_decision(entry) for entry in saved.each("resumed")]
+    decisions = tuple(_load_record(entry) for entry in saved.each("decisions"))
+    blocked = saved.get("blocked", str, None)
+    started = loader.seen.intersection(saved.texts("started"))
+    # Opened last: what fails before leaves no open round behind.
     state = RoundState(turn)
+    state.started = started
     plan = ToolRoundPlan(state, toolset, (), tuple(loader.issues))
-    plan.pending = plan.in_order(loader.pending)
+    plan.pending = tuple(loader.pending)
     plan.suspended = tuple(loader.suspended)
     plan.handled = tuple(loader.handled)
     plan.rejected = tuple(loader.rejected)
-    plan.blocked = saved.get("blocked", str, None)
-    plan.decisions = tuple(_load_record(entry) for entry in saved.each("decisions"))
-    for entry in saved.each("resumed"):
-        decision = _load_decision(entry)
-        plan.resumed[decision.call_id, decision.decision_id] = decision
+    plan.blocked = blocked
+    plan.decisions = decisions
+    plan.resumed = {(each.call_id, each.decision_id): each for each in resumed}
     return plan
 
 
-def _check_key(saved: Saved, key: bytes | None) -> None:
-    kind = saved.inner("seal").get("kind", str)
-    if kind == "hmac-sha256" and key is None:
+def _check_seal(saved: Saved, key: bytes | None) -> None:
+    """Make sure that the text is what was saved, before anything of it is used.
+
+    Raises:
+        PlanError: It is not; the text names the calls that were edited.
+    """
+    seal = saved.inner("seal")
+    kind = seal.get("kind", str)
+    if kind == _kind(b"") and key is None:
         raise PlanError("This plan was saved with a key. Pass the same `key=` to load it.")
-    if kind != "hmac-sha256" and key is not None:
+    if kind == _kind(None) and key is not None:
         raise PlanError(
             "This plan was saved without a key, so it cannot be authenticated. Load it without "
             "`key=` if you trust where it was stored."
         )
+    if kind != _kind(key):
+        raise seal.wrong("kind", f"{shorten(kind)} is none of the known values")
+    if _is_sealed(saved, seal.get("value", str), key):
+        return
+    entries = list(saved.each("calls"))
+    edited = [e.get("id", str) for e in entries if not _is_sealed(e, e.get("seal", str), key)]
+    if key is not None and len(edited) == len(entries):
+        what = "This plan does not fit this key: it was saved with another one, or was edited"
+    elif edited:
+        calls = ", ".join(repr(each) for each in edited[:10])
+        what = f"This plan was edited after it was saved: so was what it says of call {calls}"
+    else:
+        what = "This plan was edited after it was saved: its contents do not match its seal"
+    raise PlanError(
+        f"{what}. What was approved may not be what would run; load the text that `dump_json()` "
+        "gave, or let the model start anew."
+    )
 
 
 class _Loader:
@@ -242,7 +288,8 @@ class _Loader:
             call = self._call(saved, call_id, checked=False)
             result = load_result(saved.inner("result"))
             handled_type = call.spec.handled_type
-            self.handled.append(handled_type(metadata, call.input, result.output, result))
+            output = _output_of(call, result)
+            self.handled.append(handled_type(metadata, call.input, output, result))
         elif state == "rejected":
             call = self._call(saved, call_id, checked=False)
             source: RejectionSource = saved.one_of("source", _among(RejectionSource))
@@ -272,9 +319,9 @@ class _Loader:
         digest = selector.definition.digest
         if checked and saved.get("schema_digest", str) != digest:
             raise PlanError(
-                f"The schema of tool `{metadata.name}` has changed since call {call_id!r} was saved: "
-                f"it was {saved.get('schema_digest', str)!r}, it is {digest!r}. What was approved is "
-                "not what would run; abort the round, and let the model call the tool again."
+                f"The schema of tool `{metadata.name}` has changed since call {call_id!r} was "
+                f"saved: it was {saved.get('schema_digest', str)!r}, it is {digest!r}. What was "
+                "approved is not what would run; let the model call the tool again."
             )
         try:
             value = selector.spec.arguments.validate_json(compact_json(saved.any("input")))
@@ -283,13 +330,13 @@ class _Loader:
                 f"The input of call {call_id!r} no longer fits tool `{metadata.name}`: {error}"
             ) from None
         call = selector.Call(
-            metadata, value, selector=selector, mended=tuple(saved.get("mended", list, []))
+            metadata, value, selector=selector, mended=saved.texts("mended") if checked else ()
         )
         call._status = CallStatus(saved.one_of("status", CallStatus, "succeeded"))
         if checked and call.digest != saved.get("digest", str):
             raise PlanError(
-                f"The arguments of call {call_id!r} of tool `{metadata.name}` were edited after the "
-                "plan was saved. What was approved is not what would run; abort the round."
+                f"The arguments of call {call_id!r} of tool `{metadata.name}` were edited after "
+                "the plan was saved. What was approved is not what would run."
             )
         approval = saved.inner_or_none("approval")
         if approval is not None:
@@ -303,13 +350,23 @@ class _Loader:
         return call
 
 
+def _output_of(call: AnyToolCall, result: ToolResult) -> Any:
+    """Read a result as the tool's output, or as plain data where it is none."""
+    try:
+        return call.spec.output.validate_json(result.result)
+    except (ValidationError, ValueError, TypeError):
+        return json.loads(result.result)
+
+
 def _load_ticket(saved: Saved) -> SuspendTicket:
+    parameters = saved.inner_or_none("parameters")
+    response_schema = saved.inner_or_none("response_schema")
     return SuspendTicket(
         id=saved.get("id", str),
         action=saved.get("action", str),
         message=saved.get("message", str, None),
-        parameters=saved.get("parameters", dict, {}),
-        response_schema=saved.get("response_schema", dict, None),
+        parameters={} if parameters is None else parameters.data,
+        response_schema=None if response_schema is None else response_schema.data,
         resume_mode=saved.one_of("resume_mode", ResumeMode),
     )
 
@@ -317,7 +374,7 @@ def _load_ticket(saved: Saved) -> SuspendTicket:
 def _load_decision(saved: Saved) -> Decision:
     return Decision(
         call_id=saved.get("call_id", str),
-        action=saved.one_of("action", {"resume": "resume", "cancel": "cancel"}.__getitem__),
+        action=saved.one_of("action", _among(DecisionAction)),
         result=saved.any("result"),
         reason=saved.get("reason", str, None),
         decision_id=saved.get("decision_id", str),
@@ -326,11 +383,12 @@ def _load_decision(saved: Saved) -> Decision:
 
 
 def _load_record(saved: Saved) -> DecisionRecord:
+    phase: Phase = saved.one_of("phase", _among(Phase))
     return DecisionRecord(
         saved.get("call_id", str),
         saved.get("tool", str),
         saved.get("hook", str),
-        saved.one_of("phase", {n: n for n in ("hook", "gate", "function")}.__getitem__),
+        phase,
         saved.one_of("decision", _among(DecisionKind)),
         saved.get("reason", str, None),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 from ._assistant import AssistantTurn
 from ._definition import ToolDef
@@ -99,7 +99,7 @@ class TurnRequest(Frozen, _RequestFields):
         max_output_tokens: int | None = None,
         parallel_tool_calls: bool | None = None,
         extra: Mapping[str, Any] = _NO_EXTRA,
-    ) -> TurnRequest:
+    ) -> Self:
         made = _RequestFields()
         made.items = items
         made.tools = tools
@@ -111,4 +111,13 @@ class TurnRequest(Frozen, _RequestFields):
         made.__class__ = TurnRequest  # immutable from here on, see _frozen
         return made  # type: ignore[return-value]
 
-    __hash__ = object.__hash__
+    # Equal requests may hold equal lists, so there is nothing to go by.
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        fields = {name: getattr(self, name) for name in self._fields}
+        return (_restore, ({**fields, "extra": dict(self.extra)},))
+
+
+def _restore(fields: dict[str, Any]) -> TurnRequest:
+    return TurnRequest(**fields)

@@ -12,9 +12,10 @@ from ._hook_outcome import HookOutcome
 from ._json import compact_json, shorten
 from ._json_schema_check import schema_faults
 from ._lifecycle import CallStatus
-from ._outcomes import RejectedCall, SuspendedCall
+from ._outcomes import HandledCall, RejectedCall, SuspendedCall
+from ._result import make_result
 from ._suspension import Decision, ResumeMode
-from .errors import ResumeError
+from .errors import ResumeError, ToolOutputError
 
 if TYPE_CHECKING:
     from ._plan import ToolRoundPlan
@@ -32,6 +33,7 @@ def resume(plan: ToolRoundPlan[Any], decision: Decision) -> HookOutcome | None:
     outcome = (
         _cancel(waiting, decision) if decision.action == "cancel" else _go_on(waiting, decision)
     )
+    plan.note_started(waiting)
     plan.suspended = tuple(each for each in plan.suspended if each is not waiting)
     if isinstance(outcome, RejectedCall):
         plan.rejected = (*plan.rejected, outcome)
@@ -45,8 +47,15 @@ def resume(plan: ToolRoundPlan[Any], decision: Decision) -> HookOutcome | None:
 
 def _find(plan: ToolRoundPlan[Any], decision: Decision) -> SuspendedCall:
     for waiting in plan.suspended:
-        if waiting.call.id == decision.call_id:
+        if waiting.call.id != decision.call_id:
+            continue
+        if waiting.call.status is CallStatus.SUSPENDED:
             return waiting
+        raise ResumeError(
+            f"Decision {decision.decision_id!r} comes too late: call {waiting.call.id!r} of tool "
+            f"`{waiting.call.name}` was decided on in another plan of this round. Go on with that "
+            "plan."
+        )
     raise ResumeError(
         f"Decision {decision.decision_id!r} is for call {decision.call_id!r}, which is not "
         f"suspended in this plan. Suspended: {[each.call.id for each in plan.suspended]}."
@@ -89,37 +98,42 @@ def _go_on(waiting: SuspendedCall, decision: Decision) -> HookOutcome:
                 f"`{call.name}` does not fit the response schema: {'; '.join(faults)}. Ask again."
             )
     mode = ticket.resume_mode
-    output: Any = None
-    if mode is ResumeMode.USE_DECISION_AS_TOOL_RESULT:
-        output = _as_output(waiting, decision)
-    call.go_on(
-        Approval(
-            decision,
-            digest=waiting.digest,
-            suspension_id=ticket.id,
-            action=ticket.action,
-            is_for_tool=mode is ResumeMode.PASS_DECISION_TO_TOOL,
-        )
+    approval = Approval(
+        decision,
+        digest=waiting.digest,
+        suspension_id=ticket.id,
+        action=ticket.action,
+        is_for_tool=mode is ResumeMode.PASS_DECISION_TO_TOOL,
     )
-    if mode is ResumeMode.USE_DECISION_AS_TOOL_RESULT:
-        return call.handled(output)
-    return call
+    if mode is not ResumeMode.USE_DECISION_AS_TOOL_RESULT:
+        call.go_on(approval)
+        return call
+    output, text = _as_output(waiting, decision)
+    call.go_on(approval)
+    call.move_to(CallStatus.SUCCEEDED)
+    result = make_result(call.metadata, text, "success")
+    handled: HandledCall[Any, Any] = call.spec.handled_type(
+        call.metadata, call.input, output, result
+    )
+    return handled
 
 
-def _as_output(waiting: SuspendedCall, decision: Decision) -> Any:
-    """Read the decision's result as the tool's output, unless the ticket has a schema for it."""
+def _as_output(waiting: SuspendedCall, decision: Decision) -> tuple[Any, str]:
+    """Read the decision's result as the tool's output, and encode it as one."""
     call = waiting.call
+    declared = call.spec.output
     try:
-        output = call.spec.output.validate_json(compact_json(decision.result))
-    except ValidationError as error:
-        issues = "; ".join(str(issue) for issue in field_issues(error))
+        output = declared.validate_json(compact_json(decision.result))
+        return output, declared.encode(call.name, output)
+    except (ValidationError, ToolOutputError) as error:
+        fields = error.fields if isinstance(error, ToolOutputError) else field_issues(error)
+        issues = "; ".join(str(issue) for issue in fields)
         raise ResumeError(
-            f"The result of decision {decision.decision_id!r} for call {call.id!r} does not fit the "
-            f"output type of tool `{call.name}`: {issues}. Ask again."
+            f"The result of decision {decision.decision_id!r} for call {call.id!r} does not fit "
+            f"the output type of tool `{call.name}`: {issues}. Ask again."
         ) from None
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise ResumeError(
-            f"The result of decision {decision.decision_id!r} for call {call.id!r} is not JSON data "
-            f"({error}). Pass plain data."
+            f"The result of decision {decision.decision_id!r} for call {call.id!r} is not JSON "
+            f"data ({error}). Pass plain data."
         ) from None
-    return output

@@ -12,9 +12,9 @@ from ._committed import CommittedRound
 from ._continue_suggestion import ContinueSuggestion
 from ._hook_outcome import Hooks
 from ._outcomes import RecoverableToolCallIssue
-from ._plan import HasTranscript, ToolRoundPlan
+from ._plan import ToolRoundPlan
 from ._round_state import RoundState
-from ._transcript import Transcript
+from ._transcript import HasTranscript, Transcript
 from .errors import ToolRoundArityError
 
 if TYPE_CHECKING:

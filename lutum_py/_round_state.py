@@ -17,16 +17,16 @@ class RoundState:
         turn: The turn of the model.
         closed_by: How it was closed; None while it is open.
         ran_before: The before-hooks that were run, by call id and order of registration.
-        place: The place of each call in the turn, by call id.
+        started: The ids of calls whose tools were started and then suspended themselves.
     """
 
-    __slots__ = ("__weakref__", "closed_by", "place", "ran_before", "turn")
+    __slots__ = ("__weakref__", "closed_by", "ran_before", "started", "turn")
 
     def __init__(self, turn: AssistantTurn) -> None:
         self.turn = turn
         self.closed_by: str | None = None
         self.ran_before: set[tuple[str, int]] = set()
-        self.place = {call.id: index for index, call in enumerate(turn.tool_calls)}
+        self.started: set[str] = set()
 
     def check_open(self) -> None:
         """Refuse to go on with a closed round.

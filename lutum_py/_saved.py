@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from ._json import shorten
 from .errors import SavedDataError
@@ -21,8 +21,8 @@ def dump_saved(data: dict[str, Any], error: type[SavedDataError], what: str) -> 
         return json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as reason:
         raise error(
-            f"{what} holds something that is not JSON data ({reason}). Payloads and tickets must be "
-            "plain dicts, lists, texts, numbers, booleans and None."
+            f"{what} holds something that is not JSON data ({reason}). Payloads and tickets must "
+            "be plain dicts, lists, texts, numbers, booleans and None."
         ) from reason
 
 
@@ -44,20 +44,30 @@ def open_saved(
         what: What it is, for messages.
     """
     try:
-        data = json.loads(text)
+        data: Any = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as reason:
         raise error(f"This is no saved {what}: it is not JSON ({reason}).") from None
-    if not isinstance(data, dict) or data.get("format") != form:
+    if not isinstance(data, dict):
         raise error(
-            f"This is no saved {what}: it has no `format` {form!r}. Load what `dump_json()` gave."
+            f"This is no saved {what}: it is {shorten(data)}. Load what `dump_json()` gave."
         )
-    version = data.get("version")
-    if version not in versions:
+    saved = Saved(data, "$", error)
+    if saved.any("format") != form:
+        raise error(
+            f"This is no saved {what}: its `format` is {shorten(saved.any('format'))}, not "
+            f"{form!r}. Load what `dump_json()` gave."
+        )
+    version = saved.any("version")
+    if type(version) is not int or version not in versions:
         raise error(
             f"This {what} has format version {shorten(version)}; this release reads "
             f"{', '.join(map(str, versions))}. Load it with the release that saved it."
         )
-    return Saved(data, "$", error)
+    return saved
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
 
 
 class Saved:
@@ -70,7 +80,7 @@ class Saved:
         self._error = error
         if not isinstance(data, dict):
             raise self.wrong("", f"expected an object, got {shorten(data)}")
-        self.data = data
+        self.data = cast("dict[str, Any]", data)
 
     def wrong(self, key: str, reason: str) -> SavedDataError:
         """Make the error that says what is wrong with an entry."""
@@ -92,18 +102,45 @@ class Saved:
         """Return an entry as it is."""
         return self.data.get(key)
 
+    def json_text(self, key: str) -> str:
+        """Return an entry that is JSON text itself; any text a tool gave is taken back.
+
+        The standard library reads it, because pydantic's parser takes no lone surrogates.
+        """
+        text = self.get(key, str)
+        try:
+            json.loads(text, parse_constant=_refuse_constant)
+        except (ValueError, RecursionError) as reason:
+            raise self.wrong(key, f"expected JSON text, got {shorten(text)} ({reason})") from None
+        return text
+
     def one_of(self, key: str, allowed: Callable[[Any], K], default: Any = _MISSING) -> K:
         """Return an entry that one of a few values stands for."""
         value = self.data.get(key, default)
+        if value is _MISSING:
+            raise self.wrong(key, "it is missing")
         try:
             return allowed(value)
         except (ValueError, KeyError, TypeError):
             raise self.wrong(key, f"{shorten(value)} is none of the known values") from None
 
-    def each(self, key: str) -> Iterator[Saved]:
-        """Go through a list of objects."""
-        for index, entry in enumerate(self.get(key, list, [])):
+    def each(self, key: str, *, optional: bool = False) -> Iterator[Saved]:
+        """Go through a list of objects, which may be missing only where that is said."""
+        for index, entry in enumerate(self._list(key, optional)):
             yield Saved(entry, f"{self.path}.{key}[{index}]", self._error)
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """Return a list of texts."""
+        texts = [entry for entry in self._list(key, False) if isinstance(entry, str)]
+        if len(texts) != len(self._list(key, False)):
+            raise self.wrong(key, "expected texts only")
+        return tuple(texts)
+
+    def _list(self, key: str, optional: bool) -> list[object]:
+        value = self.data.get(key, [] if optional else None)
+        if not isinstance(value, list):
+            raise self.wrong(key, f"expected list, got {shorten(value)}")
+        return cast("list[object]", value)
 
     def inner(self, key: str) -> Saved:
         """Go into an object."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import Any
+from itertools import islice
+from typing import Any, LiteralString
 
 from pydantic import ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
@@ -44,21 +46,24 @@ class SchemaArguments(Arguments):
         return self._checked(super().check(value))
 
     def _checked(self, value: Any) -> Any:
-        details = list(self._details(self._checker.iter_errors(value)))
+        details = list(islice(self._details(self._checker.iter_errors(value)), _MAX_DETAILS))
         if details:
             raise ValidationError.from_exception_data(self._name, details, "json")
         return value
 
     def _details(self, errors: Any) -> Iterator[InitErrorDetails]:
+        seen: set[Any] = set()
         for error in errors:
             loc = tuple(error.absolute_path)
-            if error.validator == "required" and isinstance(error.instance, dict):
+            if error.validator == "required" and isinstance(error.validator_value, list):
+                # One error comes for each missing name, but none says which.
                 for name in error.validator_value:
-                    if name not in error.instance:
+                    if name not in error.instance and (*loc, name) not in seen:
+                        seen.add((*loc, name))
                         yield {"type": "missing", "loc": (*loc, name), "input": error.instance}
                 continue
-            if error.validator == "additionalProperties" and isinstance(error.instance, dict):
-                for name in error.instance.keys() - error.schema.get("properties", {}).keys():
+            if error.validator == "additionalProperties":
+                for name in _additional(error.instance, error.schema):
                     yield {
                         "type": PydanticCustomError("extra_forbidden", "there is no such field"),
                         "loc": (*loc, name),
@@ -66,9 +71,9 @@ class SchemaArguments(Arguments):
                     }
                 continue
             kind = _expects_container(error)
-            message = error.message.replace("{", "{{").replace("}", "}}")
             yield {
-                "type": PydanticCustomError(kind, message),  # type: ignore[arg-type]
+                # The text is an argument: as a template, its braces would be places to fill.
+                "type": PydanticCustomError(kind, "{text}", {"text": error.message}),
                 "loc": loc,
                 "input": error.instance,
             }
@@ -82,17 +87,40 @@ class SchemaArguments(Arguments):
         return self._schema
 
 
-def _expects_container(error: Any) -> str:
+_MAX_DETAILS = 100
+"""So many faults are looked for: one garbled array of a thousand entries is one thing to know."""
+
+
+def _expects_container(error: Any) -> LiteralString:
     """Name the failure as pydantic would, so that a container sent as a string can be mended."""
+    kinds = _types_wanted(error)
+    if not kinds or "string" in kinds:
+        return "json_schema"
+    if "array" in kinds:
+        return "list_type"
+    return "dict_type" if "object" in kinds else "json_schema"
+
+
+def _types_wanted(error: Any) -> list[str]:
+    """List the types that would have been right; none where it is not the type that is wrong."""
     if error.validator == "type":
         wanted = error.validator_value
-        kinds = [wanted] if isinstance(wanted, str) else list(wanted)
-        if "string" not in kinds:
-            if "array" in kinds:
-                return "list_type"
-            if "object" in kinds:
-                return "dict_type"
-    return "json_schema"
+        return [wanted] if isinstance(wanted, str) else list(wanted)
+    if error.validator not in ("anyOf", "oneOf"):
+        return []
+    branches = [[] if one.relative_path else _types_wanted(one) for one in error.context]
+    return [kind for kinds in branches for kind in kinds] if all(branches) else []
+
+
+def _additional(instance: dict[str, Any], schema: JsonSchema) -> list[str]:
+    """List the names that a schema does not have, in their order."""
+    patterns = schema.get("patternProperties", ())
+    return [
+        name
+        for name in instance
+        if name not in schema.get("properties", ())
+        and not any(re.search(pattern, name) for pattern in patterns)
+    ]
 
 
 def spec_from_definition(definition: ToolDef) -> ToolSpec[Any, Any]:

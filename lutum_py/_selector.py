@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeGuard, TypeVar
 
 from pydantic import ValidationError
-from typing_extensions import TypeGuard
 
 from ._call import AnyToolCall, ToolCall
 from ._definition import ToolDef
@@ -198,5 +197,9 @@ def _member(toolset: type[Toolset], name: str) -> AnySelector:
 
 
 def _free(origin: Any) -> AnySelector:
+    if isinstance(origin, ToolDef):
+        from ._schema_tool import spec_from_definition
+
+        return spec_from_definition(origin).free_selector
     spec: ToolSpec[Any, Any] = origin.__lutum_tool__()
     return spec.free_selector

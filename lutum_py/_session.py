@@ -34,6 +34,11 @@ class Session:
     __slots__ = ("_ephemeral", "transcript")
 
     def __init__(self, transcript: Transcript | None = None) -> None:
+        if transcript is not None and not isinstance(transcript, Transcript):
+            raise TypeError(
+                f"A session goes on from a Transcript, not from a {type(transcript).__name__}. "
+                "Load one with `Transcript.load_json(text)`."
+            )
         self.transcript = Transcript() if transcript is None else transcript
         self._ephemeral: tuple[tuple[int, Message], ...] = ()
 
@@ -90,7 +95,9 @@ class Session:
     def drop_ephemeral(self, sent: TranscriptView) -> None:
         """Forget the ephemeral messages of a request that succeeded; later ones stay."""
         if sent.ephemeral:
-            self._ephemeral = tuple(each for each in self._ephemeral if each not in sent.ephemeral)
+            # By identity: the same words may have been pushed again while the model was busy.
+            gone = set(map(id, sent.ephemeral))
+            self._ephemeral = tuple(each for each in self._ephemeral if id(each) not in gone)
 
     def __repr__(self) -> str:
         return f"<Session of {len(self.transcript)} items>"

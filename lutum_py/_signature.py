@@ -5,24 +5,35 @@ All definition errors that a signature can cause are raised here, before anythin
 
 from __future__ import annotations
 
+import ast
 import inspect
 import typing
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from ._context import ToolContext
 from ._docstring import Docstring
+from ._json import cut, shorten
 from .errors import ToolDefinitionError
 
-__all__ = ["REQUIRED", "Hidden", "Parameter", "Signature", "Skip", "read_signature"]
+__all__ = [
+    "REQUIRED",
+    "Hidden",
+    "Parameter",
+    "Signature",
+    "Skip",
+    "read_signature",
+    "reason_of",
+    "type_name",
+]
 
 REQUIRED: Any = inspect.Parameter.empty
 """Stands for a default that is not there."""
 
 _POSITIONAL_ONLY = inspect.Parameter.POSITIONAL_ONLY
-_VARIADIC = {
+_VARIADIC: dict[object, str] = {
     inspect.Parameter.VAR_POSITIONAL: "*",
     inspect.Parameter.VAR_KEYWORD: "**",
 }
@@ -55,7 +66,12 @@ class Hidden:
     """One parameter that the program fills in where it runs the call."""
 
     name: str
-    required: bool
+    default: Any
+
+    @property
+    def required(self) -> bool:
+        """Whether it has no default."""
+        return self.default is REQUIRED
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +132,9 @@ def read_signature(
             f"{place}: the docstring documents `{undocumented[0]}`, but the function has no such "
             f"parameter; it has {_names(known)}. Rename or remove the entry."
         )
-    hints = _resolve(function, {name for name in known if name not in skip}, namespace)
+    marked = {name for name in known if name not in skip and _is_marked(function, name, namespace)}
+    wanted = {name for name in known if name not in skip and name not in marked}
+    hints = _resolve(place, function, wanted, namespace)
     visible: list[Parameter] = []
     hidden: dict[str, Hidden] = {}
     context: str | None = None
@@ -126,10 +144,9 @@ def read_signature(
                 f"{place} takes `{stars}{name}`, which has no schema. Name each parameter, or take "
                 f"one `{name}: list[...]` or `{name}: dict[str, ...]`."
             )
-        required = parameter.default is REQUIRED
         bare = parameter.annotation is REQUIRED
-        if name in skip or (index == 0 and bare and name in ("self", "cls")):
-            hidden[name] = Hidden(name, required)
+        if name in skip or name in marked or (index == 0 and bare and name in ("self", "cls")):
+            hidden[name] = Hidden(name, parameter.default)
             continue
         if bare:
             raise ToolDefinitionError(
@@ -144,22 +161,29 @@ def read_signature(
                 )
             context = name
         elif _is_skipped(annotation):
-            hidden[name] = Hidden(name, required)
+            hidden[name] = Hidden(name, parameter.default)
         else:
             about = docstring.parameters.get(name)
             visible.append(Parameter(name, annotation, parameter.default, about))
+    output, is_async = hints.get("return", REQUIRED), inspect.iscoroutinefunction(function)
+    if not is_async and get_origin(output) in (Awaitable, Coroutine):
+        # A plain function that hands out a coroutine is called like an async one.
+        output, is_async = get_args(output)[-1], True
     return Signature(
         parameters=tuple(visible),
         hidden=hidden,
         context=context,
         positional=tuple(n for n, p in known.items() if p.kind is _POSITIONAL_ONLY),
-        output=hints.get("return", REQUIRED),
-        is_async=inspect.iscoroutinefunction(function),
+        output=type(None) if output is None else output,
+        is_async=is_async,
     )
 
 
 def _resolve(
-    function: Callable[..., Any], wanted: set[str], namespace: Mapping[str, Any] | None
+    place: str,
+    function: Callable[..., Any],
+    wanted: set[str],
+    namespace: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
     """Evaluate the annotations that matter: a hidden one may name what exists for checkers only."""
     written = function.__annotations__
@@ -168,14 +192,60 @@ def _resolve(
         isinstance(hint, str) or hint.__class__ in _MAY_NEST_STRINGS for hint in raw.values()
     ):
         return raw
-    carrier = SimpleNamespace(__annotations__=raw)
-    module_names = inspect.unwrap(function).__globals__
-    return typing.get_type_hints(
-        carrier,  # type: ignore[arg-type]
-        globalns=module_names,
-        localns=dict(namespace) if namespace else None,
-        include_extras=True,
+    carrier: Any = SimpleNamespace(
+        __annotations__=raw, __type_params__=getattr(function, "__type_params__", ())
     )
+    try:
+        return typing.get_type_hints(
+            carrier,
+            globalns=_names_around(function),
+            localns=dict(namespace) if namespace else None,
+            include_extras=True,
+        )
+    except NameError:
+        raise
+    except Exception as error:
+        written_as = {name: hint for name, hint in raw.items() if isinstance(hint, str)}
+        broken = next((n for n, hint in written_as.items() if str(hint) in str(error)), None)
+        which = "an annotation" if broken is None else f"the annotation of `{broken}`"
+        raise ToolDefinitionError(
+            f"{place}: {which} cannot be evaluated ({reason_of(error)}). Write a type."
+        ) from error
+
+
+def _names_around(function: Callable[..., Any]) -> dict[str, Any]:
+    """List the names of the function's module, and ours where it knows them for checkers only."""
+    return {"ToolContext": ToolContext, **inspect.unwrap(function).__globals__}
+
+
+def _is_marked(
+    function: Callable[..., Any], name: str, namespace: Mapping[str, Any] | None
+) -> bool:
+    """Whether a parameter is skipped by its annotation, read without what the mark stands on.
+
+    A hidden type often is imported for checkers only, so that the annotation as a whole has no
+    value when the program runs.
+    """
+    written = function.__annotations__.get(name)
+    if not isinstance(written, str):
+        return _is_skipped(written)
+    if "Skip" not in written:
+        return False
+    try:
+        parsed = ast.parse(written.strip(), mode="eval").body
+    except SyntaxError:
+        return False
+    if not isinstance(parsed, ast.Subscript) or not isinstance(parsed.slice, ast.Tuple):
+        return False
+    names = {**_names_around(function), **(namespace or {})}
+    for mark in parsed.slice.elts[1:]:
+        try:
+            value = eval(compile(ast.Expression(mark), "<annotation>", "eval"), names)
+        except Exception:  # noqa: BLE001 - then it is no mark of ours
+            continue
+        if isinstance(value, Skip) or value is Skip:
+            return True
+    return False
 
 
 # `list["Node"]` keeps the string inside; a plain class cannot.
@@ -201,6 +271,27 @@ def _is_skipped(annotation: Any) -> bool:
     if get_origin(annotation) is not Annotated:
         return False
     return any(isinstance(mark, Skip) or mark is Skip for mark in annotation.__metadata__)
+
+
+def reason_of(error: Exception) -> str:
+    """Give the first line of what pydantic or Python says, for a message of ours."""
+    return cut(str(error).split("\n", 1)[0].rstrip("."), 200)
+
+
+def type_name(annotation: Any) -> str:
+    """Show a type in a message: a class by its name, anything else as it is written."""
+    plain = isinstance(annotation, type) and get_origin(annotation) is None
+    return annotation.__name__ if plain else shorten(_Shown(annotation), 120)
+
+
+class _Shown:
+    """Show an annotation without the module that every reader knows."""
+
+    def __init__(self, annotation: Any) -> None:
+        self.annotation = annotation
+
+    def __repr__(self) -> str:
+        return repr(self.annotation).replace("typing.", "").replace("collections.abc.", "")
 
 
 def _names(parameters: Collection[str]) -> str:

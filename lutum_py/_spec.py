@@ -10,6 +10,7 @@ from ._arguments import Arguments, field_issues
 from ._definition import ToolDef
 from ._invocation import Invocation
 from ._output import Output
+from ._signature import type_name
 from .errors import FieldIssue, ToolInputError
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class ToolSpec(Generic[In, Out]):
             issues = field_issues(error)
             raise ToolInputError(
                 f"This input does not fit tool `{tool}`: {'; '.join(map(str, issues))}. "
-                f"Pass a valid `{_name(self.arguments.type)}`.",
+                f"Pass a valid `{type_name(self.arguments.type)}`.",
                 tool=tool,
                 fields=issues,
             ) from error
@@ -114,10 +115,6 @@ class ToolSpec(Generic[In, Out]):
 
     def __repr__(self) -> str:
         return f"ToolSpec({self.definition.name!r})"
-
-
-def _name(input_type: Any) -> str:
-    return getattr(input_type, "__name__", None) or repr(input_type)
 
 
 class HasSpec(Protocol[In, Out]):

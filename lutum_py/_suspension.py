@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 from uuid import uuid4
 
@@ -24,8 +23,6 @@ class ResumeMode(StrEnum):
 
 
 DecisionAction: TypeAlias = Literal["resume", "cancel"]
-
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 def _new_id() -> str:
@@ -52,8 +49,8 @@ class SuspendTicket:
     id: str = field(default_factory=_new_id)
     action: str = "approve"
     message: str | None = None
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    response_schema: Mapping[str, Any] | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict[str, Any], hash=False)
+    response_schema: Mapping[str, Any] | None = field(default=None, hash=False)
     resume_mode: ResumeMode = ResumeMode.REPLAY_TOOL_CALL
 
     def __post_init__(self) -> None:
@@ -91,7 +88,7 @@ class Decision:
 
     call_id: str
     action: DecisionAction
-    result: Any = None
+    result: Any = field(default=None, hash=False)
     reason: str | None = None
     decision_id: str = field(default_factory=_new_id)
     digest: str | None = None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import inspect
+import re
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from types import MethodType
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
-
-from typing_extensions import Self
+from types import FrameType, MethodType
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, overload
 
 from ._arguments import Arguments
 from ._call import ToolCall
@@ -17,9 +18,10 @@ from ._definition import ToolDef
 from ._docstring import Docstring, parse_docstring
 from ._input_model import FnInput, build_input_model, field_names, sole_input
 from ._invocation import Invocation
-from ._options import Options, define
+from ._json import shorten
+from ._options import Options, define, undefined_name
 from ._output import Output
-from ._signature import REQUIRED, Signature, read_signature
+from ._signature import REQUIRED, Signature, read_signature, reason_of, type_name
 from ._spec import ToolSpec
 from .errors import ToolDefinitionError
 
@@ -45,24 +47,23 @@ class ToolFn(Generic[P, R, Out]):
         self,
         function: Callable[P, R],
         options: Options,
-        namespace: Mapping[str, Any] | None,
+        frame: FrameType | None,
     ) -> None:
         functools.update_wrapper(self, function)
         self._options = options
         self._docstring = parse_docstring(function.__doc__)
-        self._namespace = namespace
+        # Kept only where an annotation names what comes later; then its locals will have it.
+        self._frame = frame
         self._spec: ToolSpec[Any, Out] | None = None
-        self._read_if_defined()
+        with contextlib.suppress(NameError):
+            self._build()
 
-    def _read_if_defined(self) -> None:
-        """Build the tool now; where an annotation names what comes later, on first use."""
-        try:
-            self._spec = _build(self, self._options, self._docstring, self._namespace)
-        except NameError:
-            return
-        self._namespace = None
+    def _build(self) -> ToolSpec[Any, Out]:
+        spec = _build(self, self._options, self._docstring, _local_names(self, self._frame))
+        self._spec, self._frame = spec, None
+        return spec
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         result: R = self.__wrapped__(*args, **kwargs)  # type: ignore[attr-defined]
         return result
 
@@ -81,16 +82,12 @@ class ToolFn(Generic[P, R, Out]):
         Raises:
             ToolDefinitionError: An annotation names something that still is not defined.
         """
-        if self._spec is None:
-            try:
-                self._spec = _build(self, self._options, self._docstring, self._namespace)
-            except NameError as error:
-                raise ToolDefinitionError(
-                    f"Tool function `{_qualname(self)}`: an annotation names `{error.name}`, which "
-                    "is not defined. Define it (or import it, not only under `TYPE_CHECKING`) "
-                    "before the tool is used."
-                ) from error
-        return self._spec
+        if self._spec is not None:
+            return self._spec
+        try:
+            return self._build()
+        except NameError as error:
+            raise undefined_name(f"Tool function `{_qualname(self)}`", error) from error
 
     @property
     def Input(self) -> type[FnInput]:  # noqa: N802 - a class, named as one
@@ -116,7 +113,8 @@ class ToolFn(Generic[P, R, Out]):
     @property
     def name(self) -> str:
         """The name on the wire."""
-        return self._options.name or self.__name__  # type: ignore[attr-defined]
+        name = self._options.name
+        return self.__name__ if name is None else name  # type: ignore[attr-defined]
 
     def __repr__(self) -> str:
         return f"<tool_fn {_qualname(self)}: {self.name!r}>"
@@ -130,6 +128,22 @@ def _qualname(tool: Any) -> str:
     return name
 
 
+def _local_names(tool: Any, frame: FrameType | None) -> dict[str, Any] | None:
+    """Collect what annotations may name besides the module: the locals around the definition.
+
+    Those of a class body count, and those of the function around it; those of a helper that only
+    applies the decorator do not.
+    """
+    written: str = inspect.unwrap(tool).__qualname__
+    names: dict[str, Any] = {}
+    while frame is not None and frame.f_locals is not frame.f_globals:
+        if not written.startswith(f"{frame.f_code.co_qualname}."):
+            break
+        names = {**frame.f_locals, **names}
+        frame = frame.f_back
+    return names or None
+
+
 def _build(
     tool: Any,
     options: Options,
@@ -139,7 +153,7 @@ def _build(
     function = tool.__wrapped__
     signature = read_signature(function, docstring, skip=options.skip, namespace=namespace)
     qualname = _qualname(tool)
-    words = function.__name__.split("_")
+    words = re.findall(r"[^\W_]+", function.__name__)
     input_name = "".join(word[:1].upper() + word[1:] for word in words) + "Input"
     whole = sole_input(signature.parameters)
     fields: dict[str, str] | None = None
@@ -153,11 +167,13 @@ def _build(
             qualname=f"{qualname}.Input",
             strict=options.strict,
         )
-        arguments = Arguments(whole)
+        # What its fields are called and described by stands in the function's docstring.
+        arguments = Arguments(whole, documented=False)
     else:
         arguments = _declare(f"Tool function `{qualname}`", signature, options.strict)
-        input_name = getattr(whole, "__name__", input_name)
-    output = Output(None if signature.output in (REQUIRED, Any) else signature.output)
+        input_name = arguments.type.__name__
+    declared = signature.output
+    output = Output(None if declared is REQUIRED or declared is Any else declared)
     return ToolSpec(
         definition=define(
             f"Tool function `{qualname}`",
@@ -186,10 +202,9 @@ def _declare(place: str, signature: Signature, strict: bool) -> Arguments:
     except NameError:
         raise
     except Exception as error:
-        reason = str(error).split("\n", 1)[0]
         raise ToolDefinitionError(
-            f"{place}: parameter `{parameter.name}` has no schema ({reason}). Use types that "
-            "pydantic knows."
+            f"{place}: parameter `{parameter.name}` of type `{type_name(parameter.annotation)}` "
+            f"has no schema ({reason_of(error)}). Use types that pydantic knows."
         ) from error
 
 
@@ -274,27 +289,33 @@ def tool_fn(
         idempotent=idempotent,
         strict=strict,
     )
-    frame = sys._getframe(1)
     # Inside of a function, annotations may name its locals; a module's names are found anyway.
-    namespace = None if frame.f_locals is frame.f_globals else dict(frame.f_locals)
+    frame = sys._getframe(1)
 
     def decorate(function: Any) -> Any:
-        if isinstance(function, staticmethod | classmethod):
-            raise ToolDefinitionError(
-                f"`@tool_fn` stands above @{type(function).__name__}, which is no function yet. "
-                f"Write @{type(function).__name__} above @tool_fn."
-            )
-        if isinstance(function, ToolFn):
-            raise ToolDefinitionError(f"{function!r} already is a tool. Remove one `@tool_fn`.")
-        if (
-            not callable(function)
-            or not hasattr(function, "__annotations__")
-            or isinstance(function, type)
-        ):
-            raise ToolDefinitionError(
-                f"`@tool_fn` decorates functions and methods, not {function!r}. For a model of the "
-                "arguments use `@tool_input`."
-            )
-        return ToolFn(function, options, namespace)
+        _check_function(function)
+        return ToolFn(function, options, frame)
 
     return decorate if fn is None else decorate(fn)
+
+
+def _check_function(function: Any) -> None:
+    if isinstance(function, staticmethod):
+        raise ToolDefinitionError(
+            f"`@tool_fn` stands above @staticmethod on `{function.__qualname__}`. Write "
+            "@staticmethod above @tool_fn."
+        )
+    if isinstance(function, classmethod):
+        raise ToolDefinitionError(
+            f"`{function.__qualname__}` is a class method, which no tool can be: nobody passes the "
+            "class where a call is run. Make it a plain method, a static method or a function."
+        )
+    inner = function.__func__ if isinstance(function, MethodType) else function
+    if isinstance(inner, ToolFn):
+        raise ToolDefinitionError(f"{inner!r} already is a tool. Remove one `@tool_fn`.")
+    if not inspect.isroutine(inner) or not hasattr(inner, "__annotations__"):
+        raise ToolDefinitionError(
+            f"`@tool_fn` decorates functions and methods, not {shorten(function)}. For a model of "
+            "the arguments use `@tool_input`; around anything else that can be called write a "
+            "function."
+        )

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Collection
 from inspect import cleandoc
-from typing import Any, ClassVar, Generic, TypeVar, get_args, overload
+from types import SimpleNamespace
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    ForwardRef,
+    Generic,
+    Self,
+    TypeVar,
+    get_type_hints,
+    overload,
+)
 
 from pydantic import BaseModel, ConfigDict
-from typing_extensions import Self
 
 from ._arguments import Arguments
 from ._capabilities import ToolCapabilities
+from ._json import shorten
+from ._options import Options, define, undefined_name
 from ._output import Output
+from ._signature import reason_of
 from ._spec import ToolSpec
-from ._options import Options, define
 from .errors import ToolDefinitionError
 
 __all__ = ["ToolInput", "find_spec", "tool_input"]
@@ -23,13 +37,17 @@ Out = TypeVar("Out")
 M = TypeVar("M", bound=BaseModel)
 
 _OWN_SPEC = "__lutum_spec__"
+_OWN_PROMISE = "__lutum_declared__"
 _NOT_GIVEN: Any = object()
 
 
 class _CallOfModel:
-    """Gives `Model.Call`, the class of the calls of an input model."""
+    """Gives `Model.Call`, the class of the calls of an input model; a subclass is no tool."""
 
     def __get__(self, instance: object, owner: Any) -> Any:
+        # A field of that name is the user's; pydantic looks for its default in this place.
+        if _is_base(owner) or any("Call" in _annotated(base) for base in owner.__mro__):
+            raise AttributeError("Call")
         return owner.__lutum_tool__().call_type
 
 
@@ -52,12 +70,33 @@ class ToolInput(BaseModel, Generic[Out]):
 
     model_config = ConfigDict(extra="forbid")
 
-    Call: ClassVar[Any] = _CallOfModel()
+    if TYPE_CHECKING:
+        Call: ClassVar[Any]
 
     @classmethod
     def __lutum_tool__(cls) -> ToolSpec[Self, Out]:
         """Give the tool's specification, made on first use where there is no decorator."""
         return find_spec(cls)
+
+
+# Set from outside: as a class variable of the base, no subclass could have a field of that name.
+ToolInput.Call = _CallOfModel()
+
+
+def _annotated(cls: type) -> Collection[str]:
+    found: Collection[str] = cls.__dict__.get("__annotations__", ())  # noqa: RUF063
+    return found
+
+
+def _is_base(model: type[BaseModel]) -> bool:
+    """Whether it is `ToolInput` itself, or `ToolInput[Out]`."""
+    return model is ToolInput or _generic(model).get("origin") is ToolInput
+
+
+def _generic(model: type) -> dict[str, Any]:
+    """Say of which generic class a class is a special case, if it is one."""
+    found: dict[str, Any] = model.__dict__.get("__pydantic_generic_metadata__", {})
+    return found
 
 
 def find_spec(model: type[BaseModel]) -> ToolSpec[Any, Any]:
@@ -69,8 +108,11 @@ def find_spec(model: type[BaseModel]) -> ToolSpec[Any, Any]:
     own: ToolSpec[Any, Any] | None = model.__dict__.get(_OWN_SPEC)
     if own is not None:
         return own
+    promised = model.__dict__.get(_OWN_PROMISE)
+    if promised is not None:
+        return _declare_now(model, *promised)
     for base in model.__mro__[1:]:
-        if base.__dict__.get("__lutum_decorated__"):
+        if _OWN_PROMISE in base.__dict__:
             raise ToolDefinitionError(
                 f"`{model.__qualname__}` inherits from the tool `{base.__qualname__}`, but is no "
                 "tool itself. Decorate it with `@tool_input(...)`, under a name of its own."
@@ -80,7 +122,7 @@ def find_spec(model: type[BaseModel]) -> ToolSpec[Any, Any]:
             f"`{model.__qualname__}` is a model, but no tool. Decorate it with "
             "`@tool_input(output=...)`, or let it inherit from `ToolInput[...]`."
         )
-    return _declare(model, _declared_output(model), Options())
+    return _declare_now(model, _NOT_GIVEN, Options())
 
 
 @overload
@@ -150,22 +192,51 @@ def tool_input(
     def decorate(model: Any) -> Any:
         if not (isinstance(model, type) and issubclass(model, BaseModel)):
             raise ToolDefinitionError(
-                f"`@tool_input` decorates pydantic models, not {model!r}. For a function use "
-                "`@tool_fn`."
+                f"`@tool_input` decorates pydantic models, not {shorten(model)}. For a function "
+                "use `@tool_fn`."
             )
-        declared = _declared_output(model) if output is _NOT_GIVEN else output
-        _declare(model, declared, options)
-        model.__lutum_decorated__ = True
+        if _OWN_PROMISE in model.__dict__:
+            raise ToolDefinitionError(
+                f"`{model.__qualname__}` already is a tool. Remove one `@tool_input`."
+            )
+        with contextlib.suppress(NameError):
+            _declare(model, output, options)
+        # Kept from a decoration that failed, the mark would make a tool of the class.
+        setattr(model, _OWN_PROMISE, (output, options))
+        if not issubclass(model, ToolInput):
+            setattr(model, "__lutum_tool__", classmethod(find_spec))  # noqa: B010
+            if not hasattr(model, "Call") and "Call" not in model.model_fields:
+                setattr(model, "Call", _CallOfModel())  # noqa: B010
         return model
 
     return decorate if model is None else decorate(model)
 
 
+def _declare_now(model: type[BaseModel], output: Any, options: Options) -> ToolSpec[Any, Any]:
+    try:
+        return _declare(model, output, options)
+    except NameError as error:
+        raise undefined_name(f"Tool input `{model.__qualname__}`", error) from error
+
+
 def _declare(model: type[BaseModel], output_type: Any, options: Options) -> ToolSpec[Any, Any]:
+    """Make the specification.
+
+    Raises:
+        ToolDefinitionError: The model cannot be a tool.
+        NameError: It names what is not defined yet; that is no fault of a decoration.
+    """
     place = f"Tool input `{model.__qualname__}`"
-    documented = _documented(model)
-    arguments = Arguments(model, strict=options.strict, documented=documented)
-    output = Output(None if output_type in (_NOT_GIVEN, Any) else output_type)
+    if _is_base(model):
+        raise ToolDefinitionError(
+            f"`{model.__qualname__}` is a base for input models, and no tool itself. Write "
+            "`class SearchArgs(ToolInput[...])`."
+        )
+    if output_type is _NOT_GIVEN:
+        output_type = _declared_output(model)
+    output_type = _evaluated(place, model, output_type)
+    arguments = Arguments(model, strict=options.strict)
+    output = Output(None if output_type is _NOT_GIVEN or output_type is Any else output_type)
     description = options.description
     if description is None:
         own = model.__dict__.get("__doc__")
@@ -173,7 +244,7 @@ def _declare(model: type[BaseModel], output_type: Any, options: Options) -> Tool
     spec: ToolSpec[Any, Any] = ToolSpec(
         definition=define(
             place,
-            name=options.name or _snake_case(model.__name__),
+            name=_snake_case(model.__name__) if options.name is None else options.name,
             description=description,
             arguments=arguments,
             output=output,
@@ -188,32 +259,40 @@ def _declare(model: type[BaseModel], output_type: Any, options: Options) -> Tool
         qualname=model.__qualname__,
     )
     setattr(model, _OWN_SPEC, spec)
-    if not issubclass(model, ToolInput):
-        for name, value in (("Call", spec.call_type), ("__lutum_tool__", lambda: spec)):
-            if name not in model.model_fields:
-                setattr(model, name, value)
     return spec
 
 
-def _documented(model: type[BaseModel]) -> tuple[type[BaseModel], ...]:
-    """List the models whose attribute docstrings describe fields: the model, or those of its union."""
-    if not model.__pydantic_root_model__:
-        return (model,)
-    members = _members(model.model_fields["root"].annotation)
-    return tuple(part for part in members if isinstance(part, type) and issubclass(part, BaseModel))
-
-
-def _members(annotation: Any) -> list[Any]:
-    inner = get_args(annotation)
-    return [part for each in inner for part in _members(each)] if inner else [annotation]
+def _evaluated(place: str, model: type[BaseModel], output_type: Any) -> Any:
+    """Evaluate an output type that is written as a string, where the model's module knows it."""
+    if output_type is None:
+        return type(None)
+    if not isinstance(output_type, str | ForwardRef):
+        return output_type
+    carrier: Any = SimpleNamespace(__annotations__={"output": output_type})
+    names = vars(sys.modules[model.__module__])
+    try:
+        return get_type_hints(carrier, globalns=names, include_extras=True)["output"]
+    except NameError:
+        raise
+    except Exception as error:
+        raise ToolDefinitionError(
+            f"{place}: its output type {shorten(output_type)} cannot be evaluated "
+            f"({reason_of(error)}). Write a type."
+        ) from error
 
 
 def _declared_output(model: type[BaseModel]) -> Any:
-    """Find `Out` of `ToolInput[Out]` among the bases."""
+    """Find `Out` of `ToolInput[Out]` among the bases, through generic classes between."""
+    meaning: dict[Any, Any] = {}
     for base in model.__mro__:
-        generic = base.__dict__.get("__pydantic_generic_metadata__", {})
-        if generic.get("origin") is ToolInput and generic["args"]:
-            declared = generic["args"][0]
+        generic = _generic(base)
+        origin = generic.get("origin")
+        if origin is None:
+            continue
+        for variable, given in zip(_generic(origin)["parameters"], generic["args"], strict=True):
+            meaning.setdefault(variable, meaning.get(given, given))
+        if origin is ToolInput:
+            declared = meaning.get(generic["args"][0], generic["args"][0])
             return _NOT_GIVEN if isinstance(declared, TypeVar) else declared
     return _NOT_GIVEN
 

@@ -1,21 +1,22 @@
 """What was said, append-only and valid at any time.
 
-There are three ways in: a message, a turn that asks for nothing, and a whole round. None of them can
-leave a call without its result, so there is nothing to check afterwards.
+There are three ways in: a message, a turn that asks for nothing, and a whole round. None of them
+can leave a call without its result, so there is nothing to check afterwards.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import overload
+from typing import Protocol, cast, overload
 
 from ._assistant import AssistantTurn
 from ._committed import CommittedRound
+from ._json import shorten
 from ._message import Message
 from ._request import TranscriptItem
 
-__all__ = ["Transcript", "TranscriptView"]
+__all__ = ["HasTranscript", "Transcript", "TranscriptView", "transcript_of"]
 
 
 class Transcript(Sequence[TranscriptItem]):
@@ -50,15 +51,22 @@ class Transcript(Sequence[TranscriptItem]):
         Raises:
             ValueError: The turn has calls; those need their results, so commit a round.
         """
+        if not isinstance(turn, AssistantTurn):
+            raise TypeError(f"A turn is an AssistantTurn, not a {type(turn).__name__}.")
         if turn.tool_calls:
             raise ValueError(
-                f"The turn has {len(turn.tool_calls)} tool calls, which need their results. Read it "
-                "with `Toolset.read_turn(turn)` and commit the round."
+                f"The turn has {len(turn.tool_calls)} tool calls, which need their results. Read "
+                "it with `Toolset.read_turn(turn)` and commit the round."
             )
         self._items.append(turn)
 
     def append_round(self, committed: CommittedRound) -> None:
         """Append a turn together with its results."""
+        if not isinstance(committed, CommittedRound):
+            raise TypeError(
+                f"A round comes in as a CommittedRound, not a {type(committed).__name__}. Use "
+                "`plan.commit(...)`, or append what `plan.resolve(results)` gives."
+            )
         # One call of `extend` with a ready tuple: all of it is there, or nothing.
         self._items.extend(committed.items)
 
@@ -129,6 +137,30 @@ def _restore(items: list[TranscriptItem]) -> Transcript:
     return made
 
 
+class HasTranscript(Protocol):
+    """Anything with a transcript, such as a session."""
+
+    @property
+    def transcript(self) -> Transcript:
+        """The transcript to append to."""
+        ...
+
+
+def transcript_of(target: HasTranscript | Transcript) -> Transcript:
+    """Find the transcript that is meant.
+
+    Raises:
+        TypeError: It is neither a transcript nor has one.
+    """
+    transcript = target if isinstance(target, Transcript) else getattr(target, "transcript", None)
+    if not isinstance(transcript, Transcript):
+        raise TypeError(
+            f"A round is committed to a Session or a Transcript, not to {shorten(target)}. Without "
+            "either, use `plan.resolve(results)`."
+        )
+    return transcript
+
+
 class TranscriptView(Sequence[TranscriptItem]):
     """The first items of a transcript, with ephemeral ones in between; not a copy.
 
@@ -175,7 +207,7 @@ class TranscriptView(Sequence[TranscriptItem]):
     def __getitem__(self, index: slice) -> Sequence[TranscriptItem]: ...
     def __getitem__(self, index: int | slice) -> TranscriptItem | Sequence[TranscriptItem]:
         if isinstance(index, slice):
-            return tuple(self)[index]
+            return tuple(self[at] for at in range(*index.indices(len(self))))
         length = len(self)
         position = index + length if index < 0 else index
         if not 0 <= position < length:
@@ -188,9 +220,10 @@ class TranscriptView(Sequence[TranscriptItem]):
         return self.transcript._items[position - len(self.ephemeral)]
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Sequence) and not isinstance(other, str):
-            return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
-        return NotImplemented
+        if not isinstance(other, Sequence) or isinstance(other, str | bytes):
+            return NotImplemented
+        others = cast("Sequence[object]", other)
+        return len(self) == len(others) and all(a == b for a, b in zip(self, others, strict=True))
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ._assistant import AssistantTurn
+from ._json import shorten
+from ._message import Message
 from ._metadata import ToolMetadata
 from ._request import TranscriptItem
 from ._result import ToolResult
@@ -53,6 +55,8 @@ class TranscriptCheck:
             if len(set(ids)) != len(ids):
                 raise ValueError(f"item {self.taken}: two calls of the turn share an id")
             self._open = list(item.tool_calls)
+        elif not isinstance(item, Message):
+            raise ValueError(f"item {self.taken}: {shorten(item)} is no item of a transcript")
 
     def finish(self) -> None:
         """Make sure that nothing is missing at the end.

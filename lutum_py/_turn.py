@@ -6,14 +6,14 @@ carries a mapping of what was said, and shares the empty one.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
-
-from typing_extensions import Self
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
 from ._assistant import AssistantTurn
-from ._model import AnyModel, SyncModel
+from ._json import shorten
+from ._model import AnyModel
 from ._offer import (
     Available,
     Descriptions,
@@ -26,9 +26,10 @@ from ._offer import (
 )
 from ._request import TurnRequest
 from ._selector import AnySelector
-from ._toolset import Toolset
+from ._toolset import Toolset, ToolsetMeta
 from ._turn_outcome import Finished, NeedsTools, open_turn
 from ._turn_stream import SyncTurnStream, TurnStream
+from .errors import ToolConstraintError, UnknownToolError
 
 if TYPE_CHECKING:
     from ._session import Session
@@ -62,6 +63,11 @@ class Prepared:
 
     def take(self, turn: AssistantTurn) -> Any:
         """Read the turn: an answer goes into the transcript, a round waits for its commit."""
+        if not isinstance(turn, AssistantTurn):
+            raise TypeError(
+                f"The model answered with {shorten(turn)}. A model's `respond` gives an "
+                "AssistantTurn; a dialect's `decode(response)` makes one."
+            )
         outcome = open_turn(self.toolset, turn, self.offered, self.redact)
         if isinstance(outcome, Finished):
             self.session.transcript.append_turn(turn)
@@ -69,7 +75,7 @@ class Prepared:
         return outcome
 
 
-class _Builder:
+class _Builder(ABC):
     """What both builders can say."""
 
     __slots__ = ("_generation", "_model", "_session")
@@ -81,12 +87,13 @@ class _Builder:
         self._model = model
         self._generation = generation
 
+    @abstractmethod
     def _but(self, **generation: Any) -> Self:
-        raise NotImplementedError
+        """Say more about how the answer is generated."""
 
+    @abstractmethod
     def prepare(self) -> Prepared:
         """Work out the request."""
-        raise NotImplementedError
 
     def temperature(self, temperature: float) -> Self:
         """Set the sampling temperature."""
@@ -104,7 +111,8 @@ class _Builder:
         """Give the request that `collect` would send.
 
         Raises:
-            ToolConstraintError: What is required is not offered.
+            ToolConstraintError: What is required is not offered, or a tool is named that is
+                not there.
         """
         return self.prepare().request
 
@@ -116,7 +124,8 @@ class _Builder:
             nothing is in the transcript until the round is committed.
 
         Raises:
-            ToolConstraintError: What is required is not offered; nothing was sent.
+            ToolConstraintError: What is required is not offered, or a tool is named that is
+                not there; nothing was sent.
             DuplicateToolCallIdError: Two calls of the turn share an id; nothing was added.
         """
         prepared = self.prepare()
@@ -127,7 +136,8 @@ class _Builder:
                 f"{type(model).__name__} has no `respond`, so it cannot be asked from async code. "
                 "Use `.collect_sync()`, or a model with `async def respond(self, request)`."
             )
-        return prepared.take(await respond(prepared.request))
+        outcome: NeedsTools[Any] | Finished = prepared.take(await respond(prepared.request))
+        return outcome
 
     def collect_sync(self) -> NeedsTools[Any] | Finished:
         """Do the same from sync code.
@@ -137,12 +147,14 @@ class _Builder:
         """
         prepared = self.prepare()
         model = self._model
-        if not isinstance(model, SyncModel):
+        respond = getattr(model, "respond_sync", None)
+        if respond is None:
             raise TypeError(
                 f"{type(model).__name__} has no `respond_sync`, so it cannot be asked from sync "
                 "code. Use `await .collect()`, or a model with `def respond_sync(self, request)`."
             )
-        return prepared.take(model.respond_sync(prepared.request))
+        outcome: NeedsTools[Any] | Finished = prepared.take(respond(prepared.request))
+        return outcome
 
     def stream(self) -> TurnStream[Any]:
         """Send the request when iteration starts, and give the turn's events as they come."""
@@ -163,6 +175,11 @@ class Turn(_Builder):
 
     def tools(self, toolset: type[T], /) -> TurnWithTools[T]:
         """Offer the tools of a toolset that are on."""
+        if not isinstance(toolset, ToolsetMeta):
+            raise TypeError(
+                f"A turn offers the tools of a Toolset, not {shorten(toolset)}. Declare a class "
+                "with `tool(...)` members; `.available_tools([...])` says which of them."
+            )
         return TurnWithTools(self._session, self._model, self._generation, toolset)
 
     def prepare(self) -> Prepared:
@@ -197,7 +214,7 @@ class TurnWithTools(_Builder, Generic[T]):
         merged = {**self._choice, **choice}
         return type(self)(self._session, self._model, self._generation, self._toolset, merged)
 
-    def available_tools(self, available: Available) -> Self:
+    def available_tools(self, available: Available | Named) -> Self:
         """Offer exactly these tools, or what a `ToolAvailability` says.
 
         Args:
@@ -236,7 +253,7 @@ class TurnWithTools(_Builder, Generic[T]):
 
     def describe_many_tools(self, pairs: Descriptions) -> Self:
         """Describe several tools otherwise in this turn."""
-        more = pairs.items() if isinstance(pairs, Mapping) else pairs
+        more = cast("Iterable[Any]", pairs.items() if isinstance(pairs, Mapping) else pairs)
         return self._choose(descriptions=(*self._choice.get("descriptions", ()), *more))
 
     def parallel_tool_calls(self, allowed: bool = True) -> Self:
@@ -249,6 +266,13 @@ class TurnWithTools(_Builder, Generic[T]):
 
     def prepare(self) -> Prepared:
         """Work out the request, from what was said and the toolset alone."""
+        try:
+            return self._prepare()
+        except UnknownToolError as error:
+            # The name came from the program here, not from the model.
+            raise ToolConstraintError(f"The turn cannot be asked for: {error}") from error
+
+    def _prepare(self) -> Prepared:
         session, toolset, choice = self._session, self._toolset, self._choice
         offer = toolset._offer
         if not choice:

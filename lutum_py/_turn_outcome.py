@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ._assistant import AssistantTurn, Usage
 from ._call import AnyToolCall
+from ._json import shorten
 from ._metadata import ToolMetadata
 from ._offer import OfferedTools
 from ._outcomes import RecoverableToolCallIssue
@@ -115,12 +116,17 @@ def _check_ids(metadatas: tuple[ToolMetadata, ...]) -> None:
 def _not_on_offer(
     toolset: Any, metadata: ToolMetadata, offered: OfferedTools
 ) -> RecoverableToolCallIssue:
-    name = metadata.name if len(metadata.name) <= 80 else metadata.name[:80] + "…"
+    name = _shown(metadata.name)
     on_offer = f"Tools on offer: {names_for_message(offered.by_name)}."
     if metadata.name in toolset:
-        text = f"Tool `{name}` is not available in this turn, so it was not run. {on_offer}"
+        text = f"Tool {name} is not available in this turn, so it was not run. {on_offer}"
         return RecoverableToolCallIssue(metadata, "not_available", text)
     near = did_you_mean(metadata.name, offered.by_name)
     hint = f" Did you mean `{near}`?" if near else ""
-    text = f"There is no tool `{name}`, so nothing was run.{hint} {on_offer}"
+    text = f"There is no tool {name}, so nothing was run.{hint} {on_offer}"
     return RecoverableToolCallIssue(metadata, "unknown_tool", text, (), near)
+
+
+def _shown(name: str) -> str:
+    """Quote a name that the model made up, which may be anything."""
+    return f"`{name}`" if name.isprintable() and 0 < len(name) <= 80 else shorten(name)

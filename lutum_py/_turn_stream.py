@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ._model import AnyModel
@@ -90,10 +90,19 @@ class TurnStream(_StreamOutcome[T]):
         'Hi!'
     """
 
-    async def __aiter__(self) -> AsyncIterator[StreamEvent]:
-        async for event in self._open("stream"):
-            self._see(event)
-            yield event
+    async def __aiter__(self) -> AsyncGenerator[StreamEvent, None]:
+        events = self._open("stream")
+        try:
+            async for event in events:
+                self._see(event)
+                yield event
+                if self._outcome is not None:
+                    break
+        finally:
+            # Also where the reader stops early: a connection may hang on it.
+            close = getattr(events, "aclose", None)
+            if close is not None:
+                await close()
         self._end()
 
     async def collect(self) -> NeedsTools[T] | Finished:
@@ -108,9 +117,17 @@ class SyncTurnStream(_StreamOutcome[T]):
     """The same for sync code."""
 
     def __iter__(self) -> Iterator[StreamEvent]:
-        for event in self._open("stream_sync"):
-            self._see(event)
-            yield event
+        events = self._open("stream_sync")
+        try:
+            for event in events:
+                self._see(event)
+                yield event
+                if self._outcome is not None:
+                    break
+        finally:
+            close = getattr(events, "close", None)
+            if close is not None:
+                close()
         self._end()
 
     def collect(self) -> NeedsTools[T] | Finished:

@@ -6,17 +6,31 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 from weakref import ref
 
-from .._assistant import AssistantTurn
+from pydantic_core import from_json
+
+from .._assistant import (
+    AssistantItem,
+    AssistantTurn,
+    ReasoningItem,
+    RefusalItem,
+    ServerToolItem,
+    TextItem,
+    ToolCallItem,
+)
 from .._json import compact_json
 from .._metadata import ToolMetadata
 from .._request import TurnRequest
+from .._result import ToolResult
 from .._stream_events import (
     ArgumentsDelta,
     CallCompleted,
     CallStarted,
+    ReasoningDelta,
+    RefusalDelta,
     StreamEvent,
     TextDelta,
     TurnFinished,
+    UsageReported,
 )
 from .._transcript import Transcript, TranscriptView
 from .._transcript_check import TranscriptCheck
@@ -49,20 +63,8 @@ class ScriptedModel:
     """
 
     def __init__(self, script: Script, *, check: bool = True) -> None:
-        if callable(script):
-            self._next = script
-        else:
-            turns = iter(script)
-
-            def next_turn(request: TurnRequest) -> AssistantTurn:
-                for turn in turns:
-                    return turn
-                raise ScriptExhausted(
-                    f"The script has no turn for request {len(self.requests)}. Add one, or look "
-                    "why the loop goes on."
-                )
-
-            self._next = next_turn
+        self._function = script if callable(script) else None
+        self._turns = iter(() if callable(script) else script)
         self._check = check
         # By identity: transcripts compare by content, which would be slow here and change.
         self._checked: dict[int, tuple[ref[Transcript], TranscriptCheck]] = {}
@@ -109,23 +111,31 @@ class ScriptedModel:
         self.requests.append(request)
         if self._check:
             self._refuse_invalid(request)
-        return self._next(request)
+        if self._function is not None:
+            return self._function(request)
+        for turn in self._turns:
+            return turn
+        raise ScriptExhausted(
+            f"The script has no turn for request {len(self.requests)}. Add one, or look why the "
+            "loop goes on."
+        )
 
     async def respond(self, request: TurnRequest) -> AssistantTurn:
         """Answer a request."""
         return self.respond_sync(request)
 
     def stream_sync(self, request: TurnRequest) -> Iterator[StreamEvent]:
-        """Answer a request piece by piece: the text whole, the arguments in two parts."""
+        """Answer a request piece by piece: texts whole, arguments in two parts."""
         turn = self.respond_sync(request)
-        if turn.text:
-            yield TextDelta(turn.text)
-        for index, call in enumerate(turn.tool_calls):
-            yield CallStarted(index, call.id, call.name)
-            middle = len(call.arguments) // 2
-            for part in (call.arguments[:middle], call.arguments[middle:]):
-                yield ArgumentsDelta(index, part, None)
-            yield CallCompleted(index, call)
+        index = 0
+        for item in turn.items:
+            if isinstance(item, ToolCallItem):
+                yield from _call_events(index, item.metadata)
+                index += 1
+            elif not isinstance(item, ServerToolItem) and item.text:
+                yield _DELTAS[type(item)](item.text)
+        if turn.usage is not None:
+            yield UsageReported(turn.usage)
         yield TurnFinished(turn)
 
     async def stream(self, request: TurnRequest) -> AsyncIterator[StreamEvent]:
@@ -136,9 +146,10 @@ class ScriptedModel:
     def _refuse_invalid(self, request: TurnRequest) -> None:
         items = request.items
         try:
-            if isinstance(items, TranscriptView) and not items.ephemeral:
+            if isinstance(items, TranscriptView):
                 check = self._check_of(items.transcript, items.base_length)
                 check.take(items.transcript._items[check.taken : items.base_length])
+                _check_ephemeral(items)
             else:
                 check = TranscriptCheck()
                 check.take(items)
@@ -155,5 +166,37 @@ class ScriptedModel:
         if known is not None and known[0]() is transcript and known[1].taken <= length:
             return known[1]
         check = TranscriptCheck()
-        self._checked[id(transcript)] = (ref(transcript), check)
+        key, checked = id(transcript), self._checked
+        checked[key] = (ref(transcript, lambda _: checked.pop(key, None)), check)
         return check
+
+
+def _check_ephemeral(items: TranscriptView) -> None:
+    """Make sure that no message stands between a call and its result; the rest was checked."""
+    for place, _ in items.ephemeral:
+        if place < items.base_length and isinstance(items.transcript[place], ToolResult):
+            raise ValueError(f"item {place}: a message comes before the results of a turn")
+
+
+_DELTAS: dict[type[AssistantItem], Callable[[str], StreamEvent]] = {
+    TextItem: TextDelta,
+    ReasoningItem: ReasoningDelta,
+    RefusalItem: RefusalDelta,
+}
+
+
+def _call_events(index: int, call: ToolMetadata) -> Iterator[StreamEvent]:
+    yield CallStarted(index, call.id, call.name)
+    text, middle = call.arguments, (len(call.arguments) + 1) // 2
+    for start, end in ((0, middle), (middle, len(text))):
+        if start < end:
+            yield ArgumentsDelta(index, text[start:end], _readable(text[:end]))
+    yield CallCompleted(index, call)
+
+
+def _readable(text: str) -> Any:
+    """Read as much of the arguments as there is, as a dialect's stream would."""
+    try:
+        return from_json(text, allow_partial="trailing-strings")
+    except (ValueError, TypeError):
+        return {}

@@ -1,0 +1,368 @@
+"""Run calls, for those who want it: with deadlines, at once, and with an honest result for each.
+
+Nothing here is needed: a loop may run its calls in any way. Nothing here is done by itself either:
+`execute` runs what it is given, once.
+
+How a run ends, and what comes of it:
+
+| the tool | the outcome |
+|---|---|
+| returns | a success |
+| raises a `ToolError` | an error with its code and text (`Cancelled`: a cancelled result) |
+| raises any other `Exception` | an error with the code `execution_failed` |
+| returns what it does not declare | an error with the code `invalid_output` |
+| calls `ctx.suspend(ticket)` | a `SuspendedCall`, for `plan.suspend(outcome)` |
+| passes its deadline, and ends when it is cancelled | an error with the code `timed_out` |
+| is asked to stop by its token, and ends | a cancelled result |
+| finishes while it is being stopped | what it returned: a finished result is never thrown away |
+| goes on after the grace | `indeterminate` |
+| is sync, takes no context, and is to be stopped | `indeterminate`, at once: it cannot hear |
+| is cut off because your task was cancelled | `indeterminate` |
+| is cancelled, though nobody asked it to stop | `indeterminate` |
+| was not started when it was to be stopped | a cancelled result |
+| raises what is no `Exception`, such as `KeyboardInterrupt` | none: it comes out, unchanged |
+
+Where your own task is cancelled, the same `CancelledError` goes on, after the grace at the latest.
+`outcomes_of(error)` finds in it, or in the `TimeoutError` that `asyncio.timeout` makes of it, what
+the calls came to:
+
+```python
+try:
+    async with asyncio.timeout(30):
+        outcomes = await execute_all(plan.pending)
+except TimeoutError as error:
+    plan.abort(session, "The time was up.", outcomes_of(error))
+```
+
+An outcome that is a `SuspendedCall` goes to `plan.suspend`, before the others are committed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from contextvars import copy_context
+from typing import TypeAlias
+
+from ._call import AnyToolCall
+from ._context import ToolContext
+from ._execution_outcome import (
+    ExecutionCancelled,
+    ExecutionErrors,
+    Outcome,
+    cancelled,
+    cut_off,
+    outcomes_of,
+)
+from ._execution_run import Run, Skipped, ignore
+from ._threads import run_in_thread
+from .errors import LifecycleError
+
+__all__ = [
+    "GRACE",
+    "ContextFor",
+    "ExecutionCancelled",
+    "ExecutionErrors",
+    "Outcome",
+    "execute",
+    "execute_all",
+    "execute_all_sync",
+    "execute_sync",
+    "outcomes_of",
+]
+
+GRACE = 1.0
+"""Seconds that a tool has to end once it is asked to, before its outcome counts as unknown."""
+
+ContextFor: TypeAlias = Callable[[AnyToolCall], ToolContext]
+"""Makes the context of a call."""
+
+
+async def execute(
+    call: AnyToolCall,
+    context: ToolContext | None = None,
+    *,
+    skipped: Skipped | None = None,
+    default_timeout: float | None = None,
+    grace: float = GRACE,
+    raise_errors: bool = False,
+) -> Outcome:
+    """Run one call to an outcome.
+
+    An async function runs in a task of its own, a sync one in a thread of its own.
+
+    Args:
+        call: The call.
+        context: What the tool's `ToolContext` parameter gets; its token can stop the tool.
+        skipped: Values of hidden parameters; those that the tool does not have are left out.
+        default_timeout: Seconds that a run may take where the tool says nothing of it.
+        grace: Seconds that the tool has to end once it is asked to; 0 for none.
+        raise_errors: Raise what the tool raised, a `ToolOutputError` or `TimedOut`, instead of
+            making an error result of it. The call is left `running`, as `call.call()` leaves it.
+
+    Raises:
+        TypeError: A hidden parameter is missing, or the tool has no function.
+        ValueError: A number of seconds is none.
+        LifecycleError: The call runs or has ended already, or waits for a decision.
+        CancelledError: The task was cancelled; `outcomes_of` finds what the call came to.
+
+    Example:
+        >>> import asyncio
+        >>> from lutum_py import Toolset, ToolMetadata, tool, tool_fn
+        >>> @tool_fn
+        ... def divide(a: int, b: int) -> float:
+        ...     return a / b
+        >>> class Sums(Toolset):
+        ...     divide = tool(divide)
+        >>> metadata = ToolMetadata(id="c1", name="divide", arguments='{"a": 1, "b": 0}')
+        >>> asyncio.run(execute(Sums.parse_tool_call(metadata))).model_text
+        '[execution_failed] Execution failed: ZeroDivisionError: division by zero'
+    """
+    return await Run(
+        call,
+        context,
+        skipped=skipped,
+        default_timeout=default_timeout,
+        grace=grace,
+        on_error=_raise if raise_errors else ignore,
+    ).run()
+
+
+async def execute_all(
+    calls: Iterable[AnyToolCall],
+    *,
+    context: ContextFor | None = None,
+    skipped: Skipped | None = None,
+    limit: int | None = None,
+    default_timeout: float | None = None,
+    grace: float = GRACE,
+    raise_errors: bool = False,
+) -> list[Outcome]:
+    """Run several calls at once.
+
+    All contexts are made, and all arguments checked, before the first call is started.
+
+    Args:
+        calls: The calls, such as `plan.pending`.
+        context: Makes the context of each call.
+        skipped: Values of hidden parameters; each tool takes those it has.
+        limit: How many may run at once; None for all of them.
+        default_timeout: Seconds that a run may take where its tool says nothing of it.
+        grace: Seconds that a tool has to end once it is asked to; 0 for none.
+        raise_errors: Raise what tools raised, after all calls have ended.
+
+    Returns:
+        One outcome for each call, in the order of the calls.
+
+    Raises:
+        TypeError: A hidden parameter is missing, or a tool has no function.
+        ValueError: A number of seconds is none, or the limit lets nothing run.
+        LifecycleError: A call runs or has ended already, waits for a decision, or is there twice.
+        ExecutionErrors: Under `raise_errors`, some tools raised; it carries all outcomes.
+        CancelledError: The task was cancelled; `outcomes_of` finds what the calls came to.
+    """
+    batch = _Batch(calls, context, skipped, limit, default_timeout, grace, raise_errors)
+    gate = asyncio.Semaphore(batch.limit)
+
+    async def one(run: Run) -> Outcome:
+        async with gate:
+            return await run.run()
+
+    tasks = [asyncio.create_task(one(run)) for run in batch.runs]
+    if tasks:
+        try:
+            await asyncio.wait(tasks)
+        except asyncio.CancelledError as stop:
+            for task in tasks:
+                task.cancel()
+            await _all_done(tasks)
+            raise stop from ExecutionCancelled(list(map(_kept, batch.runs, tasks)))
+    for broken in [task for task in tasks if not task.cancelled() and task.exception()]:
+        broken.result()
+    return batch.ended(list(map(_kept, batch.runs, tasks)))
+
+
+def execute_sync(
+    call: AnyToolCall,
+    context: ToolContext | None = None,
+    *,
+    skipped: Skipped | None = None,
+    default_timeout: float | None = None,
+    grace: float = GRACE,
+    raise_errors: bool = False,
+) -> Outcome:
+    """Run one call of a sync function to an outcome, from sync code.
+
+    It runs right here where it has no deadline, and in a thread of its own where it has one. Its
+    token does not cut it off: the function has to heed it.
+
+    Args:
+        call: The call.
+        context: What the tool's `ToolContext` parameter gets.
+        skipped: Values of hidden parameters; those that the tool does not have are left out.
+        default_timeout: Seconds that a run may take where the tool says nothing of it.
+        grace: Seconds that a tool with a context has to end after its deadline; 0 for none.
+        raise_errors: Raise what `execute` would raise.
+
+    Raises:
+        TypeError: The function is async, a hidden parameter is missing, or there is no function.
+        ValueError: A number of seconds is none.
+        LifecycleError: The call runs or has ended already, or waits for a decision.
+    """
+    run = Run(
+        call,
+        context,
+        skipped=skipped,
+        default_timeout=default_timeout,
+        grace=grace,
+        on_error=_raise if raise_errors else ignore,
+    )
+    _refuse_async(run)
+    return run.run_sync()
+
+
+def execute_all_sync(
+    calls: Iterable[AnyToolCall],
+    *,
+    context: ContextFor | None = None,
+    skipped: Skipped | None = None,
+    limit: int | None = 1,
+    default_timeout: float | None = None,
+    grace: float = GRACE,
+    raise_errors: bool = False,
+) -> list[Outcome]:
+    """Run several calls of sync functions, one after the other, or in threads.
+
+    All contexts are made, and all arguments checked, before the first call is started.
+
+    Args:
+        calls: The calls, such as `plan.pending`.
+        context: Makes the context of each call.
+        skipped: Values of hidden parameters; each tool takes those it has.
+        limit: How many may run at once; None for all of them.
+        default_timeout: Seconds that a run may take where its tool says nothing of it.
+        grace: Seconds that a tool with a context has to end after its deadline; 0 for none.
+        raise_errors: Raise what tools raised, after all calls have ended.
+
+    Returns:
+        One outcome for each call, in the order of the calls.
+
+    Raises:
+        TypeError: A function is async, a hidden parameter is missing, or there is no function.
+        ValueError: A number of seconds is none, or the limit lets nothing run.
+        LifecycleError: A call runs or has ended already, waits for a decision, or is there twice.
+        ExecutionErrors: Under `raise_errors`, some tools raised; it carries all outcomes.
+    """
+    batch = _Batch(calls, context, skipped, limit, default_timeout, grace, raise_errors)
+    for run in batch.runs:
+        _refuse_async(run)
+    if batch.limit == 1:
+        return batch.ended([run.run_sync() for run in batch.runs])
+    outcomes: dict[Run, Outcome] = {}
+    waiting = deque(batch.runs)
+
+    def work() -> None:
+        while True:
+            try:
+                run = waiting.popleft()
+            except IndexError:
+                return
+            outcomes[run] = copy_context().run(run.run_sync)
+
+    try:
+        threads = [run_in_thread(work, "worker") for _ in range(min(batch.limit, len(waiting)))]
+        for thread in threads:
+            thread.result().result()
+    except BaseException:
+        waiting.clear()
+        for run in batch.runs:
+            run.token.cancel("the program was interrupted")
+        raise
+    return batch.ended([outcomes[run] for run in batch.runs])
+
+
+class _Batch:
+    """Calls that are run together: checked before any of them is started."""
+
+    def __init__(
+        self,
+        calls: Iterable[AnyToolCall],
+        context: ContextFor | None,
+        skipped: Skipped | None,
+        limit: int | None,
+        default_timeout: float | None,
+        grace: float,
+        raise_errors: bool,
+    ) -> None:
+        listed = list(calls)
+        self.errors: dict[int, Exception] = {}
+        if limit is not None and limit < 1:
+            raise ValueError(
+                f"limit={limit!r}: at least one call has to run at a time. Or leave it out."
+            )
+        self.limit = limit or max(len(listed), 1)
+        seen: set[int] = set()
+        for call in listed:
+            if id(call) in seen:
+                raise LifecycleError(
+                    f"Call {call.id!r} of tool `{call.name}` is given twice, and a call runs once. "
+                    "`call.again()` makes a new call of the same metadata and input."
+                )
+            seen.add(id(call))
+        self.runs = [
+            Run(
+                call,
+                None if context is None else context(call),
+                skipped=skipped,
+                default_timeout=default_timeout,
+                grace=grace,
+                on_error=self._noting(place) if raise_errors else ignore,
+            )
+            for place, call in enumerate(listed)
+        ]
+
+    def _noting(self, place: int) -> Callable[[Exception], object]:
+        return lambda error: self.errors.__setitem__(place, error)
+
+    def ended(self, outcomes: list[Outcome]) -> list[Outcome]:
+        """Give the outcomes, or raise what was noted."""
+        if self.errors:
+            raise ExecutionErrors.of([self.errors[at] for at in sorted(self.errors)], outcomes)
+        return outcomes
+
+
+def _raise(error: Exception) -> None:
+    raise error
+
+
+def _refuse_async(run: Run) -> None:
+    if run.invocation.is_async:
+        raise TypeError(
+            f"Tool `{run.call.name}` (call {run.call.id!r}) is async: use `await execute(call)`, "
+            "or `asyncio.run(execute(call))` outside of a loop."
+        )
+
+
+async def _all_done(tasks: Sequence[asyncio.Future[Outcome]]) -> None:
+    """Wait for tasks that end by themselves soon, also where cancellation is asked for again."""
+    while not all(task.done() for task in tasks):
+        try:
+            await asyncio.wait(tasks)
+        except asyncio.CancelledError:
+            continue
+
+
+def _kept(run: Run, task: asyncio.Future[Outcome]) -> Outcome:
+    """Say what a call came to whose task is done, in whichever way."""
+    try:
+        error = task.exception()
+    except asyncio.CancelledError as stop:
+        for outcome in outcomes_of(stop):
+            return outcome
+        why = "not executed, because the run was cancelled before it started."
+        return cancelled(run.call, why)
+    if error is None:
+        return task.result()
+    # Of a copy: the status of the call may be one from which it cannot fail any more.
+    return cut_off(run.call.again(), f"{type(error).__name__} ended it.", "cancelled")

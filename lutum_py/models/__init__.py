@@ -1,0 +1,26 @@
+"""Models over the official SDK clients: `session.text_turn(model)` talks to a provider.
+
+| class | client | extra |
+|---|---|---|
+| `OpenAIChat` | `openai.OpenAI`, `AsyncOpenAI`; `base_url` for other servers | `openai` |
+| `OpenAIResponses` | the same | `openai` |
+| `Anthropic` | `anthropic.Anthropic`, `AsyncAnthropic` | `anthropic` |
+| `Gemini` | `google.genai.Client`, or its `aio` | `gemini` |
+
+A model takes the client that you made: its key, address, timeouts and retries are yours to set, and
+no SDK is imported here. With an async client `collect()` and `stream()` work, with a sync client
+`collect_sync()` and `stream_sync()`; a `google.genai.Client` is both.
+
+Every call of `respond` or `stream` is one call of the SDK. The errors of the SDK come through as
+they are; a payload that cannot be read is a `DialectError`. Either way the transcript is unchanged.
+"""
+
+from __future__ import annotations
+
+from ._anthropic import Anthropic
+from ._gemini import Gemini
+from ._loss_report import LossWarning
+from ._openai_chat import OpenAIChat
+from ._openai_responses import OpenAIResponses
+
+__all__ = ["Anthropic", "Gemini", "LossWarning", "OpenAIChat", "OpenAIResponses"]

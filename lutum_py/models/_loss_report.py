@@ -1,0 +1,55 @@
+"""Tell the user what a request could not carry, once for each loss.
+
+A loss of what was said is a warning, because the model answers without it. A rule of a schema that
+the provider does not enforce is only noted, because the library checks it where a call is decoded.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterable
+from typing import Final
+
+from ..dialects._losses import Loss
+
+__all__ = ["LossReport", "LossWarning"]
+
+_LOG: Final = logging.getLogger("lutum.models")
+_OF_SCHEMAS: Final = "tools."
+# From `add` over the model's `_prepare`, its method and the turn's to the line of the user.
+_TO_THE_USER: Final = 5
+
+
+class LossWarning(UserWarning):
+    """The model does not see, or is not asked for, a part of what the request says."""
+
+
+class LossReport:
+    """Remember the losses of one model's requests, and report each when it is first met.
+
+    Example:
+        >>> report = LossReport()
+        >>> report.add([Loss("tools.add.properties.a", "maximum is not enforced")])
+        >>> [str(loss) for loss in report.losses]
+        ['tools.add.properties.a: maximum is not enforced']
+    """
+
+    def __init__(self) -> None:
+        self._losses: dict[Loss, None] = {}
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """Every loss so far, in the order in which they were met."""
+        return tuple(self._losses)
+
+    def add(self, losses: Iterable[Loss]) -> None:
+        """Report those that are new."""
+        for loss in losses:
+            if loss in self._losses:
+                continue
+            self._losses[loss] = None
+            if loss.where.startswith(_OF_SCHEMAS):
+                _LOG.info("%s", loss)
+            else:
+                warnings.warn(str(loss), LossWarning, stacklevel=_TO_THE_USER)

@@ -1,0 +1,59 @@
+"""`OpenAIResponses`: the Responses API by the package `openai`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Protocol
+
+from ..dialects import openai_responses
+from ._create_model import CreateModel
+from ._prepared import Dialect
+
+__all__ = ["OpenAIResponses"]
+
+
+class ResponsesClient(Protocol):
+    """`openai.OpenAI`, `openai.AsyncOpenAI`, or another client with the same resource."""
+
+    @property
+    def responses(self) -> Any: ...
+
+
+class OpenAIResponses(CreateModel):
+    """Ask a model by the Responses API.
+
+    Each request carries the whole conversation, so that `.extra({"store": False})` works; a
+    reasoning model then wants `"include": ["reasoning.encrypted_content"]` too.
+
+    Args:
+        client: An `openai.OpenAI` or `openai.AsyncOpenAI`.
+        model: The name of the model.
+        strict: Offer tools in strict mode ("Structured Outputs").
+
+    Raises:
+        TypeError: `client` is no client, or `model` is no name.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> from lutum_py import Session
+        >>> def create(**request):  # stands in for `openai.OpenAI(...)`
+        ...     part = {"type": "output_text", "text": f"{len(request['input'])} item"}
+        ...     said = {"type": "message", "role": "assistant", "content": [part]}
+        ...     return {"status": "completed", "output": [said]}
+        >>> client = SimpleNamespace(responses=SimpleNamespace(create=create))
+        >>> session = Session()
+        >>> session.push_user("Hello")
+        >>> session.text_turn(OpenAIResponses(client, "gpt-x")).collect_sync().result.text
+        '1 item'
+    """
+
+    _dialect: ClassVar[Dialect] = openai_responses
+    _clients = ("openai.OpenAI", "openai.AsyncOpenAI")
+    _required = frozenset({"input"})
+
+    def __init__(self, client: ResponsesClient, model: str, *, strict: bool = False) -> None:
+        super().__init__(client, model, strict=strict)
+
+    def _create(self, client: ResponsesClient) -> Callable[..., Any]:
+        create: Callable[..., Any] = client.responses.create
+        return create

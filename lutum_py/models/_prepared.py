@@ -1,0 +1,108 @@
+"""One request on its way to a provider, and the way back for the arguments of its calls.
+
+In strict mode a provider writes arguments in the form of the schema that it was given, where `null`
+stands for "left out" and a union may have an object around it. They are turned back here into the
+form of the author's schema, before anything else reads them; the text as it was sent stays in the
+payload of the turn, from which it is replayed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol
+
+from .._assistant import AssistantTurn, ToolCallItem
+from .._metadata import ToolMetadata
+from .._request import TurnRequest
+from .._stream_events import CallCompleted, StreamEvent, TurnFinished
+from ..dialects._compiled import compiled, schema_losses
+from ..dialects._losses import EncodedRequest, Loss
+from ..dialects._streaming import StreamReader
+
+__all__ = ["Dialect", "Prepared", "prepare"]
+
+Decoder = Callable[[Any], Any]
+
+_NO_DECODERS: Final[Mapping[str, Decoder]] = {}
+
+
+class Dialect(Protocol):
+    """What a model needs of a module of `lutum_py.dialects`."""
+
+    @property
+    def NAME(self) -> str: ...  # noqa: N802 (as the modules have it)
+    @property
+    def StreamDecoder(self) -> Callable[[], StreamReader]: ...  # noqa: N802 (the same)
+    def decode(self, response: Mapping[str, Any], /) -> AssistantTurn: ...
+    def encode_request(self, request: TurnRequest, /) -> EncodedRequest: ...
+    def tools(self, toolset: Any, /, *, strict: bool = False) -> list[dict[str, Any]]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A request body, what it could not carry, and the decoders of arguments.
+
+    Attributes:
+        body: The request body, without the model's name.
+        extra: The fields of it that the user gave, by name.
+        losses: What it could not carry.
+        decoders: By wire name, what turns arguments back into the author's form.
+    """
+
+    body: dict[str, Any]
+    extra: Mapping[str, Any]
+    losses: tuple[Loss, ...]
+    decoders: Mapping[str, Decoder]
+
+    def turn(self, turn: AssistantTurn) -> AssistantTurn:
+        """Give a turn with its calls in the author's form."""
+        items = tuple(
+            ToolCallItem(self._call(item.metadata)) if isinstance(item, ToolCallItem) else item
+            for item in turn.items
+        )
+        if items == turn.items:
+            return turn
+        return AssistantTurn(
+            items=items,
+            finish_reason=turn.finish_reason,
+            usage=turn.usage,
+            model=turn.model,
+            request_id=turn.request_id,
+            dialect=turn.dialect,
+            payload=turn.payload,
+        )
+
+    def event(self, event: StreamEvent) -> StreamEvent:
+        """Give an event with the call or turn that it carries in the author's form."""
+        if isinstance(event, CallCompleted):
+            return CallCompleted(event.index, self._call(event.metadata))
+        if isinstance(event, TurnFinished):
+            return TurnFinished(self.turn(event.turn))
+        return event
+
+    def _call(self, call: ToolMetadata) -> ToolMetadata:
+        decoder = self.decoders.get(call.name)
+        return call if decoder is None else replace(call, arguments=decoder(call.arguments))
+
+
+def prepare(dialect: Dialect, request: TurnRequest, strict: bool) -> Prepared:
+    """Make the body of a request.
+
+    Raises:
+        ToolDefinitionError: A tool has no form in the dialect, or none in its strict mode.
+    """
+    encoded = dialect.encode_request(request)
+    body, losses = dict(encoded), encoded.losses
+    if not strict or not request.tools:
+        return Prepared(body, request.extra, losses, _NO_DECODERS)
+    name = dialect.NAME
+    offer = dialect.tools(request.tools, strict=True)
+    # Tools among the extras stand after those of the request, unless they took their place.
+    if body["tools"] is not request.extra.get("tools"):
+        body["tools"] = [*offer, *body["tools"][len(offer) :]]
+    said = [loss for loss in losses if not loss.where.startswith("tools.")]
+    for definition in request.tools:
+        said.extend(schema_losses(definition, name, strict=True))
+    decoders = {each.name: compiled(each, name, True).decoder for each in request.tools}
+    return Prepared(body, request.extra, tuple(said), decoders)

@@ -1,0 +1,236 @@
+"""What the models of all SDKs have in common: one request, one call of the SDK, one turn.
+
+```
+TurnRequest ─ prepare ─▶ body ─ the SDK's call ─▶ response ─ dump ─▶ dialect.decode ─▶ turn
+                                              └─▶ events ─── dump ─▶ StreamDecoder ──▶ events
+```
+
+A model of one SDK fills in four things: its dialect, where the client has its methods, how a body
+becomes their arguments, and how an object of the SDK becomes the wire's own JSON.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+from json import JSONDecodeError
+from typing import Any, ClassVar, NoReturn
+
+from pydantic import ValidationError
+
+from .._assistant import AssistantTurn
+from .._json import shorten
+from .._request import TurnRequest
+from .._stream_events import StreamEvent, TurnFinished
+from ..dialects._losses import Loss
+from ..dialects._streaming import StreamReader
+from ..errors import DialectError
+from ._loss_report import LossReport
+from ._prepared import Dialect, Prepared, prepare
+
+__all__ = ["Methods", "SdkModel"]
+
+
+@dataclass(frozen=True, slots=True)
+class Methods:
+    """The methods of a client that send a request: for a whole answer, and for its events."""
+
+    whole: Callable[..., Any]
+    streamed: Callable[..., Any]
+
+
+class SdkModel(ABC):
+    """Answer requests by one client of an SDK.
+
+    Attributes:
+        client: The client, as it was given.
+        model: The name of the provider's model.
+        strict: Whether tools are offered in the provider's strict mode.
+    """
+
+    _dialect: ClassVar[Dialect]
+    _clients: ClassVar[tuple[str, str]]
+    """How the SDK calls its sync client and its async one."""
+
+    def __init__(self, client: Any, model: str, *, strict: bool) -> None:
+        if not isinstance(model, str) or not model:
+            raise TypeError(
+                f"{type(self).__name__} needs the name of the provider's model as its second "
+                f"argument, not {shorten(model)}."
+            )
+        self.client = client
+        self.model = model
+        self.strict = strict
+        self._report = LossReport()
+        try:
+            self._sync, self._async = self._methods(client)
+        except AttributeError as error:
+            raise TypeError(
+                f"{type(self).__name__} takes a client that you made with {self._clients[0]}(...) "
+                f"or {self._clients[1]}(...), not a {type(client).__name__} ({error})."
+            ) from error
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What the requests so far could not carry, each once; see `LossWarning`."""
+        return self._report.losses
+
+    async def respond(self, request: TurnRequest) -> AssistantTurn:
+        """Send one request by the async client, and give the turn that comes back.
+
+        Raises:
+            TypeError: The client is a sync one.
+            DialectError: What came back cannot be read. Errors of the SDK come as they are.
+        """
+        methods = self._async or self._refuse("respond")
+        prepared = self._prepare(request)
+        try:
+            response = await methods.whole(**self._arguments(prepared))
+        except (JSONDecodeError, ValidationError) as error:
+            raise self._unreadable("the response", error) from error
+        return self._decode(prepared, response)
+
+    def respond_sync(self, request: TurnRequest) -> AssistantTurn:
+        """Do the same by the sync client.
+
+        Raises:
+            TypeError: The client is an async one.
+            DialectError: What came back cannot be read. Errors of the SDK come as they are.
+        """
+        methods = self._sync or self._refuse("respond_sync")
+        prepared = self._prepare(request)
+        try:
+            response = methods.whole(**self._arguments(prepared))
+        except (JSONDecodeError, ValidationError) as error:
+            raise self._unreadable("the response", error) from error
+        return self._decode(prepared, response)
+
+    def stream(self, request: TurnRequest) -> AsyncIterator[StreamEvent]:
+        """Send one request by the async client when iteration starts, and give its events.
+
+        `TurnFinished` comes when the wire is at its end. Where the reader stops early, the
+        connection is closed.
+
+        Raises:
+            TypeError: The client is a sync one.
+            DialectError: What came back cannot be read. Errors of the SDK come as they are.
+        """
+        return self._stream(self._async or self._refuse("stream"), request)
+
+    def stream_sync(self, request: TurnRequest) -> Iterator[StreamEvent]:
+        """Do the same by the sync client.
+
+        Raises:
+            TypeError: The client is an async one.
+            DialectError: What came back cannot be read. Errors of the SDK come as they are.
+        """
+        return self._stream_sync(self._sync or self._refuse("stream_sync"), request)
+
+    async def _stream(self, methods: Methods, request: TurnRequest) -> AsyncIterator[StreamEvent]:
+        prepared = self._prepare(request)
+        reader = self._dialect.StreamDecoder()
+        wire = await methods.streamed(**self._stream_arguments(prepared))
+        events = aiter(wire)
+        try:
+            async for event in events:
+                for each in self._read(prepared, reader, event):
+                    yield each
+        except (JSONDecodeError, ValidationError) as error:
+            self._break(reader, error)
+        finally:
+            # The SDK iterates by a generator of its own, which knows nothing of the response.
+            for resource in (events, wire):
+                await _aclose(resource)
+        for each in self._end(prepared, reader):
+            yield each
+
+    def _stream_sync(self, methods: Methods, request: TurnRequest) -> Iterator[StreamEvent]:
+        prepared = self._prepare(request)
+        reader = self._dialect.StreamDecoder()
+        wire = methods.streamed(**self._stream_arguments(prepared))
+        events = iter(wire)
+        try:
+            for event in events:
+                yield from self._read(prepared, reader, event)
+        except (JSONDecodeError, ValidationError) as error:
+            self._break(reader, error)
+        finally:
+            for resource in (events, wire):
+                _close(resource)
+        yield from self._end(prepared, reader)
+
+    def _prepare(self, request: TurnRequest) -> Prepared:
+        prepared = prepare(self._dialect, request, self.strict)
+        self._report.add(prepared.losses)
+        return prepared
+
+    def _decode(self, prepared: Prepared, response: Any) -> AssistantTurn:
+        return prepared.turn(self._dialect.decode(self._dump(response)))
+
+    def _read(self, prepared: Prepared, reader: StreamReader, event: Any) -> Iterator[StreamEvent]:
+        for each in reader.feed(self._dump(event)):
+            # The last event waits for the end of the wire: whoever reads stops there, and a
+            # connection that was read to its end serves the next turn too.
+            if not isinstance(each, TurnFinished):
+                yield prepared.event(each)
+
+    def _end(self, prepared: Prepared, reader: StreamReader) -> Iterator[StreamEvent]:
+        for each in reader.close():
+            if not isinstance(each, TurnFinished):
+                yield prepared.event(each)
+        yield prepared.event(TurnFinished(reader.finish()))
+
+    def _break(self, reader: StreamReader, error: JSONDecodeError | ValidationError) -> NoReturn:
+        if isinstance(error, JSONDecodeError):
+            # The decoder says where the text stands and what came before it.
+            reader.feed(error.doc)
+        raise self._unreadable(reader.position, error) from error
+
+    def _unreadable(self, where: str, error: Exception) -> DialectError:
+        name = self._dialect.NAME
+        text = f"{name} at {where}: the SDK cannot read it ({shorten(str(error), 400)})."
+        return DialectError(text, dialect=name, where=where)
+
+    def _refuse(self, method: str) -> NoReturn:
+        """Say which client the method needs, and which method the client has."""
+        sync_client, async_client = self._clients
+        is_sync = method.endswith("_sync")
+        have, need = ("an async", sync_client) if is_sync else ("a sync", async_client)
+        other = method.removesuffix("_sync") if is_sync else f"{method}_sync"
+        builder = other.replace("respond", "collect")
+        raise TypeError(
+            f"{type(self).__name__}.{method} needs {need}, but this model was made with "
+            f"{type(self.client).__name__}, {have} client. End the turn with `.{builder}()`, which "
+            f"calls `{other}`, or make the model with {need}(...)."
+        )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.model!r} by {type(self.client).__name__}>"
+
+    @abstractmethod
+    def _methods(self, client: Any) -> tuple[Methods | None, Methods | None]:
+        """Find the methods of a client, sync and async; an AttributeError where they are not."""
+
+    @abstractmethod
+    def _arguments(self, prepared: Prepared) -> dict[str, Any]:
+        """Give the arguments with which the SDK's method sends the body."""
+
+    def _stream_arguments(self, prepared: Prepared) -> dict[str, Any]:
+        return self._arguments(prepared)
+
+    @abstractmethod
+    def _dump(self, sent: Any) -> Any:
+        """Give the wire's own JSON; what is no object of the SDK goes to the dialect as it is."""
+
+
+def _close(resource: Any) -> None:
+    close = getattr(resource, "close", None)
+    if close is not None:
+        close()
+
+
+async def _aclose(resource: Any) -> None:
+    close = getattr(resource, "aclose", None) or getattr(resource, "close", None)
+    if close is not None:
+        await close()
