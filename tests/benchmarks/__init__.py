@@ -1,0 +1,1 @@
+"""What the library costs, against the same work by hand on pydantic alone."""

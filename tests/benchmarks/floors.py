@@ -1,0 +1,144 @@
+"""The work by hand: what a careful programmer writes with pydantic and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from pydantic import BaseModel, TypeAdapter, create_model
+
+__all__ = [
+    "Arguments",
+    "call_async",
+    "call_sync",
+    "declare",
+    "decode",
+    "loop",
+    "render",
+    "round_async",
+    "round_sync",
+]
+
+
+class Arguments(BaseModel):
+    """The arguments of the tool that is measured."""
+
+    query: str
+    max_results: int = 5
+    site: str | None = None
+    exact: bool = False
+
+
+_output = TypeAdapter(int)
+
+
+async def _tool_async(
+    query: str, max_results: int = 5, site: str | None = None, exact: bool = False
+) -> int:
+    return max_results
+
+
+def _tool_sync(
+    query: str, max_results: int = 5, site: str | None = None, exact: bool = False
+) -> int:
+    return max_results
+
+
+def _hook(name: str, arguments: Arguments) -> Arguments:
+    return arguments
+
+
+def declare(times: int) -> None:
+    """Make the model and its schema."""
+    for _ in range(times):
+        fields: dict[str, Any] = {
+            "query": (str, ...),
+            "max_results": (int, 5),
+            "site": (str | None, None),
+            "exact": (bool, False),
+        }
+        create_model("SearchInput", **fields).model_json_schema()
+
+
+def decode(text: str, times: int) -> None:
+    """Validate the arguments."""
+    validate = Arguments.model_validate_json
+    for _ in range(times):
+        validate(text)
+
+
+def call_async(text: str, times: int) -> None:
+    """Validate, await the function, encode its output."""
+
+    async def main() -> None:
+        for _ in range(times):
+            arguments = Arguments.model_validate_json(text)
+            _output.dump_json(await _tool_async(**arguments.__dict__))
+
+    asyncio.run(main())
+
+
+def call_sync(text: str, times: int) -> None:
+    """Validate, call the function, encode its output."""
+    for _ in range(times):
+        arguments = Arguments.model_validate_json(text)
+        _output.dump_json(_tool_sync(**arguments.__dict__))
+
+
+def round_async(texts: list[str], times: int) -> None:
+    """Validate, hook, run at once and encode all calls of a round."""
+
+    async def one(text: str) -> bytes:
+        arguments = _hook("search", Arguments.model_validate_json(text))
+        return _output.dump_json(await _tool_async(**arguments.__dict__))
+
+    async def main() -> None:
+        for _ in range(times):
+            await asyncio.gather(*[one(text) for text in texts])
+
+    asyncio.run(main())
+
+
+def round_sync(texts: list[str], times: int) -> None:
+    """Validate, hook, run and encode all calls of a round, one after the other."""
+    for _ in range(times):
+        for text in texts:
+            arguments = _hook("search", Arguments.model_validate_json(text))
+            _output.dump_json(_tool_sync(**arguments.__dict__))
+
+
+def loop(text: str, turns: int) -> None:
+    """Go through a conversation by hand: ask, read the call, hook, run, encode, append."""
+
+    async def respond(messages: list[dict[str, Any]], turn: int) -> dict[str, Any]:
+        if turn == turns:
+            return {"role": "assistant", "content": "done"}
+        function = {"name": "search", "arguments": text}
+        call = {"id": f"c{turn}", "type": "function", "function": function}
+        return {"role": "assistant", "content": None, "tool_calls": [call]}
+
+    async def main() -> None:
+        messages: list[dict[str, Any]] = [{"role": "user", "content": "go"}]
+        tools = {"search": (Arguments, _tool_async, _output)}
+        turn = 0
+        while True:
+            message = await respond(messages, turn)
+            turn += 1
+            messages.append(message)
+            calls = message.get("tool_calls")
+            if not calls:
+                return
+            for call in calls:
+                model, function, output = tools[call["function"]["name"]]
+                arguments = model.model_validate_json(call["function"]["arguments"])
+                arguments = _hook("search", arguments)
+                encoded = output.dump_json(await function(**arguments.__dict__)).decode()
+                messages.append({"role": "tool", "tool_call_id": call["id"], "content": encoded})
+
+    asyncio.run(main())
+
+
+def render(fragments: list[str], times: int) -> None:
+    """Join ready fragments."""
+    for _ in range(times):
+        "".join(("[", ",".join(fragments), "]"))

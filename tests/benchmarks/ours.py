@@ -1,0 +1,194 @@
+"""The same work by the library, through its public API only."""
+
+from __future__ import annotations
+
+import asyncio
+
+from lutum_py import (
+    AssistantTurn,
+    Finished,
+    NeedsTools,
+    RunNormally,
+    Session,
+    ToolMetadata,
+    Toolset,
+    Transcript,
+    TurnRequest,
+    tool,
+    tool_fn,
+)
+from lutum_py.dialects import openai_chat
+
+__all__ = [
+    "call_async",
+    "call_sync",
+    "conversation",
+    "declare",
+    "decode",
+    "loop",
+    "render",
+    "round_async",
+    "round_sync",
+]
+
+
+@tool_fn
+async def search(
+    query: str, max_results: int = 5, site: str | None = None, exact: bool = False
+) -> int:
+    """Search the web."""
+    return max_results
+
+
+@tool_fn
+def search_sync(
+    query: str, max_results: int = 5, site: str | None = None, exact: bool = False
+) -> int:
+    """Search the web."""
+    return max_results
+
+
+class Tools(Toolset):
+    """The tools that are measured."""
+
+    search = tool(search)
+    search_sync = tool(search_sync)
+
+
+hooks = Tools.HookSet()
+
+
+@hooks.on(Tools.search)
+@hooks.on(Tools.search_sync)
+def pass_on(metadata: ToolMetadata, input: object) -> RunNormally[object]:
+    """Let every call pass."""
+    return RunNormally(input)
+
+
+def declare(times: int) -> None:
+    """Declare a tool of four parameters with a Google docstring."""
+    for _ in range(times):
+
+        def web_search(
+            query: str, max_results: int = 5, site: str | None = None, exact: bool = False
+        ) -> int:
+            """Search the web.
+
+            Args:
+                query: What to search for.
+                max_results: An upper bound on hits.
+                site: Where to search.
+                exact: Whether to take the query literally.
+            """
+            return max_results
+
+        tool_fn(web_search)
+
+
+def decode(text: str, times: int) -> None:
+    """Decode the arguments to a call object."""
+    metadata = ToolMetadata(id="c1", name="search", arguments=text)
+    parse = Tools.parse_tool_call
+    for _ in range(times):
+        parse(metadata)
+
+
+def call_async(text: str, times: int) -> None:
+    """Decode, run, and make the result."""
+    metadata = ToolMetadata(id="c1", name="search", arguments=text)
+
+    async def main() -> None:
+        parse = Tools.parse_tool_call
+        for _ in range(times):
+            await parse(metadata).call()
+
+    asyncio.run(main())
+
+
+def call_sync(text: str, times: int) -> None:
+    """Decode, run a plain function, and make the result."""
+    metadata = ToolMetadata(id="c1", name="search_sync", arguments=text)
+    parse = Tools.parse_tool_call
+    for _ in range(times):
+        parse(metadata).call_sync()
+
+
+def _turn_of(texts: list[str], name: str) -> AssistantTurn:
+    return AssistantTurn(
+        tool_calls=[
+            ToolMetadata(id=f"c{index}", name=name, arguments=text)
+            for index, text in enumerate(texts)
+        ]
+    )
+
+
+def round_async(texts: list[str], times: int) -> None:
+    """Read a round, hook it, run it at once, and commit it."""
+    turn = _turn_of(texts, "search")
+
+    async def main() -> None:
+        for _ in range(times):
+            outcome = Tools.read_turn(turn)
+            assert isinstance(outcome, NeedsTools)
+            plan = await outcome.round.apply_hooks(hooks)
+            plan.commit(Transcript(), await asyncio.gather(*[c.call() for c in plan.pending]))
+
+    asyncio.run(main())
+
+
+def round_sync(texts: list[str], times: int) -> None:
+    """Read a round, hook it, run it in sequence, and commit it."""
+    turn = _turn_of(texts, "search_sync")
+    for _ in range(times):
+        outcome = Tools.read_turn(turn)
+        assert isinstance(outcome, NeedsTools)
+        plan = outcome.round.apply_hooks_sync(hooks)
+        plan.commit(Transcript(), [call.call_sync() for call in plan.pending])
+
+
+class _Model:
+    """Ask for the same call again and again, then answer."""
+
+    def __init__(self, text: str, turns: int) -> None:
+        self.text = text
+        self.turns = turns
+        self.turn = 0
+
+    async def respond(self, request: TurnRequest) -> AssistantTurn:
+        """Give the next turn."""
+        turn = self.turn
+        self.turn += 1
+        if turn == self.turns:
+            return AssistantTurn(text="done")
+        call = ToolMetadata(id=f"c{turn}", name="search", arguments=self.text)
+        return AssistantTurn(tool_calls=(call,))
+
+
+def conversation(text: str, turns: int) -> Session:
+    """Go through a conversation: session, builder, hooks, commit."""
+
+    async def main() -> Session:
+        session = Session()
+        session.push_user("go")
+        model = _Model(text, turns)
+        while True:
+            match await session.text_turn(model).tools(Tools).collect():
+                case NeedsTools(round):
+                    plan = await round.apply_hooks(hooks)
+                    plan.commit(session, [await call.call() for call in plan.pending])
+                case Finished():
+                    return session
+
+    return asyncio.run(main())
+
+
+def loop(text: str, turns: int) -> None:
+    """Go through a conversation, and let it go."""
+    conversation(text, turns)
+
+
+def render(session: Session, times: int) -> None:
+    """Render the whole transcript for a provider."""
+    request = TurnRequest(items=session.request_items())
+    for _ in range(times):
+        openai_chat.encode_request(request)

@@ -1,0 +1,122 @@
+"""Write the figures of a run into docs: `python -m tests.benchmarks.page RESULTS`.
+
+The results come from `nox -s bench -- --peers`. Only what stands between the markers of the page
+is replaced, and the plot.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+from .peers.table import ROWS, ratio_text
+from .plot import plot
+
+DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
+PAGE: Final = DOCS / "performance.md"
+PLOT: Final = DOCS / "images" / "performance.svg"
+
+
+def main() -> int:
+    """Write the tables and the plot."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.page")
+    parser.add_argument("results", type=Path, help="results.json of a run")
+    results = json.loads(parser.parse_args().results.read_text())
+    page = PAGE.read_text(encoding="utf-8")
+    page = replaced(page, "versions", versions(results["peers"]))
+    page = replaced(page, "own", own_table(results["own"]))
+    page = replaced(page, "peers", peers_table(results["peers"]))
+    PAGE.write_text(page, encoding="utf-8")
+    PLOT.parent.mkdir(exist_ok=True)
+    PLOT.write_text(plot(results["peers"]), encoding="utf-8")
+    return 0
+
+
+def replaced(page: str, name: str, text: str) -> str:
+    """Put a text between two markers.
+
+    Raises:
+        ValueError: The page has no such markers.
+    """
+    start, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+    pattern = re.compile(f"{re.escape(start)}.*?{re.escape(end)}", re.DOTALL)
+    page, count = pattern.subn(lambda _: f"{start}\n{text}\n{end}", page)
+    if count != 1:
+        raise ValueError(f"{PAGE.name} has the markers of {name!r} {count} times, not once.")
+    return page
+
+
+def versions(peers: list[dict[str, Any]]) -> str:
+    """Say what was measured."""
+    names = ", ".join(f"{peer['name']} {peer['versions'][peer['name']]}" for peer in peers)
+    pythons = _same(peer["versions"]["python"] for peer in peers)
+    pydantics = _same(peer["versions"]["pydantic"] for peer in peers)
+    return f"Measured with Python {pythons} and pydantic {pydantics}: {names}."
+
+
+def own_table(figures: dict[str, Any]) -> str:
+    """Put the library beside its floor and its promises."""
+    lines = [
+        "| part | floor | lutum_py | ratio | promise |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    lines += [
+        f"| {name} | {_time(row['floor'])} | {_time(row['ours'])} "
+        f"| {_held(row['ratio'], row['promise'], '.2f')} | ≤ {row['promise']:g} |"
+        for name, row in figures.items()
+        if isinstance(row, dict)
+    ]
+    for key, name, promise, form, unit in (
+        ("growth", "loop, T(10,000)/T(1,000)", 11, ".1f", ""),
+        ("modules", "modules added by the import", 140, "d", ""),
+        ("megabytes", "memory added by the import", 2, ".1f", " MB"),
+    ):
+        if key in figures:
+            held = _held(figures[key], promise, form)
+            lines.append(f"| {name} | | | {held}{unit} | ≤ {promise}{unit} |")
+    if "render" in figures:
+        held = _held(figures["render"] * 1e3, 50, ".2f")
+        lines.append(f"| render 1,000 turns | | {held} ms | | ≤ 50 ms |")
+    return "\n".join(lines)
+
+
+def peers_table(peers: list[dict[str, Any]]) -> str:
+    """Put the libraries side by side, each as a multiple of the floor."""
+    lines = [
+        "| times the floor | " + " | ".join(peer["name"] for peer in peers) + " |",
+        "| --- |" + " ---: |" * len(peers),
+    ]
+    for key, label in ROWS.items():
+        cells = [peer["rows"][key]["ratio"] for peer in peers]
+        least = min(cells)
+        texts = [f"**{ratio_text(one)}**" if one == least else ratio_text(one) for one in cells]
+        lines.append(f"| {label} | {' | '.join(texts)} |")
+    growth = " | ".join(f"{peer['growth']:.1f}" for peer in peers)
+    modules = " | ".join(f"{peer['modules']:,}" for peer in peers)
+    lines.append(f"| T(400)/T(100) of the loop | {growth} |")
+    lines.append(f"| modules added by the import | {modules} |")
+    return "\n".join(lines)
+
+
+def _same(values: Iterable[str]) -> str:
+    return " or ".join(dict.fromkeys(values))
+
+
+def _held(value: float, promise: float, form: str) -> str:
+    return f"{value:{form}}" + (" (missed)" if value > promise else "")
+
+
+def _time(seconds: float) -> str:
+    for unit, factor in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
+        if seconds * factor >= 1:
+            return f"{seconds * factor:.2f} {unit}"
+    return f"{seconds * 1e9:.0f} ns"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,57 @@
+"""What the tests of declarations share: one tool, one call of it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pydantic import BaseModel
+
+from lutum_py import AnyToolCall, ToolDef, ToolMetadata
+from lutum_py._schema_tool import spec_from_definition
+from lutum_py._spec import ToolSpec
+from lutum_py._tool_input import find_spec
+from lutum_py.errors import InvalidArgumentsError
+
+
+def spec_of(declared: Any) -> ToolSpec[Any, Any]:
+    """The specification of a function, a model or a definition."""
+    if isinstance(declared, ToolDef):
+        return spec_from_definition(declared)
+    if isinstance(declared, type) and issubclass(declared, BaseModel):
+        return find_spec(declared)
+    spec: ToolSpec[Any, Any] = declared.__lutum_tool__()
+    return spec
+
+
+def call_of(declared: Any, arguments: Any = "{}", *, id: str = "c1") -> Any:
+    """Decode a call of a tool; arguments other than a string are encoded first."""
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    selector = spec_of(declared).free_selector
+    made: AnyToolCall = selector.decode(ToolMetadata(id=id, name=selector.name, arguments=text))
+    return made
+
+
+def refusal(declared: Any, arguments: Any, *, redact: bool = False) -> str:
+    """What the model is told of arguments that do not fit."""
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    selector = spec_of(declared).free_selector
+    try:
+        decoded = selector.decode(
+            ToolMetadata(id="c1", name=selector.name, arguments=text), redact=redact
+        )
+    except InvalidArgumentsError as error:
+        head = f"The arguments of tool `{selector.name}` are invalid, so it was not run:\n"
+        tail = "\nCall it again with corrected arguments."
+        said = str(error)
+        assert said.startswith(head)
+        assert said.endswith(tail)
+        assert error.tool == selector.name
+        assert error.call_id == "c1"
+        return said.removeprefix(head).removesuffix(tail)
+    raise AssertionError(f"decoded: {decoded!r}")
+
+
+def schema_of(declared: Any) -> dict[str, Any]:
+    """The input schema of a tool."""
+    return spec_of(declared).definition.input_schema

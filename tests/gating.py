@@ -1,0 +1,99 @@
+"""Tools that declare effects, and what the gate says of their calls."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from lutum_py import (
+    AnyToolCall,
+    AssistantTurn,
+    Block,
+    NeedsTools,
+    Suspend,
+    SuspendTicket,
+    ToolCapabilities,
+    ToolEffect,
+    ToolFn,
+    ToolMetadata,
+    ToolRoundPlan,
+    Toolset,
+    capability_gate,
+    tool,
+    tool_fn,
+)
+from lutum_py._capability_gate import GateAction, GatePolicy
+
+
+def make(*effects: ToolEffect | str, background_safe: bool = False) -> ToolFn[..., Any, str]:
+    capabilities = ToolCapabilities(effects=effects, background_safe=background_safe)
+
+    @tool_fn(capabilities=capabilities)
+    def act(path: str = "a", amount: int = 1, dry_run: bool = False) -> str:
+        return "done"
+
+    return act
+
+
+def call_of(function: ToolFn[..., Any, str], id: str = "c1", **arguments: Any) -> AnyToolCall:
+    metadata = ToolMetadata(id=id, name="act", arguments=json.dumps(arguments))
+    return function.__lutum_tool__().free_selector.decode(metadata)
+
+
+def ask(call: AnyToolCall, policy: GatePolicy | None = None, **options: Any) -> object:
+    """What the gate says of one call."""
+    return capability_gate(policy, **options)(call, None)
+
+
+def action_of(answer: object) -> GateAction:
+    if answer is None:
+        return "allow"
+    return "block" if isinstance(answer, Block) else "suspend"
+
+
+def blocked(answer: object) -> str:
+    assert isinstance(answer, Block)
+    return answer.reason
+
+
+def ticket_of(answer: object) -> SuspendTicket:
+    assert isinstance(answer, Suspend)
+    return answer.ticket
+
+
+@tool_fn(
+    capabilities=ToolCapabilities(
+        effects=[ToolEffect("deploy", "service", dry_run="required_before_execute")]
+    )
+)
+def roll_out(service: str, count: int = 1, dry_run: bool = False) -> str:
+    return f"{service}: {count}"
+
+
+@tool_fn
+def look(service: str, dry_run: bool = True) -> str:
+    return service
+
+
+class Ops(Toolset):
+    deploying = tool(roll_out)
+    looking = tool(look)
+
+
+def plan_of(*calls: tuple[str, str, dict[str, Any]]) -> ToolRoundPlan[Ops]:
+    turn = AssistantTurn(
+        tool_calls=[
+            ToolMetadata(id=id, name=name, arguments=json.dumps(arguments))
+            for id, name, arguments in calls
+        ]
+    )
+    match Ops.read_turn(turn):
+        case NeedsTools(round):
+            return round.apply_hooks_sync(Ops.HookSet())
+        case other:
+            raise AssertionError(other)
+
+
+def deploy(**arguments: Any) -> AnyToolCall:
+    metadata = ToolMetadata(id="now", name="roll_out", arguments=json.dumps(arguments))
+    return Ops.parse_tool_call(metadata)

@@ -1,0 +1,1 @@
+"""Tests of the models over the official SDK clients."""

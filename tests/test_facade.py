@@ -1,0 +1,119 @@
+"""What is exported, and what importing it costs."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import lutum_py
+
+_SOURCE = ast.parse(Path(lutum_py.__file__).read_text())
+
+
+def _imported_for_checkers() -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for node in ast.walk(_SOURCE):
+        if isinstance(node, ast.ImportFrom) and node.level == 1 and node.module:
+            found[node.module] = {alias.name for alias in node.names}
+    return found
+
+
+def test_checkers_and_interpreter_find_each_name_in_the_same_module() -> None:
+    """What a checker reads of the façade is what the interpreter does."""
+    assert {home: set(names) for home, names in lutum_py._HOME.items()} == _imported_for_checkers()
+
+
+def test_every_public_name_is_there_and_sorted() -> None:
+    """The façade exports exactly what it lists, in order."""
+    names = {name for names in lutum_py._HOME.values() for name in names} | {"errors"}
+    assert set(lutum_py.__all__) == names - {"__version__"} | {"__version__"} & set(
+        lutum_py.__all__
+    )
+    assert set(lutum_py.__all__) <= set(dir(lutum_py))
+    assert all(getattr(lutum_py, name) is not None for name in lutum_py.__all__)
+
+
+@pytest.mark.parametrize("home", sorted(lutum_py._HOME))
+def test_any_module_may_be_the_first(home: str) -> None:
+    """Whichever name a program asks for first, its import succeeds."""
+    name = lutum_py._HOME[home][0]
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", f"from lutum_py import {name}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("module", sorted(lutum_py._MODULES))
+def test_public_modules_are_attributes(module: str) -> None:
+    """`lutum_py.errors` and its siblings need no import of their own."""
+    run = subprocess.run(
+        [sys.executable, "-c", f"import lutum_py; print(lutum_py.{module}.__name__)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout.strip() == f"lutum_py.{module}"
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    """A misspelt name is refused as Python does."""
+    with pytest.raises(AttributeError, match="has no attribute 'tool_fm'"):
+        _ = lutum_py.tool_fm
+
+
+def _modules_after(code: str) -> set[str]:
+    run = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(run.stdout.split())
+
+
+_FIRST_TOOL = '''
+from lutum_py import Toolset, tool, tool_fn
+
+@tool_fn
+def add(a: int, b: int = 1) -> int:
+    """Add two numbers."""
+    return a + b
+
+class Sums(Toolset):
+    add = tool(add)
+'''
+
+
+def test_the_first_tool_loads_nothing_that_it_does_not_need() -> None:
+    """Declaring a tool loads no transcript, session, execution, dialect, SDK, or event loop."""
+    loaded = _modules_after(_FIRST_TOOL)
+    unwanted = {
+        "asyncio",
+        "docstring_parser",
+        "jsonschema",
+        "lutum_py._plan_json",
+        "lutum_py._session",
+        "lutum_py._transcript",
+        "lutum_py._turn",
+        "lutum_py.dialects",
+        "lutum_py.execution",
+        "lutum_py.models",
+        "lutum_py.sinks",
+        "lutum_py.testing",
+        "rich",
+    }
+    assert loaded & unwanted == set()
+
+
+def test_importing_the_package_loads_no_module_of_it() -> None:
+    """`import lutum_py` alone costs one small module."""
+    assert {name for name in _modules_after("import lutum_py") if "lutum_py" in name} == {
+        "lutum_py"
+    }

@@ -1,0 +1,166 @@
+"""The laws of outputs: checked against what the tool declares, and always JSON."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import pytest
+from pydantic import BaseModel, Field
+from pydantic_core import ValidationError
+from typing_extensions import TypedDict
+
+from lutum_py import tool_fn
+from lutum_py._output import Output
+from lutum_py.errors import ToolDefinitionError, ToolOutputError
+
+from .declared import spec_of
+
+
+class User(BaseModel):
+    name: str
+    age: Annotated[int, Field(ge=0)] = 0
+
+
+class Admin(User):
+    secret: str = "s"
+
+
+@dataclass
+class Point:
+    x: int
+
+
+class Row(TypedDict):
+    at: datetime.date
+
+
+FITS: list[tuple[Any, Any, str]] = [
+    (User, User(name="n"), '{"name":"n","age":0}'),
+    (User, {"name": "n", "age": "3"}, '{"name":"n","age":3}'),
+    (User, Admin(name="n"), '{"name":"n","age":0}'),
+    (list[User], [User(name="n")], '[{"name":"n","age":0}]'),
+    (Point, Point(1), '{"x":1}'),
+    (Row, {"at": datetime.date(2020, 1, 2)}, '{"at":"2020-01-02"}'),
+    (int, "3", "3"),
+    (str, "ü", '"ü"'),
+    (type(None), None, "null"),
+    (float, float("nan"), "null"),
+    (None, {"a": [1, "x", None, datetime.date(2020, 1, 2)]}, '{"a":[1,"x",null,"2020-01-02"]}'),
+    (None, User(name="n"), '{"name":"n","age":0}'),
+    (None, [float("inf"), float("nan"), 1.5], "[null,null,1.5]"),
+]
+
+
+@pytest.mark.parametrize(("kind", "value", "text"), FITS)
+def test_what_fits_is_encoded(kind: Any, value: Any, text: str) -> None:
+    """An output of the declared type becomes JSON text, which a strict parser reads."""
+    assert Output(kind).encode("t", value) == text
+    json.loads(text, parse_constant=pytest.fail)
+
+
+broken = User(name="n")
+broken.age = "old"  # type: ignore[assignment]
+endless: list[Any] = []
+endless.append(endless)
+
+UNFIT: list[tuple[Any, Any, str]] = [
+    (User, {"name": 3}, "`User`: `name`: Input should be a valid string (got 3)."),
+    (User, None, "`User`: Input should be a valid dictionary or instance of User (got None)."),
+    (User, broken, "`User`: `age`: Input should be a valid integer, unable to parse string"),
+    (list[User], [broken], "`list["),
+    (list[int], "x" * 1_000_000, "`list[int]`: Input should be a valid list (got 'xxxxx"),
+    (int | None, "x", "`int | None`: Input should be a valid integer"),
+    (str, "\ud800", "`str`: "),
+    (bytes, b"\xff", "`bytes`: Error serializing to JSON: invalid utf-8 sequence"),
+]
+
+
+@pytest.mark.parametrize(("kind", "value", "expected"), UNFIT)
+def test_what_does_not_fit_names_tool_and_field(kind: Any, value: Any, expected: str) -> None:
+    """The error names the tool, the declared type, and each failing field, in a bounded text."""
+    with pytest.raises(ToolOutputError) as caught:
+        Output(kind).encode("t", value)
+    said = str(caught.value)
+    assert said.startswith("The output of tool `t` does not fit its output type `")
+    assert expected in said
+    assert said.endswith("Return what the tool declares, or correct the declared type.")
+    assert len(said) < 700
+    assert caught.value.tool == "t"
+    assert caught.value.fields
+
+
+@pytest.mark.parametrize("value", [object(), b"\xff", endless, {"a": lambda: 0}, "\ud800"])
+def test_anything_must_at_least_be_json(value: Any) -> None:
+    """A tool without a declared type gives what has a JSON form, and nothing else."""
+    with pytest.raises(ToolOutputError, match="The output of tool `t` has no JSON form: "):
+        Output(None).encode("t", value)
+
+
+def test_an_instance_that_serializes_badly_is_looked_into() -> None:
+    """What fails only when it is written is told in pydantic's words."""
+
+    class Odd(BaseModel):
+        anything: Any = None
+
+    with pytest.raises(ToolOutputError, match="Unable to serialize unknown type: <class 'object'>"):
+        Output(Odd).encode("t", Odd(anything=object()))
+
+
+def test_outputs_are_read_back() -> None:
+    """A text that stands for an output is checked like one."""
+    assert Output(User).validate_json('{"name":"n"}') == User(name="n")
+    assert Output(list[int]).validate_json("[1]") == [1]
+    assert Output(None).validate_json('{"a":1}') == {"a": 1}
+    with pytest.raises(ValidationError, match="name"):
+        Output(User).validate_json("{}")
+
+
+def test_the_schema_of_an_output() -> None:
+    """The schema is that of what is written; a type without one has none."""
+    assert Output(None).json_schema() is None
+    assert Output(int).json_schema() == {"type": "integer"}
+
+    class Opaque(BaseModel):
+        made: type
+
+    assert Output(Opaque).json_schema() is None
+
+    @tool_fn
+    def make() -> Opaque:
+        return Opaque(made=int)
+
+    assert make.definition.output_schema == {}
+
+
+class Early(BaseModel):
+    late: Late
+
+
+@tool_fn
+def give() -> list[Early]:
+    return [Early(late=Late(a=1))]
+
+
+class Late(BaseModel):
+    a: int
+
+
+def test_an_output_may_be_completed_later() -> None:
+    """A declared type may itself name what comes later in the module."""
+    assert spec_of(give).output.encode("give", give()) == '[{"late":{"a":1}}]'
+
+
+def test_a_type_that_is_none_is_refused() -> None:
+    """An output type without a schema is refused at import."""
+
+    class Alien:
+        """Unknown to pydantic."""
+
+    def make() -> Alien:
+        return Alien()
+
+    with pytest.raises(ToolDefinitionError, match="its output type `Alien` has no schema"):
+        tool_fn(make)

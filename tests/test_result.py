@@ -1,0 +1,135 @@
+"""The laws of results: immutable, always JSON, and honest about how a call ended."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from dataclasses import FrozenInstanceError
+from typing import Any
+
+import pytest
+
+from lutum_py import Attachment, ToolMetadata, ToolResult
+from lutum_py._frozen import Frozen
+from lutum_py._result import REJECTION_PREFIX, make_result, rejection
+
+METADATA = ToolMetadata(id="c1", name="add", arguments='{"a": 1}')
+FILE = Attachment(media_type="image", mime_type="image/png", url="https://e.org/a.png")
+
+
+def result(text: str = "null", **more: Any) -> ToolResult:
+    return ToolResult(id="c1", name="add", arguments="{}", result=text, **more)
+
+
+@pytest.mark.parametrize(
+    ("made", "text"),
+    [
+        (result('"plain"'), "plain"),
+        (result('{"a":1}'), '{"a":1}'),
+        (result("null"), "null"),
+        (result('"x"', message="told"), "told"),
+        (result('"x"', message=""), ""),
+        (result(' "spaced"'), ' "spaced"'),
+    ],
+)
+def test_what_the_model_reads(made: ToolResult, text: str) -> None:
+    """The message if there is one, a string as plain text, else the JSON."""
+    assert made.model_text == text
+
+
+def test_a_string_that_is_none_is_read_as_it_is() -> None:
+    """Text that only begins like a string is shown as it is, whoever made it."""
+    odd = make_result(METADATA, '"a" ', "success")
+    assert odd.model_text == "a"
+
+
+def test_what_the_program_keeps() -> None:
+    """`output` is the plain data of `result`."""
+    assert result('{"a":[1,null]}').output == {"a": [1, None]}
+    assert result().is_success
+    assert not result().is_error
+    assert result(status="indeterminate").is_error
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ({"text": "{"}, "ToolResult 'c1' of tool 'add': `result` must be JSON text, got '{' (EOF"),
+        ({"text": "NaN"}, "`result` must be JSON text, got 'NaN'"),
+        ({"text": {"a": 1}}, "`result` must be JSON text, got {'a': 1}"),
+        ({"text": "x" * 1_000_000}, "must be JSON text, got 'xxxx"),
+        ({"status": "done"}, "status 'done' is none of cancelled, error, indeterminate, rejected,"),
+    ],
+)
+def test_a_wrong_result_is_refused(told: dict[str, Any], expected: str) -> None:
+    """A result that is no JSON, or of no known status, is refused in a short text."""
+    with pytest.raises(ValueError, match="ToolResult 'c1'") as caught:
+        result(**told)
+    assert expected in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+def test_results_are_values() -> None:
+    """Results compare, hash, copy and pickle by what they say, and cannot be changed."""
+    quick = make_result(METADATA, "3", "success", "three", (FILE,), code="k")
+    slow = ToolResult(
+        id="c1",
+        name="add",
+        arguments='{"a": 1}',
+        result="3",
+        message="three",
+        attachments=[FILE],
+        code="k",
+    )
+    assert quick == slow
+    assert len({quick, slow}) == 1
+    assert quick != result("3")
+    assert quick != "3"
+    assert pickle.loads(pickle.dumps(quick)) == copy.deepcopy(quick) == copy.copy(quick) == slow
+    assert repr(quick) == repr(slow)
+    assert repr(slow).startswith("ToolResult(id='c1', name='add', arguments='{\"a\": 1}', ")
+    for made in (quick, slow):
+        with pytest.raises(FrozenInstanceError, match="cannot assign to 'result': a ToolResult"):
+            made.result = "4"  # type: ignore[misc]
+        with pytest.raises(FrozenInstanceError, match="cannot delete 'result': a ToolResult is"):
+            del made.result  # type: ignore[misc]
+
+
+def test_a_class_without_fields_is_frozen_too() -> None:
+    """The base makes any class with slots immutable."""
+
+    class Unit(Frozen):
+        __slots__ = ()
+
+    assert Unit() == Unit()
+    assert repr(Unit()) == "Unit()"
+
+
+def test_only_a_rejection_has_a_reason() -> None:
+    """The reason goes by the status: an output cannot pretend to be a rejection."""
+    rejected = rejection(METADATA, "no", code="denied")
+    assert rejected.result == f'"{REJECTION_PREFIX}no"'
+    assert rejected.rejection_reason == "no"
+    assert rejected.status == "rejected"
+    assert rejected.model_text == f"{REJECTION_PREFIX}no"
+    assert result(f'"{REJECTION_PREFIX}no"').rejection_reason is None
+    assert result('{"a":1}', status="rejected", message="because").rejection_reason == "because"
+
+
+def test_the_shape_for_others() -> None:
+    """`to_json` gives the shape of Awaken's tool result."""
+    assert result('{"a":1}').to_json() == {
+        "tool_name": "add",
+        "status": "success",
+        "data": {"a": 1},
+        "message": None,
+    }
+    assert result(status="error", message="m", code="k").to_json() == {
+        "tool_name": "add",
+        "status": "error",
+        "data": None,
+        "message": "m",
+        "metadata": {"code": "k"},
+    }
+    assert result(status="cancelled").to_json()["metadata"] == {"cancelled": True}
+    assert result(status="cancelled").to_json()["status"] == "error"

@@ -1,0 +1,168 @@
+"""The laws of the scripted model: it answers, it records, and it refuses what a provider would."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from lutum_py import Message, Session, ToolMetadata, Transcript, TurnRequest
+from lutum_py._transcript import TranscriptView
+from lutum_py._transcript_check import TranscriptCheck
+from lutum_py.errors import DeveloperError, DialectError
+from lutum_py.testing import ScriptedModel, ScriptExhausted
+
+from .round_tools import Shop, adds, answer, done, forged, needs, turn
+
+
+def test_a_list_is_answered_in_order() -> None:
+    """A list of turns is given one by one, to sync and async code alike, and then is at its end."""
+    model = ScriptedModel([ScriptedModel.text("one"), ScriptedModel.text("two")])
+    request = TurnRequest(items=[])
+    assert model.respond_sync(request).text == "one"
+    assert asyncio.run(model.respond(request)).text == "two"
+    with pytest.raises(ScriptExhausted, match="no turn for request 3") as caught:
+        model.respond_sync(request)
+    assert isinstance(caught.value, DeveloperError)
+    assert model.requests == [request] * 3
+
+
+def test_a_function_is_asked() -> None:
+    """A function of the request makes each turn, seeing what was said."""
+    model = ScriptedModel(lambda request: ScriptedModel.text(f"{len(request.items)} so far"))
+    session = Session()
+    session.push_user("a")
+    assert answer(session.text_turn(model).collect_sync()) == "1 so far"
+    session.push_user("b")
+    assert answer(session.text_turn(model).collect_sync()) == "3 so far"
+
+
+def test_turns_are_made_from_triples() -> None:
+    """Calls are given as text or as data, with any text and finish reason beside them."""
+    made = ScriptedModel.tool_calls(
+        ("a", "add", '{"a": 1}'), ("b", "add", {"a": "é"}), text="Hm", finish_reason=None
+    )
+    assert made.tool_calls == (
+        ToolMetadata(id="a", name="add", arguments='{"a": 1}'),
+        ToolMetadata(id="b", name="add", arguments='{"a":"é"}'),
+    )
+    assert (made.text, made.finish_reason) == ("Hm", None)
+    assert ScriptedModel.tool_calls().finish_reason == "tool_calls"
+    assert ScriptedModel.text("x", finish_reason="length").finish_reason == "length"
+
+
+tool_round = turn(*adds(1))
+BROKEN: dict[str, list[Any]] = {
+    "an open call": [Message("user", "a"), tool_round],
+    "a result of nothing": [forged(tool_round.tool_calls[0])],
+    "a message between": [tool_round, Message("user", "a"), forged(tool_round.tool_calls[0])],
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_an_invalid_transcript_is_refused(case: str) -> None:
+    """A request that a provider would refuse is refused, unless checking is off."""
+    request = TurnRequest(items=BROKEN[case])
+    model = ScriptedModel([ScriptedModel.text("x")])
+    with pytest.raises(DialectError, match=r"HTTP 400.*item|HTTP 400.*transcript") as caught:
+        model.respond_sync(request)
+    assert (caught.value.dialect, caught.value.where) == ("scripted", "items")
+    assert model.requests == [request]
+    lenient = ScriptedModel([ScriptedModel.text("x")], check=False)
+    assert lenient.respond_sync(request).text == "x"
+
+
+def corrupted(transcript: Transcript, *items: Any) -> Transcript:
+    transcript._items.extend(items)
+    return transcript
+
+
+def test_a_transcript_that_was_tampered_with_is_refused() -> None:
+    """A call that was pushed past the checks into a transcript is found, again and again."""
+    session = Session()
+    session.push_user("a")
+    model = ScriptedModel(lambda request: ScriptedModel.text("x"))
+    session.text_turn(model).collect_sync()
+    corrupted(session.transcript, tool_round)
+    for _ in range(2):
+        with pytest.raises(DialectError, match="ends before the results of 'c0'"):
+            session.text_turn(model).collect_sync()
+
+
+def test_an_earlier_view_is_judged_by_itself() -> None:
+    """What is wrong with a later part of a transcript does not count against an earlier view."""
+    transcript = Transcript()
+    transcript.push(Message("user", "a"))
+    early = transcript.view()
+    model = ScriptedModel([ScriptedModel.text("x")])
+    corrupted(transcript, tool_round)
+    with pytest.raises(DialectError, match="ends before"):
+        model.respond_sync(TurnRequest(items=transcript.view()))
+    assert model.respond_sync(TurnRequest(items=early)).text == "x"
+
+
+def test_a_side_remark_between_call_and_result_is_refused() -> None:
+    """An ephemeral item that parts a call from its result makes the request invalid."""
+    transcript = Transcript()
+    corrupted(transcript, tool_round, forged(tool_round.tool_calls[0]))
+    model = ScriptedModel([ScriptedModel.text("x")] * 3)
+    aside = Message("user", "aside")
+    for place in (0, 2):
+        view = TranscriptView(transcript, 2, ((place, aside),))
+        assert model.respond_sync(TurnRequest(items=view)).text == "x"
+    view = TranscriptView(transcript, 2, ((1, aside),))
+    with pytest.raises(DialectError, match="item 1: a message comes before the results"):
+        model.respond_sync(TurnRequest(items=view))
+
+
+def test_checking_costs_no_more_in_a_long_conversation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each item of a transcript is checked once, however many requests it is in."""
+    looked_at: list[int] = []
+    take = TranscriptCheck.take
+
+    def counting(self: TranscriptCheck, items: Iterable[Any]) -> None:
+        items = list(items)
+        looked_at.append(len(items))
+        take(self, items)
+
+    monkeypatch.setattr(TranscriptCheck, "take", counting)
+    session = Session()
+    model = ScriptedModel(lambda request: turn((f"c{len(request.items)}", "add", {"a": 1})))
+    for at in range(30):
+        session.push_user("Go")
+        if at % 2:
+            session.push_ephemeral_user("aside")
+        tool_round = needs(session.text_turn(model).tools(Shop).collect_sync())
+        tool_round.commit(session, done(tool_round.tool_calls))
+    assert looked_at == [1] + [3] * 29
+
+
+def test_transcripts_are_told_apart() -> None:
+    """Each transcript is checked for itself, and one that is gone is forgotten."""
+    model = ScriptedModel(lambda request: ScriptedModel.text("x"))
+    first, second = Session(), Session()
+    for session in (first, second, first):
+        session.push_user("a")
+        session.text_turn(model).collect_sync()
+    early = first.transcript.view()
+    first.push_user("b")
+    assert model.respond_sync(TurnRequest(items=first.transcript.view())).text == "x"
+    assert model.respond_sync(TurnRequest(items=early)).text == "x"
+    assert len(model._checked) == 2
+    model.requests.clear()
+    del first, second, session, early
+    gc.collect()
+    assert model._checked == {}
+
+
+def test_a_stream_can_be_read_without_a_session() -> None:
+    """The scripted model's own stream ends with the finished turn."""
+
+    async def read() -> list[str]:
+        model = ScriptedModel([ScriptedModel.text("Hi")])
+        return [type(event).__name__ async for event in model.stream(TurnRequest(items=[]))]
+
+    assert asyncio.run(read()) == ["TextDelta", "TurnFinished"]
