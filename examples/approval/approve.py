@@ -1,0 +1,105 @@
+"""Show what waits for a decision, and decide: at the prompt, or by options."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from bank import World
+from command import line_of, parser, run, show, waiting_calls
+from desk import Desk
+from store import Refusal, Store
+
+from lutum_py import Decision, SuspendedCall
+
+_ANSWERS: dict[str, Literal["resume", "cancel"]] = {"y": "resume", "n": "cancel"}
+
+
+def approve(store: Store, _world: World, options: argparse.Namespace) -> None:
+    """Take decisions into the stored plan; each is on disk before the next is asked for."""
+    waiting = waiting_calls(store)
+    if not waiting:
+        raise Refusal(f"Nothing waits for a decision. Next: {line_of('resume', store)}")
+    for each in waiting:
+        show(each)
+    if options.list:
+        return
+    for decision in _decisions(waiting, options):
+        session, plan = store.load(Desk)
+        assert plan is not None
+        try:
+            plan.resume(decision)
+            store.save(session, plan)
+        except BaseException:
+            plan.discard()
+            raise
+        word = "approved" if decision.action == "resume" else "cancelled"
+        print(f"{decision.call_id}: {word}")
+    left = len(waiting_calls(store))
+    print(
+        f"{left} still to be decided."
+        if left
+        else f"Everything is decided. Next: {line_of('resume', store)}"
+    )
+
+
+def _decisions(waiting: Sequence[SuspendedCall], options: argparse.Namespace) -> Iterator[Decision]:
+    """Make a decision for each call that is meant, bound to what was shown."""
+    given: list[tuple[str, Literal["resume", "cancel"]]] = []
+    given += [(name, "resume") for name in options.approve]
+    given += [(name, "cancel") for name in options.cancel]
+    if not given:
+        yield from _asked(waiting)
+        return
+    known = {each.call.id: each for each in waiting}
+    for name, action in given:
+        meant = list(waiting) if name == "all" else [known[name]] if name in known else []
+        if not meant:
+            raise Refusal(f"No call {name!r} waits. There are: {', '.join(known)}.")
+        for each in meant:
+            yield _decision(each, action, options.reason, options.digest)
+
+
+def _asked(waiting: Sequence[SuspendedCall]) -> Iterator[Decision]:
+    for each in waiting:
+        answer = ""
+        while answer not in (*_ANSWERS, "later"):
+            try:
+                answer = input(f"{each.ticket.message} [y/n/later] ").strip().lower()
+            except EOFError:
+                print()
+                return
+        if answer in _ANSWERS:
+            action = _ANSWERS[answer]
+            reason = input("Why not? ").strip() if action == "cancel" else ""
+            yield _decision(each, action, reason or None, None)
+
+
+def _decision(
+    waiting: SuspendedCall,
+    action: Literal["resume", "cancel"],
+    reason: str | None,
+    digest: str | None,
+) -> Decision:
+    return Decision(
+        call_id=waiting.call.id, action=action, reason=reason, digest=digest or waiting.digest
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command."""
+    made = parser(__doc__ or "")
+    made.add_argument("--list", action="store_true", help="only show what waits")
+    made.add_argument("--approve", action="append", default=[], metavar="CALL", help="or `all`")
+    made.add_argument("--cancel", action="append", default=[], metavar="CALL", help="or `all`")
+    made.add_argument("--reason", help="why; the model reads it where a call is cancelled")
+    made.add_argument(
+        "--digest", help="refuse where the call no longer is the one with this digest"
+    )
+    return run(approve, made.parse_args(argv))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,30 @@
+"""Go on after the decisions: run exactly what was approved, and finish the conversation."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from bank import World
+from command import go_on, line_of, parser, run, show, waiting_calls
+from store import Refusal, Store
+
+
+def resume(store: Store, world: World, _options: argparse.Namespace) -> None:
+    """Go on, once nothing waits any more."""
+    waiting = waiting_calls(store)
+    for call in waiting:
+        show(call)
+    if waiting:
+        raise Refusal(f"Not everything is decided. Next: {line_of('approve', store)}")
+    go_on(store, world)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command."""
+    return run(resume, parser(__doc__ or "").parse_args(argv))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
