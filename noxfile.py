@@ -137,7 +137,7 @@ def docs(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def bench(session: nox.Session) -> None:
-    """Print what the library costs; with `-- --peers`, also what others cost (`--quick`: roughly)."""
+    """Print what the library costs; with `-- --peers`, also what others cost."""
     session.install("-e", package())
     options = [one for one in session.posargs if one != "--peers"]
     if "--peers" not in session.posargs:

@@ -2,8 +2,9 @@
 
     python examples/file_agent.py --root . --question 'What is this, and where is "license"?'
 
-The model is local by default (see `local_model.py`): no network, no key. The loop is in `answer`
-and `take_round`; nothing is run, asked or retried anywhere else. `--save` keeps the transcript.
+The model is local by default (see `local_model.py`): no network, no key. `--model openai:NAME` and
+the like ask a provider (see `models.py`). The loop is in `answer` and `take_round`; nothing is run,
+asked or retried anywhere else. `--save` keeps the transcript.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from file_tools import (
     shown,
     write_file,
 )
-from local_model import LocalModel
+from models import LOCAL, make_model
 from show import Show, clean
 
 from lutum_py import (
@@ -172,11 +173,6 @@ def ask_at_terminal(question: str) -> bool | None:
     return reply.strip().lower() in ("y", "yes")
 
 
-def make_model(_args: argparse.Namespace) -> SyncModel:
-    """Make the model that the arguments ask for: so far there is the local one."""
-    return LocalModel()
-
-
 def read_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """Read and check the command line; what is wrong ends the program with one clear line."""
     parser = _Parser(
@@ -188,7 +184,13 @@ def read_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--allow-write", action="store_true", help="offer write_file too; each write asks first"
     )
+    parser.add_argument("--model", default=LOCAL, help="openai:NAME, anthropic:NAME, gemini:NAME")
+    parser.add_argument("--base-url", metavar="URL", help="where the model's server is")
     args = parser.parse_args(argv)
+    try:
+        args.chosen = make_model(args.model, args.base_url)
+    except (ValueError, LutumError) as error:
+        parser.error(f"--model: {error}")
     try:
         args.root = args.root.resolve(strict=True)
         os.scandir(args.root).close()
@@ -227,14 +229,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     available = ToolAvailability.all() if args.allow_write else ToolAvailability.default()
     status = 1
     try:
-        text = answer(session, make_model(args), hooks, args.root, available, show)
+        text = answer(session, args.chosen.model, hooks, args.root, available, show)
         status = 0 if text is not None else 1
         show.answer(text or f"None: the model still asked for tools after {MAX_TURNS} turns.")
     except KeyboardInterrupt:
         status = 130
         print("\nStopped.", file=sys.stderr)
-    except LutumError as error:
-        print(f"file_agent.py: {error}", file=sys.stderr)
+    except (LutumError, *args.chosen.errors) as error:
+        print(f"file_agent.py: {clean(str(error))}", file=sys.stderr)
     if args.save is not None:
         try:
             args.save.write_text(session.transcript.dump_json(), encoding="utf-8")

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, cast, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, from_json
 
-from ._closed_schema import close_top, infinity_in
+from ._closed_schema import close_top, infinity_in, take_as_is, is_model
 from ._definition import JsonSchema
-from ._json import canonical_json, compact_json, cut, parse_json, shorten
+from ._json import canonical_json, compact_json, cut, is_array, is_object, shorten
 from ._mending import container_in, mend_places, path_of
 from .errors import FieldIssue
 
@@ -36,6 +36,12 @@ _MAX_MENDING = 4
 
 class Arguments:
     """Decode, check and encode the input of one tool.
+
+    Args:
+        input_type: The input type, perhaps with annotations.
+        strict: Take the fields of the top level without coercion.
+        documented: Whether attribute docstrings describe the fields.
+        is_plain: Whether it is a model of ours with fields of plain types, which needs no change.
 
     Attributes:
         type: The input type: a pydantic model, a dataclass or a `TypedDict`.
@@ -62,6 +68,7 @@ class Arguments:
         *,
         strict: bool = False,
         documented: bool = True,
+        is_plain: bool = False,
     ) -> None:
         plain = input_type
         while get_origin(plain) is Annotated:
@@ -69,7 +76,7 @@ class Arguments:
         self.type = plain
         self._documented = documented
         self._mending: JsonSchema | None = None
-        closing = close_top(input_type, strict=strict)
+        closing = take_as_is(input_type) if is_plain else close_top(input_type, strict=strict)
         self._closed = closing.closed
         self._source: type[BaseModel] | TypeAdapter[Any] = closing.source
         self._validator = closing.validator
@@ -88,29 +95,26 @@ class Arguments:
         Raises:
             ValidationError: The text does not fit, and no mending helps.
         """
-        mended: tuple[str, ...] = ()
         try:
-            value = self.validate_json(text)
+            return self.validate_json(text), ()
         except ValidationError as error:
-            value, mended = self._mend(text, error)
-        # The JSON parser lets NaN and infinities through where a field takes anything.
-        if "NaN" in text or "Infinity" in text:
-            try:
-                parse_json(text)
-            except ValueError as error:
-                raise _invalid_json(self.type, text, error) from None
-        return value, mended
+            return self.mend(text, error)
 
-    def _mend(self, text: str, error: ValidationError) -> tuple[Any, tuple[str, ...]]:
-        if text.strip() in ("", "null"):
+    def mend(self, text: str, error: ValidationError) -> tuple[Any, tuple[str, ...]]:
+        """Read text that failed to validate, where it leaves no doubt about what is meant.
+
+        Raises:
+            ValidationError: The error that is given, where no mending helps.
+        """
+        if text.strip() in ("", "null", '""'):
             return self.validate_json(_EMPTY), ()
         try:
-            data = from_json(text)
+            data: Any = from_json(text)
         except (TypeError, ValueError):  # a lone surrogate is a TypeError
             raise error from None
         paths: list[str] = []
         failed = error
-        if isinstance(data, str) and isinstance(inner := container_in(data), dict):
+        if isinstance(data, str) and is_object(inner := container_in(data)):
             data, paths = inner, [""]
         for _ in range(_MAX_MENDING):
             mended = mend_places(data, failed, self._mending_schema)
@@ -207,13 +211,9 @@ class Arguments:
 def _models_in(input_type: Any) -> list[type[BaseModel]]:
     """List the models whose attribute docstrings describe fields: the model, or its union's."""
     models = [input_type]
-    if _is_model(input_type) and input_type.__pydantic_root_model__:
+    if is_model(input_type) and input_type.__pydantic_root_model__:
         models = _members(input_type.model_fields["root"].annotation)
-    return [model for model in models if _is_model(model)]
-
-
-def _is_model(input_type: Any) -> bool:
-    return isinstance(input_type, type) and issubclass(input_type, BaseModel)
+    return [model for model in models if is_model(model)]
 
 
 def _members(annotation: Any) -> list[Any]:
@@ -225,11 +225,11 @@ def _sort_sets(data: Any, value: Any) -> None:
     """Sort in plain data, in place, what is a set in the value that it came of."""
     if isinstance(value, set | frozenset):
         data.sort(key=canonical_json)
-    elif isinstance(value, dict) and isinstance(data, dict):
+    elif is_object(value) and is_object(data):
         for part, inner in zip(data.values(), value.values(), strict=False):
             _sort_sets(part, inner)
-    elif isinstance(value, list | tuple) and isinstance(data, list):
-        for part, inner in zip(data, value, strict=False):
+    elif isinstance(value, list | tuple) and is_array(data):
+        for part, inner in zip(data, cast("Sequence[Any]", value), strict=False):
             _sort_sets(part, inner)
 
 
@@ -254,11 +254,12 @@ def _rechecked(value: Any) -> Any:
             return validator.validate_python(inner, by_alias=True, by_name=True)
         except ValidationError:
             return inner
-    if type(value) is list:
+    kind = type(cast("object", value))
+    if kind is list:
         return [_rechecked(part) for part in value]
-    if type(value) is tuple:
+    if kind is tuple:
         return tuple(_rechecked(part) for part in value)
-    if type(value) is dict:
+    if kind is dict:
         return {key: _rechecked(part) for key, part in value.items()}
     return fields_of(value)
 
@@ -302,11 +303,3 @@ def _instead(name: str, known: Sequence[str]) -> str:
     if near is not None:
         return f"; did you mean `{near}`?"
     return f"; the fields are {names_for_message(known)}" if known else ""
-
-
-def _invalid_json(input_type: Any, text: str, error: ValueError) -> ValidationError:
-    return ValidationError.from_exception_data(
-        getattr(input_type, "__name__", "arguments"),
-        [{"type": "json_invalid", "loc": (), "input": text, "ctx": {"error": str(error)}}],
-        "json",
-    )

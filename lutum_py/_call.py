@@ -14,7 +14,7 @@ from pydantic_core import PydanticSerializationError
 
 from ._attachment import Attachment
 from ._json import compact_json, cut, digest_of
-from ._lifecycle import TRANSITIONS, CallStatus, check_transition
+from ._lifecycle import CallStatus, check_transition
 from ._metadata import ToolMetadata
 from ._outcomes import HandledCall, RejectedCall, SuspendedCall
 from ._result import ToolResult, make_result
@@ -125,7 +125,7 @@ class AnyToolCall:
         Raises:
             LifecycleError: The present status does not lead there; nothing changed.
         """
-        if status not in TRANSITIONS[self._status]:
+        if status not in self._status.leads_to:
             check_transition(self._status, status, call_id=self.id, tool=self.name)
         self._status = status
 
@@ -245,7 +245,9 @@ class AnyToolCall:
             )
         text = self.spec.output.encode(metadata.name, output)
         self.move_to(_SUCCEEDED)
-        return make_result(metadata, text, "success", message, tuple(attachments))
+        return make_result(
+            metadata, text, "success", message, tuple(attachments) if attachments else ()
+        )
 
     def fail(self, message: str, *, code: str | None = None) -> ToolResult:
         """Answer the call with an error that the model reads.
@@ -292,7 +294,11 @@ class AnyToolCall:
             TypeError: A hidden parameter is missing or unknown, or the tool has no function.
             ToolOutputError: The function returned something else than it declares.
         """
-        return self.complete(await self.invoke(**skipped))
+        # Not by way of `invoke`: one coroutine less for what every loop does most.
+        invocation = self.begin(skipped)
+        if invocation.is_async:
+            return self.complete(await invocation.start(self, self._input, skipped))
+        return self.complete(await invocation.run(self, self._input, skipped))
 
     def call_sync(self, /, **skipped: Any) -> ToolResult:
         """Run a sync function right here and answer the call with what it returns.
@@ -300,7 +306,10 @@ class AnyToolCall:
         Raises:
             TypeError: The function is async; or as for `call`.
         """
-        return self.complete(self.invoke_sync(**skipped))
+        invocation = self.spec.invocation
+        if invocation is not None and invocation.is_async:
+            invocation.refuse_sync(self)
+        return self.complete(self.begin(skipped).run_sync(self, self._input, skipped))
 
     async def invoke(self, /, **skipped: Any) -> Any:
         """Run the decorated function and give its raw output; answer with `complete` yourself."""

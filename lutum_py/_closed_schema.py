@@ -7,18 +7,24 @@ the validator that is built of that schema.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any
+from typing import Any, TypeGuard, cast
 
 from pydantic import BaseModel, TypeAdapter
 from pydantic.errors import PydanticUserError
 from pydantic_core import PydanticKnownError, SchemaSerializer, SchemaValidator
-from pydantic_core.core_schema import any_schema, no_info_after_validator_function
+from pydantic_core.core_schema import (
+    CoreSchema,
+    any_schema,
+    no_info_after_validator_function,
+)
 
-__all__ = ["Closing", "close_top", "infinity_in"]
+from ._json import is_object
+
+__all__ = ["Closing", "close_top", "infinity_in", "is_model"]
 
 # Of each of these pydantic says in the schema which class it is.
 _OBJECTS = frozenset({"dataclass", "model", "typed-dict"})
@@ -47,6 +53,24 @@ class Closing:
     serializer: SchemaSerializer
 
 
+def is_model(input_type: Any) -> TypeGuard[type[BaseModel]]:
+    """Whether a type is a pydantic model."""
+    return isinstance(input_type, type) and issubclass(input_type, BaseModel)
+
+
+def take_as_is(model: type[BaseModel]) -> Closing:
+    """Take a generated model of plain fields: it says already what `close_top` would make it say."""
+    return Closing(
+        closed=False,
+        bounded=False,
+        renames=False,
+        unordered=False,
+        source=model,
+        validator=model.__pydantic_validator__,  # type: ignore[arg-type]
+        serializer=model.__pydantic_serializer__,
+    )
+
+
 def close_top(input_type: Any, *, strict: bool) -> Closing:
     """Make the validator and serializer of an input type.
 
@@ -59,7 +83,7 @@ def close_top(input_type: Any, *, strict: bool) -> Closing:
         PydanticUserError: The type has no schema.
     """
     try:
-        if isinstance(input_type, type) and issubclass(input_type, BaseModel):
+        if is_model(input_type):
             return _close_model(input_type, strict)
         adapter: TypeAdapter[Any] = TypeAdapter(input_type)
         return _close(adapter, adapter.core_schema, adapter.validator, adapter.serializer, strict)
@@ -154,15 +178,17 @@ class _Closer:
         choices: list[Any] = []
         for choice in schema["choices"]:
             # A choice may come with a label.
-            inner, *label = choice if isinstance(choice, tuple) else (choice,)
-            closed = self.close(inner)
-            choices.append((closed, *label) if label else closed)
+            if isinstance(choice, tuple):
+                inner, label = cast("tuple[Any, str]", choice)
+                choices.append((self.close(inner), label))
+            else:
+                choices.append(self.close(choice))
         return {"choices": choices}
 
 
 def _states_policy(cls: Any) -> bool:
     """Whether the author says in the class's own config what becomes of unknown fields."""
-    if isinstance(cls, type) and issubclass(cls, BaseModel):
+    if is_model(cls):
         return cls.model_config.get("extra") is not None
     return getattr(cls, "__pydantic_config__", {}).get("extra") is not None
 
@@ -172,7 +198,7 @@ def _without(schema: Any, key: str) -> Any:
 
 
 @contextmanager
-def _rebuilt(classes: set[type[Any]]) -> Iterator[None]:
+def _rebuilt(classes: set[type[Any]]) -> Generator[None]:
     """Let a validator be built from the schema alone, not of what its classes have at hand.
 
     pydantic takes the finished validator of a class, whatever the schema at hand says of it.
@@ -213,15 +239,16 @@ class _Bounds:
             allows: Whether the config around it says that unknown fields are kept.
         """
         if isinstance(schema, list | tuple):
-            parts = [self.bound(part, finite=finite, allows=allows) for part in schema]
-            same = all(new is old for new, old in zip(parts, schema, strict=True))
-            return schema if same else type(schema)(parts)
-        if not isinstance(schema, dict):
+            old = cast("Sequence[Any]", schema)
+            new = [self.bound(part, finite=finite, allows=allows) for part in old]
+            same = all(one is other for one, other in zip(new, old, strict=True))
+            return old if same else (tuple(new) if isinstance(schema, tuple) else new)
+        if not is_object(schema):
             return schema
         kind = schema.get("type")
         if kind == "any":
             self.found = True
-            return no_info_after_validator_function(_refuse_infinity, schema)
+            return no_info_after_validator_function(_refuse_infinity, cast("CoreSchema", schema))
         if kind == "float":
             if not schema.get("allow_inf_nan", not finite):
                 return schema
@@ -260,10 +287,11 @@ def infinity_in(value: Any, loc: tuple[int | str, ...] = ()) -> Any:
     """Find a number that JSON cannot carry: where it is, and which."""
     if isinstance(value, float):
         return None if isfinite(value) else (loc, value)
-    if isinstance(value, dict):
-        parts: Iterable[tuple[Any, Any]] = value.items()
+    parts: Iterable[tuple[Any, Any]]
+    if is_object(value):
+        parts = value.items()
     elif isinstance(value, list | tuple | set | frozenset):
-        parts = enumerate(value)
+        parts = enumerate(cast("Iterable[Any]", value))
     else:
         return None
     for key, part in parts:
@@ -278,7 +306,7 @@ def _parts(schema: Any) -> Iterator[dict[str, Any]]:
     waiting = [schema]
     while waiting:
         part = waiting.pop()
-        if isinstance(part, dict):
+        if is_object(part):
             yield part
             waiting += [part[key] for key in part.keys() - _NO_SCHEMA]
         elif isinstance(part, list | tuple):

@@ -26,13 +26,16 @@ Answer: TypeAlias = ToolResult | HandledCall[Any, Any] | RejectedCall
 """What may be passed where a result is wanted."""
 
 
+_ANSWERS = (ToolResult, HandledCall, RejectedCall, SuspendedCall)
+
+
 def as_results(answers: Iterable[Answer]) -> list[ToolResult]:
     """Take each answer as a result.
 
     Raises:
         TypeError: Something else is among them; the text says what to do with it.
     """
-    if isinstance(answers, ToolResult | HandledCall | RejectedCall | SuspendedCall):
+    if isinstance(answers, _ANSWERS):
         raise TypeError("Results are passed as a list, also where there is only one: [result].")
     results: list[ToolResult] = []
     for answer in answers:
@@ -74,11 +77,23 @@ def match_results(
         CommitError: The results do not answer the calls, for any number of reasons.
         TypeError: Something among the answers is no result.
     """
+    results = as_results(answers)
+    if len(results) == len(calls) and not settled and not suspended:
+        # Most results come one for each call and in order, and need no sorting out.
+        for call, result in zip(calls, results, strict=True):
+            if (
+                result.id != call.id
+                or result.name != call.name
+                or result.arguments != call.arguments
+            ):
+                break
+        else:
+            return tuple(results)
     by_id = {call.id: call for call in calls}
     suspended = frozenset(suspended)
     given: dict[str, ToolResult] = {}
     faults: list[CommitFault] = []
-    for result in as_results(answers):
+    for result in results:
         call = by_id.get(result.id)
         if call is None or call.id in settled:
             faults.append(_extra(result, calls, settled, suspended))

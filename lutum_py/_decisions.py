@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeAlias, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from ._suspension import SuspendTicket
 
@@ -86,8 +86,7 @@ GateDecision: TypeAlias = Block | Suspend | Complete[Out]
 DecisionKind: TypeAlias = Literal["run_normally", "complete", "reject", "block", "suspend"]
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionRecord:
+class DecisionRecord(NamedTuple):
     """Say who decided what about a call.
 
     Attributes:

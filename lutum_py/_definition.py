@@ -7,7 +7,7 @@ from math import inf
 from typing import Any
 
 from ._capabilities import ToolCapabilities
-from ._json import compact_json, copy_json, digest_of, shorten
+from ._json import compact_json, copy_json, digest_of, is_array, is_object, shorten
 from .errors import ToolDefinitionError
 
 __all__ = ["JsonSchema", "ToolDef"]
@@ -288,7 +288,7 @@ def object_schema(place: str, schema: JsonSchema) -> JsonSchema:
 
 def _foreign_type(root: JsonSchema, schema: Any, seen: frozenset[str]) -> Any:
     """Find a type other than that of an object which arguments of this schema would have."""
-    if not isinstance(schema, dict):
+    if not is_object(schema):
         return None
     kind = schema.get("type")
     if kind is not None:
@@ -315,14 +315,14 @@ def _resolve(root: JsonSchema, reference: str) -> Any:
 
 
 def _skeleton(schema: Any) -> Any:
-    if not isinstance(schema, dict):
+    if not is_object(schema):
         return schema
     kept: JsonSchema = {key: part for key, part in schema.items() if key not in _ANNOTATIONS}
     for key in _BY_NAME:
-        if isinstance(kept.get(key), dict):
+        if is_object(kept.get(key)):
             kept[key] = {name: _skeleton(part) for name, part in kept[key].items()}
     for key in _IN_LIST:
-        if isinstance(kept.get(key), list):
+        if is_array(kept.get(key)):
             kept[key] = [_skeleton(part) for part in kept[key]]
     for key in _ALONE:
         if key in kept:

@@ -44,7 +44,7 @@ class Frozen:
         return tuple(getattr(self, name) for name in self._fields)
 
     def __eq__(self, other: object) -> bool:
-        if other.__class__ is not self.__class__:
+        if not isinstance(other, Frozen) or other.__class__ is not self.__class__:
             return NotImplemented
         return self._values() == other._values()
 

@@ -38,7 +38,6 @@ from ._suspension import SuspendTicket
 from .errors import HookError
 
 __all__ = [
-    "Decided",
     "Steps",
     "after",
     "decide",
@@ -55,29 +54,14 @@ _RANK: dict[Any, int] = {Block: 0, Suspend: 1, Complete: 2, ToolResult: 2}
 _DECISIONS = (RunNormally, Complete, Reject, Block, Suspend, ToolResult)
 
 
-class Decided:
-    """What became of one call, and who decided it.
-
-    Attributes:
-        outcome: The call itself, or what became of it.
-        is_blocked: Whether a gate blocked it.
-    """
-
-    __slots__ = ("is_blocked", "outcome")
-
-    def __init__(self, outcome: HookOutcome, is_blocked: bool = False) -> None:
-        self.outcome = outcome
-        self.is_blocked = is_blocked
-
-
 async def decide_one(call: AnyToolCall, hooks: Hooks) -> HookOutcome:
     """Send one call through hooks."""
-    return (await drive(decide(call, hooks, [], set()))).outcome
+    return await drive(decide(call, hooks, [], set()))
 
 
 def decide_one_sync(call: AnyToolCall, hooks: Hooks) -> HookOutcome:
     """Send one call through hooks that all are sync."""
-    return drive_sync(decide(call, hooks, [], set())).outcome
+    return drive_sync(decide(call, hooks, [], set()))
 
 
 def decide(
@@ -85,7 +69,7 @@ def decide(
     hooks: Hooks,
     records: list[DecisionRecord],
     ran_before: set[tuple[str, int]],
-) -> Steps[Decided]:
+) -> Steps[HookOutcome]:
     """Send one call through hooks.
 
     Args:
@@ -114,11 +98,11 @@ def decide(
             elif kind is Complete:
                 handled = _settle(hook, call, decision.output)
                 _record(records, call, hook, "hook", "complete", None)
-                return Decided(handled)
+                return handled
             elif kind is Reject:
                 rejected = _reject(hook, call, decision.reason, "hook")
                 _record(records, call, hook, "hook", "reject", decision.reason)
-                return Decided(rejected)
+                return rejected
             else:
                 raise _no_decision(
                     hook, call, decision, "RunNormally(input), Complete(output) or Reject(reason)"
@@ -136,7 +120,7 @@ def decide(
                     hook, call, answer, "nothing: a before-hook decides nothing. Register a gate"
                 )
             ran_before.add(mark)
-    return Decided(call)
+    return call
 
 
 def _ask(hook: RegisteredHook, call: AnyToolCall, *arguments: Any) -> Steps[Any]:
@@ -155,7 +139,7 @@ def _raised(hook: RegisteredHook, call: AnyToolCall, error: Exception) -> HookEr
 
 def _ask_gates(
     gates: list[RegisteredHook], call: AnyToolCall, records: list[DecisionRecord]
-) -> Steps[Decided | None]:
+) -> Steps[HookOutcome | None]:
     """Ask all gates; the strictest answer counts, and among equals the first."""
     decision = call.approval
     best: tuple[int, RegisteredHook, Any] | None = None
@@ -193,17 +177,17 @@ def _ask_gates(
         return None
     rank, gate, answer = best
     if rank == 0:
-        return Decided(_reject(gate, call, answer.reason, "gate"), is_blocked=True)
+        return _reject(gate, call, answer.reason, "gate")
     if rank == 1:
-        return Decided(_again(call).suspend(answer.ticket))
+        return _again(call).suspend(answer.ticket)
     if type(answer) is ToolResult:
         _check_answers(gate, call, answer)
         handled = call.spec.handled_type
-        return Decided(handled(call.metadata, call.input, answer.output, answer))
-    return Decided(_settle(gate, call, answer.output))
+        return handled(call.metadata, call.input, answer.output, answer)
+    return _settle(gate, call, answer.output)
 
 
-def _ask_function(call: AnyToolCall, hooks: Any, records: list[DecisionRecord]) -> Steps[Decided]:
+def _ask_function(call: AnyToolCall, hooks: Any, records: list[DecisionRecord]) -> Steps[HookOutcome]:
     """Ask a plain function, or an object with a `hook_tool_call`, about a copy of the call."""
     function = getattr(hooks, "hook_tool_call", hooks)
     if not callable(function) or isinstance(hooks, type):
@@ -217,7 +201,6 @@ def _ask_function(call: AnyToolCall, hooks: Any, records: list[DecisionRecord]) 
     answer: object = given
     kind: DecisionKind
     outcome: HookOutcome
-    is_blocked = False
     if isinstance(answer, AnyToolCall) and answer.metadata == call.metadata:
         kind, reason, outcome = "run_normally", None, _go_on(hook, call, asked, answer)
     elif isinstance(answer, HandledCall) and answer.metadata == call.metadata:
@@ -226,8 +209,8 @@ def _ask_function(call: AnyToolCall, hooks: Any, records: list[DecisionRecord]) 
     elif isinstance(answer, RejectedCall) and answer.metadata == call.metadata:
         # `call.reject()` cannot know who says it; a hook set behind the function has said so.
         source: RejectionSource = "hook" if answer.source == "user" else answer.source
-        is_blocked = source == "gate"
-        kind, reason = "block" if is_blocked else "reject", _reason_of(hook, call, answer.reason)
+        kind = "block" if source == "gate" else "reject"
+        reason = _reason_of(hook, call, answer.reason)
         outcome = RejectedCall(call.metadata, answer.call, answer.reason, source)
     elif isinstance(answer, SuspendedCall) and answer.call.metadata == call.metadata:
         kind, reason = "suspend", answer.ticket.action
@@ -241,7 +224,7 @@ def _ask_function(call: AnyToolCall, hooks: Any, records: list[DecisionRecord]) 
         )
     decided = outcome if isinstance(outcome, AnyToolCall) else call
     _record(records, decided, hook, "function", kind, reason)
-    return Decided(outcome, is_blocked)
+    return outcome
 
 
 def _go_on(

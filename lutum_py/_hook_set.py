@@ -24,7 +24,6 @@ from ._registered_hook import (
     RegisteredHook,
     cannot_register,
     in_order,
-    sort_by_order,
 )
 from ._selector import AnySelector, Selector
 from ._suggestion import did_you_mean, names_for_message
@@ -42,6 +41,9 @@ T2 = TypeVar("T2", bound="Toolset")
 In = TypeVar("In")
 Out = TypeVar("Out")
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+_NOWHERE = PhaseHooks()
 
 
 class HookSet(Generic[T]):
@@ -401,20 +403,16 @@ class HookSet(Generic[T]):
         Raises:
             HookError: The calls of the tool are of another toolset.
         """
-        execution: list[RegisteredHook] = []
-        gates: list[RegisteredHook] = []
-        before: list[RegisteredHook] = []
-        filled = 0
+        filled = _NOWHERE
         for place in self._placed.get(selector) or self.places_for(selector):
             if place.execution or place.gates or place.before:
-                execution += place.execution
-                gates += place.gates
-                before += place.before
-                filled += 1
-        if filled > 1:
-            for hooks in (execution, gates, before):
-                sort_by_order(hooks)
-        return execution, gates, before
+                if filled is not _NOWHERE:
+                    break
+                filled = place
+        else:
+            return filled.execution, filled.gates, filled.before
+        places = self.places_for(selector)
+        return tuple(in_order(places, phase) for phase in ("execution", "gates", "before"))
 
     def hooks_for(self, selector: AnySelector, phase: Phase) -> list[RegisteredHook]:
         """List the hooks of one phase for a tool, in the order in which they are asked.

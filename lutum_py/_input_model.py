@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic.fields import FieldInfo
 from typing_extensions import is_typeddict
 
+from ._closed_schema import is_model
 from ._signature import REQUIRED, Parameter, reason_of, type_name
 from .errors import ToolDefinitionError
 
@@ -52,11 +53,8 @@ def sole_input(parameters: tuple[Parameter, ...]) -> Any | None:
     annotation = parameters[0].annotation
     plain = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
     plain = get_origin(plain) or plain
-    if not isinstance(plain, type):
-        return annotation if is_typeddict(plain) else None
-    if issubclass(plain, BaseModel) or dataclasses.is_dataclass(plain) or is_typeddict(plain):
-        return annotation
-    return None
+    is_object = is_model(plain) or dataclasses.is_dataclass(plain) or is_typeddict(plain)
+    return annotation if is_object else None
 
 
 def field_names(parameters: Iterable[Parameter]) -> dict[str, str]:

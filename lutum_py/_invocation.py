@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from types import CoroutineType
 from typing import Any, NoReturn
 
 from ._context import ToolContext
@@ -134,7 +135,7 @@ class Invocation:
         if self.is_async:
             self.refuse_sync(call)
         output = self.start(call, input, skipped)
-        if inspect.iscoroutine(output):
+        if output.__class__ is CoroutineType:
             output.close()
             self.refuse_sync(call)
         return output

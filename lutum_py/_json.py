@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeGuard, cast
 
 from pydantic_core import from_json
 
@@ -15,6 +15,8 @@ __all__ = [
     "copy_json",
     "cut",
     "digest_of",
+    "is_array",
+    "is_object",
     "parse_json",
     "shorten",
 ]
@@ -52,12 +54,24 @@ def parse_json(text: str | bytes) -> Any:
     return from_json(text, allow_inf_nan=False)
 
 
+def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
+    """Whether plain JSON data is an object."""
+    return isinstance(value, dict)
+
+
+def is_array(value: Any) -> TypeGuard[list[Any]]:
+    """Whether plain JSON data is an array."""
+    return isinstance(value, list)
+
+
 def copy_json(value: Any) -> Any:
     """Copy plain JSON data deeply; anything that is not a dict or list is shared."""
     if isinstance(value, Mapping):
-        return {key: copy_json(item) for key, item in value.items()}
+        entries = cast("Mapping[Any, Any]", value)
+        return {key: copy_json(item) for key, item in entries.items()}
     if isinstance(value, list | tuple):
-        return [copy_json(item) for item in value]
+        items = cast("Sequence[Any]", value)
+        return [copy_json(item) for item in items]
     return value
 
 
@@ -69,9 +83,9 @@ def shorten(value: object, limit: int = 80) -> str:
     """
     if isinstance(value, str):
         return repr(value) if len(value) <= limit else repr(value[:limit]) + "…"
-    if isinstance(value, dict):
+    if is_object(value):
         return f"an object with {len(value)} keys" if len(value) > 8 else _repr(value, limit)
-    if isinstance(value, list):
+    if is_array(value):
         return f"an array of {len(value)} items" if len(value) > 8 else _repr(value, limit)
     return _repr(value, limit)
 

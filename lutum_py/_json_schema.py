@@ -14,6 +14,7 @@ from pydantic_core import PydanticSerializationError
 from ._closed_schema import infinity_in
 from ._definition import JsonSchema
 from ._docstring import attribute_docstrings
+from ._json import is_array, is_object
 
 __all__ = ["describe_fields", "json_schema_of"]
 
@@ -57,11 +58,11 @@ def json_schema_of(
 
 def _refers(schema: Any, reference: str) -> bool:
     """Whether a reference stands anywhere in a schema."""
-    if isinstance(schema, dict):
+    if is_object(schema):
         return schema.get("$ref") == reference or any(
             _refers(part, reference) for part in schema.values()
         )
-    return isinstance(schema, list) and any(_refers(part, reference) for part in schema)
+    return is_array(schema) and any(_refers(part, reference) for part in schema)
 
 
 def describe_fields(schema: JsonSchema, model: type[BaseModel]) -> None:
@@ -75,5 +76,5 @@ def describe_fields(schema: JsonSchema, model: type[BaseModel]) -> None:
         wire = field.validation_alias if isinstance(field.validation_alias, str) else name
         for place in places:
             entry = place.get("properties", {}).get(wire)
-            if name in texts and isinstance(entry, dict):
+            if name in texts and is_object(entry):
                 entry.setdefault("description", texts[name])

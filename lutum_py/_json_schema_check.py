@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ._json import shorten
+from ._json import is_array, is_object, shorten
 from .errors import MissingExtraError, ToolDefinitionError
 
 __all__ = ["schema_checker", "schema_faults"]
 
 
-def schema_checker(what: str, schema: Mapping[str, Any]) -> Any:
+def schema_checker(what: str, schema: dict[str, Any]) -> Any:
     """Return a validator of the package `jsonschema` for a schema.
 
     Raises:
@@ -39,7 +39,7 @@ def schema_checker(what: str, schema: Mapping[str, Any]) -> Any:
     return kind(schema, registry=EMPTY_REGISTRY)
 
 
-def _check_references(what: str, schema: Mapping[str, Any]) -> None:
+def _check_references(what: str, schema: dict[str, Any]) -> None:
     """Make sure that each reference leads somewhere inside of the schema.
 
     Raises:
@@ -60,19 +60,19 @@ def _check_references(what: str, schema: Mapping[str, Any]) -> None:
 
 
 def _references(schema: Any) -> Iterator[str]:
-    if isinstance(schema, Mapping):
+    if is_object(schema):
         # Below an identifier of its own, a reference is relative to that.
         for key, part in schema.items():
             if key == "$ref" and isinstance(part, str):
                 yield part
-            elif not (isinstance(part, Mapping) and "$id" in part):
+            elif not (is_object(part) and "$id" in part):
                 yield from _references(part)
-    elif isinstance(schema, list):
+    elif is_array(schema):
         for part in schema:
             yield from _references(part)
 
 
 def schema_faults(what: str, schema: Mapping[str, Any], value: Any) -> list[str]:
     """Say where a value does not fit a schema; nothing where it fits."""
-    faults = schema_checker(what, schema).iter_errors(value)
+    faults = schema_checker(what, dict(schema)).iter_errors(value)
     return [f"`{fault.json_path}`: {fault.message}" for fault in faults]

@@ -7,12 +7,12 @@ as a string of JSON, and a `null` for a field that may be left out but has no nu
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from pydantic import ValidationError
 
 from ._definition import JsonSchema
-from ._json import cut, parse_json
+from ._json import cut, is_array, is_object, parse_json
 
 __all__ = ["container_in", "mend_places", "path_of"]
 
@@ -58,7 +58,7 @@ def container_in(text: str) -> Any:
         value = parse_json(text)
     except ValueError:
         return None
-    return value if isinstance(value, dict | list) else None
+    return value if is_object(value) or is_array(value) else None
 
 
 def _walk(data: Any, loc: Sequence[int | str]) -> tuple[list[int | str], Any, Any]:
@@ -66,16 +66,13 @@ def _walk(data: Any, loc: Sequence[int | str]) -> tuple[list[int | str], Any, An
     steps: list[int | str] = []
     parent: Any = None
     for step in loc:
-        if isinstance(data, dict):
-            if step not in data:
-                continue
-        elif isinstance(data, list):
-            if not isinstance(step, int) or step >= len(data):
-                continue
+        if is_object(data) or is_array(data):
+            known: Any = data if is_object(data) else range(len(data))
+            if step in known:
+                parent, data = data, data[cast("Any", step)]
+                steps.append(step)
         else:
             break
-        parent, data = data, data[step]
-        steps.append(step)
     return steps, parent, data
 
 
@@ -113,7 +110,7 @@ def _types_of(schema: JsonSchema) -> Sequence[str]:
 def _branches(root: JsonSchema, schemas: list[Any]) -> list[JsonSchema]:
     """List what the schemas may stand for, references and unions opened."""
     opened: list[JsonSchema] = []
-    waiting = [schema for schema in schemas if isinstance(schema, dict)]
+    waiting = [schema for schema in schemas if is_object(schema)]
     seen: set[str] = set()
     while waiting:
         schema = waiting.pop()
@@ -122,7 +119,7 @@ def _branches(root: JsonSchema, schemas: list[Any]) -> list[JsonSchema]:
             seen.add(reference)
             waiting.append(_defined(root, reference))
         for key in ("anyOf", "oneOf", "allOf"):
-            waiting += [branch for branch in schema.get(key, ()) if isinstance(branch, dict)]
+            waiting += [branch for branch in schema.get(key, ()) if is_object(branch)]
         opened.append(schema)
     return opened
 
@@ -131,7 +128,7 @@ def _defined(root: JsonSchema, reference: str) -> JsonSchema:
     name = reference.rpartition("/")[2]
     for key in ("$defs", "definitions"):
         found = root.get(key, {}).get(name)
-        if isinstance(found, dict):
+        if is_object(found):
             return found
     return {}
 

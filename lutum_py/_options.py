@@ -41,6 +41,7 @@ def define(
     arguments: Arguments,
     output: Output,
     options: Options,
+    is_plain: bool = False,
 ) -> ToolDef:
     """Make a tool's definition, and check now what would otherwise fail on first use.
 
@@ -74,15 +75,20 @@ def define(
         idempotent=options.idempotent,
         strict=options.strict,
     )
-    _check_schemas(place, definition, arguments, output)
+    if not is_plain:
+        _check_input(place, definition, arguments)
+    _check_output(place, output)
     return definition
 
 
-def _check_schemas(place: str, definition: ToolDef, arguments: Arguments, output: Output) -> None:
+def _check_input(place: str, definition: ToolDef, arguments: Arguments) -> None:
     try:
         definition.input_schema  # noqa: B018 - computed now, and kept
     except PydanticUserError as error:
         raise ToolDefinitionError(f"{place}: {_without_schema(arguments.type, error)}") from error
+
+
+def _check_output(place: str, output: Output) -> None:
     try:
         output.check()
     except Exception as error:

@@ -8,8 +8,10 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
 from ._arguments import field_issues, fields_of
+from ._closed_schema import is_model
 from ._definition import JsonSchema
 from ._json import cut
+from ._plain_types import is_plain
 from ._signature import type_name
 from .errors import FieldIssue, ToolOutputError
 
@@ -23,17 +25,18 @@ class Output:
         type: The declared type, or None where anything goes.
     """
 
-    __slots__ = ("_adapter", "_serialize", "_validate", "type")
+    __slots__ = ("_adapter", "_is_plain", "_serialize", "_validate", "type")
 
     def __init__(self, output_type: Any) -> None:
         self.type = output_type
         self._adapter: TypeAdapter[Any] | None = None
         self._validate: Any = None
         self._serialize: Any = None
+        self._is_plain = is_plain(output_type)
 
     def _build(self) -> None:
         output_type = self.type
-        if isinstance(output_type, type) and issubclass(output_type, BaseModel):
+        if is_model(output_type):
             self._serialize = output_type.__pydantic_serializer__.to_json
             self._validate = output_type.__pydantic_validator__.validate_python
         else:
@@ -47,8 +50,7 @@ class Output:
         Raises:
             PydanticUserError: It has no schema.
         """
-        plain = isinstance(self.type, type) and issubclass(self.type, BaseModel)
-        if self.type is not None and not plain:
+        if not (self.type is None or self._is_plain or is_model(self.type)):
             self.adapter  # noqa: B018 - made now, and kept
 
     @property
@@ -69,7 +71,12 @@ class Output:
                 return to_json(value, inf_nan_mode="null").decode()
             if self._validate is None:
                 self._build()
-            text: bytes = self._serialize(self._validate(value), warnings="error")
+            valid = self._validate(value)
+            # An instance of a model is taken as it is, whatever its fields were set to: only its
+            # serializer looks. That is slow, and not needed where validation looked at all of it.
+            if self._is_plain:
+                return self._serialize(valid, warnings=False).decode()  # type: ignore[no-any-return]
+            text: bytes = self._serialize(valid, warnings="error")
         except ValidationError as error:
             raise self._refuse(tool, field_issues(error)) from error
         except (PydanticSerializationError, ValueError, RecursionError) as error:
@@ -100,7 +107,8 @@ class Output:
     def validate_json(self, text: str) -> Any:
         """Read an output that came as JSON text, such as a decision that stands for a result."""
         if self.type is None:
-            return TypeAdapter(Any).validate_json(text)
+            anything: TypeAdapter[Any] = TypeAdapter(Any)
+            return anything.validate_json(text)
         return self.adapter.validate_json(text)
 
     def json_schema(self) -> JsonSchema | None:

@@ -16,7 +16,7 @@ from ._committed import CommittedRound, seal
 from ._continue_suggestion import ContinueSuggestion
 from ._decisions import DecisionRecord
 from ._hook_outcome import HookOutcome, Hooks
-from ._hook_pipeline import Decided, Steps, decide, drive, drive_sync
+from ._hook_pipeline import Steps, decide, drive, drive_sync
 from ._lifecycle import CallStatus
 from ._outcomes import HandledCall, RecoverableToolCallIssue, RejectedCall, SuspendedCall
 from ._result import ToolResult, make_result
@@ -44,14 +44,12 @@ class ToolRoundPlan(Generic[T]):
         rejected: Calls that a hook or gate rejected.
         suspended: Calls that wait for a decision.
         recoverable_tool_call_issues: Calls that cannot be used.
-        blocked: The reason of the first gate that blocked a call, or None.
         decisions: What every hook and gate decided, in order.
         toolset: The toolset that the calls were read with.
     """
 
     __slots__ = (
         "_state",
-        "blocked",
         "decisions",
         "handled",
         "pending",
@@ -77,8 +75,15 @@ class ToolRoundPlan(Generic[T]):
         self.rejected: tuple[RejectedCall, ...] = ()
         self.suspended: tuple[SuspendedCall, ...] = ()
         self.decisions: tuple[DecisionRecord, ...] = ()
-        self.blocked: str | None = None
         self.resumed: dict[tuple[str, str], Decision] = {}
+
+    @property
+    def blocked(self) -> str | None:
+        """The reason of the first gate that blocked a call, or None."""
+        for each in self.rejected:
+            if each.source == "gate":
+                return each.reason
+        return None
 
     @property
     def continue_suggestion(self) -> ContinueSuggestion | None:
@@ -121,44 +126,38 @@ class ToolRoundPlan(Generic[T]):
         records: list[DecisionRecord] = []
         # Kept as it comes in: a before-hook that did run has run, also where a later hook raises.
         ran_before = self._state.ran_before
-        decided: list[Decided] = []
-        for call in self.pending:
-            if call.status.is_terminal:
-                decided.append(Decided(call))  # it was answered, so there is nothing to decide
-            else:
-                decided.append((yield from decide(call, hooks, records, ran_before)))
-        return self._with(decided, records)
-
-    def _with(self, decided: list[Decided], records: list[DecisionRecord]) -> ToolRoundPlan[T]:
         pending: list[AnyToolCall] = []
-        handled, rejected, suspended = list(self.handled), list(self.rejected), list(self.suspended)
-        blocked = self.blocked
-        for each in decided:
-            outcome = each.outcome
+        settled: list[HandledCall[Any, Any] | RejectedCall | SuspendedCall] = []
+        for call in self.pending:
+            outcome: HookOutcome = call
+            if call._status not in _ENDED:  # else it was answered: nothing is to be decided
+                outcome = yield from decide(call, hooks, records, ran_before)
             if isinstance(outcome, AnyToolCall):
                 pending.append(outcome)
-            elif isinstance(outcome, HandledCall):
-                handled.append(outcome)
-            elif isinstance(outcome, RejectedCall):
-                rejected.append(outcome)
-                if each.is_blocked and blocked is None:
-                    blocked = outcome.reason
             else:
-                suspended.append(outcome)
-        made = self._copy()
-        made.pending = tuple(pending)
-        made.handled = tuple(handled)
-        made.rejected = tuple(rejected)
-        made.suspended = tuple(suspended)
-        made.blocked = blocked
+                settled.append(outcome)
+        made = self._with(tuple(pending), settled)
         made.decisions = (*self.decisions, *records)
         return made
 
-    def _copy(self) -> ToolRoundPlan[T]:
-        made: ToolRoundPlan[T] = object.__new__(type(self))
-        for name in ToolRoundPlan.__slots__:
-            setattr(made, name, getattr(self, name))
+    def _with(
+        self,
+        pending: tuple[AnyToolCall, ...],
+        settled: Sequence[HandledCall[Any, Any] | RejectedCall | SuspendedCall],
+    ) -> ToolRoundPlan[T]:
+        """Return a plan with these calls pending, and these no longer."""
+        made = ToolRoundPlan(self._state, self.toolset, pending, self.recoverable_tool_call_issues)
+        made.handled = self.handled
+        made.rejected = self.rejected
+        made.suspended = self.suspended
         made.resumed = dict(self.resumed)
+        for outcome in settled:
+            if isinstance(outcome, HandledCall):
+                made.handled = (*made.handled, outcome)
+            elif isinstance(outcome, RejectedCall):
+                made.rejected = (*made.rejected, outcome)
+            else:
+                made.suspended = (*made.suspended, outcome)
         return made
 
     async def apply_after_hooks(
@@ -356,10 +355,11 @@ class ToolRoundPlan(Generic[T]):
     ) -> CommittedRound:
         state = self._state
         state.check_open()
-        settled = {each.metadata.id: each.result for each in self.handled}
-        for rejected in self.rejected:
-            settled[rejected.metadata.id] = rejected.result
-        standing = dict(replaceable or {})
+        settled: dict[str, ToolResult] = {}
+        if self.handled or self.rejected:
+            for each in (*self.handled, *self.rejected):
+                settled[each.metadata.id] = each.result
+        standing = replaceable or {}
         for issue in self.recoverable_tool_call_issues:
             standing[issue.metadata.id] = issue.result
         if suspended is None:
@@ -382,6 +382,7 @@ class ToolRoundPlan(Generic[T]):
         return f"<plan of {self.toolset.__qualname__}: {counts}{closed}>"
 
 
+_ENDED = tuple(status for status in CallStatus if status.is_terminal)
 _STARTED = (CallStatus.RUNNING, CallStatus.FAILED, CallStatus.SUCCEEDED)
 
 

@@ -102,7 +102,7 @@ def _dump(plan: ToolRoundPlan[Any], state: RoundState) -> dict[str, Any]:
         "started": sorted(state.started),
         "blocked": plan.blocked,
         "decisions": [
-            {name: getattr(record, name) for name in DecisionRecord.__slots__}
+            record._asdict()
             for record in plan.decisions
         ],
         "resumed": [_dump_decision(decision) for decision in plan.resumed.values()],
@@ -207,7 +207,6 @@ def load_plan(toolset: type[T], text: str | bytes, key: bytes | None) -> ToolRou
     plan.suspended = tuple(loader.suspended)
     plan.handled = tuple(loader.handled)
     plan.rejected = tuple(loader.rejected)
-    plan.blocked = blocked
     plan.decisions = decisions
     plan.resumed = {(each.call_id, each.decision_id): each for each in resumed}
     return plan

@@ -12,6 +12,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from ._arguments import Arguments
 from ._definition import JsonSchema, ToolDef
+from ._json import is_array
 from ._json_schema_check import schema_checker
 from ._output import Output
 from ._spec import ToolSpec
@@ -55,7 +56,7 @@ class SchemaArguments(Arguments):
         seen: set[Any] = set()
         for error in errors:
             loc = tuple(error.absolute_path)
-            if error.validator == "required" and isinstance(error.validator_value, list):
+            if error.validator == "required" and is_array(error.validator_value):
                 # One error comes for each missing name, but none says which.
                 for name in error.validator_value:
                     if name not in error.instance and (*loc, name) not in seen:

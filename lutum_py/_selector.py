@@ -22,6 +22,7 @@ In = TypeVar("In")
 Out = TypeVar("Out")
 
 _NEW = CallStatus.NEW
+_new = object.__new__
 
 
 class AnySelector:
@@ -91,11 +92,11 @@ class AnySelector:
         """
         spec = self.spec
         try:
-            value, mended = spec.arguments.decode(metadata.arguments)
+            value = spec.validate_json(metadata.arguments)
+            mended: tuple[str, ...] = ()
         except ValidationError as error:
-            raise self._explain(metadata, error, redact) from error
-        call_type = spec.call_type
-        call = call_type.__new__(call_type)
+            value, mended = self._mend(metadata, error, redact)
+        call = _new(spec.call_type)
         call.metadata = metadata
         call.selector = self
         call.mended = mended
@@ -103,6 +104,14 @@ class AnySelector:
         call._status = _NEW
         call._approval = None
         return call
+
+    def _mend(
+        self, metadata: ToolMetadata, error: ValidationError, redact: bool
+    ) -> tuple[Any, tuple[str, ...]]:
+        try:
+            return self.spec.arguments.mend(metadata.arguments, error)
+        except ValidationError as failed:
+            raise self._explain(metadata, failed, redact) from failed
 
     def _explain(
         self, metadata: ToolMetadata, error: ValidationError, redact: bool

@@ -67,7 +67,7 @@ class _ToolsetSelector(Selector[Any, Any]):
         def name_of(value: Any) -> Any:
             return value.name if value in toolset and not isinstance(value, str) else value
 
-        def refuse(value: Any) -> Any:
+        def refuse(_: Any) -> Any:
             raise PydanticCustomError("no_tools", "this toolset has no tools to choose from")
 
         literal = (

@@ -33,6 +33,7 @@ class ToolSpec(Generic[In, Out]):
         arguments: Decodes and checks inputs.
         output: Checks and encodes outputs.
         invocation: Runs the function; None for a tool that is only an input model.
+        validate_json: The straight way from argument text to input, kept here for the hot path.
         call_type: The class of its calls, as in `WebSearchInputCall`.
         handled_type: The class of its handled calls, as in `WebSearchInputHandled`.
     """
@@ -46,6 +47,7 @@ class ToolSpec(Generic[In, Out]):
         "invocation",
         "origin",
         "output",
+        "validate_json",
     )
 
     def __init__(
@@ -67,6 +69,7 @@ class ToolSpec(Generic[In, Out]):
         self.definition = definition
         self.origin = origin
         self.arguments = arguments
+        self.validate_json = arguments.validate_json
         self.output = output
         self.invocation = invocation
         names = {"__slots__": (), "__module__": module}

@@ -21,6 +21,7 @@ from ._invocation import Invocation
 from ._json import shorten
 from ._options import Options, define, undefined_name
 from ._output import Output
+from ._plain_types import is_plain
 from ._signature import REQUIRED, Signature, read_signature, reason_of, type_name
 from ._spec import ToolSpec
 from .errors import ToolDefinitionError
@@ -64,7 +65,8 @@ class ToolFn(Generic[P, R, Out]):
         return spec
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        result: R = self.__wrapped__(*args, **kwargs)  # type: ignore[attr-defined]
+        function: Any = self.__wrapped__  # type: ignore[attr-defined]
+        result: R = function(*args, **kwargs)
         return result
 
     @overload
@@ -157,6 +159,7 @@ def _build(
     input_name = "".join(word[:1].upper() + word[1:] for word in words) + "Input"
     whole = sole_input(signature.parameters)
     fields: dict[str, str] | None = None
+    plain = False
     if whole is None:
         fields = field_names(signature.parameters)
         whole = build_input_model(
@@ -168,7 +171,8 @@ def _build(
             strict=options.strict,
         )
         # What its fields are called and described by stands in the function's docstring.
-        arguments = Arguments(whole, documented=False)
+        plain = all(is_plain(parameter.annotation) for parameter in signature.parameters)
+        arguments = Arguments(whole, documented=False, is_plain=plain)
     else:
         arguments = _declare(f"Tool function `{qualname}`", signature, options.strict)
         input_name = arguments.type.__name__
@@ -184,6 +188,7 @@ def _build(
             arguments=arguments,
             output=output,
             options=options,
+            is_plain=plain,
         ),
         origin=tool,
         arguments=arguments,
@@ -294,7 +299,8 @@ def tool_fn(
 
     def decorate(function: Any) -> Any:
         _check_function(function)
-        return ToolFn(function, options, frame)
+        made: ToolFn[..., Any, Any] = ToolFn(function, options, frame)
+        return made
 
     return decorate if fn is None else decorate(fn)
 

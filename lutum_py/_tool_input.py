@@ -24,6 +24,7 @@ from pydantic import BaseModel, ConfigDict
 
 from ._arguments import Arguments
 from ._capabilities import ToolCapabilities
+from ._closed_schema import is_model
 from ._json import shorten
 from ._options import Options, define, undefined_name
 from ._output import Output
@@ -117,7 +118,7 @@ def find_spec(model: type[BaseModel]) -> ToolSpec[Any, Any]:
                 f"`{model.__qualname__}` inherits from the tool `{base.__qualname__}`, but is no "
                 "tool itself. Decorate it with `@tool_input(...)`, under a name of its own."
             )
-    if not issubclass(model, ToolInput):
+    if ToolInput not in model.__mro__:
         raise ToolDefinitionError(
             f"`{model.__qualname__}` is a model, but no tool. Decorate it with "
             "`@tool_input(output=...)`, or let it inherit from `ToolInput[...]`."
@@ -190,7 +191,7 @@ def tool_input(
     )
 
     def decorate(model: Any) -> Any:
-        if not (isinstance(model, type) and issubclass(model, BaseModel)):
+        if not is_model(model):
             raise ToolDefinitionError(
                 f"`@tool_input` decorates pydantic models, not {shorten(model)}. For a function "
                 "use `@tool_fn`."
@@ -203,7 +204,7 @@ def tool_input(
             _declare(model, output, options)
         # Kept from a decoration that failed, the mark would make a tool of the class.
         setattr(model, _OWN_PROMISE, (output, options))
-        if not issubclass(model, ToolInput):
+        if ToolInput not in model.__mro__:
             setattr(model, "__lutum_tool__", classmethod(find_spec))  # noqa: B010
             if not hasattr(model, "Call") and "Call" not in model.model_fields:
                 setattr(model, "Call", _CallOfModel())  # noqa: B010

@@ -104,7 +104,11 @@ class Toolset(metaclass=ToolsetMeta):
             UnknownToolError: There is no tool of that name.
             InvalidArgumentsError: The arguments do not fit; the error names every failing field.
         """
-        return cls[metadata.name].decode(metadata)
+        try:
+            selector = cls._by_name[metadata.name]
+        except KeyError:
+            selector = cls[metadata.name]  # raises, and says what there is
+        return selector.decode(metadata)
 
     @classmethod
     def read_turn(

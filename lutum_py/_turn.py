@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
 from ._assistant import AssistantTurn
@@ -38,7 +37,7 @@ __all__ = ["Turn", "TurnWithTools"]
 
 T = TypeVar("T", bound="Toolset")
 
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_NOTHING: Mapping[str, Any] = {}
 _OPTIONAL = ToolRequirement.optional()
 
 
@@ -202,7 +201,9 @@ class TurnWithTools(_Builder, Generic[T]):
         toolset: type[T],
         choice: Mapping[str, Any] = _NOTHING,
     ) -> None:
-        super().__init__(session, model, generation)
+        self._session = session
+        self._model = model
+        self._generation = generation
         self._toolset = toolset
         self._choice = choice
 
@@ -274,17 +275,18 @@ class TurnWithTools(_Builder, Generic[T]):
 
     def _prepare(self) -> Prepared:
         session, toolset, choice = self._session, self._toolset, self._choice
-        offer = toolset._offer
-        if not choice:
-            offered, definitions, requirement = offer.default, offer.default.definitions, _OPTIONAL
-        else:
-            offered = offer.resolve(toolset, choice.get("available"))
-            requirement = choice.get("requirement", _OPTIONAL)
-            definitions = describe_definitions(
-                toolset, offered.definitions, choice.get("descriptions", ())
-            )
+        items = session.request_items()
+        if not choice and not self._generation:
+            offered = toolset._offer.default
+            request = TurnRequest(items=items, tools=offered.definitions)
+            return Prepared(session, toolset, offered, request, False)
+        offered = toolset._offer.resolve(toolset, choice.get("available"))
+        requirement = choice.get("requirement", _OPTIONAL)
+        definitions = describe_definitions(
+            toolset, offered.definitions, choice.get("descriptions", ())
+        )
         request = TurnRequest(
-            items=session.request_items(),
+            items=items,
             tools=definitions,
             tool_choice=choose(toolset, offered, requirement),
             **self._generation,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from pydantic import BaseModel
 
 from lutum_py import AnyToolCall, ToolDef, ToolMetadata
@@ -36,20 +37,17 @@ def refusal(declared: Any, arguments: Any, *, redact: bool = False) -> str:
     """What the model is told of arguments that do not fit."""
     text = arguments if isinstance(arguments, str) else json.dumps(arguments)
     selector = spec_of(declared).free_selector
-    try:
-        decoded = selector.decode(
-            ToolMetadata(id="c1", name=selector.name, arguments=text), redact=redact
-        )
-    except InvalidArgumentsError as error:
-        head = f"The arguments of tool `{selector.name}` are invalid, so it was not run:\n"
-        tail = "\nCall it again with corrected arguments."
-        said = str(error)
-        assert said.startswith(head)
-        assert said.endswith(tail)
-        assert error.tool == selector.name
-        assert error.call_id == "c1"
-        return said.removeprefix(head).removesuffix(tail)
-    raise AssertionError(f"decoded: {decoded!r}")
+    metadata = ToolMetadata(id="c1", name=selector.name, arguments=text)
+    with pytest.raises(InvalidArgumentsError) as caught:
+        selector.decode(metadata, redact=redact)
+    said, error = str(caught.value), caught.value
+    head = f"The arguments of tool `{selector.name}` are invalid, so it was not run:\n"
+    tail = "\nCall it again with corrected arguments."
+    assert said.startswith(head)
+    assert said.endswith(tail)
+    assert error.tool == selector.name
+    assert error.call_id == "c1"
+    return said.removeprefix(head).removesuffix(tail)
 
 
 def schema_of(declared: Any) -> dict[str, Any]:

@@ -104,10 +104,7 @@ def statuses(outcomes: list[Outcome] | tuple[Outcome, ...]) -> list[str]:
 
 
 def running(work: Coroutine[Any, Any, R]) -> R:
-    """Run to the end in debug mode, where asyncio tells of what was forgotten.
-
-    Whatever the loop has to complain of is an error, and so is a task that is left.
-    """
+    """Run to the end; what the loop complains of is an error, and so is a task that is left."""
     complaints: list[dict[str, Any]] = []
 
     async def main() -> R:
@@ -117,6 +114,8 @@ def running(work: Coroutine[Any, Any, R]) -> R:
             return await work
         finally:
             await settled()
+            left = asyncio.all_tasks() - {asyncio.current_task()}
+            complaints.extend({"left": task} for task in left)
 
     try:
         return asyncio.run(main())

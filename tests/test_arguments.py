@@ -45,7 +45,7 @@ def idle(times: int = 1) -> None:
     """Need nothing."""
 
 
-@pytest.mark.parametrize("text", ["", " ", "\n\t ", "null", " null\n", "{}"])
+@pytest.mark.parametrize("text", ["", " ", "\n\t ", "null", " null\n", '""', "{}"])
 def test_nothing_means_no_arguments(text: str) -> None:
     """Nothing at all, blanks and `null` mean `{}`; the raw text stays what it was."""
     call = call_of(idle, text)
@@ -274,7 +274,7 @@ def test_a_long_place_is_cut() -> None:
     """The path to a fault is bounded, however deep it is, and so is what was expected."""
 
     class Tree(ToolInput[int]):
-        below: dict[str, Tree] = {}
+        below: dict[str, Tree] | None = None
         one_of: Literal[tuple(f"choice{n}" for n in range(1000))] = "choice1"  # type: ignore[valid-type]
 
     value: Any = 3
@@ -304,10 +304,10 @@ def test_words_are_no_numbers() -> None:
 
     for text in ('"NaN"', '"inf"', "1e999", '" -Infinity "'):
         for place in ('{"measures":{"a":{"value":%s}}}', '{"pair":[%s,1]}'):
-            said = refusal(weigh, '{"wild":' + place % text + "}")
+            said = refusal(weigh, f'{{"wild":{place.replace("%s", text)}}}')
             assert "Input should be a finite number" in said
         assert "`at`: Input should be a finite number" in refusal(
-            weigh, '{"wild":{},"at":%s}' % text
+            weigh, f'{{"wild":{{}},"at":{text}}}'
         )
     assert "`wild.more`: Input should be a finite number" in refusal(
         weigh, '{"wild":{"more":[1e999]}}'
@@ -319,16 +319,14 @@ def test_words_are_no_numbers() -> None:
     assert Measure.model_validate_json('{"value": "inf"}').value == float("inf")
 
 
-def test_words_are_no_json_either_where_nobody_looks() -> None:
-    """A field that is ignored must be JSON all the same."""
+def test_what_is_ignored_is_not_looked_at() -> None:
+    """An author who ignores unknown arguments ignores what is in them."""
 
     class Ignoring(ToolInput[int]):
         model_config = ConfigDict(extra="ignore")
 
-    assert call_of(Ignoring, '{"more":1}').input == Ignoring()
-    assert refusal(Ignoring, '{"more":NaN}').startswith(
-        "- Invalid JSON: expected value at line 1 column 9 (got"
-    )
+    assert call_of(Ignoring, '{"more":NaN}').input == Ignoring()
+    assert refusal(Ignoring, '{"more":nan}').startswith("- Invalid JSON: expected ident at line 1")
 
 
 def test_huge_integers_pass_where_python_prints_them() -> None:
@@ -368,7 +366,7 @@ class Movement(TypedDict):
 class Scene(ToolInput[int]):
     model_config = ConfigDict(extra="allow")
     point: Point
-    filters: list[Filter] = []
+    filters: list[Filter] = Field(default_factory=list)
     pair: tuple[Filter, int] | None = None
     shape: Point | Filter | None = None
     weight: Any = None
@@ -433,7 +431,7 @@ def test_a_part_of_a_union_keeps_its_class() -> None:
 
     class Both(ToolInput[int]):
         part: One | Two
-        parts: dict[str, One | Two] = {}
+        parts: dict[str, One | Two] | None = None
 
     call = call_of(Both, {"part": {"a": 1}})
     call.input = Both(part=Two(a=2), parts={"x": Two(a=3)})

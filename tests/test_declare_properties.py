@@ -19,7 +19,10 @@ from pydantic import BaseModel, Field
 from pydantic_core import to_jsonable_python
 from typing_extensions import TypedDict
 
-from lutum_py import Skip, ToolContext, ToolDef, ToolMetadata, Toolset, tool_fn
+from lutum_py import Skip, ToolContext, ToolDef, ToolMetadata, Toolset, tool, tool_fn
+
+from lutum_py._json import canonical_json
+from lutum_py.errors import InvalidArgumentsError
 
 from .declared import call_of, schema_of, spec_of
 
@@ -74,7 +77,7 @@ KINDS: list[tuple[Any, st.SearchStrategy[Any]]] = [
     (datetime.timedelta, st.timedeltas(min_value=datetime.timedelta(0))),
     (uuid.UUID, st.uuids()),
     (Color, st.sampled_from(Color)),
-    (Literal["a", 1, None], st.sampled_from(["a", 1, None])),
+    (Literal["a", 1], st.sampled_from(["a", 1])),
     (Annotated[int, Field(ge=0, description="Not negative.")], st.integers(min_value=0)),
     (int | None, st.none() | st.integers()),
     (int | str, st.integers() | TEXTS),
@@ -201,6 +204,15 @@ def signatures(draw: st.DrawFn) -> tuple[str, dict[str, Any], dict[str, Any], li
     return source, scope, values, hidden
 
 
+def in_any_order(data: Any) -> Any:
+    """Data without the order of its arrays: what was a set may come in any."""
+    if isinstance(data, dict):
+        return {key: in_any_order(part) for key, part in data.items()}
+    if isinstance(data, list):
+        return sorted(map(in_any_order, data), key=canonical_json)
+    return data
+
+
 @given(signatures())
 def test_any_signature_declares_and_its_values_survive(
     drawn: tuple[str, dict[str, Any], dict[str, Any], list[str]],
@@ -214,7 +226,7 @@ def test_any_signature_declares_and_its_values_survive(
     whole = not hasattr(f.Input, "model_config") or f.Input.__name__ != "FInput"
     expected = to_jsonable_python(values)
     if whole:
-        ((only, value),) = values.items()
+        (value,) = values.values()
         sent = to_jsonable_python(value)
     else:
         sent = expected
@@ -227,9 +239,10 @@ def test_any_signature_declares_and_its_values_survive(
     assert spec_of(f).arguments.from_data(spec_of(f).arguments.to_data(call.input)) == call.input
     given_from_outside = dict.fromkeys(hidden)
     result = asyncio.run(call.call(**given_from_outside))
-    assert result.output == json.loads(json.dumps(expected))
+    assert in_any_order(result.output) == in_any_order(expected)
     call.input = call.input
-    assert result.result == asyncio.run(call.again().call(**given_from_outside)).result
+    again = asyncio.run(call.again().call(**given_from_outside))
+    assert in_any_order(again.output) == in_any_order(expected)
 
 
 @given(JSON)
@@ -241,38 +254,33 @@ def test_any_json_decodes_or_is_told(value: Any) -> None:
         return c
 
     class Tools(Toolset):
-        take_it = tool_of(take)
-
-    from lutum_py.errors import InvalidArgumentsError
+        take_it = tool(take)
 
     metadata = ToolMetadata(id="c", name="take", arguments=json.dumps(value))
+    fault: InvalidArgumentsError | None = None
     try:
         call = Tools.parse_tool_call(metadata)
     except InvalidArgumentsError as error:
-        assert error.fields
-        assert len(str(error)) < 3000
-    else:
-        assert value is None or isinstance(value, dict)
+        fault = error
+    if fault is None:
+        assert value in (None, "") or isinstance(value, dict)
         assert call.metadata is metadata
-
-
-def tool_of(declared: Any) -> Any:
-    """`tool`, for a class body that has a tool of its own name."""
-    from lutum_py import tool
-
-    return tool(declared)
+    else:
+        assert fault.fields
+        assert len(str(fault)) < 3000
 
 
 @given(st.text(max_size=200) | st.text('{}[]":,nul01e \\u', max_size=60))
 def test_any_text_decodes_or_is_told(text: str) -> None:
     """Whatever text comes as arguments, it becomes an input or an error, and nothing else."""
-    from lutum_py.errors import InvalidArgumentsError
-
+    fault = ""
     try:
         call = call_of(OPEN, text)
     except InvalidArgumentsError as error:
-        assert str(error).startswith("The arguments of tool `open_to_all` are invalid")
-        assert len(str(error)) < 3000
+        fault = str(error)
+    if fault:
+        assert fault.startswith("The arguments of tool `open_to_all` are invalid")
+        assert len(fault) < 3000
     else:
         assert isinstance(call.input, dict)
 

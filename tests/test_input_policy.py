@@ -230,7 +230,7 @@ def test_strict_is_for_the_input_itself() -> None:
     assert call.input.inner == Inner(a=3)
     with pytest.raises(ToolInputError, match="`a`: Input should be a valid integer"):
         call.input = {"a": "1", "inner": {}}
-    root = tool_input(output=int, strict=True, name="pets")(type("Pets", (Pet,), {}))
+    root: Any = tool_input(output=int, strict=True, name="pets")(type("Pets", (Pet,), {}))
     assert call_of(root, {"kind": "cat", "lives": 1}).input.root.lives == 1
 
 

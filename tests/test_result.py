@@ -90,9 +90,9 @@ def test_results_are_values() -> None:
     assert repr(slow).startswith("ToolResult(id='c1', name='add', arguments='{\"a\": 1}', ")
     for made in (quick, slow):
         with pytest.raises(FrozenInstanceError, match="cannot assign to 'result': a ToolResult"):
-            made.result = "4"  # type: ignore[misc]
+            made.result = "4"
         with pytest.raises(FrozenInstanceError, match="cannot delete 'result': a ToolResult is"):
-            del made.result  # type: ignore[misc]
+            del made.result
 
 
 def test_a_class_without_fields_is_frozen_too() -> None:

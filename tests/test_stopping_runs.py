@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -158,13 +160,15 @@ def test_an_error_that_is_late_is_kept() -> None:
     assert result_of(outcome).code == "not_found"
 
 
-@pytest.mark.parametrize("error", [None, ValueError("late")])
+@pytest.mark.parametrize("kind", [None, ValueError])
 @pytest.mark.parametrize("grace", [0, SOON])
-def test_a_tool_that_goes_on_is_of_unknown_outcome(error: Exception | None, grace: float) -> None:
-    """A tool that swallows its cancellation is `indeterminate` after the grace."""
+def test_a_tool_that_goes_on_is_of_unknown_outcome(
+    kind: type[Exception] | None, grace: float
+) -> None:
+    """A tool that swallows its cancellation is `indeterminate` after the grace, and forgotten."""
 
     async def main() -> None:
-        act = Stubborn(error)
+        act = Stubborn(kind and kind("late"))
         call = call_of()
         result = result_of(
             await execute(call, skipped={"act": act}, default_timeout=SOON, grace=grace)
@@ -175,6 +179,11 @@ def test_a_tool_that_goes_on_is_of_unknown_outcome(error: Exception | None, grac
         assert not act.ended
         act.release.set()
         await until(lambda: act.ended)
+        await settled()
+        watched = weakref.ref(act)
+        del act
+        gc.collect()
+        assert watched() is None
 
     running(main())
 

@@ -260,7 +260,7 @@ def test_an_awaitable_of_a_plain_function_is_awaited() -> None:
         return a + b
 
     assert asyncio.run(call_of(add, {"a": 1}).call()).result == "3"
-    with pytest.raises(TypeError, match="is async: use `await call.call"):
+    with pytest.raises(TypeError, match=r"is async: use `await call\.call"):
         call_of(add, {"a": 1}).call_sync()
 
 
@@ -317,7 +317,7 @@ def test_fields_and_validators_of_annotations_hold() -> None:
         count: Annotated[int, Field(ge=1, description="How many.")],
         name: Annotated[str, AfterValidator(str.strip)] = "x",
         kind: Literal["a", "b"] = Field("a", description="Which kind."),
-        many: list[int] = Field(default_factory=list),
+        many: list[int] = Field(default_factory=list),  # noqa: B008
         _hidden: int = Field(3, gt=2),
     ) -> str:
         """Pick.
@@ -470,7 +470,7 @@ def test_a_context_that_may_be_missing_is_given() -> None:
 
 
 def test_hidden_types_may_exist_for_checkers_only() -> None:
-    """The type of a hidden parameter may be imported under `TYPE_CHECKING`, in every way to hide."""
+    """A hidden parameter's type may be imported under `TYPE_CHECKING`, however it is hidden."""
 
     @tool_fn(skip=["one"])
     def look(
@@ -648,7 +648,7 @@ def ask_annotated(question: Annotated[Question, AfterValidator(lambda q: q)], /)
 
 def test_a_single_object_is_the_input() -> None:
     """A model, dataclass or `TypedDict` that stands alone is not wrapped once more."""
-    assert ask.Input is ask_annotated.Input is Question
+    assert {ask.Input, ask_annotated.Input} == {Question}
     assert plot.Input is Point  # type: ignore[comparison-overlap]
     assert move.Input is Movement  # type: ignore[comparison-overlap]
     assert ask.Call.__name__ == "QuestionCall"
@@ -708,13 +708,13 @@ REFUSED = {
         "parameter from the model with `skip=('b',)` or `Annotated[..., Skip()]`."
     ),
     "def f(_a: type): 0": "parameter `_a` of type `type` has no JSON schema",
-    "def f(a: ClassVar[int]): 0": "parameter `a` of type `ClassVar[int]` is a constant for",
+    "def f(a: typing.ClassVar[int]): 0": "parameter `a` of type `ClassVar[int]` is a constant for",
     "def f(a: Literal[()]): 0": "parameter `a` of type `Literal[()]` has no schema",
     "def f(a: 3): 0": "parameter `a` of type `3` has no schema",
     "def f(a: 'b c', d: 'int'): 0": "the annotation of `a` cannot be evaluated (Forward reference",
     "def f(a: 'int.nope'): 0": "an annotation cannot be evaluated (type object 'int' has no",
     "def f(a: int) -> Alien: 0": "its output type `Alien` has no schema (Unable to generate",
-    "def f(a: ToolContext, b: 'ToolContext | None'): 0": "takes two contexts, `a` and `b`. Keep one.",
+    "def f(a: ToolContext, b: 'ToolContext | None'): 0": "takes two contexts, `a` and `b`.",
     "def f(a: NoObject): 0": (
         "the arguments of a tool are always a JSON object, but this input schema is of type "
         "'array'. Put the value into a field of a model, as in `items: list[int]`."
@@ -913,7 +913,7 @@ def test_wrong_hidden_arguments_are_refused(hidden: dict[str, Any], expected: st
 def test_the_whole_input_is_filled_in_by_the_model() -> None:
     """The single object that is the input cannot be passed from outside."""
     call = call_of(ask, {"text": "t"})
-    with pytest.raises(TypeError, match="`question` is filled in by the model.*here: none"):
+    with pytest.raises(TypeError, match=r"`question` is filled in by the model.*here: none"):
         call.call_sync(question=1)
     with pytest.raises(TypeError, match=r"call.call_sync\(db=...\)"):
         call_of(tool_fn(skip=["db"])(lambda db: db)).call_sync()

@@ -86,13 +86,13 @@ def test_a_decorated_model_is_a_tool() -> None:
         "required": ["name"],
     }
     call = call_of(GetUserArgs, {"user_id": "u"})
-    assert call.input == GetUserArgs(user_id="u")
+    assert call.input == GetUserArgs(user_id="u", depth=1)
     assert call.complete(User(name="Ann")).result == '{"name":"Ann"}'
 
 
 def test_a_tool_input_needs_no_decorator() -> None:
     """`ToolInput[Out]` says enough where the defaults serve."""
-    assert tool(SearchInput).spec is spec_of(SearchInput)  # type: ignore[attr-defined]
+    assert tool(SearchInput).spec is spec_of(SearchInput)
     assert spec_of(SearchInput).definition.name == "search"
     assert schema_of(SearchInput)["properties"]["query"]["description"] == "What to look for."
     call = call_of(SearchInput, {"query": "q"})
@@ -120,8 +120,9 @@ def test_options_reach_the_definition() -> None:
 
 def test_the_call_class_is_the_models() -> None:
     """`Model.Call` is the class of its calls, with an honest name."""
-    for model in (GetUserArgs, SearchInput):
-        call_type: Any = model.Call  # type: ignore[attr-defined]
+    models: list[Any] = [GetUserArgs, SearchInput]
+    for model in models:
+        call_type = model.Call
         assert call_type.__name__ == f"{model.__name__}Call"
         assert call_type.__qualname__ == f"{model.__name__}.Call"
         assert call_type.__module__ == __name__
@@ -284,7 +285,7 @@ def test_a_subclass_of_a_decorated_model_is_no_tool(model: Any) -> None:
         f"`{model.__name__}` inherits from the tool `{model.__base__.__name__}`, but is no tool "
         "itself. Decorate it with `@tool_input(...)`, under a name of its own."
     )
-    for use in (lambda: tool(model), lambda: model.Call, lambda: model.__lutum_tool__()):
+    for use in (lambda: tool(model), lambda: model.Call, model.__lutum_tool__):
         with pytest.raises(ToolDefinitionError) as caught:
             use()
         assert str(caught.value) == expected
@@ -318,7 +319,7 @@ class CallField(BaseModel):
 
 
 class CallFieldToo(ToolInput[int]):
-    Call: int
+    Call: int  # type: ignore[misc]
 
 
 @tool_input(output=int)

@@ -52,7 +52,7 @@ def plot(peers: list[dict[str, Any]]) -> str:
                 f'<path d="M{at:.1f},{TOP - 14}V{bottom - 10}" stroke="#24292f" '
                 f'stroke-opacity="{0.9 if floor else 0.18}"/>'
             )
-            label = "the floor" if floor else f"{10.0**power:,g}×"
+            label = "the floor" if floor else f"{10.0**power:,g} times"
             yield f'<text x="{at:.1f}" y="{bottom + 8}" text-anchor="middle">{label}</text>'
         for index, (key, label) in enumerate(ROWS.items()):
             y = TOP + STEP * index + 8
@@ -65,7 +65,7 @@ def plot(peers: list[dict[str, Any]]) -> str:
             for number in reversed(range(len(peers))):
                 ratio = peers[number]["rows"][key]["ratio"]
                 colour, shape = MARKS[number % len(MARKS)]
-                title = f"{peers[number]['name']}: {label}, {ratio_text(ratio)}×"
+                title = f"{peers[number]['name']}: {label}, {ratio_text(ratio)} times"
                 yield (
                     f'<path d="{shape}" transform="translate({x(ratio):.1f} {y})" '
                     f'fill="{colour}" fill-opacity="0.88"><title>{escape(title)}</title></path>'

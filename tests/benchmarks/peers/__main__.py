@@ -1,4 +1,4 @@
-"""Measure one library where it is installed: `python -m tests.benchmarks.peers NAME [--json FILE]`."""
+"""Measure one library where it is installed: `python -m tests.benchmarks.peers NAME`."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ def rows(peer: Peer, quick: bool) -> Iterator[tuple[str, Measured]]:
         ("call, 2 KB", MIDDLE, 600),
         ("call, 200 KB", LARGE, 30),
     ):
-        floor, own = partial(floors.call_async, text), partial(peer.call, text)
-        yield name, paired(floor, own, times=times // few, rounds=rounds)
-    floor, own = partial(floors.loop, SMALL), partial(peer.loop, SMALL)
+        floor, call = partial(floors.call_async, text), partial(peer.call, text)
+        yield name, paired(floor, call, times=times // few, rounds=rounds)
+    floor, loop = partial(floors.loop, SMALL), partial(peer.loop, SMALL)
     for turns, rounds in ((SHORT, 3 if quick else 9), (LONG, 1 if quick else 5)):
-        yield f"loop of {turns}", paired(floor, own, times=turns, rounds=rounds)
+        yield f"loop of {turns}", paired(floor, loop, times=turns, rounds=rounds)
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""langchain-core: `@tool` and `ainvoke` for one call, the same by hand around a model for the loop."""
+"""langchain-core: `@tool` and `ainvoke` for one call, a loop by hand around both and a model."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""The work that every library is given: one tool, three sizes of arguments, one conversation."""
+"""The work that every library is given: one tool, three sizes of arguments, one conversation.
 
-from __future__ import annotations
+Annotations are not postponed here: a library that reads them on every call would otherwise compile
+their text each time.
+"""
 
 import json
 from collections.abc import Awaitable, Callable

@@ -1,0 +1,29 @@
+"""Types of which nothing is hidden: what validates them looks at every part."""
+
+from __future__ import annotations
+
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+
+__all__ = ["is_plain"]
+
+_PLAIN = frozenset({str, int, float, bool, NoneType})
+_CONTAINERS = frozenset({list, dict, tuple, Union, UnionType})
+
+
+def is_plain(annotation: Any) -> bool:
+    """Whether a type is made of texts, numbers, booleans, None, literals and plain containers.
+
+    Such a type always has a core schema and a JSON schema, so neither has to be tried out.
+    """
+    origin = get_origin(annotation)
+    if origin is None:
+        return annotation is None or annotation is ... or annotation in _PLAIN
+    if origin is Annotated:
+        marks = annotation.__metadata__
+        return is_plain(annotation.__origin__) and all(type(mark) is FieldInfo for mark in marks)
+    if origin is Literal:
+        return all(type(value) in _PLAIN for value in get_args(annotation))
+    return origin in _CONTAINERS and all(is_plain(part) for part in get_args(annotation))
