@@ -19,7 +19,7 @@ from typing import Annotated, Any, cast, get_args, get_origin
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, from_json
 
-from ._closed_schema import close_top, infinity_in, take_as_is, is_model
+from ._closed_schema import close_top, infinity_in, is_model, take_as_is
 from ._definition import JsonSchema
 from ._json import canonical_json, compact_json, cut, is_array, is_object, shorten
 from ._mending import container_in, mend_places, path_of

@@ -187,7 +187,9 @@ def _ask_gates(
     return _settle(gate, call, answer.output)
 
 
-def _ask_function(call: AnyToolCall, hooks: Any, records: list[DecisionRecord]) -> Steps[HookOutcome]:
+def _ask_function(
+    call: AnyToolCall, hooks: Any, records: list[DecisionRecord]
+) -> Steps[HookOutcome]:
     """Ask a plain function, or an object with a `hook_tool_call`, about a copy of the call."""
     function = getattr(hooks, "hook_tool_call", hooks)
     if not callable(function) or isinstance(hooks, type):

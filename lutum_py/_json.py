@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard, cast
@@ -42,7 +41,9 @@ def canonical_json(value: object) -> str:
 def digest_of(value: object) -> str:
     """Return `sha256:` and the hexadecimal SHA-256 of the canonical JSON of `value`."""
     text = canonical_json(value)
-    return "sha256:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    from hashlib import sha256
+
+    return "sha256:" + sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def parse_json(text: str | bytes) -> Any:

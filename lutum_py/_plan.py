@@ -22,13 +22,13 @@ from ._outcomes import HandledCall, RecoverableToolCallIssue, RejectedCall, Susp
 from ._result import ToolResult, make_result
 from ._round_state import RoundState
 from ._suspension import Decision
-from ._transcript import HasTranscript, Transcript, transcript_of
 from .errors import LifecycleError
 
 if TYPE_CHECKING:
     from ._metadata import ToolMetadata
     from ._selector import AnySelector
     from ._toolset import Toolset
+    from ._transcript import HasTranscript, Transcript
 
 __all__ = ["ToolRoundPlan"]
 
@@ -281,6 +281,8 @@ class ToolRoundPlan(Generic[T]):
                 has changed, and the plan can be used again.
             RoundClosedError: The round has ended.
         """
+        from ._transcript import transcript_of
+
         transcript = transcript_of(target)
         committed = self._match(results)
         self._state.close("committed")
@@ -307,6 +309,8 @@ class ToolRoundPlan(Generic[T]):
             CommitError: The results do not fit the calls; nothing has changed.
             RoundClosedError: The round has ended.
         """
+        from ._transcript import transcript_of
+
         transcript = transcript_of(target)
         self._state.check_open()
         filled: dict[str, ToolResult] = {}

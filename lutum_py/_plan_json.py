@@ -101,10 +101,7 @@ def _dump(plan: ToolRoundPlan[Any], state: RoundState) -> dict[str, Any]:
         "calls": entries,
         "started": sorted(state.started),
         "blocked": plan.blocked,
-        "decisions": [
-            record._asdict()
-            for record in plan.decisions
-        ],
+        "decisions": [record._asdict() for record in plan.decisions],
         "resumed": [_dump_decision(decision) for decision in plan.resumed.values()],
     }
 

@@ -14,11 +14,11 @@ from ._hook_outcome import Hooks
 from ._outcomes import RecoverableToolCallIssue
 from ._plan import ToolRoundPlan
 from ._round_state import RoundState
-from ._transcript import HasTranscript, Transcript
 from .errors import ToolRoundArityError
 
 if TYPE_CHECKING:
     from ._toolset import Toolset
+    from ._transcript import HasTranscript, Transcript
 
 __all__ = ["ToolRound"]
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias
-from uuid import uuid4
 
 __all__ = ["Decision", "DecisionAction", "ResumeMode", "SuspendTicket"]
 
@@ -26,6 +25,8 @@ DecisionAction: TypeAlias = Literal["resume", "cancel"]
 
 
 def _new_id() -> str:
+    from uuid import uuid4
+
     return uuid4().hex
 
 

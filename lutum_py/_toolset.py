@@ -14,10 +14,10 @@ from ._offer import Available
 from ._outcomes import HandledCall
 from ._selector import AnySelector
 from ._toolset_meta import ToolsetMeta, make_toolset
-from ._turn_outcome import Finished, NeedsTools, open_turn
 
 if TYPE_CHECKING:
     from ._plan import ToolRoundPlan
+    from ._turn_outcome import Finished, NeedsTools
 
 __all__ = ["Toolset", "ToolsetMeta", "make_toolset"]
 
@@ -125,6 +125,8 @@ class Toolset(metaclass=ToolsetMeta):
         Raises:
             DuplicateToolCallIdError: Two calls of the turn share an id.
         """
+        from ._turn_outcome import open_turn  # not needed before there is a turn
+
         return open_turn(cls, turn, cls._offer.resolve(cls, available), redact)
 
     @classmethod

@@ -42,12 +42,15 @@ LAYERS: Final[dict[str, tuple[str, ...]]] = {
     ),
     "functions to schemas": (
         "_arguments",
+        "_closed_schema",
         "_input_model",
         "_invocation",
         "_json_schema",
         "_json_schema_check",
+        "_mending",
         "_options",
         "_output",
+        "_plain_types",
         "_signature",
     ),
     "one tool": (
@@ -64,11 +67,14 @@ LAYERS: Final[dict[str, tuple[str, ...]]] = {
     ),
     "deciding": (
         "_call_gate",
+        "_capability_gate",
         "_decision_log",
         "_hook_names",
         "_hook_outcome",
         "_hook_pipeline",
         "_hook_set",
+        "_registered_hook",
+        "_steps",
     ),
     "one round": (
         "_after_results",
@@ -87,12 +93,24 @@ LAYERS: Final[dict[str, tuple[str, ...]]] = {
         "_runtime_toolset",
         "_selector_type",
         "_toolset",
+        "_toolset_meta",
         "_turn_outcome",
     ),
-    "running": ("sinks",),
+    "running": (
+        "_execution_outcome",
+        "_execution_run",
+        "_threads",
+        "execution",
+        "sinks",
+    ),
     "conversation": ("_model", "_session", "_turn", "_turn_stream"),
     "wire": ("dialects", "dialects.*"),
-    "edges": ("testing", "testing.*"),
+    "edges": (
+        "models",
+        "models.*",
+        "testing",
+        "testing.*",
+    ),
     "façade": ("__init__",),
 }
 """From the lowest layer to the highest. A pattern stands for every module of a subpackage."""

@@ -116,10 +116,14 @@ def advance(store: Store, world: World, model: ScriptedModel) -> None:
 
         place = f"{store.conversation_id}/{len(session.transcript)}"
         results: list[ToolResult] = []
-        for call in plan.pending:
-            settled = settle(call, f"{place}/{call.idempotency_key}", store, world)
-            if settled is not None:
-                results.append(settled)
+        try:
+            for call in plan.pending:
+                settled = settle(call, f"{place}/{call.idempotency_key}", store, world)
+                if settled is not None:
+                    results.append(settled)
+        except BaseException:
+            plan.discard()  # the store has it as it was
+            raise
         if plan.remaining():
             plan.discard()  # what waits is in the store as it was
             return
