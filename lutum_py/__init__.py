@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ._call_gate import CallGate
     from ._cancellation import CancellationToken
     from ._capabilities import (
+        EFFECT_DEFAULTS,
         Confirmation,
         DryRun,
         EffectKind,
@@ -108,6 +109,7 @@ _HOME: Final = {
     "_capabilities": (
         "Confirmation",
         "DryRun",
+        "EFFECT_DEFAULTS",
         "EffectKind",
         "Reversibility",
         "RiskLevel",
@@ -247,6 +249,7 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "EFFECT_DEFAULTS",
     "TOOL_CALL_PROGRESS_ACTIVITY_TYPE",
     "AnySelector",
     "AnyToolCall",

@@ -157,7 +157,11 @@ class AnyToolCall:
 
     @property
     def idempotency_key(self) -> str:
-        """A key for services that ask for one: the same everywhere, until the input changes."""
+        """A key for services that ask for one: the same everywhere, until the input changes.
+
+        It is made of the call's id and digest. Some providers send no ids that differ from turn to
+        turn: put an id of the conversation and the turn before it where that matters.
+        """
         return digest_of([self.id, self.digest]).removeprefix("sha256:")
 
     @property

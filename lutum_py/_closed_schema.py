@@ -59,7 +59,7 @@ def is_model(input_type: Any) -> TypeGuard[type[BaseModel]]:
 
 
 def take_as_is(model: type[BaseModel]) -> Closing:
-    """Take a generated model of plain fields: it says already what `close_top` would make it say."""
+    """Take a generated model of plain fields: it already says what `close_top` would add."""
     return Closing(
         closed=False,
         bounded=False,

@@ -80,11 +80,11 @@ def match_results(
     results = as_results(answers)
     if len(results) == len(calls) and not settled and not suspended:
         # Most results come one for each call and in order, and need no sorting out.
-        for call, result in zip(calls, results, strict=True):
+        for asked, result in zip(calls, results, strict=True):
             if (
-                result.id != call.id
-                or result.name != call.name
-                or result.arguments != call.arguments
+                result.id != asked.id
+                or result.name != asked.name
+                or result.arguments != asked.arguments
             ):
                 break
         else:

@@ -52,7 +52,18 @@ def parse_json(text: str | bytes) -> Any:
     Raises:
         ValueError: The text is not JSON; the message says at which line and column.
     """
-    return from_json(text, allow_inf_nan=False)
+    try:
+        return from_json(text, allow_inf_nan=False)
+    except (TypeError, ValueError) as error:
+        # The fast parser knows neither half of a surrogate pair nor more than 200 levels.
+        try:
+            return json.loads(text, parse_constant=_refuse_constant)
+        except (ValueError, RecursionError):
+            raise ValueError(str(error)) from None
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
 
 
 def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
@@ -68,7 +79,7 @@ def is_array(value: Any) -> TypeGuard[list[Any]]:
 def copy_json(value: Any) -> Any:
     """Copy plain JSON data deeply; anything that is not a dict or list is shared."""
     if isinstance(value, Mapping):
-        entries = cast("Mapping[Any, Any]", value)
+        entries = cast("dict[Any, Any]", value)
         return {key: copy_json(item) for key, item in entries.items()}
     if isinstance(value, list | tuple):
         items = cast("Sequence[Any]", value)

@@ -72,7 +72,7 @@ class RejectedCall:
     def result(self) -> ToolResult:
         """The standard result of a call that was rejected, or cancelled by a decision."""
         if self.source == "decision":
-            text = f"Not executed: {self.reason}"
+            text = f"Cancelled: {self.reason}"
             return make_result(self.metadata, "null", "cancelled", text)
         return rejection(self.metadata, self.reason)
 

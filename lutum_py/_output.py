@@ -34,7 +34,7 @@ class Output:
         self._serialize: Any = None
         self._is_plain = is_plain(output_type)
 
-    def _build(self) -> None:
+    def _build(self) -> Any:
         output_type = self.type
         if is_model(output_type):
             self._serialize = output_type.__pydantic_serializer__.to_json
@@ -43,6 +43,7 @@ class Output:
             adapter = self.adapter
             self._serialize = adapter.serializer.to_json
             self._validate = adapter.validator.validate_python
+        return self._validate
 
     def check(self) -> None:
         """Make sure that the type can be validated and encoded.
@@ -69,9 +70,10 @@ class Output:
         try:
             if self.type is None:
                 return to_json(value, inf_nan_mode="null").decode()
-            if self._validate is None:
-                self._build()
-            valid = self._validate(value)
+            validate = self._validate
+            if validate is None:
+                validate = self._build()
+            valid = validate(value)
             # An instance of a model is taken as it is, whatever its fields were set to: only its
             # serializer looks. That is slow, and not needed where validation looked at all of it.
             if self._is_plain:

@@ -360,9 +360,10 @@ class ToolRoundPlan(Generic[T]):
         state = self._state
         state.check_open()
         settled: dict[str, ToolResult] = {}
-        if self.handled or self.rejected:
-            for each in (*self.handled, *self.rejected):
-                settled[each.metadata.id] = each.result
+        for handled in self.handled:
+            settled[handled.metadata.id] = handled.result
+        for rejected in self.rejected:
+            settled[rejected.metadata.id] = rejected.result
         standing = replaceable or {}
         for issue in self.recoverable_tool_call_issues:
             standing[issue.metadata.id] = issue.result

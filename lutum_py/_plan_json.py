@@ -100,7 +100,6 @@ def _dump(plan: ToolRoundPlan[Any], state: RoundState) -> dict[str, Any]:
         "turn": dump_item(state.turn),
         "calls": entries,
         "started": sorted(state.started),
-        "blocked": plan.blocked,
         "decisions": [record._asdict() for record in plan.decisions],
         "resumed": [_dump_decision(decision) for decision in plan.resumed.values()],
     }
@@ -194,7 +193,6 @@ def load_plan(toolset: type[T], text: str | bytes, key: bytes | None) -> ToolRou
         raise saved.wrong("calls", "they are not the calls of the turn, each under its own id")
     resumed = [_load_decision(entry) for entry in saved.each("resumed")]
     decisions = tuple(_load_record(entry) for entry in saved.each("decisions"))
-    blocked = saved.get("blocked", str, None)
     started = loader.seen.intersection(saved.texts("started"))
     # Opened last: what fails before leaves no open round behind.
     state = RoundState(turn)

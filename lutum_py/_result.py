@@ -17,6 +17,9 @@ ResultStatus: TypeAlias = Literal["success", "error", "rejected", "cancelled", "
 REJECTION_PREFIX = "__lutum_rejected__: "
 """Stands before the reason in the result of a rejected call, as in Lutum."""
 
+_FORMAT = "lutum_py.result"
+_VERSION = 1
+
 _STATUSES: frozenset[str] = frozenset(get_args(ResultStatus))
 
 
@@ -125,6 +128,31 @@ class ToolResult(Frozen, _ResultFields):
     def output(self) -> Any:
         """The output as plain JSON data, parsed from `result`."""
         return parse_json(self.result)
+
+    def dump_json(self) -> str:
+        """Encode the whole result, to be stored until its round is committed."""
+        from ._item_json import dump_item
+        from ._saved import dump_saved
+        from .errors import TranscriptError
+
+        data = {"format": _FORMAT, "version": _VERSION, **dump_item(self)}
+        return dump_saved(data, TranscriptError, "The result")
+
+    @classmethod
+    def load_json(cls, text: str | bytes) -> ToolResult:
+        """Read what `dump_json` gave.
+
+        Raises:
+            TranscriptError: The text is no result, of an unknown version, or damaged.
+        """
+        from ._item_json import load_result
+        from ._saved import open_saved
+        from .errors import TranscriptError
+
+        saved = open_saved(
+            text, form=_FORMAT, versions=(_VERSION,), error=TranscriptError, what="tool result"
+        )
+        return load_result(saved)
 
     def to_json(self) -> dict[str, Any]:
         """Give the result as plain data, in the shape of Awaken's tool result.

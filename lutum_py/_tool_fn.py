@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from types import FrameType, MethodType
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, overload
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, cast, overload
 
 from ._arguments import Arguments
 from ._call import ToolCall
@@ -66,8 +66,7 @@ class ToolFn(Generic[P, R, Out]):
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         function: Any = self.__wrapped__  # type: ignore[attr-defined]
-        result: R = function(*args, **kwargs)
-        return result
+        return cast("R", function(*args, **kwargs))
 
     @overload
     def __get__(self, obj: None, owner: type, /) -> Self: ...

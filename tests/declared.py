@@ -53,3 +53,10 @@ def refusal(declared: Any, arguments: Any, *, redact: bool = False) -> str:
 def schema_of(declared: Any) -> dict[str, Any]:
     """The input schema of a tool."""
     return spec_of(declared).definition.input_schema
+
+
+def declare(scope: dict[str, Any], source: str) -> Any:
+    """Execute a definition of `f` among some names, as in a module where annotations are values."""
+    names = dict(scope)
+    exec(compile(source, "<declared>", "exec", dont_inherit=True), names)
+    return names["f"]

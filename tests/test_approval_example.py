@@ -302,7 +302,7 @@ def test_the_three_commands_of_the_readme_are_enough(tmp_path: Path) -> None:
         status, said = run(str(ROOT / script), tmp_path, typed=typed.get(name, ""))
         assert status == 0, said
     assert "pay: success" in said
-    assert "pay: cancelled (Not executed: too much)" in said
+    assert "pay: cancelled (Cancelled: too much)" in said
 
 
 def test_the_wrong_order_is_told_the_right_one(tmp_path: Path) -> None:

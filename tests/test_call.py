@@ -282,8 +282,8 @@ def test_equal_sets_have_equal_keys() -> None:
 
     words = [f"word{number}" for number in range(20)]
     forward = {"inner": [{"tags": words, "by": {"a": [1, 2]}}], "words": words, "pair": [words, 1]}
-    words = list(reversed(words))
-    back = {"inner": [{"tags": words, "by": {"a": [2, 1]}}], "words": words, "pair": [words, 1]}
+    other = sorted(words, reverse=True)
+    back = {"inner": [{"tags": other, "by": {"a": [2, 1]}}], "words": other, "pair": [other, 1]}
     first, second = call_of(label, forward), call_of(label, back)
     assert first.input == second.input
     data = first.spec.arguments.to_data(first.input)

@@ -177,7 +177,7 @@ def test_a_wrong_definition_is_refused(told: dict[str, Any], expected: str) -> N
 
 def test_the_schema_of_a_recursive_model_refers_to_itself() -> None:
     """Where a schema refers to itself, what it refers to is kept."""
-    from .test_tool_fn import Node
+    from .test_forward_references import Node
 
     @tool_fn
     def walk(node: Node) -> None:

@@ -63,6 +63,16 @@ def test_a_dry_run_is_an_argument_that_the_tool_has() -> None:
     assert isinstance(ask(call), Block)
 
 
+def test_a_dry_run_is_true_and_nothing_like_it() -> None:
+    """An argument of that name that says something else than true is no dry run."""
+
+    @tool_fn(capabilities=ToolCapabilities(effects=[ToolEffect("deploy", dry_run="supported")]))
+    def act(dry_run: str) -> str:
+        return "done"
+
+    assert isinstance(ask(call_of(act, dry_run="never")), Block)
+
+
 class Start(BaseModel):
     name: str
     dry_run: bool = False
@@ -153,7 +163,7 @@ def test_a_dry_run_is_found_in_the_transcript() -> None:
     plan = plan_of(
         ("a", "roll_out", {"service": "api", "count": 2, "dry_run": False}),
         ("b", "roll_out", {"service": "web", "count": 2, "dry_run": True}),
-        ("c", "look", {"service": "api"}),
+        ("c", "look", {"service": "api", "dry_run": True}),
         ("d", "roll_out", {"service": "api", "count": 2, "dry_run": True}),
     )
     *others, failed = plan.pending

@@ -411,12 +411,15 @@ def test_what_is_no_exception_comes_out(
         asked.set()
         return n
 
+    calls = calls_of(5, HEARING)
     with pytest.raises(kind):
-        execute_all_sync(
-            calls_of(5, HEARING), skipped={"act": act}, limit=limit, default_timeout=deadline
-        )
+        execute_all_sync(calls, skipped={"act": act}, limit=limit, default_timeout=deadline)
     assert limit == 1 or asked.wait(LATE)
+    for thread in threading.enumerate():
+        if thread.name == "tool worker":
+            thread.join(LATE)
     assert len(started) == limit
+    assert {call.status for call in calls[limit:]} == {CallStatus.NEW}
 
 
 def test_an_interrupt_of_the_waiting_thread_reaches_the_tool() -> None:

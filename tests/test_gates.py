@@ -376,7 +376,7 @@ def test_a_cancelled_call_is_told_why() -> None:
         plan = asked.apply_hooks_sync(gated(Suspend(TICKET)))
         plan.resume(Decision(call_id="u1", action="cancel", reason="too late"))
         (result,) = plan.resolve([]).results
-        assert (result.status, result.model_text) == ("cancelled", "Not executed: too late")
+        assert (result.status, result.model_text) == ("cancelled", "Cancelled: too late")
         assert plan.rejected[0].source == "decision"
 
 

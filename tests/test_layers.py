@@ -134,7 +134,7 @@ UPWARD_FOR_TYPES: Final[frozenset[tuple[str, str]]] = frozenset(
 """Who names a type from above, under `TYPE_CHECKING` only."""
 
 UPWARD_WHEN_CALLED: Final[frozenset[tuple[str, str]]] = frozenset(
-    {("_call", "_hook_pipeline"), ("_member", "_toolset")}
+    {("_call", "_hook_pipeline"), ("_member", "_toolset"), ("_result", "_item_json")}
 )
 """Whose methods are a shortcut to something above, imported only where they run."""
 

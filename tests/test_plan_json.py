@@ -130,7 +130,6 @@ def facts(plan: ToolRoundPlan[Any]) -> dict[str, Any]:
         "rejected": [(r.metadata, r.call.input, r.reason, r.source) for r in plan.rejected],
         "suspended": [(call(s.call), s.ticket, s.digest, s.was_started) for s in plan.suspended],
         "issues": plan.recoverable_tool_call_issues,
-        "blocked": plan.blocked,
         "decisions": plan.decisions,
         "resumed": plan.resumed,
     }
@@ -287,7 +286,7 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
         lambda d: d["turn"]["items"][0].update(arguments="{}"),
         "do not match its seal",
     ),
-    "blocked": (lambda d: d.update(blocked=None), "do not match its seal"),
+    "started": (lambda d: d.update(started=["p"]), "do not match its seal"),
     "approved": (
         lambda d: d["resumed"].append(
             {"call_id": "p", "action": "resume", "decision_id": "d", "result": None}

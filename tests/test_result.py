@@ -12,6 +12,7 @@ import pytest
 from lutum_py import Attachment, ToolMetadata, ToolResult
 from lutum_py._frozen import Frozen
 from lutum_py._result import REJECTION_PREFIX, make_result, rejection
+from lutum_py.errors import TranscriptError
 
 METADATA = ToolMetadata(id="c1", name="add", arguments='{"a": 1}')
 FILE = Attachment(media_type="image", mime_type="image/png", url="https://e.org/a.png")
@@ -133,3 +134,32 @@ def test_the_shape_for_others() -> None:
     }
     assert result(status="cancelled").to_json()["metadata"] == {"cancelled": True}
     assert result(status="cancelled").to_json()["status"] == "error"
+
+
+def test_a_stored_result_comes_back_whole() -> None:
+    """A result survives its JSON: status, message, code and attachments included."""
+    whole = ToolResult(
+        id="c1",
+        name="draw",
+        arguments='{"x": "\ud800"}',
+        result='{"a":1}',
+        status="indeterminate",
+        message="half done",
+        attachments=[Attachment(media_type="image", mime_type="image/png", url="data:,x")],
+        code="timed_out",
+    )
+    assert ToolResult.load_json(whole.dump_json()) == whole
+
+
+def test_a_stored_result_says_what_it_is() -> None:
+    """A transcript is not taken for a result."""
+    with pytest.raises(TranscriptError, match="no saved tool result"):
+        ToolResult.load_json('{"format": "lutum_py.transcript", "version": 1}')
+
+
+def test_half_a_surrogate_pair_does_not_make_a_result_unreadable() -> None:
+    """What the model sent may be quoted in a rejection, whatever it is."""
+    metadata = ToolMetadata(id="c1", name="\ud800", arguments="{}")
+    rejected = rejection(metadata, "no tool \ud800")
+    assert rejected.rejection_reason == "no tool \ud800"
+    assert rejected.model_text == REJECTION_PREFIX + "no tool \ud800"

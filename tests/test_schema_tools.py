@@ -222,7 +222,7 @@ def test_a_toolset_is_made_of_definitions() -> None:
     assert REMOTE.__name__ == "Remote"
     assert [selector.name for selector in App] == ["find", "r_find", "r_odd-name"]
     assert parse("r_find", {"ids": [3]}, App).input == {"ids": [3]}
-    assert REMOTE["find"].match(parse("r_find", {"ids": []}, App)) is not None  # type: ignore[attr-defined]
+    assert REMOTE["find"].match(parse("r_find", {"ids": []}, App)) is not None
     assert Toolset.from_definitions("Remote", iter([FIND, ODD])) is REMOTE
     assert Toolset.from_definitions("Other", [FIND, ODD]) is not REMOTE
     assert spec_of(FIND).call_type.__name__ == "FindCall"
@@ -272,7 +272,7 @@ WRONG: dict[str, tuple[Any, str]] = {
             "T",
             [ToolDef.from_json_schema(name="t", input_schema={"properties": {"a": {"type": 3}}})],
         ),
-        "Invalid JSON schema: the arguments of tool 't' is wrong at `$.properties.a.type`: 3 is not",
+        "Invalid JSON schema: the arguments of tool 't' is wrong at `$.properties.a.type`: 3 is",
     ),
     "remote": (
         ("T", [ToolDef.from_json_schema(name="t", input_schema={"$ref": "https://e.org/x"})]),

@@ -168,7 +168,7 @@ def test_a_tool_that_goes_on_is_of_unknown_outcome(
     """A tool that swallows its cancellation is `indeterminate` after the grace, and forgotten."""
 
     async def main() -> None:
-        act = Stubborn(kind and kind("late"))
+        act = Stubborn(None if kind is None else kind("late"))
         call = call_of()
         result = result_of(
             await execute(call, skipped={"act": act}, default_timeout=SOON, grace=grace)
@@ -178,10 +178,9 @@ def test_a_tool_that_goes_on_is_of_unknown_outcome(
         assert call.status is CallStatus.FAILED
         assert not act.ended
         act.release.set()
-        await until(lambda: act.ended)
-        await settled()
         watched = weakref.ref(act)
         del act
+        await settled()
         gc.collect()
         assert watched() is None
 

@@ -136,7 +136,7 @@ def test_a_cancelled_call_is_never_run(reason: str | None) -> None:
         outcome.call.complete(Receipt(paid=0))
     (result,) = plan.resolve().results
     assert result.status == "cancelled"
-    assert result.model_text == f"Not executed: {reason or 'the call was not approved.'}"
+    assert result.model_text == f"Cancelled: {reason or 'the call was not approved.'}"
     assert result.rejection_reason is None
 
 

@@ -137,7 +137,7 @@ class Suspensions(RuleBasedStateMachine):
         self.delivered.append(decision)
         known = self.calls[call_id]
         known.status, known.place = CANCELLED, "rejected"
-        known.final = ("cancelled", f"Not executed: not {call_id}")
+        known.final = ("cancelled", f"Cancelled: not {call_id}")
 
     @precondition(lambda self: self.plan is not None and self.delivered)
     @rule(data=st.data())

@@ -405,8 +405,8 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "undecorated": (
         lambda: tool(Plain),
         (
-            "`Plain` is a model, but no tool. Decorate it with `@tool_input(output=...)`, or let it "
-            "inherit from `ToolInput[...]`."
+            "`Plain` is a model, but no tool. Decorate it with `@tool_input(output=...)`, or let "
+            "it inherit from `ToolInput[...]`."
         ),
     ),
     "base": (
@@ -418,11 +418,11 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "special base": (lambda: tool(ToolInput[int]), "`ToolInput[int]` is a base for input models"),
     "function": (
-        lambda: tool_input(output=int)(lambda: 0),  # type: ignore[type-var,arg-type,return-value]
+        lambda: tool_input(output=int)(lambda: 0),  # type: ignore[arg-type]
         "`@tool_input` decorates pydantic models, not <function ",
     ),
     "other class": (
-        lambda: tool_input(output=int)(Alien),  # type: ignore[type-var]
+        lambda: tool_input(output=int)(Alien),
         "For a function use `@tool_fn`.",
     ),
     "twice": (lambda: tool_input(Decorated), "`Decorated` already is a tool. Remove one"),
@@ -437,15 +437,15 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "broken output": (
         lambda: tool_input(output="list[")(Plain),
         (
-            "Tool input `Plain`: its output type 'list[' cannot be evaluated (Forward reference must "
-            "be an expression -- got 'list['). Write a type."
+            "Tool input `Plain`: its output type 'list[' cannot be evaluated (Forward reference "
+            "must be an expression -- got 'list['). Write a type."
         ),
     ),
     "array": (
         lambda: tool_input(output=int)(Numbers),
         (
-            "Tool input `Numbers`: the arguments of a tool are always a JSON object, but this input "
-            "schema is of type 'array'. Put the value into a field of a model, as in"
+            "Tool input `Numbers`: the arguments of a tool are always a JSON object, but this "
+            "input schema is of type 'array'. Put the value into a field of a model, as in"
         ),
     ),
     "maybe a number": (lambda: tool_input(output=int)(Either), "is of type 'integer'"),

@@ -1,7 +1,7 @@
 """Measure two pieces of work against each other, so that only the ratio means anything.
 
-The two take turns in one process: whatever else the machine does meets both. The ratio is the median
-of the ratios of neighbours.
+The two take turns in one process: whatever else the machine does meets both. The ratio is the
+median of the ratios of neighbours.
 """
 
 from __future__ import annotations
