@@ -86,20 +86,6 @@ class Arguments:
         self._unordered = closing.unordered
         self.validate_json: Callable[[str], Any] = self._validator.validate_json
 
-    def decode(self, text: str) -> tuple[Any, tuple[str, ...]]:
-        """Read the text.
-
-        Returns:
-            The input, and the paths of the places that had to be mended.
-
-        Raises:
-            ValidationError: The text does not fit, and no mending helps.
-        """
-        try:
-            return self.validate_json(text), ()
-        except ValidationError as error:
-            return self.mend(text, error)
-
     def mend(self, text: str, error: ValidationError) -> tuple[Any, tuple[str, ...]]:
         """Read text that failed to validate, where it leaves no doubt about what is meant.
 

@@ -31,10 +31,14 @@ try:
     async with asyncio.timeout(30):
         outcomes = await execute_all(plan.pending)
 except TimeoutError as error:
-    plan.abort(session, "The time was up.", outcomes_of(error))
+    results = []
+    for outcome in outcomes_of(error):
+        if isinstance(outcome, SuspendedCall):
+            plan.suspend(outcome)
+        else:
+            results.append(outcome)
+    plan.abort(session, "The time was up.", results)
 ```
-
-An outcome that is a `SuspendedCall` goes to `plan.suspend`, before the others are committed.
 """
 
 from __future__ import annotations

@@ -421,3 +421,16 @@ def test_outcomes_pickle() -> None:
         assert type(back).__name__ in ("HandledCall", type(outcome).__name__)
         assert getattr(back, "metadata", None) == getattr(outcome, "metadata", None)
         assert getattr(back, "digest", None) == getattr(outcome, "digest", None)
+
+
+def test_the_raw_output_of_an_async_function_needs_await() -> None:
+    """`invoke_sync` names the way that an async function is run."""
+
+    @tool_fn
+    async def later() -> int:
+        return 1
+
+    call = later.Call(ToolMetadata(id="c1", name="later", arguments="{}"), later.Input())
+    with pytest.raises(TypeError, match=r"is async: use `await call\.call\(\)`"):
+        call.invoke_sync()
+    assert call.status == "new"

@@ -62,6 +62,12 @@ def test_public_modules_are_attributes(module: str) -> None:
     assert run.stdout.strip() == f"lutum_py.{module}"
 
 
+def test_a_public_module_is_imported_when_it_is_asked_for() -> None:
+    """A module that nothing has touched yet comes with its first mention."""
+    vars(lutum_py).pop("sinks", None)
+    assert lutum_py.sinks.ListSink().events == []
+
+
 def test_an_unknown_name_is_an_attribute_error() -> None:
     """A misspelt name is refused as Python does."""
     with pytest.raises(AttributeError, match="has no attribute 'tool_fm'"):
