@@ -19,8 +19,8 @@ nox.options.reuse_venv = "yes"
 
 PROJECT: Final[dict[str, Any]] = nox.project.load_toml("pyproject.toml")
 SUPPORTED: Final = ("3.11", "3.12", "3.13")
-EXTRAS: Final = ("jsonschema", "rich")
-"""The extras that the tests use; without the others they need no client library."""
+EXTRAS: Final = ("jsonschema", "rich", "openai", "anthropic", "gemini", "examples")
+"""The extras that the tests use: all of them."""
 PEERS: Final = {
     "lutum_py": ".",
     "pydantic_ai": "pydantic-ai-slim",
@@ -90,9 +90,8 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def typing(session: nox.Session) -> None:
     """Check types, and that four checkers see the typed idioms alike."""
-    clients = ("openai", "anthropic", "gemini")
-    session.install("-e", package(*EXTRAS, *clients), *group("typing"))
-    session.run("mypy", "lutum_py", "tests", "noxfile.py", "docs/run_blocks.py")
+    session.install("-e", package(*EXTRAS), *group("typing"))
+    session.run("mypy", "lutum_py", "tests", "examples", "noxfile.py", "docs/run_blocks.py")
     session.run("pyright")
     session.run("python", "tests/typing/check_idioms.py")
 

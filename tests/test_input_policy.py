@@ -13,6 +13,7 @@ from pydantic import (
     ConfigDict,
     Field,
     RootModel,
+    Tag,
     model_validator,
 )
 from pydantic.dataclasses import dataclass as pydantic_dataclass
@@ -212,6 +213,10 @@ def test_closing_reaches_through_labels_and_references() -> None:
     with pytest.raises(ValueError, match="Extra inputs are not permitted"):
         adapted.validator.validate_json('{"kind": "cat", "more": 1}')
     assert adapted.validator.validate_json("null") is None
+    labelled = close_top(Annotated[Cat, Tag("c")] | Annotated[Dog, Tag("d")], strict=False)
+    with pytest.raises(ValueError, match="Extra inputs are not permitted"):
+        labelled.validator.validate_json('{"kind": "dog", "more": 1}')
+    assert labelled.validator.validate_json('{"kind": "dog"}') == Dog(kind="dog")
 
 
 def test_strict_is_for_the_input_itself() -> None:
