@@ -53,6 +53,7 @@ class Arguments:
         "_by_alias",
         "_closed",
         "_documented",
+        "_is_union",
         "_mending",
         "_serializer",
         "_source",
@@ -75,6 +76,7 @@ class Arguments:
             plain = get_args(plain)[0]
         self.type = plain
         self._documented = documented
+        self._is_union = is_model(plain) and plain.__pydantic_root_model__
         self._mending: JsonSchema | None = None
         closing = take_as_is(input_type) if is_plain else close_top(input_type, strict=strict)
         self._closed = closing.closed
@@ -102,6 +104,9 @@ class Arguments:
         failed = error
         if isinstance(data, str) and is_object(inner := container_in(data)):
             data, paths = inner, [""]
+        elif self._is_union and is_object(data) and data.keys() == {"value"}:
+            # A provider's strict mode takes no union at the root: dialects offer it in `value`.
+            data, paths = data["value"], ["value"]
         for _ in range(_MAX_MENDING):
             mended = mend_places(data, failed, self._mending_schema)
             if not mended and not (paths and failed is error):

@@ -293,7 +293,7 @@ class ToolRoundPlan(Generic[T]):
         self,
         target: HasTranscript | Transcript,
         reason: str,
-        results: Iterable[Answer] = (),
+        results: Iterable[Answer | SuspendedCall] = (),
     ) -> CommittedRound:
         """Close the round early, with an honest result for each call that has none.
 
@@ -303,7 +303,7 @@ class ToolRoundPlan(Generic[T]):
         Args:
             target: A session or transcript.
             reason: Why; the model reads it.
-            results: Results of calls that did finish.
+            results: What calls came to that were run, such as the outcomes of `execute_all`.
 
         Raises:
             CommitError: The results do not fit the calls; nothing has changed.
@@ -315,12 +315,22 @@ class ToolRoundPlan(Generic[T]):
         self._state.check_open()
         filled: dict[str, ToolResult] = {}
         started = self._state.started
+        finished: list[Answer] = []
+        for outcome in results:
+            # A call that suspended itself while it was run has no result, but it was started.
+            if isinstance(outcome, SuspendedCall):
+                self.note_started(outcome)
+            else:
+                finished.append(outcome)
         for waiting in self.suspended:
             self.note_started(waiting)
-        for call in (*self.pending, *(waiting.call for waiting in self.suspended)):
+        for call in self.pending:
             was_started = call.status in _STARTED or call.id in started
             filled[call.id] = _unfinished(call, was_started, reason)
-        committed = self._match(results, replaceable=filled, suspended=())
+        for waiting in self.suspended:
+            call = waiting.call
+            filled[call.id] = _unfinished(call, call.id in started, reason)
+        committed = self._match(finished, replaceable=filled, suspended=())
         self._state.close("aborted")
         transcript.append_round(committed)
         return committed
@@ -388,7 +398,13 @@ class ToolRoundPlan(Generic[T]):
 
 
 _ENDED = tuple(status for status in CallStatus if status.is_terminal)
-_STARTED = (CallStatus.RUNNING, CallStatus.FAILED, CallStatus.SUCCEEDED)
+# A call that is still pending and suspended did that itself, while it was run.
+_STARTED = (
+    CallStatus.RUNNING,
+    CallStatus.SUSPENDED,
+    CallStatus.FAILED,
+    CallStatus.SUCCEEDED,
+)
 
 
 def _unfinished(call: AnyToolCall, was_started: bool, reason: str) -> ToolResult:

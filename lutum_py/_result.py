@@ -172,6 +172,8 @@ class ToolResult(Frozen, _ResultFields):
             more[self.status] = True
         if self.code is not None:
             more["code"] = self.code
+        if self.code == "timed_out":
+            more["timed_out"] = True
         if more:
             shape["metadata"] = more
         return shape

@@ -11,7 +11,7 @@ from ._commit import Answer
 from ._committed import CommittedRound
 from ._continue_suggestion import ContinueSuggestion
 from ._hook_outcome import Hooks
-from ._outcomes import RecoverableToolCallIssue
+from ._outcomes import RecoverableToolCallIssue, SuspendedCall
 from ._plan import ToolRoundPlan
 from ._round_state import RoundState
 from .errors import ToolRoundArityError
@@ -147,7 +147,10 @@ class ToolRound(Generic[T]):
         return self.plan().commit(target, results)
 
     def abort(
-        self, target: HasTranscript | Transcript, reason: str, results: Iterable[Answer] = ()
+        self,
+        target: HasTranscript | Transcript,
+        reason: str,
+        results: Iterable[Answer | SuspendedCall] = (),
     ) -> CommittedRound:
         """Close the round early; see `ToolRoundPlan.abort`."""
         return self.plan().abort(target, reason, results)

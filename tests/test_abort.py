@@ -151,3 +151,15 @@ def test_a_context_is_made_without_a_decision() -> None:
     context = ToolContext.for_call(tool_round.tool_calls[0])
     assert (context.resume, context.suspension_id, context.suspension_reason) == (None, None, None)
     close(tool_round)
+
+
+def test_a_call_that_suspended_itself_was_started() -> None:
+    """What `execute` gave for a call that suspended itself may be handed to `abort` as it is."""
+    session = Session()
+    plan = opened(*adds(2)).plan()
+    for call in plan.pending:
+        call.begin()
+    outcome = plan.pending[0].suspend(SuspendTicket(action="ask"))
+    plan.pending[1].suspend(SuspendTicket(action="ask"))
+    committed = plan.abort(session, "The user left.", [outcome])
+    assert [result.status for result in committed.results] == ["indeterminate"] * 2

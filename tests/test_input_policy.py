@@ -284,3 +284,20 @@ def test_infinities_are_found_anywhere() -> None:
     assert infinity_in({"a": [1, {"b": nan}]}) == (("a", 1, "b"), nan)
     assert infinity_in((1.5, {"x"}, None, "nan", frozenset({float("inf")})))[0] == (4, 0)
     assert infinity_in([1, 2.5, True, "inf"]) is None
+
+
+def test_a_union_that_came_in_a_value_field_is_taken_out() -> None:
+    """Strict providers take no union at the root, so it is offered in `value` and read there."""
+
+    class Near(BaseModel):
+        city: str
+
+    class Far(BaseModel):
+        planet: str
+
+    @tool_input(output=str)
+    class Place(RootModel[Near | Far]):
+        pass
+
+    call = call_of(Place, '{"value":{"planet":"Mars"}}')
+    assert (call.input.root, call.mended) == (Far(planet="Mars"), ("value",))

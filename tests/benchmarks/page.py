@@ -71,14 +71,12 @@ def own_table(figures: dict[str, Any]) -> str:
         for name, row in figures.items()
         if isinstance(row, dict)
     ]
-    for key, name, promise, form, unit in (
-        ("growth", "loop, T(10,000)/T(1,000)", 11, ".1f", ""),
-        ("modules", "modules added by the import", 140, "d", ""),
-        ("megabytes", "memory added by the import", 2, ".1f", " MB"),
+    for key, name, promise, form in (
+        ("growth", "loop, T(10,000)/T(1,000)", 11, ".1f"),
+        ("modules", "modules added by the import", 140, "d"),
     ):
         if key in figures:
-            held = _held(figures[key], promise, form)
-            lines.append(f"| {name} | | | {held}{unit} | ≤ {promise}{unit} |")
+            lines.append(f"| {name} | | | {_held(figures[key], promise, form)} | ≤ {promise} |")
     if "render" in figures:
         held = _held(figures["render"] * 1e3, 50, ".2f")
         lines.append(f"| render 1,000 turns | | {held} ms | | ≤ 50 ms |")

@@ -20,14 +20,14 @@ MARKS: Final = (
     ("#56565B", "M-6,-3H-3V-6H3V-3H6V3H3V6H-3V3H-6Z"),
 )
 WIDTH: Final = 880
-LEFT, RIGHT = 220, 850
+LEFT, RIGHT = 236, 850
 TOP, STEP = 84, 38
 
 
 def plot(peers: list[dict[str, Any]]) -> str:
     """Draw each row as a line, with a mark for each library at its ratio to the floor."""
     ratios = [row["ratio"] for peer in peers for row in peer["rows"].values()]
-    low = min(0.0, math.floor(math.log10(min(ratios)) * 2) / 2)
+    low = min(0.0, math.log10(min(ratios))) - 0.1
     high = math.ceil(math.log10(max(ratios)) * 5) / 5
     bottom = TOP + STEP * len(ROWS)
 

@@ -21,8 +21,8 @@ ROWS: Final = {
     "call": "one call",
     "call, 2 KB": "one call, 2 KB of arguments",
     "call, 200 KB": "one call, 200 KB of arguments",
-    "loop of 100": "a turn of 100",
-    "loop of 400": "a turn of 400",
+    "loop of 100": "a turn in a loop of 100",
+    "loop of 400": "a turn in a loop of 400",
 }
 """What the rows are called, in their order."""
 
