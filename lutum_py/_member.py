@@ -11,7 +11,6 @@ from ._definition import ToolDef
 from ._json import shorten
 from ._spec import HasSpec, ToolSpec
 from ._tool_fn import ToolFn
-from ._tool_input import find_spec
 from .errors import ToolDefinitionError
 
 if TYPE_CHECKING:
@@ -82,6 +81,8 @@ def _spec_of(declared: Any) -> ToolSpec[Any, Any]:
         spec: ToolSpec[Any, Any] = found.__lutum_tool__()
         return spec
     if isinstance(declared, type) and issubclass(declared, BaseModel):
+        from ._tool_input import find_spec
+
         return find_spec(declared)
     if isinstance(declared, ToolDef):
         from ._schema_tool import spec_from_definition

@@ -11,7 +11,6 @@ from pydantic.errors import PydanticUserError
 from ._arguments import Arguments
 from ._capabilities import ToolCapabilities
 from ._definition import JsonSchema, ToolDef, check_hints, object_schema
-from ._input_model import FnInput
 from ._output import Output
 from ._signature import reason_of, type_name
 from .errors import ToolDefinitionError
@@ -100,6 +99,8 @@ def _check_output(place: str, output: Output) -> None:
 
 def _without_schema(input_type: Any, error: PydanticUserError) -> str:
     """Find the field that has no JSON schema: pydantic names what it is made of only."""
+    from ._input_model import FnInput
+
     is_ours = issubclass(input_type, FnInput) if isinstance(input_type, type) else False
     for name, field in getattr(input_type, "model_fields", {}).items():
         shown = (field.alias or name) if is_ours else name

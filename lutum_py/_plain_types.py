@@ -5,8 +5,6 @@ from __future__ import annotations
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from pydantic.fields import FieldInfo
-
 __all__ = ["is_plain"]
 
 _PLAIN = frozenset({str, int, float, bool, NoneType})
@@ -22,6 +20,8 @@ def is_plain(annotation: Any) -> bool:
     if origin is None:
         return annotation is None or annotation is ... or annotation in _PLAIN
     if origin is Annotated:
+        from pydantic.fields import FieldInfo
+
         marks = annotation.__metadata__
         return is_plain(annotation.__origin__) and all(type(mark) is FieldInfo for mark in marks)
     if origin is Literal:

@@ -12,10 +12,11 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from ._arguments import Arguments
 from ._definition import JsonSchema, ToolDef
-from ._json import is_array
+from ._json import is_array, shorten
 from ._json_schema_check import schema_checker
 from ._output import Output
 from ._spec import ToolSpec
+from .errors import ToolDefinitionError
 
 __all__ = ["spec_from_definition"]
 
@@ -47,7 +48,15 @@ class SchemaArguments(Arguments):
         return self._checked(super().check(value))
 
     def _checked(self, value: Any) -> Any:
-        details = list(islice(self._details(self._checker.iter_errors(value)), _MAX_DETAILS))
+        from referencing.exceptions import Unresolvable
+
+        try:
+            details = list(islice(self._details(self._checker.iter_errors(value)), _MAX_DETAILS))
+        except Unresolvable as error:
+            raise ToolDefinitionError(
+                f"The schema of tool {self._name!r} refers to {shorten(error.ref)}, which is "
+                "nowhere in it; nothing is fetched. Put what is meant under `$defs`."
+            ) from None
         if details:
             raise ValidationError.from_exception_data(self._name, details, "json")
         return value

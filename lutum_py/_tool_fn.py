@@ -9,14 +9,24 @@ import re
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from types import FrameType, MethodType
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, cast, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    ParamSpec,
+    Protocol,
+    Self,
+    TypeVar,
+    cast,
+    overload,
+)
 
 from ._arguments import Arguments
 from ._call import ToolCall
 from ._capabilities import ToolCapabilities
 from ._definition import ToolDef
 from ._docstring import Docstring, parse_docstring
-from ._input_model import FnInput, build_input_model, field_names, sole_input
 from ._invocation import Invocation
 from ._json import shorten
 from ._options import Options, define, undefined_name
@@ -25,6 +35,9 @@ from ._plain_types import is_plain
 from ._signature import REQUIRED, Signature, read_signature, reason_of, type_name
 from ._spec import ToolSpec
 from .errors import ToolDefinitionError
+
+if TYPE_CHECKING:
+    from ._input_model import FnInput
 
 __all__ = ["ToolFn", "tool_fn"]
 
@@ -151,6 +164,9 @@ def _build(
     docstring: Docstring,
     namespace: Mapping[str, Any] | None,
 ) -> ToolSpec[Any, Any]:
+    # Making the first pydantic model costs as much as importing pydantic.
+    from ._input_model import build_input_model, field_names, sole_input
+
     function = tool.__wrapped__
     signature = read_signature(function, docstring, skip=options.skip, namespace=namespace)
     qualname = _qualname(tool)

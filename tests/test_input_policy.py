@@ -148,6 +148,7 @@ def test_annotations_around_an_input_hold() -> None:
     assert tool.Input is Plain
     assert UNKNOWN in refusal(tool, {"more": 1})
     assert call_of(tool, {"a": 1}).input == Plain(a=1)
+    assert list(schema_of(tool)["$defs"]) == ["Inner"]
 
 
 class Cat(BaseModel):

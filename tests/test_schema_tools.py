@@ -7,6 +7,7 @@ import copy
 import gc
 import json
 import pickle
+import urllib.request
 import weakref
 from typing import Any
 
@@ -323,6 +324,27 @@ def test_embedded_schemas_resolve_by_their_own_identifier() -> None:
     )
     assert call_of(definition, {"a": 1}).input == {"a": 1}
     assert refusal(definition, {"a": "x"}) == "- `a`: 'x' is not of type 'integer' (got 'x')"
+
+
+def test_nothing_is_ever_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reference that only a call would follow is an error of the definition then."""
+    asked: list[Any] = []
+    monkeypatch.setattr(urllib.request, "urlopen", asked.append)
+    definition = ToolDef.from_json_schema(
+        name="t",
+        input_schema={
+            "type": "object",
+            "properties": {"a": {"$id": "https://e.org/a", "$ref": "https://e.org/b"}},
+        },
+    )
+    assert call_of(definition, {}).input == {}
+    with pytest.raises(ToolDefinitionError) as caught:
+        call_of(definition, {"a": 1})
+    assert str(caught.value) == (
+        "The schema of tool 't' refers to 'https://e.org/b', which is nowhere in it; nothing is "
+        "fetched. Put what is meant under `$defs`."
+    )
+    assert asked == []
 
 
 def test_without_the_package_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

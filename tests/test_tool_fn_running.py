@@ -84,6 +84,13 @@ def test_wrong_hidden_arguments_are_refused(hidden: dict[str, Any], expected: st
     assert call.status is CallStatus.NEW
 
 
+def test_laying_out_the_arguments_checks_them() -> None:
+    """What lays the arguments out for others refuses what the call would refuse."""
+    call = call_of(Service.greet, {"name": "Ann", "options": {}})
+    with pytest.raises(TypeError, match="needs `self`, which the model does not see"):
+        call.spec.invocation.bind(call, call.input, {})
+
+
 def test_the_whole_input_is_filled_in_by_the_model() -> None:
     """The single object that is the input cannot be passed from outside."""
     call = call_of(ask, {"text": "t"})

@@ -8,20 +8,28 @@ import sys
 from dataclasses import dataclass
 from statistics import median
 
-__all__ = ["FLOOR", "OURS", "Import", "import_ratio", "measure_import"]
+__all__ = ["FLOOR", "OURS", "PACKAGE", "Import", "import_ratio", "measure_import"]
 
 FLOOR = "from pydantic import BaseModel, TypeAdapter, create_model"
-OURS = "import lutum_py"
+PACKAGE = "import lutum_py"
+OURS = "from lutum_py import Toolset, tool, tool_fn"
+"""What declares a tool; the package alone loads next to nothing."""
 
 _PROBE = """
-import json, sys, time, resource
+import json, sys, time
 start = time.perf_counter()
 {statement}
 took = time.perf_counter() - start
+try:
+    with open("/proc/self/status") as status:
+        (peak,) = [int(line.split()[1]) for line in status if line.startswith("VmHWM")]
+except OSError:  # not Linux, where alone a child reports its parent's peak as its own
+    import resource
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(json.dumps({{
     "seconds": took,
     "modules": sorted(sys.modules),
-    "kilobytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+    "kilobytes": peak,
 }}))
 """
 
@@ -53,15 +61,21 @@ def measure_import(statement: str) -> Import:
     return Import(data["seconds"], frozenset(data["modules"]), data["kilobytes"])
 
 
-def import_ratio(rounds: int) -> tuple[float, float, float]:
+def import_ratio(statement: str, rounds: int) -> tuple[float, float, float]:
     """Import the floor and the library in turns.
+
+    Args:
+        statement: What is imported of the library.
+        rounds: How many times.
 
     Returns:
         The seconds of both, and the median of the paired ratios.
     """
     measure_import(FLOOR)
-    measure_import(OURS)
-    pairs = [(measure_import(FLOOR).seconds, measure_import(OURS).seconds) for _ in range(rounds)]
+    measure_import(statement)
+    pairs = [
+        (measure_import(FLOOR).seconds, measure_import(statement).seconds) for _ in range(rounds)
+    ]
     return (
         median(f for f, _ in pairs),
         median(o for _, o in pairs),

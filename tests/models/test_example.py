@@ -66,7 +66,7 @@ def test_a_provider_answers_the_question(wire: Wire, server: Loopback, tmp_path:
     assert server.refusals == []
     first, second = wire.results(server.received[1].body)
     assert "pond.txt" in first[1]
-    assert "outside" in second[1]
+    assert "out of the root" in second[1]
 
 
 def test_an_error_of_the_provider_is_one_line(wire: Wire, server: Loopback) -> None:
