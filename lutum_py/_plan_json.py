@@ -21,7 +21,7 @@ from ._assistant import AssistantTurn
 from ._call import AnyToolCall, Approval
 from ._decisions import DecisionKind, DecisionRecord
 from ._item_json import dump_item, load_result, load_turn
-from ._json import canonical_json, compact_json, shorten
+from ._json import canonical_json, shorten
 from ._lifecycle import CallStatus
 from ._outcomes import (
     HandledCall,
@@ -318,7 +318,7 @@ class _Loader:
                 "approved is not what would run; let the model call the tool again."
             )
         try:
-            value = selector.spec.arguments.validate_json(compact_json(saved.any("input")))
+            value = selector.spec.arguments.from_data(saved.any("input"))
         except (ValidationError, ValueError) as error:
             raise PlanError(
                 f"The input of call {call_id!r} no longer fits tool `{metadata.name}`: {error}"

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import Field
 
 from lutum_py import (
     AssistantTurn,
@@ -19,12 +20,14 @@ from lutum_py import (
     CallStatus,
     Complete,
     Decision,
+    NeedsTools,
     Reject,
     RunNormally,
     Session,
     Suspend,
     SuspendTicket,
     ToolContext,
+    ToolInput,
     ToolMetadata,
     ToolResult,
     ToolRoundPlan,
@@ -591,3 +594,20 @@ def test_done_results_are_given_after_loading() -> None:
     again = loaded(plan.dump_json())
     results = [first, *done(again.pending[1:])]
     assert [result.result for result in again.resolve(results).results] == ["0", "1"]
+
+
+def test_an_input_that_reads_and_writes_different_names_comes_back() -> None:
+    """A field that is read under one name and written under another is no obstacle to saving."""
+
+    class RenamedArgs(ToolInput[str]):
+        count: int = Field(validation_alias="Count", serialization_alias="COUNT")
+
+    class Renamed(Toolset):
+        renamed = tool(RenamedArgs)
+
+    metadata = ToolMetadata(id="c1", name="renamed", arguments='{"Count":3}')
+    outcome = Renamed.read_turn(AssistantTurn(tool_calls=[metadata]))
+    assert isinstance(outcome, NeedsTools)
+    plan = Renamed.load_plan(outcome.round.plan().dump_json())
+    assert plan.pending[0].input.count == 3
+    plan.discard()

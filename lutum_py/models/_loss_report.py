@@ -6,6 +6,7 @@ the provider does not enforce is only noted, because the library checks it where
 
 from __future__ import annotations
 
+import inspect
 import logging
 import warnings
 from collections.abc import Iterable
@@ -17,8 +18,7 @@ __all__ = ["LossReport", "LossWarning"]
 
 _LOG: Final = logging.getLogger("lutum.models")
 _OF_SCHEMAS: Final = "tools."
-# From `add` over the model's `_prepare`, its method and the turn's to the line of the user.
-_TO_THE_USER: Final = 5
+_PACKAGE: Final = __name__.partition(".")[0]
 
 
 class LossWarning(UserWarning):
@@ -52,4 +52,12 @@ class LossReport:
             if loss.where.startswith(_OF_SCHEMAS):
                 _LOG.info("%s", loss)
             else:
-                warnings.warn(str(loss), LossWarning, stacklevel=_TO_THE_USER)
+                warnings.warn(str(loss), LossWarning, stacklevel=_level_of_the_user())
+
+
+def _level_of_the_user() -> int:
+    """Count the frames from whoever asks to the line outside of this package that led here."""
+    frame, level = inspect.currentframe(), 0
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(f"{_PACKAGE}."):
+        frame, level = frame.f_back, level + 1
+    return level

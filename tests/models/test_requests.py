@@ -213,8 +213,7 @@ async def test_what_a_request_cannot_carry_is_warned_of_once(
             await outcome_of(turn, mode)
         await outcome_of(turn, mode)
     assert len(caught) == 1
-    if mode.startswith("collect"):
-        assert caught[0].filename == inspect.getsourcefile(outcome_of)
+    assert caught[0].filename == inspect.getsourcefile(outcome_of)
     assert [loss.where for loss in model.losses] == ["items[1]"]
     assert server.refusals == []
 
