@@ -1,0 +1,50 @@
+"""Which types need no trying out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, Optional
+
+import pytest
+from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter
+
+from lutum_py._plain_types import is_plain
+
+
+class Model(BaseModel):
+    """A type that hides fields."""
+
+
+PLAIN: list[Any] = [
+    str,
+    int | None,
+    Optional[float],  # noqa: UP045 - the other spelling
+    list[dict[str, bool]],
+    tuple[int, ...],
+    Literal["a", 1, None],
+    Annotated[int, Field(ge=1)],
+    None,
+]
+NOT_PLAIN: list[Any] = [
+    Any,
+    Model,
+    list[Model],
+    set[int],
+    bytes,
+    Callable[[int], int],
+    Annotated[int, BeforeValidator(int)],
+    Annotated[Model, Field(description="x")],
+]
+
+
+@pytest.mark.parametrize("annotation", PLAIN)
+def test_a_plain_type_has_a_json_schema(annotation: Any) -> None:
+    """What counts as plain can be validated and described without a look at its parts."""
+    assert is_plain(annotation)
+    assert isinstance(TypeAdapter(annotation).json_schema(), dict)
+
+
+@pytest.mark.parametrize("annotation", NOT_PLAIN, ids=repr)
+def test_a_type_that_may_hide_something_is_not_plain(annotation: Any) -> None:
+    """Models, sets, validators and unknown types are looked at before they are trusted."""
+    assert not is_plain(annotation)
