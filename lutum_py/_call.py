@@ -8,6 +8,7 @@ a move of that table is possible.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from pydantic_core import PydanticSerializationError
@@ -36,6 +37,7 @@ Out = TypeVar("Out")
 
 _NEW = CallStatus.NEW
 _RUNNING = CallStatus.RUNNING
+_SUSPENDED = CallStatus.SUSPENDED
 _SUCCEEDED = CallStatus.SUCCEEDED
 _FAILED = CallStatus.FAILED
 
@@ -133,8 +135,13 @@ class AnyToolCall:
 
     @property
     def input(self) -> Any:
-        """The decoded input. Assigning validates, and is refused once the call is approved."""
-        return self._input
+        """The decoded input. Assigning validates, and is refused once the call is approved.
+
+        From its suspension on this is a copy: nothing that is done to it reaches what was approved.
+        """
+        if self._approval is None and self._status is not _SUSPENDED:
+            return self._input
+        return deepcopy(self._input)
 
     @input.setter
     def input(self, value: Any) -> None:
@@ -278,6 +285,7 @@ class AnyToolCall:
 
     def suspend(self, ticket: SuspendTicket) -> SuspendedCall:
         """Let the call wait for a decision; its input is frozen from now on."""
+        self._input = deepcopy(self._input)  # whoever saw it before may still hold the other one
         digest, was_started = self.digest, self._status is _RUNNING
         self.move_to(CallStatus.SUSPENDED)
         self._approval = None

@@ -9,6 +9,7 @@ tool's.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Protocol, TypeVar
 
 from ._cancellation import CancellationToken
@@ -186,6 +187,11 @@ class ToolContext:
         self.resume: Final = resume
         self.suspension_id: Final = suspension_id
         self.suspension_reason: Final = suspension_reason
+        if sink is not None and iscoroutinefunction(sink):
+            raise TypeError(
+                f"The sink of call {call_id!r} is async, so nobody would await it. Pass an "
+                "`AsyncSink()`, and iterate it where the events are wanted."
+            )
         self._sink: Final = sink
         self._sink_failed = False
 

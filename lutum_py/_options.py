@@ -12,6 +12,7 @@ from ._arguments import Arguments
 from ._capabilities import ToolCapabilities
 from ._definition import JsonSchema, ToolDef, check_hints, object_schema
 from ._output import Output
+from ._suggestion import names_for_message
 from ._signature import reason_of, type_name
 from .errors import ToolDefinitionError
 
@@ -74,10 +75,22 @@ def define(
         idempotent=options.idempotent,
         strict=options.strict,
     )
+    _check_targets(place, definition)
     if not is_plain:
         _check_input(place, definition, arguments)
     _check_output(place, output)
     return definition
+
+
+def _check_targets(place: str, definition: ToolDef) -> None:
+    """Make sure that what an effect is said to act on is an argument."""
+    for effect in definition.capabilities.effects:
+        if effect.target is not None and effect.target not in definition.input_schema["properties"]:
+            raise ToolDefinitionError(
+                f"{place}: the effect {effect.kind.value!r} has the target {effect.target!r}, which "
+                f"is no argument. The arguments are "
+                f"{names_for_message(definition.input_schema['properties'])}."
+            )
 
 
 def _check_input(place: str, definition: ToolDef, arguments: Arguments) -> None:

@@ -58,6 +58,7 @@ def dump_plan(plan: ToolRoundPlan[Any], state: RoundState, key: bytes | None) ->
         PlanError: An input, ticket, payload or decision is not JSON data, or the input of a call
             was changed while it was suspended.
     """
+    _check_key(key)
     try:
         body = dump_saved(_dump(plan, state), PlanError, "The plan")
     except ValueError as error:
@@ -160,6 +161,14 @@ def _dump_decision(decision: Decision) -> dict[str, Any]:
     return {name: getattr(decision, name) for name in Decision.__slots__}
 
 
+def _check_key(key: bytes | None) -> None:
+    if key is not None and not key:
+        raise ValueError(
+            "The key is empty, so anybody could seal a plan with it. Pass a secret, or leave "
+            "`key=` out."
+        )
+
+
 def _kind(key: bytes | None) -> str:
     return "sha256" if key is None else "hmac-sha256"
 
@@ -183,6 +192,7 @@ def load_plan(toolset: type[T], text: str | bytes, key: bytes | None) -> ToolRou
         PlanError: The text is no plan, of an unknown version, edited, sealed with another key, or
             made for tools that are not there any more or have another schema.
     """
+    _check_key(key)
     saved = open_saved(text, form=FORMAT, versions=(VERSION,), error=PlanError, what="plan")
     _check_seal(saved, key)
     turn = load_turn(saved.inner("turn"))

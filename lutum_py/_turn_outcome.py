@@ -87,10 +87,14 @@ def open_turn(
     by_name = offered.by_name
     calls: list[AnyToolCall] = []
     issues: list[RecoverableToolCallIssue] = []
+    cut_off = metadatas[-1] if turn.is_truncated and _is_blank(turn, metadatas[-1]) else None
     for metadata in metadatas:
         selector = by_name.get(metadata.name)
         if selector is None:
             issues.append(_not_on_offer(toolset, metadata, offered))
+            continue
+        if metadata is cut_off and selector.definition.input_schema.get("properties"):
+            issues.append(_cut_off(metadata))
             continue
         try:
             calls.append(selector.decode(metadata, redact=redact))
@@ -99,6 +103,20 @@ def open_turn(
                 RecoverableToolCallIssue(metadata, "invalid_arguments", str(error), error.fields)
             )
     return NeedsTools(ToolRound(toolset, turn, tuple(calls), tuple(issues)))
+
+
+def _is_blank(turn: AssistantTurn, metadata: ToolMetadata) -> bool:
+    """Whether nothing came of a call's arguments; where they come as an object, that is `{}`."""
+    text = metadata.arguments.strip()
+    return not text or (text == "{}" and turn.dialect == "anthropic_messages")
+
+
+def _cut_off(metadata: ToolMetadata) -> RecoverableToolCallIssue:
+    text = (
+        f"The call of tool `{metadata.name}` was cut off by the limit on tokens before its "
+        "arguments came, so it was not run. Call it again."
+    )
+    return RecoverableToolCallIssue(metadata, "invalid_arguments", text)
 
 
 def _check_ids(metadatas: tuple[ToolMetadata, ...]) -> None:

@@ -21,7 +21,7 @@ PLAIN: list[Any] = [
     Optional[float],  # noqa: UP045 - the other spelling
     list[dict[str, bool]],
     tuple[int, ...],
-    Literal["a", 1, None],
+    Literal["a", 1],
     Annotated[int, Field(ge=1)],
     None,
 ]
