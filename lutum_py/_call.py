@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from pydantic_core import PydanticSerializationError
 
 from ._attachment import Attachment
-from ._json import compact_json, cut, digest_of
+from ._json import compact_json, cut, digest_of, shorten
 from ._lifecycle import CallStatus, check_transition
 from ._metadata import ToolMetadata
 from ._outcomes import HandledCall, RejectedCall, SuspendedCall
@@ -254,11 +254,12 @@ class AnyToolCall:
                 f"of `{self.selector.name}`. Use the metadata of the call that you answer.",
                 tool=self.selector.name,
             )
+        if message is not None:
+            _check_text(self, "message", message)
+        attached = _checked(self, attachments) if attachments else ()
         text = self.spec.output.encode(metadata.name, output)
         self.move_to(_SUCCEEDED)
-        return make_result(
-            metadata, text, "success", message, tuple(attachments) if attachments else ()
-        )
+        return make_result(metadata, text, "success", message, attached)
 
     def fail(self, message: str, *, code: str | None = None) -> ToolResult:
         """Answer the call with an error that the model reads.
@@ -268,6 +269,8 @@ class AnyToolCall:
             code: A stable code for programs; it is put before the message in brackets.
         """
         message = str(message)
+        if code is not None:
+            _check_text(self, "code", code)
         self.move_to(_FAILED)
         if code is None:
             return make_result(self.metadata, "null", "error", message)
@@ -275,7 +278,12 @@ class AnyToolCall:
         return make_result(self.metadata, data, "error", f"[{code}] {message}", code=code)
 
     def reject(self, reason: str) -> RejectedCall:
-        """Refuse the call; the model is told the reason."""
+        """Refuse the call; the model is told the reason.
+
+        Raises:
+            TypeError: The reason is no text.
+        """
+        _check_text(self, "reason", reason)
         self.move_to(CallStatus.CANCELLED)
         return RejectedCall(self.metadata, self, reason)
 
@@ -394,6 +402,25 @@ class AnyToolCall:
         made = self.again()
         made._status = self._status
         return made
+
+
+def _check_text(call: AnyToolCall, what: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise TypeError(
+            f"The {what} for call {call.id!r} of tool `{call.name}` is {shorten(value)}. Give a "
+            "text: the model reads it."
+        )
+
+
+def _checked(call: AnyToolCall, attachments: Iterable[Attachment]) -> tuple[Attachment, ...]:
+    listed = tuple(attachments)
+    for each in listed:
+        if not isinstance(each, Attachment):
+            raise TypeError(
+                f"An attachment of call {call.id!r} of tool `{call.name}` is {shorten(each)}. Give "
+                "a list of `Attachment(media_type=..., mime_type=..., url=...)`."
+            )
+    return listed
 
 
 def _rebuild(

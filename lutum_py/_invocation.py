@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import CoroutineType
 from typing import Any, NoReturn
 
@@ -121,9 +122,13 @@ class Invocation:
 
     async def run(self, call: Any, input: Any, skipped: dict[str, Any]) -> Any:
         """Run a function that is not declared async to its end, in a worker thread."""
-        import asyncio
+        # Not in asyncio's pool: it is small, is waited for at the end, and never ends where a
+        # function raises StopIteration.
+        from ._threads import landed, run_in_thread
 
-        output = await asyncio.to_thread(self.start, call, input, skipped)
+        thread = run_in_thread(partial(self.start, call, input, skipped), call.name)
+        await landed(thread)
+        output = thread.result().result()
         return await output if inspect.isawaitable(output) else output
 
     def run_sync(self, call: Any, input: Any, skipped: dict[str, Any]) -> Any:

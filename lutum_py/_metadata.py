@@ -24,3 +24,12 @@ class ToolMetadata:
     id: str
     name: str
     arguments: str
+
+    def __post_init__(self) -> None:
+        """Refuse what is no text, with a TypeError: it could be neither stored nor sent back."""
+        for field in ("id", "name", "arguments"):
+            if not isinstance(getattr(self, field), str):
+                raise TypeError(
+                    f"ToolMetadata: `{field}` is {getattr(self, field)!r:.60}, which is no text. "
+                    "Where a provider sends arguments as an object, its dialect makes text of it."
+                )

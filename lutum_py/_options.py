@@ -12,8 +12,8 @@ from ._arguments import Arguments
 from ._capabilities import ToolCapabilities
 from ._definition import JsonSchema, ToolDef, check_hints, object_schema
 from ._output import Output
-from ._suggestion import names_for_message
 from ._signature import reason_of, type_name
+from ._suggestion import names_for_message
 from .errors import ToolDefinitionError
 
 __all__ = ["Options", "define", "undefined_name"]
@@ -87,7 +87,7 @@ def _check_targets(place: str, definition: ToolDef) -> None:
     for effect in definition.capabilities.effects:
         if effect.target is not None and effect.target not in definition.input_schema["properties"]:
             raise ToolDefinitionError(
-                f"{place}: the effect {effect.kind.value!r} has the target {effect.target!r}, which "
+                f"{place}: effect {effect.kind.value!r} has the target {effect.target!r}, which "
                 f"is no argument. The arguments are "
                 f"{names_for_message(definition.input_schema['properties'])}."
             )

@@ -8,7 +8,7 @@ checks first and changes afterwards, so that what fails has changed nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from ._call import AnyToolCall
 from ._commit import Answer, match_results
@@ -387,6 +387,12 @@ class ToolRoundPlan(Generic[T]):
             suspended=suspended,
         )
         return seal(state.turn, matched)
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError(
+            "A plan is not copied or pickled: its round would end twice. Save it with "
+            "`plan.dump_json()`, and go on with `load_plan`."
+        )
 
     def __repr__(self) -> str:
         counts = ", ".join(

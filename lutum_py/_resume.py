@@ -26,14 +26,7 @@ __all__ = ["resume"]
 def resume(plan: ToolRoundPlan[Any], decision: Decision) -> HookOutcome | None:
     """Answer one suspended call of a plan; see `ToolRoundPlan.resume`."""
     mark = (decision.call_id, decision.decision_id)
-    earlier = plan.resumed.get(mark)
-    if earlier is not None:
-        if (earlier.action, earlier.result) != (decision.action, decision.result):
-            raise ResumeError(
-                f"Decision {decision.decision_id!r} for call {decision.call_id!r} was delivered "
-                f"before and said {earlier.action!r}; now it says {decision.action!r}, or has "
-                "another result. A new decision needs an id of its own."
-            )
+    if mark in plan.resumed:
         return None
     waiting = _find(plan, decision)
     _check_digest(waiting, decision)

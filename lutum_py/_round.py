@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar
 
 from ._assistant import AssistantTurn, Usage
 from ._call import AnyToolCall
@@ -158,6 +158,12 @@ class ToolRound(Generic[T]):
     def discard(self) -> None:
         """Close the round and forget the turn: the transcript stays as it is."""
         self._state.close("discarded")
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError(
+            "A round is not copied or pickled: it would end twice. Save it with "
+            "`round.plan().dump_json()`, and go on with `load_plan`."
+        )
 
     def __repr__(self) -> str:
         names = ", ".join(call.name for call in self.tool_calls[:5])

@@ -8,10 +8,11 @@ from pydantic import ValidationError
 
 from ._call import AnyToolCall, ToolCall
 from ._definition import ToolDef
+from ._json import cut
 from ._lifecycle import CallStatus
 from ._metadata import ToolMetadata
 from ._spec import ToolSpec
-from .errors import InvalidArgumentsError
+from .errors import InvalidArgumentsError, LutumError, ToolInputError
 
 if TYPE_CHECKING:
     from ._toolset import Toolset
@@ -96,6 +97,15 @@ class AnySelector:
             mended: tuple[str, ...] = ()
         except ValidationError as error:
             value, mended = self._mend(metadata, error, redact)
+        except LutumError:
+            raise
+        except Exception as error:
+            raise ToolInputError(
+                f"A validator of tool `{self.name}` raised {type(error).__name__}: "
+                f"{cut(str(error), 200)} (call {metadata.id!r}). Validators raise ValueError for "
+                "what does not fit; mend the validator.",
+                tool=self.name,
+            ) from error
         call = _new(spec.call_type)
         call.metadata = metadata
         call.selector = self

@@ -28,7 +28,7 @@ from ._closed_schema import is_model
 from ._json import shorten
 from ._options import Options, define, undefined_name
 from ._output import Output
-from ._signature import reason_of
+from ._signature import reason_of, type_name
 from ._spec import ToolSpec
 from .errors import ToolDefinitionError
 
@@ -233,8 +233,14 @@ def _declare(model: type[BaseModel], output_type: Any, options: Options) -> Tool
             f"`{model.__qualname__}` is a base for input models, and no tool itself. Write "
             "`class SearchArgs(ToolInput[...])`."
         )
+    declared = _declared_output(model)
     if output_type is _NOT_GIVEN:
-        output_type = _declared_output(model)
+        output_type = declared
+    elif declared is not _NOT_GIVEN and declared != output_type:
+        raise ToolDefinitionError(
+            f"{place}: `ToolInput[...]` says that its output is `{type_name(declared)}`, and "
+            f"`output=` says `{type_name(output_type)}`. Keep one of them."
+        )
     output_type = _evaluated(place, model, output_type)
     arguments = Arguments(model, strict=options.strict)
     output = Output(None if output_type is _NOT_GIVEN or output_type is Any else output_type)

@@ -9,6 +9,7 @@ from ._assistant import AssistantTurn
 from ._call import AnyToolCall
 from ._definition import ToolDef
 from ._hook_set import HookSet as _HookSet
+from ._json import shorten
 from ._metadata import ToolMetadata
 from ._offer import Available
 from ._outcomes import HandledCall
@@ -125,6 +126,11 @@ class Toolset(metaclass=ToolsetMeta):
         Raises:
             DuplicateToolCallIdError: Two calls of the turn share an id.
         """
+        if not isinstance(turn, AssistantTurn):
+            raise TypeError(
+                f"read_turn takes an AssistantTurn, not {shorten(turn)}. Decode the provider's "
+                "response first, as in `openai_chat.decode(response.to_dict())`."
+            )
         from ._turn_outcome import open_turn  # not needed before there is a turn
 
         return open_turn(cls, turn, cls._offer.resolve(cls, available), redact)

@@ -87,7 +87,7 @@ def open_turn(
     by_name = offered.by_name
     calls: list[AnyToolCall] = []
     issues: list[RecoverableToolCallIssue] = []
-    cut_off = metadatas[-1] if turn.is_truncated and _is_blank(turn, metadatas[-1]) else None
+    cut_off = _cut_off_in(turn) if turn.is_truncated else None
     for metadata in metadatas:
         selector = by_name.get(metadata.name)
         if selector is None:
@@ -105,10 +105,12 @@ def open_turn(
     return NeedsTools(ToolRound(toolset, turn, tuple(calls), tuple(issues)))
 
 
-def _is_blank(turn: AssistantTurn, metadata: ToolMetadata) -> bool:
-    """Whether nothing came of a call's arguments; where they come as an object, that is `{}`."""
-    text = metadata.arguments.strip()
-    return not text or (text == "{}" and turn.dialect == "anthropic_messages")
+def _cut_off_in(turn: AssistantTurn) -> ToolMetadata | None:
+    """Find the last call if nothing came of its arguments; as an object, nothing is `{}`."""
+    last = turn.tool_calls[len(turn.tool_calls) - 1]
+    text = last.arguments.strip()
+    is_blank = not text or (text == "{}" and turn.dialect == "anthropic_messages")
+    return last if is_blank else None
 
 
 def _cut_off(metadata: ToolMetadata) -> RecoverableToolCallIssue:

@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 __all__ = [
     "Cancelled",
@@ -78,6 +78,16 @@ __all__ = [
 
 class LutumError(Exception):
     """The root of every exception that the library raises on its own account."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_rebuild, (type(self), self.args, self.__dict__))
+
+
+def _rebuild(kind: type[LutumError], args: tuple[Any, ...], state: dict[str, Any]) -> LutumError:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(state)
+    return error
 
 
 class DeveloperError(LutumError):
@@ -376,9 +386,6 @@ class CommitError(DeveloperError):
         head = "Cannot commit" if count == 1 else f"Cannot commit, for {count} reasons"
         super().__init__(f"{head}: " + "; ".join(str(fault) for fault in self.faults) + ".")
 
-    def __reduce__(self) -> tuple[type[CommitError], tuple[tuple[CommitFault, ...]]]:
-        return (CommitError, (self.faults,))
-
 
 def _short(text: str, limit: int = 120) -> str:
     return repr(text if len(text) <= limit else text[: limit - 1] + "…")
@@ -398,9 +405,6 @@ class ToolError(LutumError):
     def __init__(self, reason: str = "") -> None:
         super().__init__(f"{self.prefix}{reason}")
         self.reason = reason
-
-    def __reduce__(self) -> tuple[type[ToolError], tuple[str]]:
-        return (type(self), (self.reason,))
 
 
 class InvalidArguments(ToolError):

@@ -9,10 +9,10 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import AfterValidator, BaseModel
 
 from lutum_py import (
     AnyToolCall,
@@ -222,14 +222,14 @@ def test_an_approved_call_runs_as_it_was_approved() -> None:
     assert (call.suspension_id, call.suspension_reason) == ("s1", "confirm")
     with pytest.raises(LifecycleError, match="is frozen"):
         call.with_input({"a": 3})
-    call.input.a = 100
+    call._input.a = 100
     with pytest.raises(LifecycleError) as caught:
         call.call_sync()
     assert str(caught.value) == (
         "Call 'c1' of tool `add` no longer is what was approved: its input was changed in place. "
         "Reject it, and let the model make another one."
     )
-    call.input.a = 1
+    call._input.a = 1
     assert call.call_sync().output == {"total": 2}
 
 
@@ -434,3 +434,54 @@ def test_the_raw_output_of_an_async_function_needs_await() -> None:
     with pytest.raises(TypeError, match=r"is async: use `await call\.call\(\)`"):
         call.invoke_sync()
     assert call.status == "new"
+
+
+def test_a_tool_that_raises_stop_iteration_does_not_hang() -> None:
+    """A sync tool's StopIteration ends the call with an error, as Python has it for coroutines."""
+
+    @tool_fn
+    def first() -> int:
+        return next(iter(()))
+
+    call = first.Call(ToolMetadata(id="c1", name="first", arguments="{}"), first.Input())
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        asyncio.run(call.call())
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (lambda call: call.reject(None), "The reason for call 'c1' of tool `add` is None"),
+        (lambda call: call.fail("x", code=3), "The code for call 'c1' of tool `add` is 3"),
+        (lambda call: call.complete(1, message={}), "The message for call 'c1' of tool `add`"),
+        (lambda call: call.complete(1, attachments=["x"]), "An attachment of call 'c1'"),
+    ],
+)
+def test_what_cannot_be_stored_is_refused_before_anything_moves(answer: Any, words: str) -> None:
+    """An answer that no transcript could hold leaves the call as it was."""
+    call = added()
+    with pytest.raises(TypeError, match=words):
+        answer(call)
+    assert call.status == "new"
+
+
+def test_a_validator_that_breaks_is_named() -> None:
+    """An exception that says nothing of the arguments is the developer's, and says where."""
+
+    def broken(value: int) -> int:
+        raise ZeroDivisionError("oops")
+
+    @tool_fn
+    def guarded(a: Annotated[int, AfterValidator(broken)]) -> int:
+        return a
+
+    with pytest.raises(ToolInputError, match=r"validator of tool `guarded` raised ZeroDivision"):
+        guarded.__lutum_tool__().free_selector.decode(
+            ToolMetadata(id="c1", name="guarded", arguments='{"a":1}')
+        )
+
+
+def test_metadata_is_text() -> None:
+    """What could be neither stored nor sent back is refused where it is made."""
+    with pytest.raises(TypeError, match=r"`arguments` is .* which is no text"):
+        ToolMetadata(id="c1", name="add", arguments={"a": 1})  # type: ignore[arg-type]

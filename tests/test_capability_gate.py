@@ -26,7 +26,7 @@ from lutum_py import (
 )
 from lutum_py._capabilities import EFFECT_DEFAULTS, Confirmation, EffectKind, Reversibility
 from lutum_py._capability_gate import GateAction
-from lutum_py.errors import HookError
+from lutum_py.errors import HookError, ToolDefinitionError
 from tests.gating import Ops, action_of, ask, blocked, call_of, deploy, make, plan_of, ticket_of
 
 BACKGROUND = RunIdentity(execution_scope="background")
@@ -255,7 +255,7 @@ def test_outcomes_of_a_call_at_the_gate() -> None:
 
 def test_the_ticket_says_what_is_asked() -> None:
     """Whoever decides sees the effects with their targets, and the final arguments."""
-    function = make(ToolEffect("write_file", "path"), ToolEffect("send_message", "missing"))
+    function = make(ToolEffect("write_file", "path"), ToolEffect("send_message"))
     ticket = ticket_of(ask(call_of(function, path="/etc/hosts")))
     assert ticket.action == "confirm"
     assert ticket.message == (
@@ -282,3 +282,9 @@ def test_hostile_values_are_shown_safely(value: str, action: GateAction) -> None
     assert text.isprintable()
     assert len(text) < 300
     assert repr(value[:80])[:-1] in text
+
+
+def test_the_target_of_an_effect_is_an_argument() -> None:
+    """A misspelt target would hide from the approver what is acted on, so it is refused."""
+    with pytest.raises(ToolDefinitionError, match=r"target 'pth', which is no argument.*`path`"):
+        make(ToolEffect("delete_file", "pth"))

@@ -268,3 +268,12 @@ def test_a_scope_is_one_of_two() -> None:
     """A scope that does not exist is refused."""
     with pytest.raises(ValueError, match=r"'sideways'\. Give 'foreground' or 'background'"):
         RunIdentity(execution_scope="sideways")  # type: ignore[arg-type]
+
+
+def test_an_async_sink_is_refused() -> None:
+    """A sink that nobody would await loses every event, so it is refused with the remedy."""
+
+    async def sink(event: object) -> None: ...
+
+    with pytest.raises(TypeError, match=r"is async, so nobody would await it\. Pass an `AsyncSink"):
+        ToolContext("c1", "index", sink=sink)

@@ -57,3 +57,21 @@ def test_every_exception_is_of_one_branch() -> None:
         if inspect.isclass(kind) and issubclass(kind, Exception) and kind is not errors.LutumError:
             assert issubclass(kind, errors.LutumError)
             assert sum(issubclass(kind, branch) for branch in branches) == 1, name
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.UnknownToolError("no", name="x", suggestion="y"),
+        errors.InvalidArgumentsError("no", tool="x", call_id="c"),
+        errors.ToolInputError("no", tool="x"),
+        errors.ToolOutputError("no", tool="x"),
+        errors.DuplicateToolCallIdError("no", call_id="c"),
+        errors.DialectError("no", dialect="d", where="w"),
+        errors.HookError("no", hook="h", tool="t", call_id="c"),
+    ],
+)
+def test_every_error_survives_a_process_boundary(error: errors.LutumError) -> None:
+    """An error that is pickled comes back with its text and what it knows."""
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))

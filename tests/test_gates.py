@@ -364,7 +364,7 @@ class TestDecisions:
             plan = asked.apply_hooks_sync(gated(Suspend(TICKET)))
             approved = plan.suspended[0].digest
             self.resumed(None, plan)
-            plan.pending[0].input.user_id = "mallory"
+            plan.pending[0]._input.user_id = "mallory"
             again = plan.apply_hooks_sync(gated(Suspend(TICKET)))
             assert [each.call.input.user_id for each in again.suspended] == ["mallory"]
             assert again.suspended[0].digest != approved

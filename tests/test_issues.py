@@ -10,12 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lutum_py import (
+    AssistantTurn,
     NeedsTools,
     RecoverableToolCallIssue,
     ToolInput,
     ToolMetadata,
     Toolset,
     tool,
+    tool_fn,
 )
 from lutum_py.errors import DuplicateToolCallIdError
 
@@ -31,6 +33,21 @@ class Wide(ToolInput[str]):
 
 class WideTools(Toolset):
     wide = tool(Wide)
+
+
+@tool_fn
+def jot(note: str = "nothing") -> str:
+    return note
+
+
+@tool_fn
+def ping() -> str:
+    return "pong"
+
+
+class Notes(Toolset):
+    jot = tool(jot)
+    ping = tool(ping)
 
 
 def issue(call: ToolMetadata, toolset: type[Toolset] = AppTools, **options: Any) -> Any:
@@ -262,3 +279,36 @@ def test_nested_tools_are_known_by_their_wire_names() -> None:
     """A nested tool under its inner name is unknown, and its wire name is suggested."""
     found = issue(sent("get_user", user_id="x"), DeepTools)
     assert (found.reason, found.suggestion) == ("unknown_tool", "app_get_user")
+
+
+@pytest.mark.parametrize(
+    ("dialect", "arguments", "is_cut_off"),
+    [
+        (None, "", True),
+        (None, "  ", True),
+        (None, "{}", False),
+        ("anthropic_messages", "{}", True),
+        ("anthropic_messages", '{"note":"x"}', False),
+    ],
+)
+def test_a_call_that_was_cut_off_before_its_arguments_is_not_run(
+    dialect: str | None, arguments: str, is_cut_off: bool
+) -> None:
+    """Nothing at all is an empty object, but not where the limit on tokens ended the turn."""
+    for name, expected in (("jot", is_cut_off), ("ping", False)):
+        if name == "ping" and "note" in arguments:
+            continue
+        turn = AssistantTurn(
+            tool_calls=[
+                ToolMetadata(id="c0", name="ping", arguments=""),
+                ToolMetadata(id="c1", name=name, arguments=arguments),
+            ],
+            finish_reason="length",
+            dialect=dialect,
+        )
+        outcome = Notes.read_turn(turn)
+        assert isinstance(outcome, NeedsTools)
+        issues = outcome.round.recoverable_tool_call_issues
+        assert [issue.metadata.id for issue in issues] == (["c1"] if expected else [])
+        assert all("was cut off" in issue.text for issue in issues)
+        outcome.round.discard()

@@ -19,6 +19,7 @@ LAYERS: Final[dict[str, tuple[str, ...]]] = {
         "_lifecycle",
         "_saved",
         "_suggestion",
+        "_threads",
         "_version",
         "errors",
     ),
@@ -99,7 +100,6 @@ LAYERS: Final[dict[str, tuple[str, ...]]] = {
     "running": (
         "_execution_outcome",
         "_execution_run",
-        "_threads",
         "execution",
         "sinks",
     ),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import gc
+import pickle
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -170,3 +172,20 @@ def test_dropping_a_closed_round_is_silent(end: str) -> None:
         return plan
 
     assert dropped(make) == []
+
+
+def test_a_round_is_not_copied() -> None:
+    """Neither a round nor a plan is copied or pickled, because its round would end twice."""
+    asked = opened(*adds(1))
+    for open_thing in (asked, asked.plan()):
+        with pytest.raises(TypeError, match="would end twice"):
+            copy.deepcopy(open_thing)
+        with pytest.raises(TypeError, match="would end twice"):
+            pickle.dumps(open_thing)
+    asked.discard()
+
+
+def test_a_raw_response_is_no_turn() -> None:
+    """Whoever forgets to decode a response is told how."""
+    with pytest.raises(TypeError, match="Decode the provider's response first"):
+        Shop.read_turn({"choices": []})  # type: ignore[arg-type]

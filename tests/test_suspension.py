@@ -311,7 +311,7 @@ def test_an_input_is_frozen_while_it_waits_and_after() -> None:
 def test_an_input_changed_in_place_is_found_out() -> None:
     """An input that is changed in place while it waits can no longer be approved."""
     plan = waiting(PAY)
-    plan.suspended[0].call.input.amount = 2000
+    plan.suspended[0].call._input.amount = 2000
     for decision in (resumed("p"), Decision(call_id="p", action="cancel")):
         with pytest.raises(ResumeError, match="was changed while it was suspended"):
             plan.resume(decision)
@@ -325,7 +325,9 @@ def test_an_approved_input_changed_in_place_does_not_run() -> None:
     plan = waiting(*adds(1))
     call = plan.resume(resumed("c0"))
     assert isinstance(call, AnyToolCall)
-    call.input.a = 1000
+    call.input.a = 999  # a copy: what was approved is out of reach
+    assert call.input.a != 999
+    call._input.a = 1000
     with pytest.raises(LifecycleError, match="no longer is what was approved"):
         call.call_sync()
     close(plan)

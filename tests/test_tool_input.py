@@ -518,3 +518,13 @@ def test_a_definition_of_a_model_equals_itself() -> None:
     assert definition == definition.with_name("get_user")
     assert definition != definition.with_name("other")
     assert isinstance(pickle.loads(pickle.dumps(definition)), ToolDef)
+
+
+def test_two_output_types_are_one_too_many() -> None:
+    """What checkers read in `ToolInput[...]` and what `output=` says cannot differ."""
+
+    class Torn(ToolInput[int]):
+        x: int
+
+    with pytest.raises(ToolDefinitionError, match=r"says that its output is `int`, and `output=`"):
+        tool_input(output=str)(Torn)
