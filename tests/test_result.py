@@ -163,3 +163,11 @@ def test_half_a_surrogate_pair_does_not_make_a_result_unreadable() -> None:
     rejected = rejection(metadata, "no tool \ud800")
     assert rejected.rejection_reason == "no tool \ud800"
     assert rejected.model_text == REJECTION_PREFIX + "no tool \ud800"
+
+
+def test_a_deadline_shows_in_the_metadata() -> None:
+    """A result of a call that did not finish in time says so in a word of its own."""
+    late = make_result(
+        ToolMetadata(id="c1", name="slow", arguments="{}"), "null", "error", code="timed_out"
+    )
+    assert late.to_json()["metadata"] == {"code": "timed_out", "timed_out": True}
