@@ -14,6 +14,7 @@ import pytest
 LAYERS: Final[dict[str, tuple[str, ...]]] = {
     "text and errors": (
         "_docstring",
+        "_faults",
         "_frozen",
         "_json",
         "_lifecycle",
@@ -24,6 +25,7 @@ LAYERS: Final[dict[str, tuple[str, ...]]] = {
         "errors",
     ),
     "values": (
+        "_approval",
         "_assistant",
         "_attachment",
         "_cancellation",

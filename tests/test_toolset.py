@@ -409,9 +409,9 @@ def test_default_selectors_are_those_that_are_on() -> None:
 
 def test_parsing_ignores_availability() -> None:
     """`parse_tool_call` decodes a call whether its tool is on or off."""
-    call = AppTools.parse_tool_call(sent("delete_file", path="/tmp/x"))
+    call = AppTools.parse_tool_call(sent("delete_file", path="notes.txt"))
     assert call.selector is AppTools.delete_file
-    assert call.input == delete_file.Input(path="/tmp/x")
+    assert call.input == delete_file.Input(path="notes.txt")
 
 
 def test_parsing_raises_what_the_model_got_wrong() -> None:

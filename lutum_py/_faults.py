@@ -1,0 +1,117 @@
+"""Why results do not answer a round: each fault says which call it is about, and what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = [
+    "CommitFault",
+    "DuplicateResult",
+    "ExtraResult",
+    "MismatchedArguments",
+    "MismatchedToolName",
+    "MissingResult",
+    "UnresolvedSuspension",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class CommitFault:
+    """One reason why results do not answer a round.
+
+    Attributes:
+        id: The call id that the fault is about.
+        name: The wire name of the tool.
+    """
+
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class MissingResult(CommitFault):
+    """A call has no result."""
+
+    def __str__(self) -> str:
+        return (
+            f"call {self.id!r} of tool {self.name!r} has no result. Pass one, "
+            "or close the round with `plan.abort(session, reason)`"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateResult(CommitFault):
+    """A call has more than one result."""
+
+    def __str__(self) -> str:
+        return (
+            f"call {self.id!r} of tool {self.name!r} has more than one result. "
+            "Pass exactly one for each call"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ExtraResult(CommitFault):
+    """A result answers no open call of the round.
+
+    Attributes:
+        open_ids: The ids that still wait for a result from the caller.
+        settled: Whether a hook had already handled or rejected the call.
+    """
+
+    open_ids: tuple[str, ...] = ()
+    settled: bool = False
+
+    def __str__(self) -> str:
+        if self.settled:
+            return (
+                f"result {self.id!r} of tool {self.name!r} answers a call that a hook already "
+                "settled; the plan adds that result itself. Leave it out"
+            )
+        return (
+            f"result {self.id!r} of tool {self.name!r} answers no call in this round "
+            f"(open calls: {list(self.open_ids)}). Commit it to the round that made the call"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MismatchedToolName(CommitFault):
+    """A result names another tool than the call that it answers."""
+
+    expected: str
+
+    def __str__(self) -> str:
+        return (
+            f"result {self.id!r} names tool {self.name!r}, but the call is of "
+            f"{self.expected!r}. Make the result from the call, with `call.complete(output)`"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MismatchedArguments(CommitFault):
+    """A result carries other raw arguments than the model sent."""
+
+    expected: str
+    received: str
+
+    def __str__(self) -> str:
+        return (
+            f"result {self.id!r} of tool {self.name!r} carries other arguments than the model "
+            f"sent. Sent: {_short(self.expected)}; carried: {_short(self.received)}. Make the "
+            "result from the call, with `call.complete(output)`"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class UnresolvedSuspension(CommitFault):
+    """A call is suspended and waits for a decision."""
+
+    def __str__(self) -> str:
+        return (
+            f"call {self.id!r} of tool {self.name!r} is suspended. Answer it with "
+            "`plan.resume(decision)`, or close the round with `plan.abort(session, reason)`"
+        )
+
+
+def _short(text: str, limit: int = 120) -> str:
+    return repr(text if len(text) <= limit else text[: limit - 1] + "…")
