@@ -98,14 +98,22 @@ def typing(session: nox.Session) -> None:
 
 @nox.session(python=PYTHONS[0])
 def minimums(session: nox.Session) -> None:
-    """Run the tests with the lowest versions that are declared."""
+    """Run the tests with the lowest versions that are declared.
+
+    The recordings know types that the lowest SDKs do not, so those meet their own tests only.
+    """
     extras = PROJECT["project"]["optional-dependencies"]
+    clients = ("openai", "anthropic", "gemini")
     declared = [
         *PROJECT["project"]["dependencies"],
-        *(one for key in EXTRAS for one in extras[key]),
+        *(one for key in EXTRAS if key not in clients for one in extras[key]),
     ]
     session.install("-e", package(*EXTRAS), *lowest(declared), *group("test"))
     session.run("python", "-m", "pytest", *session.posargs)
+    if not session.posargs:
+        oldest = lowest([*declared, *(one for key in clients for one in extras[key])])
+        session.install("-e", package(*EXTRAS), *oldest, *group("test"))
+        session.run("python", "-m", "pytest", "tests/models")
 
 
 @nox.session

