@@ -21,6 +21,8 @@ PROJECT: Final[dict[str, Any]] = nox.project.load_toml("pyproject.toml")
 SUPPORTED: Final = ("3.11", "3.12", "3.13")
 EXTRAS: Final = ("jsonschema", "rich", "openai", "anthropic", "gemini", "examples")
 """The extras that the tests use: all of them."""
+CLIENTS: Final = ("openai", "anthropic", "gemini")
+"""The extras that are official SDKs."""
 PEERS: Final = {
     "lutum_py": ".",
     "pydantic_ai": "pydantic-ai-slim",
@@ -103,17 +105,14 @@ def minimums(session: nox.Session) -> None:
     The recordings know types that the lowest SDKs do not, so those meet their own tests only.
     """
     extras = PROJECT["project"]["optional-dependencies"]
-    clients = ("openai", "anthropic", "gemini")
-    declared = [
-        *PROJECT["project"]["dependencies"],
-        *(one for key in EXTRAS if key not in clients for one in extras[key]),
-    ]
-    session.install("-e", package(*EXTRAS), *lowest(declared), *group("test"))
+    core = [*PROJECT["project"]["dependencies"]]
+    clients: list[str] = []
+    for key in EXTRAS:
+        (clients if key in CLIENTS else core).extend(extras[key])
+    session.install("-e", package(*EXTRAS), *lowest([*core, *clients]), *group("test"))
+    session.run("python", "-m", "pytest", *(session.posargs or ["tests/models"]))
+    session.install("--upgrade", *clients, *lowest(core))
     session.run("python", "-m", "pytest", *session.posargs)
-    if not session.posargs:
-        oldest = lowest([*declared, *(one for key in clients for one in extras[key])])
-        session.install("-e", package(*EXTRAS), *oldest, *group("test"))
-        session.run("python", "-m", "pytest", "tests/models")
 
 
 @nox.session
