@@ -310,7 +310,8 @@ def test_importing_loads_nothing_heavy() -> None:
         f"package.__path__ = {list(lutum_py.__path__)!r}\n"
         "sys.modules['lutum_py'] = package\n"
         "import lutum_py._context, lutum_py._lifecycle, lutum_py._capabilities\n"
-        "print([name for name in ('asyncio', 'rich', 'logging') if name in sys.modules.keys() - floor])"
+        "loaded = sys.modules.keys() - floor\n"
+        "print([name for name in ('asyncio', 'rich', 'logging') if name in loaded])"
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "[]"
