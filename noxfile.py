@@ -19,7 +19,17 @@ nox.options.reuse_venv = "yes"
 
 PROJECT: Final[dict[str, Any]] = nox.project.load_toml("pyproject.toml")
 SUPPORTED: Final = ("3.11", "3.12", "3.13")
-EXTRAS: Final = ("jsonschema", "rich", "openai", "anthropic", "gemini", "examples")
+EXTRAS: Final = (
+    "jsonschema",
+    "rich",
+    "openai",
+    "anthropic",
+    "gemini",
+    "cli",
+    "otel",
+    "testing",
+    "examples",
+)
 """The extras that the tests use: all of them."""
 CLIENTS: Final = ("openai", "anthropic", "gemini")
 """The extras that are official SDKs."""

@@ -108,8 +108,13 @@ LAYERS: Final[dict[str, tuple[str, ...]]] = {
     "conversation": ("_model", "_session", "_turn", "_turn_stream"),
     "wire": ("dialects", "dialects.*"),
     "edges": (
+        "__main__",
+        "cli",
+        "cli.*",
         "models",
         "models.*",
+        "otel",
+        "otel.*",
         "testing",
         "testing.*",
     ),
