@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from ._call import AnyToolCall
 from ._json import shorten
 from ._metadata import ToolMetadata
 from ._outcomes import HandledCall, RejectedCall, SuspendedCall
-from ._result import ToolResult
+from ._result import ToolResult, make_result
 from .errors import (
     CommitError,
     CommitFault,
@@ -20,7 +21,7 @@ from .errors import (
     UnresolvedSuspension,
 )
 
-__all__ = ["Answer", "as_results", "match_results"]
+__all__ = ["Answer", "as_results", "match_results", "unfinished"]
 
 Answer: TypeAlias = ToolResult | HandledCall[Any, Any] | RejectedCall
 """What may be passed where a result is wanted."""
@@ -132,3 +133,11 @@ def _extra(
 ) -> ExtraResult:
     waiting = tuple(c.id for c in calls if c.id not in settled and c.id not in suspended)
     return ExtraResult(result.id, result.name, waiting, result.id in settled)
+
+
+def unfinished(call: AnyToolCall, was_started: bool, reason: str) -> ToolResult:
+    """Make the honest result of a call that was given up: nobody knows more of it than this."""
+    if was_started:
+        text = f"Outcome unknown: the tool was started, and nobody knows what it did. {reason}"
+        return make_result(call.metadata, "null", "indeterminate", text)
+    return make_result(call.metadata, "null", "cancelled", f"Not executed: {reason}")

@@ -32,6 +32,7 @@ from ._lifecycle import CallStatus
 from ._outcomes import HandledCall, RejectedCall, RejectionSource, SuspendedCall
 from ._registered_hook import RegisteredHook
 from ._result import ToolResult
+from ._round_state import RoundState
 from ._selector import AnySelector
 from ._steps import Steps, drive, drive_sync
 from ._suspension import SuspendTicket
@@ -49,6 +50,7 @@ __all__ = [
 ]
 
 _kind_of: Callable[[object], Any] = type
+_new_record = tuple.__new__
 
 _RANK: dict[Any, int] = {Block: 0, Suspend: 1, Complete: 2, ToolResult: 2}
 _DECISIONS = (RunNormally, Complete, Reject, Block, Suspend, ToolResult)
@@ -56,19 +58,19 @@ _DECISIONS = (RunNormally, Complete, Reject, Block, Suspend, ToolResult)
 
 async def decide_one(call: AnyToolCall, hooks: Hooks) -> HookOutcome:
     """Send one call through hooks."""
-    return await drive(decide(call, hooks, [], set()))
+    return await drive(decide(call, hooks, [], None))
 
 
 def decide_one_sync(call: AnyToolCall, hooks: Hooks) -> HookOutcome:
     """Send one call through hooks that all are sync."""
-    return drive_sync(decide(call, hooks, [], set()))
+    return drive_sync(decide(call, hooks, [], None))
 
 
 def decide(
     call: AnyToolCall,
     hooks: Hooks,
     records: list[DecisionRecord],
-    ran_before: set[tuple[str, int]],
+    state: RoundState | None,
 ) -> Steps[HookOutcome]:
     """Send one call through hooks.
 
@@ -76,7 +78,7 @@ def decide(
         call: The call; it is not changed.
         hooks: A hook set, an object like one, or a plain function.
         records: Takes a record of each decision.
-        ran_before: The before-hooks that were already run, by call id and order.
+        state: The round of the call, if any: it remembers which before-hooks were run.
     """
     if not isinstance(hooks, HookSet):
         return (yield from _ask_function(call, hooks, records))
@@ -113,13 +115,15 @@ def decide(
             return gated
     for hook in before:
         mark = (metadata.id, hook.order)
-        if mark not in ran_before:
+        if state is None or mark not in state._ran_before:
             answer = yield from _ask(hook, call, metadata, call.input)
             if type(answer) in _DECISIONS:
                 raise _no_decision(
                     hook, call, answer, "nothing: a before-hook decides nothing. Register a gate"
                 )
-            ran_before.add(mark)
+            # At once: it has run, also where a later hook raises.
+            if state is not None:
+                state._ran_before |= {mark}
     return call
 
 
@@ -323,7 +327,9 @@ def _record(
     reason: str | None,
 ) -> None:
     metadata = call.metadata
-    records.append(DecisionRecord(metadata.id, metadata.name, hook.name, phase, kind, reason))
+    # A named tuple's own way to be made costs twice as much, and every hook leaves a record.
+    record = (metadata.id, metadata.name, hook.name, phase, kind, reason)
+    records.append(_new_record(DecisionRecord, record))
     if logger.isEnabledFor(logging.INFO):
         log_decision(call, kind, reason)
 

@@ -27,6 +27,8 @@ class ToolMetadata:
 
     def __post_init__(self) -> None:
         """Refuse what is no text, with a TypeError: it could be neither stored nor sent back."""
+        if self.id.__class__ is self.name.__class__ is self.arguments.__class__ is str:
+            return
         for field in ("id", "name", "arguments"):
             if not isinstance(getattr(self, field), str):
                 raise TypeError(

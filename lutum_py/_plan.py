@@ -7,11 +7,11 @@ checks first and changes afterwards, so that what fails has changed nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from ._call import AnyToolCall
-from ._commit import Answer, match_results
+from ._commit import Answer, match_results, unfinished
 from ._committed import CommittedRound, seal
 from ._continue_suggestion import ContinueSuggestion
 from ._decisions import DecisionRecord
@@ -19,12 +19,15 @@ from ._hook_outcome import HookOutcome, Hooks
 from ._hook_pipeline import Steps, decide, drive, drive_sync
 from ._lifecycle import CallStatus
 from ._outcomes import HandledCall, RecoverableToolCallIssue, RejectedCall, SuspendedCall
-from ._result import ToolResult, make_result
+from ._result import ToolResult
 from ._round_state import RoundState
 from ._suspension import Decision
+from ._transcript import transcript_of
 from .errors import LifecycleError
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from ._metadata import ToolMetadata
     from ._selector import AnySelector
     from ._toolset import Toolset
@@ -33,6 +36,8 @@ if TYPE_CHECKING:
 __all__ = ["ToolRoundPlan"]
 
 T = TypeVar("T", bound="Toolset")
+
+_NONE_RESUMED: Mapping[tuple[str, str], Decision] = {}
 
 
 class ToolRoundPlan(Generic[T]):
@@ -75,7 +80,7 @@ class ToolRoundPlan(Generic[T]):
         self.rejected: tuple[RejectedCall, ...] = ()
         self.suspended: tuple[SuspendedCall, ...] = ()
         self.decisions: tuple[DecisionRecord, ...] = ()
-        self.resumed: dict[tuple[str, str], Decision] = {}
+        self.resumed: Mapping[tuple[str, str], Decision] = _NONE_RESUMED
 
     @property
     def blocked(self) -> str | None:
@@ -110,8 +115,8 @@ class ToolRoundPlan(Generic[T]):
             HookError: A hook raised, or gave something that is no decision.
             RoundClosedError: The round has ended.
         """
-        self._state.check_open()
-        return await drive(self._decide(hooks))
+        self._state._check_open()
+        return await drive(self._copy()._decide(hooks))
 
     def apply_hooks_sync(self, hooks: Hooks, /) -> ToolRoundPlan[T]:
         """Do the same where every hook is sync.
@@ -119,45 +124,38 @@ class ToolRoundPlan(Generic[T]):
         Raises:
             TypeError: A hook is async; the text names it.
         """
-        self._state.check_open()
-        return drive_sync(self._decide(hooks))
+        self._state._check_open()
+        return drive_sync(self._copy()._decide(hooks))
 
-    def _decide(self, hooks: Hooks) -> Steps[ToolRoundPlan[T]]:
+    def _decide(self, hooks: Hooks) -> Steps[Self]:
+        """Ask hooks about the pending calls, and sort those: of a plan that nobody else has."""
         records: list[DecisionRecord] = []
-        # Kept as it comes in: a before-hook that did run has run, also where a later hook raises.
-        ran_before = self._state.ran_before
         pending: list[AnyToolCall] = []
-        settled: list[HandledCall[Any, Any] | RejectedCall | SuspendedCall] = []
         for call in self.pending:
             outcome: HookOutcome = call
             if call._status not in _ENDED:  # else it was answered: nothing is to be decided
-                outcome = yield from decide(call, hooks, records, ran_before)
+                outcome = yield from decide(call, hooks, records, self._state)
             if isinstance(outcome, AnyToolCall):
                 pending.append(outcome)
+            elif isinstance(outcome, HandledCall):
+                self.handled = (*self.handled, outcome)
+            elif isinstance(outcome, RejectedCall):
+                self.rejected = (*self.rejected, outcome)
             else:
-                settled.append(outcome)
-        made = self._with(tuple(pending), settled)
-        made.decisions = (*self.decisions, *records)
-        return made
+                self.suspended = (*self.suspended, outcome)
+        self.pending = tuple(pending)
+        self.decisions = (*self.decisions, *records)
+        return self
 
-    def _with(
-        self,
-        pending: tuple[AnyToolCall, ...],
-        settled: Sequence[HandledCall[Any, Any] | RejectedCall | SuspendedCall],
-    ) -> ToolRoundPlan[T]:
-        """Return a plan with these calls pending, and these no longer."""
-        made = ToolRoundPlan(self._state, self.toolset, pending, self.recoverable_tool_call_issues)
+    def _copy(self) -> Self:
+        made = type(self)(
+            self._state, self.toolset, self.pending, self.recoverable_tool_call_issues
+        )
         made.handled = self.handled
         made.rejected = self.rejected
         made.suspended = self.suspended
-        made.resumed = dict(self.resumed)
-        for outcome in settled:
-            if isinstance(outcome, HandledCall):
-                made.handled = (*made.handled, outcome)
-            elif isinstance(outcome, RejectedCall):
-                made.rejected = (*made.rejected, outcome)
-            else:
-                made.suspended = (*made.suspended, outcome)
+        made.decisions = self.decisions
+        made.resumed = self.resumed
         return made
 
     async def apply_after_hooks(
@@ -176,14 +174,14 @@ class ToolRoundPlan(Generic[T]):
         Raises:
             HookError: A hook raised, or gave the result of another call.
         """
-        self._state.check_open()
+        self._state._check_open()
         return await drive(self._after(hooks, results))
 
     def apply_after_hooks_sync(
         self, hooks: Hooks, results: Iterable[Answer] = ()
     ) -> list[ToolResult]:
         """Do the same where every after-hook is sync."""
-        self._state.check_open()
+        self._state._check_open()
         return drive_sync(self._after(hooks, results))
 
     def _after(self, hooks: Hooks, results: Iterable[Answer]) -> Steps[list[ToolResult]]:
@@ -201,7 +199,7 @@ class ToolRoundPlan(Generic[T]):
         Raises:
             LifecycleError: The call is not pending in this plan.
         """
-        self._state.check_open()
+        self._state._check_open()
         metadata, status = outcome.call.metadata, outcome.call.status
         call = next((c for c in self.pending if c.metadata == metadata), None)
         if call is not None and status is not CallStatus.SUSPENDED:
@@ -220,7 +218,7 @@ class ToolRoundPlan(Generic[T]):
     def note_started(self, waiting: SuspendedCall) -> None:
         """Remember that a tool was started, however its call goes on."""
         if waiting.was_started:
-            self._state.started.add(waiting.call.id)
+            self._state._started |= {waiting.call.id}
 
     def resume(self, decision: Decision, /) -> HookOutcome | None:
         """Let a suspended call go on, or cancel it, as someone decided.
@@ -237,7 +235,7 @@ class ToolRoundPlan(Generic[T]):
         """
         from ._resume import resume
 
-        self._state.check_open()
+        self._state._check_open()
         return resume(self, decision)
 
     def selector_of(self, metadata: ToolMetadata) -> AnySelector:
@@ -263,7 +261,7 @@ class ToolRoundPlan(Generic[T]):
             RoundClosedError: The round has ended.
         """
         committed = self._match(results)
-        self._state.close("resolved")
+        self._state._close("resolved")
         return committed
 
     def commit(
@@ -281,11 +279,9 @@ class ToolRoundPlan(Generic[T]):
                 has changed, and the plan can be used again.
             RoundClosedError: The round has ended.
         """
-        from ._transcript import transcript_of
-
         transcript = transcript_of(target)
         committed = self._match(results)
-        self._state.close("committed")
+        self._state._close("committed")
         transcript.append_round(committed)
         return committed
 
@@ -309,12 +305,8 @@ class ToolRoundPlan(Generic[T]):
             CommitError: The results do not fit the calls; nothing has changed.
             RoundClosedError: The round has ended.
         """
-        from ._transcript import transcript_of
-
         transcript = transcript_of(target)
-        self._state.check_open()
-        filled: dict[str, ToolResult] = {}
-        started = self._state.started
+        self._state._check_open()
         finished: list[Answer] = []
         for outcome in results:
             # A call that suspended itself while it was run has no result, but it was started.
@@ -324,14 +316,16 @@ class ToolRoundPlan(Generic[T]):
                 finished.append(outcome)
         for waiting in self.suspended:
             self.note_started(waiting)
+        started = self._state._started
+        filled: dict[str, ToolResult] = {}
         for call in self.pending:
-            was_started = call.status in _STARTED or call.id in started
-            filled[call.id] = _unfinished(call, was_started, reason)
+            filled[call.id] = unfinished(
+                call, call.status in _STARTED or call.id in started, reason
+            )
         for waiting in self.suspended:
-            call = waiting.call
-            filled[call.id] = _unfinished(call, call.id in started, reason)
+            filled[waiting.call.id] = unfinished(waiting.call, waiting.call.id in started, reason)
         committed = self._match(finished, replaceable=filled, suspended=())
-        self._state.close("aborted")
+        self._state._close("aborted")
         transcript.append_round(committed)
         return committed
 
@@ -341,7 +335,7 @@ class ToolRoundPlan(Generic[T]):
         Raises:
             RoundClosedError: The round has ended.
         """
-        self._state.close("discarded")
+        self._state._close("discarded")
 
     def dump_json(self, *, key: bytes | None = None) -> str:
         """Close the round here and save it, to be loaded by `AppTools.load_plan(text)`.
@@ -355,9 +349,9 @@ class ToolRoundPlan(Generic[T]):
         """
         from ._plan_json import dump_plan
 
-        self._state.check_open()
+        self._state._check_open()
         text = dump_plan(self, self._state, key)
-        self._state.close("dumped")
+        self._state._close("dumped")
         return text
 
     def _match(
@@ -368,7 +362,7 @@ class ToolRoundPlan(Generic[T]):
         suspended: Sequence[str] | None = None,
     ) -> CommittedRound:
         state = self._state
-        state.check_open()
+        state._check_open()
         settled: dict[str, ToolResult] = {}
         for handled in self.handled:
             settled[handled.metadata.id] = handled.result
@@ -399,7 +393,7 @@ class ToolRoundPlan(Generic[T]):
             f"{len(getattr(self, name))} {name}"
             for name in ("pending", "handled", "rejected", "suspended")
         )
-        closed = f", {self._state.closed_by}" if self._state.closed_by else ""
+        closed = f", {self._state._closed_by}" if self._state._closed_by else ""
         return f"<plan of {self.toolset.__qualname__}: {counts}{closed}>"
 
 
@@ -411,10 +405,3 @@ _STARTED = (
     CallStatus.FAILED,
     CallStatus.SUCCEEDED,
 )
-
-
-def _unfinished(call: AnyToolCall, was_started: bool, reason: str) -> ToolResult:
-    if was_started:
-        text = f"Outcome unknown: the tool was started, and nobody knows what it did. {reason}"
-        return make_result(call.metadata, "null", "indeterminate", text)
-    return make_result(call.metadata, "null", "cancelled", f"Not executed: {reason}")

@@ -1,17 +1,13 @@
-"""The stored form of a plan: what was proposed, what was decided, and how to tell an edit.
+"""The stored form of a plan: what was proposed, and what was decided.
 
 The text has the turn as it came (what the model proposed) and an entry for each call with its
 effective arguments. Each entry carries the digest of the tool's schema and, where something is
-still to be run, of the call. Each entry and the whole carry a seal: a digest of their canonical
-JSON, or with a key an HMAC-SHA256 (RFC 2104). The whole is checked before anything of it is used;
-the seals of the entries serve to say which call was edited. Tools are named by their wire names
-only.
+still to be run, of the call; each entry and the whole carry a seal, see `_plan_seal`. Tools are
+named by their wire names only.
 """
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
@@ -21,7 +17,6 @@ from ._assistant import AssistantTurn
 from ._call import AnyToolCall, Approval
 from ._decisions import DecisionKind, DecisionRecord
 from ._item_json import dump_item, load_result, load_turn
-from ._json import canonical_json, shorten
 from ._lifecycle import CallStatus
 from ._outcomes import (
     HandledCall,
@@ -32,6 +27,7 @@ from ._outcomes import (
     SuspendedCall,
 )
 from ._plan import ToolRoundPlan
+from ._plan_seal import check_key, check_seal, kind_of, seal_of
 from ._result import ToolResult
 from ._round_state import RoundState
 from ._saved import Saved, dump_saved, open_saved
@@ -58,7 +54,7 @@ def dump_plan(plan: ToolRoundPlan[Any], state: RoundState, key: bytes | None) ->
         PlanError: An input, ticket, payload or decision is not JSON data, or the input of a call
             was changed while it was suspended.
     """
-    _check_key(key)
+    check_key(key)
     try:
         body = dump_saved(_dump(plan, state), PlanError, "The plan")
     except ValueError as error:
@@ -66,8 +62,8 @@ def dump_plan(plan: ToolRoundPlan[Any], state: RoundState, key: bytes | None) ->
     # Sealed as it will be read again: JSON knows fewer types than Python.
     data: dict[str, Any] = json.loads(body)
     for entry in data["calls"]:
-        entry["seal"] = _seal(entry, key)
-    data["seal"] = {"kind": _kind(key), "value": _seal(data, key)}
+        entry["seal"] = seal_of(entry, key)
+    data["seal"] = {"kind": kind_of(key), "value": seal_of(data, key)}
     return dump_saved(data, PlanError, "The plan")
 
 
@@ -100,7 +96,7 @@ def _dump(plan: ToolRoundPlan[Any], state: RoundState) -> dict[str, Any]:
         "version": VERSION,
         "turn": dump_item(state.turn),
         "calls": entries,
-        "started": sorted(state.started),
+        "started": sorted(state._started),
         "decisions": [record._asdict() for record in plan.decisions],
         "resumed": [_dump_decision(decision) for decision in plan.resumed.values()],
     }
@@ -161,30 +157,6 @@ def _dump_decision(decision: Decision) -> dict[str, Any]:
     return {name: getattr(decision, name) for name in Decision.__slots__}
 
 
-def _check_key(key: bytes | None) -> None:
-    if key is not None and not key:
-        raise ValueError(
-            "The key is empty, so anybody could seal a plan with it. Pass a secret, or leave "
-            "`key=` out."
-        )
-
-
-def _kind(key: bytes | None) -> str:
-    return "sha256" if key is None else "hmac-sha256"
-
-
-def _seal(data: dict[str, Any], key: bytes | None) -> str:
-    body = canonical_json({name: part for name, part in data.items() if name != "seal"})
-    encoded = body.encode("utf-8", "surrogatepass")
-    made = hashlib.sha256(encoded) if key is None else hmac.new(key, encoded, hashlib.sha256)
-    return made.hexdigest()
-
-
-def _is_sealed(saved: Saved, value: str, key: bytes | None) -> bool:
-    # Bytes, because the comparison takes no text beyond ASCII.
-    return hmac.compare_digest(_seal(saved.data, key).encode(), value.encode("utf-8", "replace"))
-
-
 def load_plan(toolset: type[T], text: str | bytes, key: bytes | None) -> ToolRoundPlan[T]:
     """Read what `dump_plan` gave, and open it as a round again.
 
@@ -192,9 +164,9 @@ def load_plan(toolset: type[T], text: str | bytes, key: bytes | None) -> ToolRou
         PlanError: The text is no plan, of an unknown version, edited, sealed with another key, or
             made for tools that are not there any more or have another schema.
     """
-    _check_key(key)
+    check_key(key)
     saved = open_saved(text, form=FORMAT, versions=(VERSION,), error=PlanError, what="plan")
-    _check_seal(saved, key)
+    check_seal(saved, key)
     turn = load_turn(saved.inner("turn"))
     loader = _Loader(toolset, turn)
     for entry in saved.each("calls"):
@@ -206,7 +178,7 @@ def load_plan(toolset: type[T], text: str | bytes, key: bytes | None) -> ToolRou
     started = loader.seen.intersection(saved.texts("started"))
     # Opened last: what fails before leaves no open round behind.
     state = RoundState(turn)
-    state.started = started
+    state._started = started
     plan = ToolRoundPlan(state, toolset, (), tuple(loader.issues))
     plan.pending = tuple(loader.pending)
     plan.suspended = tuple(loader.suspended)
@@ -215,40 +187,6 @@ def load_plan(toolset: type[T], text: str | bytes, key: bytes | None) -> ToolRou
     plan.decisions = decisions
     plan.resumed = {(each.call_id, each.decision_id): each for each in resumed}
     return plan
-
-
-def _check_seal(saved: Saved, key: bytes | None) -> None:
-    """Make sure that the text is what was saved, before anything of it is used.
-
-    Raises:
-        PlanError: It is not; the text names the calls that were edited.
-    """
-    seal = saved.inner("seal")
-    kind = seal.get("kind", str)
-    if kind == _kind(b"") and key is None:
-        raise PlanError("This plan was saved with a key. Pass the same `key=` to load it.")
-    if kind == _kind(None) and key is not None:
-        raise PlanError(
-            "This plan was saved without a key, so it cannot be authenticated. Load it without "
-            "`key=` if you trust where it was stored."
-        )
-    if kind != _kind(key):
-        raise seal.wrong("kind", f"{shorten(kind)} is none of the known values")
-    if _is_sealed(saved, seal.get("value", str), key):
-        return
-    entries = list(saved.each("calls"))
-    edited = [e.get("id", str) for e in entries if not _is_sealed(e, e.get("seal", str), key)]
-    if key is not None and len(edited) == len(entries):
-        what = "This plan does not fit this key: it was saved with another one, or was edited"
-    elif edited:
-        calls = ", ".join(repr(each) for each in edited[:10])
-        what = f"This plan was edited after it was saved: so was what it says of call {calls}"
-    else:
-        what = "This plan was edited after it was saved: its contents do not match its seal"
-    raise PlanError(
-        f"{what}. What was approved may not be what would run; load the text that `dump_json()` "
-        "gave, or let the model start anew."
-    )
 
 
 class _Loader:

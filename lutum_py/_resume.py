@@ -41,7 +41,7 @@ def resume(plan: ToolRoundPlan[Any], decision: Decision) -> HookOutcome | None:
         plan.pending = plan.in_order((*plan.pending, waiting.call))
     else:
         plan.handled = (*plan.handled, outcome)  # type: ignore[arg-type]
-    plan.resumed[mark] = decision
+    plan.resumed = {**plan.resumed, mark: decision}
     return outcome
 
 

@@ -14,6 +14,7 @@ from ._hook_outcome import Hooks
 from ._outcomes import RecoverableToolCallIssue, SuspendedCall
 from ._plan import ToolRoundPlan
 from ._round_state import RoundState
+from ._steps import drive, drive_sync
 from .errors import ToolRoundArityError
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ __all__ = ["ToolRound"]
 T = TypeVar("T", bound="Toolset")
 
 
-class ToolRound(Generic[T]):
+class ToolRound(RoundState, Generic[T]):
     """Hold the calls of one turn; nothing of it is in a transcript yet.
 
     Attributes:
@@ -35,7 +36,7 @@ class ToolRound(Generic[T]):
         toolset: The toolset that the calls were read with.
     """
 
-    __slots__ = ("_state", "recoverable_tool_call_issues", "tool_calls", "toolset", "turn")
+    __slots__ = ("recoverable_tool_call_issues", "tool_calls", "toolset")
 
     def __init__(
         self,
@@ -44,11 +45,10 @@ class ToolRound(Generic[T]):
         tool_calls: tuple[AnyToolCall, ...],
         issues: tuple[RecoverableToolCallIssue, ...],
     ) -> None:
+        RoundState.__init__(self, turn)
         self.toolset = toolset
-        self.turn = turn
         self.tool_calls = tool_calls
         self.recoverable_tool_call_issues = issues
-        self._state = RoundState(turn)
 
     @property
     def text(self) -> str:
@@ -111,9 +111,7 @@ class ToolRound(Generic[T]):
 
     def plan(self) -> ToolRoundPlan[T]:
         """Return the plan without any hooks: every usable call is pending."""
-        return ToolRoundPlan(
-            self._state, self.toolset, self.tool_calls, self.recoverable_tool_call_issues
-        )
+        return ToolRoundPlan(self, self.toolset, self.tool_calls, self.recoverable_tool_call_issues)
 
     async def apply_hooks(self, hooks: Hooks, /) -> ToolRoundPlan[T]:
         """Send every call through hooks, and sort them by what is to be done.
@@ -126,7 +124,8 @@ class ToolRound(Generic[T]):
                 again.
             RoundClosedError: The round has ended.
         """
-        return await self.plan().apply_hooks(hooks)
+        self._check_open()
+        return await drive(self.plan()._decide(hooks))
 
     def apply_hooks_sync(self, hooks: Hooks, /) -> ToolRoundPlan[T]:
         """Do the same where every hook is sync.
@@ -134,7 +133,8 @@ class ToolRound(Generic[T]):
         Raises:
             TypeError: A hook is async; the text names it.
         """
-        return self.plan().apply_hooks_sync(hooks)
+        self._check_open()
+        return drive_sync(self.plan()._decide(hooks))
 
     def resolve(self, results: Iterable[Answer] = ()) -> CommittedRound:
         """Close the round without hooks or a transcript; see `ToolRoundPlan.resolve`."""
@@ -157,7 +157,7 @@ class ToolRound(Generic[T]):
 
     def discard(self) -> None:
         """Close the round and forget the turn: the transcript stays as it is."""
-        self._state.close("discarded")
+        self._close("discarded")
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError(

@@ -152,7 +152,10 @@ def transcript_of(target: HasTranscript | Transcript) -> Transcript:
     Raises:
         TypeError: It is neither a transcript nor has one.
     """
-    transcript = target if isinstance(target, Transcript) else getattr(target, "transcript", None)
+    # By the class first: for an abstract base, `isinstance` is slow.
+    if target.__class__ is Transcript:
+        return target  # type: ignore[return-value]
+    transcript = getattr(target, "transcript", target)
     if not isinstance(transcript, Transcript):
         raise TypeError(
             f"A round is committed to a Session or a Transcript, not to {shorten(target)}. Without "

@@ -125,7 +125,8 @@ def forged(metadata: ToolMetadata, result: str = "0") -> ToolResult:
 def close(*ends: ToolRound[Any] | ToolRoundPlan[Any]) -> None:
     """Discard what is still open."""
     for end in ends:
-        if end._state.closed_by is None:
+        state = end if isinstance(end, ToolRound) else end._state
+        if state._closed_by is None:
             end.discard()
 
 

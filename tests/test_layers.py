@@ -85,6 +85,7 @@ LAYERS: Final[dict[str, tuple[str, ...]]] = {
         "_item_json",
         "_plan",
         "_plan_json",
+        "_plan_seal",
         "_resume",
         "_round",
         "_round_state",

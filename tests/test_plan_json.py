@@ -127,7 +127,7 @@ def facts(plan: ToolRoundPlan[Any]) -> dict[str, Any]:
 
     return {
         "turn": plan._state.turn,
-        "started": plan._state.started,
+        "started": plan._state._started,
         "pending": [call(each) for each in plan.pending],
         "handled": [(h.metadata, h.input, h.output, h.result) for h in plan.handled],
         "rejected": [(r.metadata, r.call.input, r.reason, r.source) for r in plan.rejected],
