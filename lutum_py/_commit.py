@@ -21,7 +21,7 @@ from .errors import (
     UnresolvedSuspension,
 )
 
-__all__ = ["Answer", "as_results", "match_results", "unfinished"]
+__all__ = ["Answer", "are_in_order", "as_results", "match_results", "unfinished"]
 
 Answer: TypeAlias = ToolResult | HandledCall[Any, Any] | RejectedCall
 """What may be passed where a result is wanted."""
@@ -36,7 +36,7 @@ def as_results(answers: Iterable[Answer]) -> list[ToolResult]:
     Raises:
         TypeError: Something else is among them; the text says what to do with it.
     """
-    if isinstance(answers, _ANSWERS):
+    if answers.__class__ is not list and isinstance(answers, _ANSWERS):
         raise TypeError("Results are passed as a list, also where there is only one: [result].")
     results: list[ToolResult] = []
     for answer in answers:
@@ -57,9 +57,24 @@ def as_results(answers: Iterable[Answer]) -> list[ToolResult]:
     return results
 
 
+def are_in_order(calls: Sequence[ToolMetadata], results: Sequence[ToolResult]) -> bool:
+    """Tell whether results answer the calls one for one, as most do: there is nothing to sort."""
+    if len(results) != len(calls):
+        return False
+    for index, asked in enumerate(calls):
+        result = results[index]
+        if (
+            result.id != asked.id
+            or result.name != asked.name
+            or result.arguments != asked.arguments
+        ):
+            return False
+    return True
+
+
 def match_results(
     calls: Sequence[ToolMetadata],
-    answers: Iterable[Answer],
+    results: Iterable[ToolResult],
     *,
     settled: Mapping[str, ToolResult],
     replaceable: Mapping[str, ToolResult],
@@ -69,27 +84,14 @@ def match_results(
 
     Args:
         calls: The calls of the turn, in order.
-        answers: The results that the user gives, in any order.
+        results: The results that the user gives, in any order.
         settled: Results of handled and rejected calls, by call id; nobody else may give one.
         replaceable: Results that stand where the user gives none.
         suspended: The ids of calls that wait for a decision.
 
     Raises:
         CommitError: The results do not answer the calls, for any number of reasons.
-        TypeError: Something among the answers is no result.
     """
-    results = as_results(answers)
-    if len(results) == len(calls) and not settled and not suspended:
-        # Most results come one for each call and in order, and need no sorting out.
-        for asked, result in zip(calls, results, strict=True):
-            if (
-                result.id != asked.id
-                or result.name != asked.name
-                or result.arguments != asked.arguments
-            ):
-                break
-        else:
-            return tuple(results)
     by_id = {call.id: call for call in calls}
     suspended = frozenset(suspended)
     given: dict[str, ToolResult] = {}

@@ -1,20 +1,18 @@
-"""`HookSet`: who has a say about the calls of one toolset, and in which order.
+"""`HookSet`: who has a say about the calls of one toolset; how one registers hooks, and asks them.
 
-A hook set keeps one list for each phase and direct member, one for each phase and all members, and
-a hook set for each nested toolset. A hook for an inner tool is kept by the inner hook set, however
-it was registered, so that there is one list in one order. A counter that all hook sets share says
-who came first where several lists meet.
+Where they are kept, and in which order they are asked, stands in `_hook_places`.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Awaitable, Callable, Iterator
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from ._call import AnyToolCall
 from ._hook_names import Phase, generated_names, policy_methods, slot_of
 from ._hook_outcome import HookOutcome
+from ._hook_places import HookPlaces
 from ._json import shorten
 from ._registered_hook import (
     HOOK_WORDS,
@@ -23,7 +21,6 @@ from ._registered_hook import (
     PhaseHooks,
     RegisteredHook,
     cannot_register,
-    in_order,
 )
 from ._selector import AnySelector, Selector
 from ._suggestion import did_you_mean, names_for_message
@@ -43,10 +40,7 @@ Out = TypeVar("Out")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-_NOWHERE = PhaseHooks()
-
-
-class HookSet(Generic[T]):
+class HookSet(HookPlaces[T]):
     """Hold the hooks of one toolset; `AppTools.HookSet()` makes an empty one.
 
     Hooks are registered by decorators (`@hooks.on(AppTools.weather)`) or by generated names
@@ -69,34 +63,6 @@ class HookSet(Generic[T]):
         >>> hooks
         <HookSet of App: 1 hook>
     """
-
-    def __init__(self, toolset: type[T], /, **nested: HookSet[Any]) -> None:
-        self._toolset: type[Toolset] = toolset
-        self._tools: dict[str, PhaseHooks] = {}
-        self._groups: dict[str, HookSet[Any]] = {}
-        self._everywhere = PhaseHooks()
-        self._placed: dict[AnySelector, tuple[PhaseHooks, ...]] = {}
-        for key, member in toolset._members.items():
-            if isinstance(member, AnySelector):
-                self._tools[key] = PhaseHooks()
-                continue
-            inner: Any = nested.pop(key) if key in nested else HookSet(member._origin)
-            if getattr(inner, "_toolset", None) is not member._origin:
-                raise HookError(
-                    f"{toolset.__qualname__}.HookSet({key}=...) takes a hook set of "
-                    f"{member._origin.__qualname__}, not {shorten(inner)}."
-                )
-            self._groups[key] = inner
-        if nested:
-            raise HookError(
-                f"{toolset.__qualname__} nests no toolset `{next(iter(nested))}`; it nests "
-                f"{names_for_message(self._groups)}."
-            )
-
-    @property
-    def toolset(self) -> type[T]:
-        """The toolset whose calls these hooks decide about."""
-        return self._toolset  # type: ignore[return-value]
 
     # Registering, typed.
 
@@ -214,12 +180,6 @@ class HookSet(Generic[T]):
                 places.append(place)
         return places
 
-    def _at(self, path: tuple[str, ...]) -> PhaseHooks:
-        hooks: HookSet[Any] = self
-        for group in path[:-1]:
-            hooks = hooks._groups[group]
-        return hooks._tools[path[-1]]
-
     # Registering, by generated name.
 
     def __getattr__(self, name: str) -> Any:
@@ -299,42 +259,11 @@ class HookSet(Generic[T]):
         for place, phase, hook in sorted(found.values(), key=lambda entry: entry[2].order):
             self._add(place, phase, RegisteredHook(hook.function, phase))
 
-    def _paired(self, other: HookSet[Any]) -> Iterator[tuple[PhaseHooks, PhaseHooks]]:
-        """Pair each place of this hook set with the same place of another."""
-        yield self._everywhere, other._everywhere
-        for key, place in self._tools.items():
-            yield place, other._tools[key]
-        for key, inner in self._groups.items():
-            if other is self or other._groups[key] is not inner:
-                yield from inner._paired(other._groups[key])
-
     def with_extended(self, other: HookSet[T], /) -> Self:
         """Return a copy with the hooks of another hook set after its own."""
         made = self.copy()
         made.extend(other)
         return made
-
-    def copy(self) -> Self:
-        """Return a hook set of its own with the same hooks, nested ones included."""
-        return self._copied({})
-
-    def _copied(self, memo: dict[int, HookSet[Any]]) -> Self:
-        made: Any = memo.get(id(self))
-        if made is None:
-            made = memo[id(self)] = object.__new__(type(self))
-            made._toolset = self._toolset
-            made._tools = {key: place.copy() for key, place in self._tools.items()}
-            made._groups = {key: inner._copied(memo) for key, inner in self._groups.items()}
-            made._everywhere = self._everywhere.copy()
-            made._placed = {}
-        copied: Self = made
-        return copied
-
-    def __copy__(self) -> Self:
-        return self.copy()
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self.copy()
 
     # Reading.
 
@@ -354,73 +283,6 @@ class HookSet(Generic[T]):
             )
         found: HookSet[T2] = hooks
         return found
-
-    def places_for(self, selector: AnySelector) -> tuple[PhaseHooks, ...]:
-        """List the places whose hooks are asked about calls of a tool.
-
-        There is none for a tool beside the toolset, in a toolset that has it nested.
-
-        Raises:
-            HookError: The calls of the tool are of another toolset.
-        """
-        places = self._placed.get(selector)
-        if places is None:
-            # Neither members nor nested sets are ever replaced, so the places stay what they are.
-            places = self._placed[selector] = tuple(self._find_places(selector))
-        return places
-
-    def _find_places(self, selector: AnySelector) -> Iterator[PhaseHooks]:
-        member = selector.reaches(self._toolset)
-        if selector.toolset is None:
-            member = self._toolset._by_name.get(selector.name)
-            if member is not None and member.spec is not selector.spec:
-                member = None
-        if member is None:
-            self._check_related(selector)
-            return
-        hooks: HookSet[Any] = self
-        yield hooks._everywhere
-        for group in member.path[:-1]:
-            hooks = hooks._groups[group]
-            yield hooks._everywhere
-        yield hooks._tools[member.path[-1]]
-
-    def _check_related(self, selector: AnySelector) -> None:
-        own: Any = self._toolset
-        toolset = selector.toolset
-        if toolset is None or not any(other.reaches(own) for other in toolset):
-            source = "outside of any toolset" if toolset is None else f"in {toolset.__qualname__}"
-            raise HookError(
-                f"The hooks are of {own.__qualname__}, but tool `{selector.name}` was called "
-                f"{source}, so that none of them would be asked. Pass the hooks of the toolset "
-                "that the turn was read with.",
-                tool=selector.name,
-            )
-
-    def deciding(self, selector: AnySelector) -> tuple[list[RegisteredHook], ...]:
-        """List the execution hooks, the gates and the before-hooks of a tool.
-
-        Raises:
-            HookError: The calls of the tool are of another toolset.
-        """
-        filled = _NOWHERE
-        for place in self._placed.get(selector) or self.places_for(selector):
-            if place.execution or place.gates or place.before:
-                if filled is not _NOWHERE:
-                    break
-                filled = place
-        else:
-            return filled.execution, filled.gates, filled.before
-        places = self.places_for(selector)
-        return tuple(in_order(places, phase) for phase in ("execution", "gates", "before"))
-
-    def hooks_for(self, selector: AnySelector, phase: Phase) -> list[RegisteredHook]:
-        """List the hooks of one phase for a tool, in the order in which they are asked.
-
-        Raises:
-            HookError: The calls of the tool are of another toolset.
-        """
-        return in_order(self.places_for(selector), phase)
 
     def hook_tool_call(self, call: AnyToolCall, /) -> Awaitable[HookOutcome]:
         """Send one call through the hooks."""

@@ -7,11 +7,11 @@ checks first and changes afterwards, so that what fails has changed nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from ._call import AnyToolCall
-from ._commit import Answer, match_results, unfinished
+from ._commit import Answer, are_in_order, as_results, match_results, unfinished
 from ._committed import CommittedRound, seal
 from ._continue_suggestion import ContinueSuggestion
 from ._decisions import DecisionRecord
@@ -324,7 +324,7 @@ class ToolRoundPlan(Generic[T]):
             )
         for waiting in self.suspended:
             filled[waiting.call.id] = unfinished(waiting.call, waiting.call.id in started, reason)
-        committed = self._match(finished, replaceable=filled, suspended=())
+        committed = self._match(finished, unfinished=filled)
         self._state._close("aborted")
         transcript.append_round(committed)
         return committed
@@ -355,32 +355,28 @@ class ToolRoundPlan(Generic[T]):
         return text
 
     def _match(
-        self,
-        results: Iterable[Answer],
-        *,
-        replaceable: dict[str, ToolResult] | None = None,
-        suspended: Sequence[str] | None = None,
+        self, answers: Iterable[Answer], unfinished: dict[str, ToolResult] | None = None
     ) -> CommittedRound:
+        """Seal the turn with its results; where `unfinished` are given, nothing is waited for."""
         state = self._state
         state._check_open()
-        settled: dict[str, ToolResult] = {}
-        for handled in self.handled:
-            settled[handled.metadata.id] = handled.result
-        for rejected in self.rejected:
-            settled[rejected.metadata.id] = rejected.result
-        standing = replaceable or {}
-        for issue in self.recoverable_tool_call_issues:
-            standing[issue.metadata.id] = issue.result
-        if suspended is None:
-            suspended = [waiting.call.id for waiting in self.suspended]
+        turn = state.turn
+        results = as_results(answers)
+        waiting = self.suspended if unfinished is None else ()
+        if not (self.handled or self.rejected or waiting) and are_in_order(
+            turn.tool_calls, results
+        ):
+            return seal(turn, tuple(results))
+        settled = {each.metadata.id: each.result for each in (*self.handled, *self.rejected)}
+        issues = {each.metadata.id: each.result for each in self.recoverable_tool_call_issues}
         matched = match_results(
-            state.turn.tool_calls,
+            turn.tool_calls,
             results,
             settled=settled,
-            replaceable=standing,
-            suspended=suspended,
+            replaceable=issues if unfinished is None else {**unfinished, **issues},
+            suspended=[each.call.id for each in waiting],
         )
-        return seal(state.turn, matched)
+        return seal(turn, matched)
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError(

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 from pydantic import ValidationError
 
+from ._approval import Approval
 from ._assistant import AssistantTurn
-from ._call import AnyToolCall, Approval
+from ._call import AnyToolCall
 from ._decisions import DecisionKind, DecisionRecord
 from ._item_json import dump_item, load_result, load_turn
 from ._lifecycle import CallStatus
@@ -178,7 +179,7 @@ def load_plan(toolset: type[T], text: str | bytes, key: bytes | None) -> ToolRou
     started = loader.seen.intersection(saved.texts("started"))
     # Opened last: what fails before leaves no open round behind.
     state = RoundState(turn)
-    state._started = started
+    state._started = frozenset(started)
     plan = ToolRoundPlan(state, toolset, (), tuple(loader.issues))
     plan.pending = tuple(loader.pending)
     plan.suspended = tuple(loader.suspended)

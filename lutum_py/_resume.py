@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from ._approval import Approval
 from ._arguments import field_issues
-from ._call import Approval
 from ._hook_outcome import HookOutcome
 from ._json import compact_json, shorten
 from ._json_schema_check import schema_faults

@@ -90,7 +90,7 @@ class Session:
     def request_items(self) -> TranscriptView:
         """Give what the next request says, ephemeral messages in their places."""
         transcript = self.transcript
-        return TranscriptView(transcript, len(transcript), self._ephemeral)
+        return TranscriptView(transcript, len(transcript._items), self._ephemeral)
 
     def drop_ephemeral(self, sent: TranscriptView) -> None:
         """Forget the ephemeral messages of a request that succeeded; later ones stay."""

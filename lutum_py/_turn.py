@@ -68,9 +68,11 @@ class Prepared:
                 "AssistantTurn; a dialect's `decode(response)` makes one."
             )
         outcome = open_turn(self.toolset, turn, self.offered, self.redact)
+        session = self.session
         if isinstance(outcome, Finished):
-            self.session.transcript.append_turn(turn)
-        self.session.drop_ephemeral(self.request.items)  # type: ignore[arg-type]
+            session.transcript.append_turn(turn)
+        if session._ephemeral:
+            session.drop_ephemeral(self.request.items)  # type: ignore[arg-type]
         return outcome
 
 
@@ -267,29 +269,23 @@ class TurnWithTools(_Builder, Generic[T]):
 
     def prepare(self) -> Prepared:
         """Work out the request, from what was said and the toolset alone."""
-        try:
-            return self._prepare()
-        except UnknownToolError as error:
-            # The name came from the program here, not from the model.
-            raise ToolConstraintError(f"The turn cannot be asked for: {error}") from error
-
-    def _prepare(self) -> Prepared:
         session, toolset, choice = self._session, self._toolset, self._choice
         items = session.request_items()
         if not choice and not self._generation:
             offered = toolset._offer.default
             request = TurnRequest(items=items, tools=offered.definitions)
             return Prepared(session, toolset, offered, request, False)
-        offered = toolset._offer.resolve(toolset, choice.get("available"))
-        requirement = choice.get("requirement", _OPTIONAL)
-        definitions = describe_definitions(
-            toolset, offered.definitions, choice.get("descriptions", ())
-        )
+        try:
+            offered = toolset._offer.resolve(toolset, choice.get("available"))
+            definitions = describe_definitions(
+                toolset, offered.definitions, choice.get("descriptions", ())
+            )
+            tool_choice = choose(toolset, offered, choice.get("requirement", _OPTIONAL))
+        except UnknownToolError as error:
+            # The name came from the program here, not from the model.
+            raise ToolConstraintError(f"The turn cannot be asked for: {error}") from error
         request = TurnRequest(
-            items=items,
-            tools=definitions,
-            tool_choice=choose(toolset, offered, requirement),
-            **self._generation,
+            items=items, tools=definitions, tool_choice=tool_choice, **self._generation
         )
         return Prepared(session, toolset, offered, request, choice.get("redact", False))
 
