@@ -9,19 +9,19 @@ from collections.abc import Iterable
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from ._attachment import Attachment
 from ._call_state import CallState
 from ._json import compact_json, shorten
 from ._lifecycle import CallStatus
 from ._metadata import ToolMetadata
 from ._outcomes import HandledCall, RejectedCall, SuspendedCall
 from ._result import ToolResult, make_result
-from ._suspension import SuspendTicket
 from .errors import LifecycleError, ToolOutputError
 
 if TYPE_CHECKING:
+    from ._attachment import Attachment
     from ._hook_outcome import HookOutcome, Hooks
     from ._invocation import Invocation
+    from ._suspension import SuspendTicket
 
 __all__ = ["AnyToolCall", "ToolCall"]
 
@@ -221,6 +221,8 @@ def _check_text(call: AnyToolCall, what: str, value: object) -> None:
 
 
 def _checked(call: AnyToolCall, attachments: Iterable[Attachment]) -> tuple[Attachment, ...]:
+    from ._attachment import Attachment
+
     listed = tuple(attachments)
     for each in listed:
         if not isinstance(each, Attachment):

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic_core import PydanticSerializationError
 
-from ._approval import Approval
 from ._json import cut, digest_of
 from ._lifecycle import CallStatus, check_transition
 from ._metadata import ToolMetadata
-from ._suspension import Decision
 from .errors import LifecycleError, ToolInputError
 
 if TYPE_CHECKING:
     from typing import Self
 
+    from ._approval import Approval
     from ._selector import AnySelector
     from ._spec import ToolSpec
+    from ._suspension import Decision
 
 __all__ = ["CallState"]
 

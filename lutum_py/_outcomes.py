@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 from ._metadata import ToolMetadata
 from ._result import ToolResult, make_result, rejection
-from ._suspension import SuspendTicket
 from .errors import FieldIssue
 
 if TYPE_CHECKING:
     from ._call import AnyToolCall
+    from ._suspension import SuspendTicket
 
 __all__ = [
     "HandledCall",

@@ -10,15 +10,17 @@ import inspect
 import itertools
 from collections.abc import Awaitable, Callable, Iterator
 from operator import attrgetter
-from typing import Any, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 from ._call import ToolCall
-from ._decisions import ToolDecision
 from ._hook_names import Phase
 from ._json import shorten
 from ._metadata import ToolMetadata
 from ._result import ToolResult
 from .errors import HookError
+
+if TYPE_CHECKING:
+    from ._decisions import ToolDecision
 
 __all__ = [
     "HOOK_WORDS",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, get_args
 
-from ._attachment import Attachment
 from ._frozen import Frozen
 from ._json import compact_json, parse_json, shorten
 from ._metadata import ToolMetadata
+
+if TYPE_CHECKING:
+    from ._attachment import Attachment
 
 __all__ = ["REJECTION_PREFIX", "ResultStatus", "ToolResult", "make_result", "rejection"]
 

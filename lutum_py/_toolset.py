@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
-from ._assistant import AssistantTurn
 from ._call import AnyToolCall
 from ._definition import ToolDef
 from ._hook_set import HookSet as _HookSet
@@ -17,6 +16,7 @@ from ._selector import AnySelector
 from ._toolset_meta import ToolsetMeta, make_toolset
 
 if TYPE_CHECKING:
+    from ._assistant import AssistantTurn
     from ._plan import ToolRoundPlan
     from ._turn_outcome import Finished, NeedsTools
 
@@ -126,13 +126,14 @@ class Toolset(metaclass=ToolsetMeta):
         Raises:
             DuplicateToolCallIdError: Two calls of the turn share an id.
         """
+        from ._assistant import AssistantTurn
+        from ._turn_outcome import open_turn  # neither is needed before there is a turn
+
         if not isinstance(turn, AssistantTurn):
             raise TypeError(
                 f"read_turn takes an AssistantTurn, not {shorten(turn)}. Decode the provider's "
                 "response first, as in `openai_chat.decode(response.to_dict())`."
             )
-        from ._turn_outcome import open_turn  # not needed before there is a turn
-
         return open_turn(cls, turn, cls._offer.resolve(cls, available), redact)
 
     @classmethod
