@@ -127,12 +127,14 @@ def minimums(session: nox.Session) -> None:
 
 @nox.session
 def wheel(session: nox.Session) -> None:
-    """Run the tests against the built wheel, where the source tree is out of reach."""
-    session.install("build")
+    """Check what a release uploads, and test the built wheel out of reach of the source tree."""
+    session.install(*group("release"))
     with tempfile.TemporaryDirectory() as name:
         built, outside = Path(name, "built"), Path(name, "outside")
         # The wheel is built from the source distribution, which is thereby tried as well.
         session.run("python", "-m", "build", "--outdir", str(built), silent=True)
+        session.run("python", "tests/check_distributions.py", str(built))
+        session.run("twine", "check", "--strict", *map(str, built.iterdir()))
         (file,) = built.glob("*.whl")
         # The version is the same from build to build, so pip must be told to take this one.
         session.install("--force-reinstall", "--no-deps", str(file))
