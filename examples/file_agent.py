@@ -137,10 +137,10 @@ def take_round(
     Whatever interrupts it, the transcript gets an honest end of the round: the results there are,
     `cancelled` for what was not started, `indeterminate` for what was.
     """
-    show.turn(tool_round.turn)
     plan = tool_round.plan()
     results: list[ToolResult] = []
     try:
+        show.turn(tool_round.turn)
         plan = plan.apply_hooks_sync(hooks)
         show.decisions(plan)
         for call in plan.pending:
@@ -248,4 +248,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        ended = main()
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read the output has seen enough, as `head` has
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        ended = 0
+    sys.exit(ended)

@@ -185,6 +185,26 @@ def test_output_fits_a_terminal_and_is_plain_in_a_pipe(root: Path) -> None:
     assert "\x1b" not in shown
 
 
+def test_a_reader_who_has_seen_enough_is_no_failure(root: Path) -> None:
+    """Output that nobody reads any more, as behind `head`, ends the run quietly."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-X", "dev", str(SCRIPT), "--root", str(root)],
+            stdin=subprocess.DEVNULL,
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=PATIENCE,
+            env=environment(),
+            check=False,
+        )
+    finally:
+        os.close(writing)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
 def test_an_empty_directory_is_said_to_be_empty(tmp_path: Path) -> None:
     """A directory without files gives an answer, not an error."""
     done = run("--root", tmp_path, "--question", "What is here?")
