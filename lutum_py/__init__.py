@@ -229,7 +229,9 @@ _HOME: Final = {
 """The module of each public name."""
 
 _MODULE_OF: Final = {name: home for home, names in _HOME.items() for name in names}
-_MODULES: Final = frozenset({"dialects", "errors", "execution", "models", "sinks", "testing"})
+_MODULES: Final = frozenset(
+    {"dialects", "errors", "execution", "models", "otel", "sinks", "testing"}
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -15,7 +15,7 @@ from ._lifecycle import CallStatus
 from ._metadata import ToolMetadata
 from ._outcomes import HandledCall, RejectedCall, SuspendedCall
 from ._result import ToolResult, make_result
-from .errors import LifecycleError, ToolOutputError
+from .errors import LifecycleError, MisuseError, ToolOutputError
 
 if TYPE_CHECKING:
     from ._attachment import Attachment
@@ -101,7 +101,7 @@ class AnyToolCall(CallState):
         """Refuse the call; the model is told the reason.
 
         Raises:
-            TypeError: The reason is no text.
+            MisuseError: The reason is no text.
         """
         _check_text(self, "reason", reason)
         self.move_to(CallStatus.CANCELLED)
@@ -131,7 +131,7 @@ class AnyToolCall(CallState):
             skipped: The parameters that are hidden from the model, by name.
 
         Raises:
-            TypeError: A hidden parameter is missing or unknown, or the tool has no function.
+            MisuseError: A hidden parameter is missing or unknown, or the tool has no function.
             ToolOutputError: The function returned something else than it declares.
         """
         # Not by way of `invoke`: one coroutine less for what every loop does most.
@@ -144,7 +144,7 @@ class AnyToolCall(CallState):
         """Run a sync function right here and answer the call with what it returns.
 
         Raises:
-            TypeError: The function is async; or as for `call`.
+            MisuseError: The function is async; or as for `call`.
         """
         invocation = self.spec.invocation
         if invocation is not None and invocation.is_async:
@@ -172,12 +172,12 @@ class AnyToolCall(CallState):
             skipped: What will be passed for the hidden parameters, where that is to be checked.
 
         Raises:
-            TypeError: The tool has no function, or a hidden parameter is missing or unknown.
+            MisuseError: The tool has no function, or a hidden parameter is missing or unknown.
             LifecycleError: The call has ended, waits for a decision, or is not what was approved.
         """
         invocation = self.spec.invocation
         if invocation is None:
-            raise TypeError(
+            raise MisuseError(
                 f"Tool `{self.name}` (call {self.id!r}) is an input model without a function. "
                 "Do the work yourself and answer with `call.complete(output)`."
             )
@@ -214,7 +214,7 @@ class AnyToolCall(CallState):
 
 def _check_text(call: AnyToolCall, what: str, value: object) -> None:
     if not isinstance(value, str):
-        raise TypeError(
+        raise MisuseError(
             f"The {what} for call {call.id!r} of tool `{call.name}` is {shorten(value)}. Give a "
             "text: the model reads it."
         )
@@ -226,7 +226,7 @@ def _checked(call: AnyToolCall, attachments: Iterable[Attachment]) -> tuple[Atta
     listed = tuple(attachments)
     for each in listed:
         if not isinstance(each, Attachment):
-            raise TypeError(
+            raise MisuseError(
                 f"An attachment of call {call.id!r} of tool `{call.name}` is {shorten(each)}. Give "
                 "a list of `Attachment(media_type=..., mime_type=..., url=...)`."
             )

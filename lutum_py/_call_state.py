@@ -157,7 +157,19 @@ class CallState:
             ) from error
 
     def again(self) -> Self:
-        """Return a new call of the same metadata and input, for another try."""
+        """Return a new call of the same metadata and input, for another try.
+
+        Raises:
+            LifecycleError: The call waits for a decision, which a new one would go around.
+        """
+        if self._status is _SUSPENDED:
+            raise LifecycleError(
+                f"Call {self.id!r} of tool `{self.name}` waits for a decision, so it cannot be "
+                "made anew. Take the decision in with `plan.resume(decision)`, or `plan.abort`."
+            )
+        return self._again()
+
+    def _again(self) -> Self:
         cls = type(self)
         made = cls(self.metadata, self._input, selector=self.selector, mended=self.mended)
         made._approval = self._approval
@@ -170,7 +182,7 @@ class CallState:
             ToolInputError: The input does not fit the tool.
             LifecycleError: The call was approved with the input that it has.
         """
-        made = self.again()
+        made = self._again()
         made._status = self._status
         made.input = input
         return made
@@ -188,7 +200,7 @@ class CallState:
         return (_rebuild, (self.selector, self.metadata, self._input, state))
 
     def __copy__(self) -> Self:
-        made = self.again()
+        made = self._again()
         made._status = self._status
         return made
 

@@ -18,6 +18,7 @@ from .errors import (
     MismatchedArguments,
     MismatchedToolName,
     MissingResult,
+    MisuseError,
     UnresolvedSuspension,
 )
 
@@ -34,10 +35,15 @@ def as_results(answers: Iterable[Answer]) -> list[ToolResult]:
     """Take each answer as a result.
 
     Raises:
-        TypeError: Something else is among them; the text says what to do with it.
+        MisuseError: Something else is among them; the text says what to do with it.
     """
-    if answers.__class__ is not list and isinstance(answers, _ANSWERS):
-        raise TypeError("Results are passed as a list, also where there is only one: [result].")
+    if answers.__class__ is not list and (
+        isinstance(answers, _ANSWERS) or not isinstance(answers, Iterable)
+    ):
+        raise MisuseError(
+            f"Results are passed as a list, also where there is one or none, not as "
+            f"{shorten(answers)}. Write `[result]`, or leave them out where no call is pending."
+        )
     results: list[ToolResult] = []
     for answer in answers:
         if isinstance(answer, ToolResult):
@@ -45,12 +51,12 @@ def as_results(answers: Iterable[Answer]) -> list[ToolResult]:
         elif isinstance(answer, HandledCall | RejectedCall):
             results.append(answer.result)
         elif isinstance(answer, SuspendedCall):
-            raise TypeError(
+            raise MisuseError(
                 f"Call {answer.call.id!r} is suspended, so there is no result yet. Give it to "
                 "`plan.suspend(outcome)`."
             )
         else:
-            raise TypeError(
+            raise MisuseError(
                 f"{shorten(answer)} is no result. Make one from the call: `call.complete(output)`, "
                 "`call.fail(message)`, or `await call.call()`."
             )

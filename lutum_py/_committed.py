@@ -9,6 +9,7 @@ from ._assistant import AssistantTurn
 from ._frozen import Frozen
 from ._request import TranscriptItem
 from ._result import ToolResult
+from .errors import InvalidValueError
 
 __all__ = ["CommittedRound", "seal"]
 
@@ -26,8 +27,8 @@ class CommittedRound(Frozen, _CommittedFields):
     Iterating gives the turn and then the results, as the transcript has them.
 
     Raises:
-        ValueError: The results are not one for each call, in the order of the calls, or two calls
-            share an id.
+        InvalidValueError: The results are not one for each call, in the order of the calls, or two
+            calls share an id.
     """
 
     __slots__ = ()
@@ -39,7 +40,7 @@ class CommittedRound(Frozen, _CommittedFields):
         asked = [(call.id, call.name, call.arguments) for call in calls]
         given = [(result.id, result.name, result.arguments) for result in results]
         if asked != given or len({call.id for call in calls}) != len(calls):
-            raise ValueError(
+            raise InvalidValueError(
                 f"A committed round has one result for each call, in order, and no id twice. "
                 f"Calls: {[call.id for call in calls]}; results: {[each.id for each in results]}. "
                 "Let `plan.resolve(results)` make it."

@@ -26,6 +26,7 @@ from ._progress import (
     check_report,
 )
 from ._state import State, StateKey
+from .errors import InvalidValueError, MisuseError
 
 if TYPE_CHECKING:
     from ._suspension import Decision, SuspendTicket
@@ -99,7 +100,7 @@ class RunIdentity:
     def __post_init__(self) -> None:
         """Refuse a scope that is not one of the two, with a ValueError."""
         if self.execution_scope not in ("foreground", "background"):
-            raise ValueError(
+            raise InvalidValueError(
                 f"The execution scope is {self.execution_scope!r}. "
                 "Give 'foreground' or 'background'."
             )
@@ -188,7 +189,7 @@ class ToolContext:
         self.suspension_id: Final = suspension_id
         self.suspension_reason: Final = suspension_reason
         if sink is not None and iscoroutinefunction(sink):
-            raise TypeError(
+            raise MisuseError(
                 f"The sink of call {call_id!r} is async, so nobody would await it. Pass an "
                 "`AsyncSink()`, and iterate it where the events are wanted."
             )
@@ -279,7 +280,7 @@ class ToolContext:
             total: Units in all, not negative.
 
         Raises:
-            ValueError: An argument is out of its range, with or without a sink.
+            InvalidValueError: An argument is out of its range, with or without a sink.
         """
         if (sink := self._sink) is None:
             check_report(status, message, progress, loaded, total)
@@ -307,7 +308,7 @@ class ToolContext:
             content: Plain JSON data; it is copied.
 
         Raises:
-            ValueError: `activity_type` is no text, or a blank one.
+            InvalidValueError: `activity_type` is no text, or a blank one.
         """
         _require_text("activity_type", activity_type)
         if (sink := self._sink) is not None:
@@ -321,7 +322,7 @@ class ToolContext:
             patch: A list of operations, or a single one; it is copied.
 
         Raises:
-            ValueError: `activity_type` is no text, or a blank one.
+            InvalidValueError: `activity_type` is no text, or a blank one.
         """
         _require_text("activity_type", activity_type)
         if (sink := self._sink) is not None:
@@ -336,7 +337,7 @@ class ToolContext:
             source: Who speaks; by default the tool's name.
 
         Raises:
-            ValueError: `content` is no text, or `source` is no text or a blank one.
+            InvalidValueError: `content` is no text, or `source` is no text or a blank one.
         """
         _require_text("content", content, blank=True)
         if source is not None:
@@ -377,4 +378,4 @@ class ToolContext:
 def _require_text(name: str, value: object, *, blank: bool = False) -> None:
     if not isinstance(value, str) or not (blank or value.strip()):
         kind = "text" if blank else "text that is not blank"
-        raise ValueError(f"`{name}` is {shorten(value)}. Give a {kind}.")
+        raise InvalidValueError(f"`{name}` is {shorten(value)}. Give a {kind}.")

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from copy import copy
 from enum import Enum, auto
 from inspect import isawaitable
@@ -34,7 +34,7 @@ from ._execution_outcome import (
 from ._lifecycle import CallStatus
 from ._suggestion import names_for_message
 from ._threads import Ended, landed, run_in_thread
-from .errors import Cancelled, LifecycleError
+from .errors import Cancelled, InvalidValueError, LifecycleError, MisuseError
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -49,6 +49,10 @@ _Wait: TypeAlias = Callable[[_Task, float], Awaitable[object]]
 
 _LEFT_BEHIND: set[_Task] = set()
 """Tasks of tools that ignore their cancellation; the loop alone would not keep them alive."""
+
+
+Around: TypeAlias = Callable[[AnyToolCall], AbstractContextManager[Callable[[Outcome], object]]]
+"""Opens a context for the run of one call; what `with` gives is called with the outcome."""
 
 
 class _Cause(Enum):
@@ -70,14 +74,16 @@ class Run:
         default_timeout: Seconds that it may take where its tool says nothing of it.
         grace: Seconds that it has to end once it is asked to.
         on_error: Is shown each exception that would become an error result.
+        around: Opens what the run happens inside.
 
     Raises:
-        TypeError: A hidden parameter is missing, or the tool has no function.
-        ValueError: A number of seconds is none.
+        MisuseError: A hidden parameter is missing, or the tool has no function.
+        InvalidValueError: A number of seconds is none.
         LifecycleError: The call runs or has ended already, or waits for a decision.
     """
 
     __slots__ = (
+        "around",
         "call",
         "grace",
         "hidden",
@@ -98,6 +104,7 @@ class Run:
         default_timeout: float | None,
         grace: float,
         on_error: OnError,
+        around: Around | None = None,
     ) -> None:
         if call.status is CallStatus.RUNNING:
             raise LifecycleError(
@@ -115,6 +122,7 @@ class Run:
             _seconds("default_timeout", default_timeout)
         self.timeout = default_timeout if own is None else own
         self.on_error = on_error
+        self.around = around
         # A child: the deadline of this call stops its tool, and no other.
         self.token = given.cancellation.child()
         self.is_left = False
@@ -124,7 +132,7 @@ class Run:
         missing = sorted(n for n, h in known.items() if h.required and n not in self.hidden)
         if missing:
             listed = ", ".join(f'"{name}": ...' for name in missing)
-            raise TypeError(
+            raise MisuseError(
                 f"Tool `{call.name}` (call {call.id!r}) needs {names_for_message(missing)}, which "
                 f"the model does not see. Pass it where you run the call: `skipped={{{listed}}}`."
             )
@@ -142,6 +150,14 @@ class Run:
         self.call.begin()
         if self.token.is_cancelled():
             return self._not_executed()
+        if self.around is None:
+            return await self._run()
+        with self.around(self.call) as ended:
+            outcome = await self._run()
+            ended(outcome)
+        return outcome
+
+    async def _run(self) -> Outcome:
         cause = _Cause.ITSELF
         task = asyncio.create_task(self._work(), name=f"tool {self.call.name}")
         try:
@@ -251,6 +267,14 @@ class Run:
         self.call.begin()
         if self.token.is_cancelled():
             return self._not_executed()
+        if self.around is None:
+            return self._run_sync()
+        with self.around(self.call) as ended:
+            outcome = self._run_sync()
+            ended(outcome)
+        return outcome
+
+    def _run_sync(self) -> Outcome:
         if self.timeout is not None:
             return self._run_in_time(self.timeout)
         try:
@@ -317,4 +341,4 @@ def _seconds(name: str, value: float, *, or_none: bool = False) -> float:
     if isinstance(value, int | float) and (value > 0 or (or_none and value == 0)):
         return value
     wanted = "number of seconds, or 0" if or_none else "positive number of seconds"
-    raise ValueError(f"{name}={value!r} is no {wanted}.")
+    raise InvalidValueError(f"{name}={value!r} is no {wanted}.")

@@ -257,7 +257,7 @@ def _is_answered(call: AnyToolCall) -> bool:
 
 def _again(call: AnyToolCall) -> AnyToolCall:
     """Copy a call, so that a decision changes the copy and the round stays as it is."""
-    made = call.again()
+    made = call._again()
     made.move_to(call.status)
     return made
 

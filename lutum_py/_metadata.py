@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ._json import shorten
+from .errors import MisuseError
+
 __all__ = ["ToolMetadata"]
 
 
@@ -16,6 +19,9 @@ class ToolMetadata:
         name: The name of the tool on the wire.
         arguments: The raw argument text, byte for byte; usually a JSON object.
 
+    Raises:
+        MisuseError: A field is no text.
+
     Example:
         >>> ToolMetadata(id="c1", name="add", arguments='{"a": 1}').name
         'add'
@@ -26,12 +32,21 @@ class ToolMetadata:
     arguments: str
 
     def __post_init__(self) -> None:
-        """Refuse what is no text, with a TypeError: it could be neither stored nor sent back."""
-        if self.id.__class__ is self.name.__class__ is self.arguments.__class__ is str:
-            return
-        for field in ("id", "name", "arguments"):
-            if not isinstance(getattr(self, field), str):
-                raise TypeError(
-                    f"ToolMetadata: `{field}` is {getattr(self, field)!r:.60}, which is no text. "
-                    "Where a provider sends arguments as an object, its dialect makes text of it."
+        """Refuse what is no text: it could be neither stored nor sent back."""
+        if not (
+            isinstance(self.id, str)
+            and isinstance(self.name, str)
+            and isinstance(self.arguments, str)
+        ):
+            raise self._misuse()
+
+    def _misuse(self) -> MisuseError:
+        for field in ("id", "name"):
+            if not isinstance(value := getattr(self, field), str):
+                return MisuseError(
+                    f"ToolMetadata: `{field}` is {shorten(value)}, which is no text."
                 )
+        return MisuseError(
+            f"ToolMetadata: `arguments` is {shorten(self.arguments)}, which is no text. Where a "
+            "provider sends arguments as an object, its dialect makes text of it."
+        )

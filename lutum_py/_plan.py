@@ -7,7 +7,7 @@ checks first and changes afterwards, so that what fails has changed nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from ._call import AnyToolCall
@@ -367,7 +367,8 @@ class ToolRoundPlan(Generic[T]):
             turn.tool_calls, results
         ):
             return seal(turn, tuple(results))
-        settled = {each.metadata.id: each.result for each in (*self.handled, *self.rejected)}
+        settled = {each.metadata.id: each.result for each in self.handled}
+        settled.update((each.metadata.id, each.result) for each in self.rejected)
         issues = {each.metadata.id: each.result for each in self.recoverable_tool_call_issues}
         matched = match_results(
             turn.tool_calls,
@@ -383,6 +384,16 @@ class ToolRoundPlan(Generic[T]):
             "A plan is not copied or pickled: its round would end twice. Save it with "
             "`plan.dump_json()`, and go on with `load_plan`."
         )
+
+    def _repr_html_(self) -> str:
+        from ._display_calls import plan_html
+
+        return plan_html(self)
+
+    def __rich_repr__(self) -> Iterator[tuple[str, object]]:
+        from ._display_calls import plan_rich
+
+        return plan_rich(self)
 
     def __repr__(self) -> str:
         counts = ", ".join(

@@ -13,7 +13,7 @@ from typing import Any
 
 from ._json import canonical_json, shorten
 from ._saved import Saved
-from .errors import PlanError
+from .errors import InvalidValueError, PlanError
 
 __all__ = ["check_key", "check_seal", "kind_of", "seal_of"]
 
@@ -21,7 +21,7 @@ __all__ = ["check_key", "check_seal", "kind_of", "seal_of"]
 def check_key(key: bytes | None) -> None:
     """Refuse a key that protects nothing."""
     if key is not None and not key:
-        raise ValueError(
+        raise InvalidValueError(
             "The key is empty, so anybody could seal a plan with it. Pass a secret, or leave "
             "`key=` out."
         )

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, Final, TypeAlias
 
 from ._json import shorten
+from .errors import InvalidValueError
 
 __all__ = [
     "TOOL_CALL_PROGRESS_ACTIVITY_TYPE",
@@ -116,7 +117,7 @@ class ToolCallProgressState:
             parent_call_id: The call that made this one.
 
         Raises:
-            ValueError: The status is unknown, a figure is out of its range, or no such thing.
+            InvalidValueError: The status is unknown, or a figure is out of its range or none.
         """
         check_report(status, message, progress, loaded, total)
         fill = object.__setattr__
@@ -253,19 +254,21 @@ def check_report(
     """Check what a report of progress says, without making one.
 
     Raises:
-        ValueError: The status is unknown, a figure is out of its range, or no such thing.
+        InvalidValueError: The status is unknown, a figure is out of its range, or no such thing.
     """
     try:
         ProgressStatus(status)
     except ValueError:
         names = ", ".join(ProgressStatus)
-        raise ValueError(f"Unknown progress status {status!r}. There are: {names}.") from None
+        raise InvalidValueError(
+            f"Unknown progress status {status!r}. There are: {names}."
+        ) from None
     if progress is not None:
         _require_fraction(progress)
     _require_count("loaded", loaded)
     _require_count("total", total)
     if message is not None and not isinstance(_as_given(message), str):
-        raise ValueError(f"The message is {shorten(message)}. Give a text.")
+        raise InvalidValueError(f"The message is {shorten(message)}. Give a text.")
 
 
 def _require_fraction(progress: float) -> None:
@@ -273,7 +276,7 @@ def _require_fraction(progress: float) -> None:
     # NaN is in no range, so the comparison refuses it as well.
     if isinstance(given, float | int) and not isinstance(given, bool) and 0 <= given <= 1:
         return
-    raise ValueError(
+    raise InvalidValueError(
         f"The progress is {shorten(given)}. Give a number from 0 to 1, or None where it is not "
         "known; counts go into `loaded` and `total`."
     )
@@ -283,7 +286,9 @@ def _require_count(name: str, count: int | None) -> None:
     given = _as_given(count)
     if given is None or (isinstance(given, int) and not isinstance(given, bool) and given >= 0):
         return
-    raise ValueError(f"`{name}` is {shorten(given)}. Give a whole number that is not negative.")
+    raise InvalidValueError(
+        f"`{name}` is {shorten(given)}. Give a whole number that is not negative."
+    )
 
 
 def _as_given(value: object) -> object:

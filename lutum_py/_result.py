@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, get_args
 from ._frozen import Frozen
 from ._json import compact_json, parse_json, shorten
 from ._metadata import ToolMetadata
+from .errors import InvalidValueError
 
 if TYPE_CHECKING:
     from ._attachment import Attachment
@@ -52,7 +53,7 @@ class ToolResult(Frozen, _ResultFields):
         code: A stable code for an error.
 
     Raises:
-        ValueError: `result` is not JSON text, or `status` is none of the five.
+        InvalidValueError: `result` is not JSON text, or `status` is none of the five.
 
     Example:
         >>> r = ToolResult(id="c1", name="add", arguments="{}", result='"three"')
@@ -85,13 +86,13 @@ class ToolResult(Frozen, _ResultFields):
         code: str | None = None,
     ) -> None:
         if status not in _STATUSES:
-            raise ValueError(
+            raise InvalidValueError(
                 f"ToolResult {id!r}: status {status!r} is none of {', '.join(sorted(_STATUSES))}"
             )
         try:
             parse_json(result)
         except (TypeError, ValueError) as error:
-            raise ValueError(
+            raise InvalidValueError(
                 f"ToolResult {id!r} of tool {name!r}: `result` must be JSON text, got "
                 f"{shorten(result)} ({error}). Use `call.complete(output)`, or `json.dumps`"
             ) from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar
 
 from ._assistant import AssistantTurn, Usage
@@ -164,6 +164,16 @@ class ToolRound(RoundState, Generic[T]):
             "A round is not copied or pickled: it would end twice. Save it with "
             "`round.plan().dump_json()`, and go on with `load_plan`."
         )
+
+    def _repr_html_(self) -> str:
+        from ._display_calls import round_html
+
+        return round_html(self)
+
+    def __rich_repr__(self) -> Iterator[tuple[str, object]]:
+        from ._display_calls import round_rich
+
+        return round_rich(self)
 
     def __repr__(self) -> str:
         names = ", ".join(call.name for call in self.tool_calls[:5])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from ._attachment import Attachment
 from ._message import Message, Role
 from ._model import AnyModel
 from ._transcript import Transcript, TranscriptView
 from ._turn import Turn
+from .errors import MisuseError
 
 __all__ = ["Session"]
 
@@ -35,7 +36,7 @@ class Session:
 
     def __init__(self, transcript: Transcript | None = None) -> None:
         if transcript is not None and not isinstance(transcript, Transcript):
-            raise TypeError(
+            raise MisuseError(
                 f"A session goes on from a Transcript, not from a {type(transcript).__name__}. "
                 "Load one with `Transcript.load_json(text)`."
             )
@@ -98,6 +99,17 @@ class Session:
             # By identity: the same words may have been pushed again while the model was busy.
             gone = set(map(id, sent.ephemeral))
             self._ephemeral = tuple(each for each in self._ephemeral if id(each) not in gone)
+
+    def _repr_html_(self) -> str:
+        from ._display_transcript import items_html
+
+        ephemeral = frozenset(id(message) for _, message in self._ephemeral)
+        return items_html("Session", self.request_items(), ephemeral)
+
+    def __rich_repr__(self) -> Iterator[str]:
+        from ._display_transcript import items_rich
+
+        return items_rich(self.request_items())
 
     def __repr__(self) -> str:
         return f"<Session of {len(self.transcript)} items>"

@@ -10,6 +10,8 @@ import inspect
 from collections.abc import Awaitable, Generator
 from typing import Any, TypeAlias, TypeVar
 
+from .errors import MisuseError
+
 __all__ = ["Steps", "drive", "drive_sync"]
 
 R = TypeVar("R")
@@ -40,7 +42,7 @@ def drive_sync(steps: Steps[R]) -> R:
     """Run steps to their end where nothing has to be awaited.
 
     Raises:
-        TypeError: A hook is async; the text names it.
+        MisuseError: A hook is async; the text names it.
     """
     try:
         name, awaitable = next(steps)
@@ -50,7 +52,7 @@ def drive_sync(steps: Steps[R]) -> R:
     if inspect.iscoroutine(awaitable):
         awaitable.close()
     steps.close()
-    raise TypeError(
+    raise MisuseError(
         f"Hook `{name}` is async, so it cannot be asked from sync code. Use the async twin of this "
         "method, or make the hook a plain function."
     )

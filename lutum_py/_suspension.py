@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
+from .errors import InvalidValueError
+
 __all__ = ["Decision", "DecisionAction", "ResumeMode", "SuspendTicket"]
 
 
@@ -96,7 +98,7 @@ class Decision:
 
     def __post_init__(self) -> None:
         if self.action not in ("resume", "cancel"):
-            raise ValueError(
+            raise InvalidValueError(
                 f"Decision for call {self.call_id!r}: action {self.action!r} is neither "
                 "'resume' nor 'cancel'."
             )

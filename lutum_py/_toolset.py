@@ -14,6 +14,7 @@ from ._offer import Available
 from ._outcomes import HandledCall
 from ._selector import AnySelector
 from ._toolset_meta import ToolsetMeta, make_toolset
+from .errors import MisuseError
 
 if TYPE_CHECKING:
     from ._assistant import AssistantTurn
@@ -130,7 +131,7 @@ class Toolset(metaclass=ToolsetMeta):
         from ._turn_outcome import open_turn  # neither is needed before there is a turn
 
         if not isinstance(turn, AssistantTurn):
-            raise TypeError(
+            raise MisuseError(
                 f"read_turn takes an AssistantTurn, not {shorten(turn)}. Decode the provider's "
                 "response first, as in `openai_chat.decode(response.to_dict())`."
             )

@@ -119,6 +119,11 @@ class ToolsetMeta(type):
             f"`{cls.__qualname__}.HookSet()` or `.tools({cls.__qualname__})`."
         )
 
+    def _repr_html_(cls) -> str:
+        from ._display_toolset import toolset_html
+
+        return toolset_html(cls.__qualname__, cls._selectors)
+
     def __repr__(cls) -> str:
         shown = ", ".join(
             f"{'.'.join(selector.path)}{' (off)' if selector.is_off else ''}"

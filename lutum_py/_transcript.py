@@ -15,6 +15,7 @@ from ._committed import CommittedRound
 from ._json import shorten
 from ._message import Message
 from ._request import TranscriptItem
+from .errors import InvalidValueError, MisuseError
 
 __all__ = ["HasTranscript", "Transcript", "TranscriptView", "transcript_of"]
 
@@ -39,7 +40,7 @@ class Transcript(Sequence[TranscriptItem]):
     def push(self, message: Message) -> None:
         """Append what someone other than the model says."""
         if not isinstance(message, Message):
-            raise TypeError(
+            raise MisuseError(
                 f"A transcript takes a Message here, not a {type(message).__name__}. Turns and "
                 "results come in by `plan.commit(...)`."
             )
@@ -49,26 +50,37 @@ class Transcript(Sequence[TranscriptItem]):
         """Append a turn that asks for no tools.
 
         Raises:
-            ValueError: The turn has calls; those need their results, so commit a round.
+            InvalidValueError: The turn has calls; those need their results, so commit a round.
         """
         if not isinstance(turn, AssistantTurn):
-            raise TypeError(f"A turn is an AssistantTurn, not a {type(turn).__name__}.")
+            raise MisuseError(f"A turn is an AssistantTurn, not a {type(turn).__name__}.")
         if turn.tool_calls:
-            raise ValueError(
+            raise InvalidValueError(
                 f"The turn has {len(turn.tool_calls)} tool calls, which need their results. Read "
                 "it with `Toolset.read_turn(turn)` and commit the round."
             )
         self._items.append(turn)
 
     def append_round(self, committed: CommittedRound) -> None:
-        """Append a turn together with its results."""
+        """Append a turn together with its results.
+
+        Raises:
+            InvalidValueError: It was appended just before.
+        """
         if not isinstance(committed, CommittedRound):
-            raise TypeError(
+            raise MisuseError(
                 f"A round comes in as a CommittedRound, not a {type(committed).__name__}. Use "
                 "`plan.commit(...)`, or append what `plan.resolve(results)` gives."
             )
+        items, results = self._items, committed.results
+        # A model may give an equal turn again, but nobody makes the same result object twice.
+        if results and items and items[-1] is results[-1]:
+            raise InvalidValueError(
+                "This round is already the last of the transcript. `plan.commit(session, ...)` has "
+                "appended it; what it returns is for other uses, not to be appended once more."
+            )
         # One call of `extend` with a ready tuple: all of it is there, or nothing.
-        self._items.extend(committed.items)
+        items.extend(committed.items)
 
     def view(self) -> TranscriptView:
         """Give what is there now; it stays as it is while the transcript grows."""
@@ -124,6 +136,16 @@ class Transcript(Sequence[TranscriptItem]):
 
     __hash__ = None  # type: ignore[assignment]
 
+    def _repr_html_(self) -> str:
+        from ._display_transcript import items_html
+
+        return items_html("Transcript", self)
+
+    def __rich_repr__(self) -> Iterator[str]:
+        from ._display_transcript import items_rich
+
+        return items_rich(self)
+
     def __repr__(self) -> str:
         return f"<Transcript of {len(self._items)} items>"
 
@@ -150,14 +172,14 @@ def transcript_of(target: HasTranscript | Transcript) -> Transcript:
     """Find the transcript that is meant.
 
     Raises:
-        TypeError: It is neither a transcript nor has one.
+        MisuseError: It is neither a transcript nor has one.
     """
     # By the class first: for an abstract base, `isinstance` is slow.
     if target.__class__ is Transcript:
-        return target  # type: ignore[return-value]
+        return target
     transcript = getattr(target, "transcript", target)
     if not isinstance(transcript, Transcript):
-        raise TypeError(
+        raise MisuseError(
             f"A round is committed to a Session or a Transcript, not to {shorten(target)}. Without "
             "either, use `plan.resolve(results)`."
         )

@@ -28,7 +28,7 @@ from ._selector import AnySelector
 from ._toolset import Toolset, ToolsetMeta
 from ._turn_outcome import Finished, NeedsTools, open_turn
 from ._turn_stream import SyncTurnStream, TurnStream
-from .errors import ToolConstraintError, UnknownToolError
+from .errors import MisuseError, ToolConstraintError, UnknownToolError
 
 if TYPE_CHECKING:
     from ._session import Session
@@ -63,7 +63,7 @@ class Prepared:
     def take(self, turn: AssistantTurn) -> Any:
         """Read the turn: an answer goes into the transcript, a round waits for its commit."""
         if not isinstance(turn, AssistantTurn):
-            raise TypeError(
+            raise MisuseError(
                 f"The model answered with {shorten(turn)}. A model's `respond` gives an "
                 "AssistantTurn; a dialect's `decode(response)` makes one."
             )
@@ -133,7 +133,7 @@ class _Builder(ABC):
         model = self._model
         respond = getattr(model, "respond", None)
         if respond is None:
-            raise TypeError(
+            raise MisuseError(
                 f"{type(model).__name__} has no `respond`, so it cannot be asked from async code. "
                 "Use `.collect_sync()`, or a model with `async def respond(self, request)`."
             )
@@ -144,13 +144,13 @@ class _Builder(ABC):
         """Do the same from sync code.
 
         Raises:
-            TypeError: The model has no `respond_sync`.
+            MisuseError: The model has no `respond_sync`.
         """
         prepared = self.prepare()
         model = self._model
         respond = getattr(model, "respond_sync", None)
         if respond is None:
-            raise TypeError(
+            raise MisuseError(
                 f"{type(model).__name__} has no `respond_sync`, so it cannot be asked from sync "
                 "code. Use `await .collect()`, or a model with `def respond_sync(self, request)`."
             )
@@ -177,7 +177,7 @@ class Turn(_Builder):
     def tools(self, toolset: type[T], /) -> TurnWithTools[T]:
         """Offer the tools of a toolset that are on."""
         if not isinstance(toolset, ToolsetMeta):
-            raise TypeError(
+            raise MisuseError(
                 f"A turn offers the tools of a Toolset, not {shorten(toolset)}. Declare a class "
                 "with `tool(...)` members; `.available_tools([...])` says which of them."
             )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from ._model import AnyModel
 from ._stream_events import StreamEvent, TurnFinished
 from ._turn_outcome import Finished, NeedsTools
-from .errors import DialectError, LifecycleError
+from .errors import DialectError, LifecycleError, MisuseError
 
 if TYPE_CHECKING:
     from ._toolset import Toolset
@@ -50,7 +50,7 @@ class _StreamOutcome(Generic[T]):
         self._is_started = True
         stream = getattr(self._model, method, None)
         if stream is None:
-            raise TypeError(
+            raise MisuseError(
                 f"{type(self._model).__name__} has no `{method}`, so its turn cannot be streamed. "
                 f"Use `.collect()`, or a model with `def {method}(self, request)`."
             )

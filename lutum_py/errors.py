@@ -3,6 +3,8 @@
 ```
 LutumError
 ├── DeveloperError                 your code, or the code of a colleague
+│   ├── MisuseError                something was called in a way in which it cannot work
+│   ├── InvalidValueError          a value that cannot be kept or sent as it is
 │   ├── ToolDefinitionError        a declaration that cannot become a tool
 │   ├── ToolInputError             your code gave a call an input that does not fit its tool
 │   ├── ToolOutputError            a tool returned something else than it declares
@@ -26,11 +28,27 @@ LutumError
 └── ToolError                      what a tool itself raises; see `code`
     └── InvalidArguments, ExecutionFailed, Denied, NotFound, Internal, TimedOut, Cancelled
 ```
+
+The examples of the exceptions show the line that causes it and the line that mends it. They share
+one toolset, a function that makes a round of calls, and a session.
+
+Example:
+    >>> from lutum_py import Session, Toolset, ToolMetadata, tool, tool_fn
+    >>> from lutum_py.testing import ScriptedModel
+    >>> @tool_fn
+    ... def forecast(city: str, days: int = 1) -> str:
+    ...     return f"{city}: sunny"
+    >>> class Weather(Toolset):
+    ...     forecast = tool(forecast)
+    >>> def round_of(*calls):
+    ...     return Weather.read_turn(ScriptedModel.tool_calls(*calls)).round
+    >>> oslo, rome = ("c1", "forecast", {"city": "Oslo"}), ("c2", "forecast", {"city": "Rome"})
+    >>> session = Session()
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -60,12 +78,14 @@ __all__ = [
     "Internal",
     "InvalidArguments",
     "InvalidArgumentsError",
+    "InvalidValueError",
     "LifecycleError",
     "LutumError",
     "MismatchedArguments",
     "MismatchedToolName",
     "MissingExtraError",
     "MissingResult",
+    "MisuseError",
     "ModelError",
     "NotFound",
     "PlanError",
@@ -87,7 +107,15 @@ __all__ = [
 
 
 class LutumError(Exception):
-    """The root of every exception that the library raises on its own account."""
+    """The root of every exception that the library raises on its own account.
+
+    Example:
+        >>> try:
+        ...     session.push_user(3)
+        ... except LutumError as error:
+        ...     type(error).__mro__[1:4]
+        (<class 'lutum_py.errors.DeveloperError'>, <class 'lutum_py.errors.LutumError'>, ...)
+    """
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_rebuild, (type(self), self.args, self.__dict__))
@@ -116,8 +144,71 @@ class SavedDataError(LutumError):
     """Stored data is foreign, damaged, edited, or older or newer than this code."""
 
 
+class MisuseError(DeveloperError, TypeError):
+    """Something of the library was used in a way in which it cannot work.
+
+    Example:
+        >>> session.push_user({"question": "Will it rain?"})
+        Traceback (most recent call last):
+        lutum_py.errors.MisuseError: A message has a text, not {'question': 'Will it rain?'}. ...
+        >>> session.push_user("Will it rain?")
+    """
+
+    @classmethod
+    def of_field(
+        cls, owner: str, field: str, expected: str, received: object, remedy: str = ""
+    ) -> MisuseError:
+        """Say that a field was given a value of the wrong type.
+
+        Args:
+            owner: What has the field, as in `AssistantTurn`.
+            field: The name of the field.
+            expected: What it takes, with its article, as in "a text or None".
+            received: What came instead.
+            remedy: A sentence that says what to do, where the expected type does not.
+        """
+        from ._json import shorten  # needs pydantic, which an exception by itself does not
+
+        said = f"{owner} takes {expected} for `{field}`, not {shorten(received)}. {remedy}"
+        return cls(said.rstrip())
+
+
+class InvalidValueError(DeveloperError, ValueError):
+    r"""A value that the program made cannot be kept or sent as it is.
+
+    Example:
+        >>> session.push_user("caf\udce9")
+        Traceback (most recent call last):
+        lutum_py.errors.InvalidValueError: Message: `text` holds half of a surrogate pair ...
+        >>> session.push_user("caf\udce9".encode(errors="replace").decode())
+    """
+
+    @classmethod
+    def of_text(cls, owner: str, field: str, error: UnicodeEncodeError) -> InvalidValueError:
+        """Say that a text holds half of a surrogate pair, which no provider takes.
+
+        Args:
+            owner: What has the field, as in `Message`.
+            field: The name of the field.
+            error: What came of encoding the text.
+        """
+        return cls(
+            f"{owner}: `{field}` holds half of a surrogate pair at position {error.start}, which "
+            "UTF-8 cannot carry; it would fail on its way to the provider. Take it out with "
+            "`text.encode(errors='replace').decode()`."
+        )
+
+
 class ToolDefinitionError(DeveloperError, TypeError):
-    """A declaration cannot become a tool: the text names the place and the remedy."""
+    """A declaration cannot become a tool: the text names the place and the remedy.
+
+    Example:
+        >>> tool_fn(lambda: "pong")
+        Traceback (most recent call last):
+        lutum_py.errors.ToolDefinitionError: `@tool_fn` got a function without a name, ...
+        >>> tool_fn(name="ping")(lambda: "pong").name
+        'ping'
+    """
 
 
 class ToolInputError(DeveloperError, ValueError):
@@ -126,6 +217,13 @@ class ToolInputError(DeveloperError, ValueError):
     Attributes:
         tool: The wire name of the tool.
         fields: One entry for each part of the input that does not fit.
+
+    Example:
+        >>> call = round_of(oslo).expect_one()
+        >>> call.input = {"city": "Oslo", "days": "many"}
+        Traceback (most recent call last):
+        lutum_py.errors.ToolInputError: This input does not fit tool `forecast`: `days`: Input ...
+        >>> call.input = {"city": "Oslo", "days": 3}
     """
 
     def __init__(self, message: str, *, tool: str, fields: Sequence[FieldIssue] = ()) -> None:
@@ -140,6 +238,14 @@ class ToolOutputError(DeveloperError):
     Attributes:
         tool: The wire name of the tool.
         fields: One entry for each part of the output that does not fit.
+
+    Example:
+        >>> call = round_of(oslo).expect_one()
+        >>> call.complete({"sky": "blue"})
+        Traceback (most recent call last):
+        lutum_py.errors.ToolOutputError: The output of tool `forecast` does not fit its output ...
+        >>> call.complete("blue sky").result
+        '"blue sky"'
     """
 
     def __init__(self, message: str, *, tool: str, fields: Sequence[FieldIssue] = ()) -> None:
@@ -149,7 +255,16 @@ class ToolOutputError(DeveloperError):
 
 
 class ToolConstraintError(DeveloperError):
-    """A turn requires a tool that it does not offer, or any tool where it offers none."""
+    """A turn requires a tool that it does not offer, or any tool where it offers none.
+
+    Example:
+        >>> turn = session.text_turn(ScriptedModel([])).tools(Weather)
+        >>> turn.require_tool("forcast").request()
+        Traceback (most recent call last):
+        lutum_py.errors.ToolConstraintError: The turn requires a tool that is not there: ...
+        >>> turn.require_tool(Weather.forecast).request().tool_choice.name
+        'forecast'
+    """
 
 
 class HookError(DeveloperError):
@@ -159,6 +274,18 @@ class HookError(DeveloperError):
         hook: The qualified name of the hook, where there is one.
         tool: The wire name of the tool, where one call was being decided.
         call_id: The id of that call.
+
+    Example:
+        >>> from lutum_py import RunNormally
+        >>> hooks, round = Weather.HookSet(), round_of(oslo)
+        >>> hooks.register_forecast_hook(lambda metadata, input: True)
+        >>> round.apply_hooks_sync(hooks)
+        Traceback (most recent call last):
+        lutum_py.errors.HookError: Hook `<lambda>` for tool `forecast` (call 'c1') returned ...
+        >>> hooks = Weather.HookSet()
+        >>> hooks.register_forecast_hook(lambda metadata, input: RunNormally(input))
+        >>> len(round.apply_hooks_sync(hooks).pending)
+        1
     """
 
     def __init__(
@@ -176,15 +303,47 @@ class HookError(DeveloperError):
 
 
 class RoundClosedError(DeveloperError):
-    """A round or plan was used after it was committed, resolved, aborted, discarded or dumped."""
+    """A round or plan was used after it was committed, resolved, aborted, discarded or dumped.
+
+    Example:
+        >>> round = round_of(oslo)
+        >>> committed = round.commit(session, [round.expect_one().call_sync()])
+        >>> round.commit(session, committed.results)
+        Traceback (most recent call last):
+        lutum_py.errors.RoundClosedError: This round was already committed. ...
+        >>> [result.model_text for result in committed.results]
+        ['Oslo: sunny']
+    """
 
 
 class LifecycleError(DeveloperError):
-    """A call was moved to a status that its present status does not lead to; nothing changed."""
+    """A call was moved to a status that its present status does not lead to; nothing changed.
+
+    Example:
+        >>> call = round_of(oslo).expect_one()
+        >>> rejected = call.reject("not today")
+        >>> call.call_sync()
+        Traceback (most recent call last):
+        lutum_py.errors.LifecycleError: Call 'c1' of tool 'forecast' is cancelled and cannot ...
+        >>> call.again().call_sync().model_text
+        'Oslo: sunny'
+    """
 
 
 class MissingExtraError(DeveloperError, ImportError):
-    """A feature needs an optional dependency; the text says what to install."""
+    """A feature needs an optional dependency; the text says what to install.
+
+    Example:
+        >>> import sys
+        >>> from unittest.mock import patch
+        >>> with patch.dict(sys.modules, {"jsonschema": None}):  # as if it were not there
+        ...     Toolset.from_definitions("Copied", Weather.definitions())
+        Traceback (most recent call last):
+        lutum_py.errors.MissingExtraError: Checking the arguments of tool 'forecast' needs ...
+        >>> # python -m pip install 'lutum-py[jsonschema]'
+        >>> Toolset.from_definitions("Copied", Weather.definitions())
+        <toolset Copied: forecast>
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +372,15 @@ class UnknownToolError(ModelError, LookupError):
     Attributes:
         name: The name that was asked for.
         suggestion: The nearest name that exists, if any is near.
+
+    Example:
+        >>> metadata = ToolMetadata(id="c1", name="forcast", arguments='{"city": "Oslo"}')
+        >>> Weather.parse_tool_call(metadata)
+        Traceback (most recent call last):
+        lutum_py.errors.UnknownToolError: Weather has no tool 'forcast'. Did you mean ...
+        >>> (issue,) = round_of(("c1", "forcast", {})).recoverable_tool_call_issues
+        >>> issue.reason  # in a round the model is told
+        'unknown_tool'
     """
 
     def __init__(self, message: str, *, name: str, suggestion: str | None = None) -> None:
@@ -228,6 +396,15 @@ class InvalidArgumentsError(ModelError, ValueError):
         tool: The wire name of the tool.
         call_id: The id of the call.
         fields: One entry for each failing field.
+
+    Example:
+        >>> metadata = ToolMetadata(id="c1", name="forecast", arguments="{}")
+        >>> Weather.parse_tool_call(metadata)
+        Traceback (most recent call last):
+        lutum_py.errors.InvalidArgumentsError: The arguments of tool `forecast` are invalid, ...
+        >>> (issue,) = round_of(("c1", "forecast", {})).recoverable_tool_call_issues
+        >>> issue.reason  # in a round the model is told
+        'invalid_arguments'
     """
 
     def __init__(
@@ -244,6 +421,13 @@ class DuplicateToolCallIdError(ModelError):
 
     Attributes:
         call_id: The id that appears more than once.
+
+    Example:
+        >>> round_of(oslo, oslo)
+        Traceback (most recent call last):
+        lutum_py.errors.DuplicateToolCallIdError: Two calls of one turn have the id 'c1', ...
+        >>> round_of(oslo, rome)
+        <round of Weather: 2 calls (forecast, forecast)>
     """
 
     def __init__(self, message: str, *, call_id: str) -> None:
@@ -252,7 +436,16 @@ class DuplicateToolCallIdError(ModelError):
 
 
 class ToolRoundArityError(ModelError):
-    """A turn has another number of calls than the loop allows."""
+    """A turn has another number of calls than the loop allows.
+
+    Example:
+        >>> round = round_of(oslo, rome)
+        >>> round.expect_one()
+        Traceback (most recent call last):
+        lutum_py.errors.ToolRoundArityError: Expected exactly one usable tool call, got 2: ...
+        >>> [call.id for call in round.tool_calls]
+        ['c1', 'c2']
+    """
 
 
 class DialectError(ProviderError):
@@ -262,6 +455,16 @@ class DialectError(ProviderError):
         dialect: The name of the dialect.
         where: The place in the payload or stream, as in `choices[0].message` or `event 3`.
         turn: The part of an `AssistantTurn` that was read before a stream broke, or None.
+
+    Example:
+        >>> from lutum_py.dialects import openai_chat
+        >>> openai_chat.decode({"error": {"message": "overloaded"}})
+        Traceback (most recent call last):
+        lutum_py.errors.DialectError: openai_chat at error: the provider reports an error: ...
+        >>> openai_chat.decode(
+        ...     {"choices": [{"message": {"role": "assistant", "content": "Hi"}}]}
+        ... ).text
+        'Hi'
     """
 
     def __init__(
@@ -274,15 +477,46 @@ class DialectError(ProviderError):
 
 
 class TranscriptError(SavedDataError):
-    """A transcript is foreign, damaged, of an unknown version, or would be invalid."""
+    """A transcript is foreign, damaged, of an unknown version, or would be invalid.
+
+    Example:
+        >>> from lutum_py import Transcript
+        >>> Transcript.load_json("[]")
+        Traceback (most recent call last):
+        lutum_py.errors.TranscriptError: This is no saved transcript: it is []. ...
+        >>> Transcript.load_json(Transcript().dump_json())
+        <Transcript of 0 items>
+    """
 
 
 class PlanError(SavedDataError):
-    """A saved plan is foreign, was edited, or was made for tools that have changed since."""
+    """A saved plan is foreign, was edited, or was made for tools that have changed since.
+
+    Example:
+        >>> saved = round_of(oslo).plan().dump_json()
+        >>> Weather.load_plan(saved.replace("Oslo", "Rome"))
+        Traceback (most recent call last):
+        lutum_py.errors.PlanError: This plan was edited after it was saved...
+        >>> Weather.load_plan(saved).pending[0].input.city
+        'Oslo'
+    """
 
 
 class ResumeError(SavedDataError):
-    """A decision answers no suspended call, another version of it, or with an unfit result."""
+    """A decision answers no suspended call, another version of it, or with an unfit result.
+
+    Example:
+        >>> from lutum_py import Decision, Suspend, SuspendTicket
+        >>> hooks = Weather.HookSet()
+        >>> hooks.register_forecast_gate(lambda metadata, input: Suspend(SuspendTicket()))
+        >>> plan = round_of(oslo).apply_hooks_sync(hooks)
+        >>> plan.resume(Decision(call_id="c9", action="resume", decision_id="d1"))
+        Traceback (most recent call last):
+        lutum_py.errors.ResumeError: Decision 'd1' is for call 'c9', which is not suspended ...
+        >>> call = plan.resume(Decision(call_id="c1", action="resume", decision_id="d1"))
+        >>> [call.id for call in plan.pending]
+        ['c1']
+    """
 
 
 class CommitError(DeveloperError):
@@ -290,6 +524,15 @@ class CommitError(DeveloperError):
 
     Attributes:
         faults: Every fault that was found, in the order of the calls.
+
+    Example:
+        >>> round = round_of(oslo, rome)
+        >>> round.commit(session, [round.tool_calls[0].call_sync()])
+        Traceback (most recent call last):
+        lutum_py.errors.CommitError: Cannot commit: call 'c2' of tool 'forecast' has no result. ...
+        >>> committed = round.commit(
+        ...     session, [call.again().call_sync() for call in round.tool_calls]
+        ... )
     """
 
     def __init__(self, faults: Sequence[CommitFault]) -> None:
@@ -298,6 +541,16 @@ class CommitError(DeveloperError):
         head = "Cannot commit" if count == 1 else f"Cannot commit, for {count} reasons"
         super().__init__(f"{head}: " + "; ".join(str(fault) for fault in self.faults) + ".")
 
+    def _repr_html_(self) -> str:
+        from ._display_faults import faults_html
+
+        return faults_html(self.faults)
+
+    def __rich_repr__(self) -> Iterator[str]:
+        from ._display_faults import faults_rich
+
+        return faults_rich(self.faults)
+
 
 class ToolError(LutumError):
     """What a tool raises to say why it failed; `execution` turns it into an error result.
@@ -305,6 +558,19 @@ class ToolError(LutumError):
     Attributes:
         code: A stable code for programs, which also stands in the result that the model reads.
         reason: The message without the kind in front of it.
+
+    Example:
+        >>> def find(city):
+        ...     raise NotFound(f"no city {city!r}")
+        >>> find("Atlantis")
+        Traceback (most recent call last):
+        lutum_py.errors.NotFound: Not found: no city 'Atlantis'
+        >>> call = round_of(oslo).expect_one()
+        >>> try:
+        ...     find(call.input.city)
+        ... except ToolError as error:
+        ...     call.fail(error.reason, code=error.code).model_text
+        "[not_found] no city 'Oslo'"
     """
 
     code: ClassVar[str] = "tool_error"

@@ -59,12 +59,13 @@ from ._execution_outcome import (
     cut_off,
     outcomes_of,
 )
-from ._execution_run import Run, Skipped, ignore
+from ._execution_run import Around, Run, Skipped, ignore
 from ._threads import run_in_thread
-from .errors import LifecycleError
+from .errors import InvalidValueError, LifecycleError, MisuseError
 
 __all__ = [
     "GRACE",
+    "Around",
     "ContextFor",
     "ExecutionCancelled",
     "ExecutionErrors",
@@ -91,6 +92,7 @@ async def execute(
     default_timeout: float | None = None,
     grace: float = GRACE,
     raise_errors: bool = False,
+    around: Around | None = None,
 ) -> Outcome:
     """Run one call to an outcome.
 
@@ -104,10 +106,12 @@ async def execute(
         grace: Seconds that the tool has to end once it is asked to; 0 for none.
         raise_errors: Raise what the tool raised, a `ToolOutputError` or `TimedOut`, instead of
             making an error result of it. The call is left `running`, as `call.call()` leaves it.
+        around: Opens a context for each run, such as `tracer.span` of `lutum_py.otel`. It is not
+            opened for a call that is not started.
 
     Raises:
-        TypeError: A hidden parameter is missing, or the tool has no function.
-        ValueError: A number of seconds is none.
+        MisuseError: A hidden parameter is missing, or the tool has no function.
+        InvalidValueError: A number of seconds is none.
         LifecycleError: The call runs or has ended already, or waits for a decision.
         CancelledError: The task was cancelled; `outcomes_of` finds what the call came to.
 
@@ -130,6 +134,7 @@ async def execute(
         default_timeout=default_timeout,
         grace=grace,
         on_error=_raise if raise_errors else ignore,
+        around=around,
     ).run()
 
 
@@ -142,6 +147,7 @@ async def execute_all(
     default_timeout: float | None = None,
     grace: float = GRACE,
     raise_errors: bool = False,
+    around: Around | None = None,
 ) -> list[Outcome]:
     """Run several calls at once.
 
@@ -155,18 +161,20 @@ async def execute_all(
         default_timeout: Seconds that a run may take where its tool says nothing of it.
         grace: Seconds that a tool has to end once it is asked to; 0 for none.
         raise_errors: Raise what tools raised, after all calls have ended.
+        around: Opens a context for each run, such as `tracer.span` of `lutum_py.otel`. It is not
+            opened for a call that is not started.
 
     Returns:
         One outcome for each call, in the order of the calls.
 
     Raises:
-        TypeError: A hidden parameter is missing, or a tool has no function.
-        ValueError: A number of seconds is none, or the limit lets nothing run.
+        MisuseError: A hidden parameter is missing, or a tool has no function.
+        InvalidValueError: A number of seconds is none, or the limit lets nothing run.
         LifecycleError: A call runs or has ended already, waits for a decision, or is there twice.
         ExecutionErrors: Under `raise_errors`, some tools raised; it carries all outcomes.
         CancelledError: The task was cancelled; `outcomes_of` finds what the calls came to.
     """
-    batch = _Batch(calls, context, skipped, limit, default_timeout, grace, raise_errors)
+    batch = _Batch(calls, context, skipped, limit, default_timeout, grace, raise_errors, around)
     gate = asyncio.Semaphore(batch.limit)
 
     async def one(run: Run) -> Outcome:
@@ -195,6 +203,7 @@ def execute_sync(
     default_timeout: float | None = None,
     grace: float = GRACE,
     raise_errors: bool = False,
+    around: Around | None = None,
 ) -> Outcome:
     """Run one call of a sync function to an outcome, from sync code.
 
@@ -208,10 +217,12 @@ def execute_sync(
         default_timeout: Seconds that a run may take where the tool says nothing of it.
         grace: Seconds that a tool with a context has to end after its deadline; 0 for none.
         raise_errors: Raise what `execute` would raise.
+        around: Opens a context for each run, such as `tracer.span` of `lutum_py.otel`. It is not
+            opened for a call that is not started.
 
     Raises:
-        TypeError: The function is async, a hidden parameter is missing, or there is no function.
-        ValueError: A number of seconds is none.
+        MisuseError: The function is async, a hidden parameter is missing, or there is no function.
+        InvalidValueError: A number of seconds is none.
         LifecycleError: The call runs or has ended already, or waits for a decision.
     """
     run = Run(
@@ -221,6 +232,7 @@ def execute_sync(
         default_timeout=default_timeout,
         grace=grace,
         on_error=_raise if raise_errors else ignore,
+        around=around,
     )
     _refuse_async(run)
     return run.run_sync()
@@ -235,6 +247,7 @@ def execute_all_sync(
     default_timeout: float | None = None,
     grace: float = GRACE,
     raise_errors: bool = False,
+    around: Around | None = None,
 ) -> list[Outcome]:
     """Run several calls of sync functions, one after the other, or in threads.
 
@@ -248,17 +261,19 @@ def execute_all_sync(
         default_timeout: Seconds that a run may take where its tool says nothing of it.
         grace: Seconds that a tool with a context has to end after its deadline; 0 for none.
         raise_errors: Raise what tools raised, after all calls have ended.
+        around: Opens a context for each run, such as `tracer.span` of `lutum_py.otel`. It is not
+            opened for a call that is not started.
 
     Returns:
         One outcome for each call, in the order of the calls.
 
     Raises:
-        TypeError: A function is async, a hidden parameter is missing, or there is no function.
-        ValueError: A number of seconds is none, or the limit lets nothing run.
+        MisuseError: A function is async, a hidden parameter is missing, or there is no function.
+        InvalidValueError: A number of seconds is none, or the limit lets nothing run.
         LifecycleError: A call runs or has ended already, waits for a decision, or is there twice.
         ExecutionErrors: Under `raise_errors`, some tools raised; it carries all outcomes.
     """
-    batch = _Batch(calls, context, skipped, limit, default_timeout, grace, raise_errors)
+    batch = _Batch(calls, context, skipped, limit, default_timeout, grace, raise_errors, around)
     for run in batch.runs:
         _refuse_async(run)
     if batch.limit == 1:
@@ -298,11 +313,12 @@ class _Batch:
         default_timeout: float | None,
         grace: float,
         raise_errors: bool,
+        around: Around | None,
     ) -> None:
         listed = list(calls)
         self.errors: dict[int, Exception] = {}
         if limit is not None and limit < 1:
-            raise ValueError(
+            raise InvalidValueError(
                 f"limit={limit!r}: at least one call has to run at a time. Or leave it out."
             )
         self.limit = limit or max(len(listed), 1)
@@ -322,6 +338,7 @@ class _Batch:
                 default_timeout=default_timeout,
                 grace=grace,
                 on_error=self._noting(place) if raise_errors else ignore,
+                around=around,
             )
             for place, call in enumerate(listed)
         ]
@@ -342,7 +359,7 @@ def _raise(error: Exception) -> None:
 
 def _refuse_async(run: Run) -> None:
     if run.invocation.is_async:
-        raise TypeError(
+        raise MisuseError(
             f"Tool `{run.call.name}` (call {run.call.id!r}) is async: use `await execute(call)`, "
             "or `asyncio.run(execute(call))` outside of a loop."
         )
@@ -369,4 +386,4 @@ def _kept(run: Run, task: asyncio.Future[Outcome]) -> Outcome:
     if error is None:
         return task.result()
     # Of a copy: the status of the call may be one from which it cannot fail any more.
-    return cut_off(run.call.again(), f"{type(error).__name__} ended it.", "cancelled")
+    return cut_off(run.call._again(), f"{type(error).__name__} ended it.", "cancelled")

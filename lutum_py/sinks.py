@@ -23,7 +23,7 @@ from ._progress import (
     Sink,
     ToolEvent,
 )
-from .errors import MissingExtraError
+from .errors import InvalidValueError, MissingExtraError
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Future
@@ -233,10 +233,10 @@ class AsyncSink(_Closing):
             limit: The most events that wait; None for no bound.
 
         Raises:
-            ValueError: `limit` is less than one.
+            InvalidValueError: `limit` is less than one.
         """
         if limit is not None and limit < 1:
-            raise ValueError(f"`limit` is {limit}. Give at least 1, or None for no bound.")
+            raise InvalidValueError(f"`limit` is {limit}. Give at least 1, or None for no bound.")
         self.dropped = 0
         self._limit = limit
         self._lock = Lock()

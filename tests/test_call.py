@@ -308,6 +308,16 @@ def test_another_try_is_another_call() -> None:
     assert again.call_sync().is_success
 
 
+def test_no_other_try_goes_around_a_decision() -> None:
+    """A call that waits for a decision cannot be made anew; its copy waits as well."""
+    call = added()
+    call.suspend(SuspendTicket(action="confirm"))
+    with pytest.raises(LifecycleError, match=r"waits for a decision.*plan\.resume\(decision\)"):
+        call.again()
+    with pytest.raises(LifecycleError, match="suspended"):
+        copy.copy(call).call_sync()
+
+
 def test_a_selector_knows_its_calls() -> None:
     """A member of an inner set matches through every parent, an outer one on its own path only."""
     call = Outer.parse_tool_call(ToolMetadata(id="c1", name="left_add", arguments='{"a": 1}'))

@@ -304,12 +304,14 @@ def test_what_is_no_result_is_refused(wrong: object) -> None:
     plan.resolve(done(plan.pending))
 
 
-def test_a_single_result_is_to_be_put_into_a_list() -> None:
-    """One result outside of a list is a TypeError that says so."""
+def test_results_are_passed_in_a_list() -> None:
+    """One result outside of a list, or something else in its place, is a TypeError that says so."""
     plan = opened(*adds(1)).plan()
     result = plan.pending[0].call_sync()
-    with pytest.raises(TypeError, match=r"\[result\]"):
-        plan.resolve(result)  # type: ignore[arg-type]
+    wrong: Any
+    for wrong in (result, None, 3):
+        with pytest.raises(TypeError, match=r"Write `\[result\]`"):
+            plan.resolve(wrong)
     assert as_results([result]) == [result]
     plan.resolve([result])
 

@@ -13,6 +13,8 @@ import pytest
 
 LAYERS: Final[dict[str, tuple[str, ...]]] = {
     "text and errors": (
+        "_display_faults",
+        "_display_html",
         "_docstring",
         "_faults",
         "_frozen",
@@ -85,6 +87,8 @@ LAYERS: Final[dict[str, tuple[str, ...]]] = {
     "one round": (
         "_after_results",
         "_commit",
+        "_display_calls",
+        "_display_transcript",
         "_item_json",
         "_plan",
         "_plan_json",
@@ -96,6 +100,7 @@ LAYERS: Final[dict[str, tuple[str, ...]]] = {
         "_transcript_json",
     ),
     "toolset": (
+        "_display_toolset",
         "_runtime_toolset",
         "_selector_type",
         "_toolset",
@@ -117,7 +122,6 @@ LAYERS: Final[dict[str, tuple[str, ...]]] = {
         "models",
         "models.*",
         "otel",
-        "otel.*",
         "testing",
         "testing.*",
     ),

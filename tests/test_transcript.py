@@ -50,7 +50,10 @@ def test_a_transcript_takes_only_what_is_whole() -> None:
     assert len(transcript) == 0
     transcript.append_turn(AssistantTurn(text="Hi"))
     tool_round = turn(*adds(1))
-    transcript.append_round(CommittedRound(tool_round, [forged(tool_round.tool_calls[0])]))
+    committed = CommittedRound(tool_round, [forged(tool_round.tool_calls[0])])
+    transcript.append_round(committed)
+    with pytest.raises(ValueError, match="already the last of the transcript"):
+        transcript.append_round(committed)
     assert len(transcript) == 3
     check_transcript(transcript)
 

@@ -1,0 +1,354 @@
+"""Spans for tool calls, by OpenTelemetry's conventions for generative AI; the extra `otel`.
+
+Your code runs the tools, so your code says where a span begins and ends, in a `with` statement.
+Nothing happens without the package `opentelemetry-api`, or where no SDK is configured.
+
+A span is called `execute_tool {name}`, is of kind `INTERNAL`, and has these attributes:
+
+| attribute | what it holds |
+|---|---|
+| `gen_ai.operation.name` | `execute_tool` |
+| `gen_ai.tool.name` | the wire name of the tool |
+| `gen_ai.tool.type` | `function` |
+| `gen_ai.tool.description` | what the model is told of the tool |
+| `gen_ai.tool.call.id` | the provider's id of the call |
+| `gen_ai.tool.call.arguments` | what the tool gets, as JSON text; only with `content=True` |
+| `gen_ai.tool.call.result` | what a successful tool gave, as JSON text; only with `content=True` |
+| `error.type` | why it failed: the code of the result, or the class of the exception |
+| `lutum.tool.path` | where a nested tool stands in its toolset, as in `data.get_user` |
+| `lutum.tool.outcome` | the status of the result, or `suspended`; none while it has no answer |
+| `lutum.suspension.id` | the ticket's id, on the span that suspends and on that which goes on |
+
+What was decided about calls becomes events named `lutum.tool.decision` on the current span.
+"""
+
+from __future__ import annotations
+
+from asyncio import CancelledError
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from traceback import format_exception
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, TypeVar
+
+from ._call import AnyToolCall
+from ._context import ToolSuspended
+from ._decisions import DecisionRecord
+from ._json import compact_json, cut
+from ._lifecycle import CallStatus
+from ._outcomes import HandledCall, RecoverableToolCallIssue, RejectedCall, SuspendedCall
+from ._result import ToolResult
+from ._suspension import Decision
+from ._version import __version__
+from .errors import Cancelled, ToolError
+from .execution import outcomes_of
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from opentelemetry.context import Context
+    from opentelemetry.trace import Link, Span, Tracer, TracerProvider
+
+__all__ = ["CallSpan", "Decided", "ToolTracer"]
+
+R = TypeVar("R")
+
+Decided: TypeAlias = DecisionRecord | RecoverableToolCallIssue | Decision
+"""What is told of a call that is not run, or not yet: see `ToolTracer.record_decisions`."""
+
+_NAME_LIMIT: Final = 128
+_TEXT_LIMIT: Final = 1024
+
+_OUTCOMES: Final = {
+    CallStatus.SUCCEEDED: "success",
+    CallStatus.FAILED: "error",
+    CallStatus.CANCELLED: "cancelled",
+    CallStatus.SUSPENDED: "suspended",
+}
+
+
+class ToolTracer:
+    """Open a span for each call that your code runs.
+
+    Args:
+        content: Whether arguments, results, reasons and the texts of exceptions are recorded: they
+            may hold what is confidential.
+        content_limit: Characters that are kept of each of them.
+        tracer_provider: Whose tracer is used; None for the one that is configured globally.
+
+    Example:
+        >>> from lutum_py import ToolMetadata, Toolset, tool, tool_fn
+        >>> @tool_fn
+        ... def add(a: int, b: int) -> int:
+        ...     return a + b
+        >>> class Sums(Toolset):
+        ...     plus = tool(add)
+        >>> tracer = ToolTracer()
+        >>> call = Sums.parse_tool_call(
+        ...     ToolMetadata(id="c1", name="add", arguments='{"a":1,"b":2}')
+        ... )
+        >>> with tracer.span(call) as record:
+        ...     result = record(call.call_sync())
+        >>> result.result
+        '3'
+    """
+
+    def __init__(
+        self,
+        *,
+        content: bool = False,
+        content_limit: int = 8192,
+        tracer_provider: TracerProvider | None = None,
+    ) -> None:
+        self.content = content
+        self.content_limit = content_limit
+        self.tracer: Tracer | None = None
+        try:
+            from opentelemetry import trace
+        except ImportError:
+            return
+        self.tracer = trace.get_tracer("lutum_py", __version__, tracer_provider)
+
+    def span(
+        self,
+        call: AnyToolCall,
+        *,
+        context: Context | None = None,
+        links: Sequence[Link] | None = None,
+    ) -> CallSpan:
+        """Make the span of one call; it begins and ends with the `with` statement.
+
+        Sync and async code use it alike. What `with` gives is a function: hand it what the call
+        came to, and it gives that back.
+
+        Args:
+            call: The call that is run inside.
+            context: The parent's context; None for the current one. A thread that you start
+                yourself does not know the current span of the thread that started it.
+            links: Spans of other traces that this one belongs to.
+        """
+        return CallSpan(self, call, context, links)
+
+    def record_decisions(self, decided: Iterable[Decided]) -> None:
+        """Add an event to the current span for each decision about a call.
+
+        Args:
+            decided: Such as `plan.decisions`, `plan.recoverable_tool_call_issues`, or the
+                `Decision` on a call that was suspended.
+        """
+        if self.tracer is None:
+            return
+        from opentelemetry.trace import get_current_span
+
+        span = get_current_span()
+        if not span.is_recording():
+            return
+        for each in decided:
+            attributes, reason = _decision_attributes(each)
+            if self.content and reason is not None:
+                attributes["lutum.decision.reason"] = _bounded(reason, self.content_limit)
+            span.add_event("lutum.tool.decision", attributes)
+
+
+class CallSpan:
+    """The span of one call, for a `with` statement; called with an outcome, it records it.
+
+    Attributes:
+        call: The call.
+        span: The span of OpenTelemetry, to add your own attributes to; None before the `with`
+            statement, and without the package.
+    """
+
+    __slots__ = ("_context", "_links", "_open", "_outcome", "_tracer", "call", "span")
+
+    def __init__(
+        self,
+        tracer: ToolTracer,
+        call: AnyToolCall,
+        context: Context | None,
+        links: Sequence[Link] | None,
+    ) -> None:
+        self.call = call
+        self.span: Span | None = None
+        self._tracer = tracer
+        self._context = context
+        self._links = links
+        self._open = ExitStack()
+        self._outcome: object = None
+
+    def __call__(self, outcome: R) -> R:
+        """Note what the call came to, and give it back; the last one counts.
+
+        Args:
+            outcome: A `ToolResult`, `SuspendedCall`, `HandledCall` or `RejectedCall`.
+        """
+        self._outcome = outcome
+        return outcome
+
+    def __enter__(self) -> Self:
+        tracer = self._tracer.tracer
+        if tracer is not None:
+            self.span = self._open.enter_context(
+                tracer.start_as_current_span(
+                    f"execute_tool {_bounded(self.call.name, _NAME_LIMIT)}",
+                    context=self._context,
+                    attributes=_call_attributes(self.call),
+                    links=self._links,
+                    record_exception=False,
+                    set_status_on_exception=False,
+                )
+            )
+            if self._tracer.content and self.span.is_recording():
+                self._content("gen_ai.tool.call.arguments", _arguments_of(self.call))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            if self.span is not None and self.span.is_recording():
+                self._end(self.span, error)
+        finally:
+            self._open.close()
+
+    def _end(self, span: Span, error: BaseException | None) -> None:
+        outcome = self._outcome
+        if error is not None and outcome is None:
+            # `execute` tells what the call came to also where it ends by an exception.
+            known = [each for each in outcomes_of(error) if _id_of(each) == self.call.id]
+            outcome = known[0] if known else None
+        if isinstance(outcome, HandledCall | RejectedCall):
+            outcome = outcome.result
+        if isinstance(outcome, SuspendedCall):
+            self._suspended(span, outcome.ticket.id)
+        elif isinstance(error, ToolSuspended):
+            self._suspended(span, error.ticket.id)
+        elif isinstance(outcome, ToolResult):
+            self._result(span, outcome)
+        elif error is not None:
+            self._raised(span, error)
+        elif (word := _OUTCOMES.get(self.call.status)) is not None:
+            self._outcome_word(span, word, "tool_error" if word == "error" else word)
+
+    def _suspended(self, span: Span, ticket: str) -> None:
+        span.set_attribute("lutum.tool.outcome", "suspended")
+        span.set_attribute("lutum.suspension.id", _bounded(ticket, _NAME_LIMIT))
+
+    def _result(self, span: Span, result: ToolResult) -> None:
+        status = result.status
+        error_type = result.code or ("tool_error" if status == "error" else status)
+        text = result.model_text if self._tracer.content and result.is_error else ""
+        self._outcome_word(span, status, error_type, text)
+        if self._tracer.content and result.is_success:
+            self._content("gen_ai.tool.call.result", result.result)
+
+    def _raised(self, span: Span, error: BaseException) -> None:
+        # A tool that was cut off may have done anything, and perhaps goes on in its thread.
+        if isinstance(error, CancelledError):
+            word = "indeterminate" if self.call.status is CallStatus.RUNNING else "cancelled"
+        else:
+            word = "cancelled" if isinstance(error, Cancelled) else "error"
+        kind = _class_name(type(error))
+        self._outcome_word(
+            span, word, error.code if isinstance(error, ToolError) else kind, _text_of(error)
+        )
+        if self._tracer.content:
+            limit = self._tracer.content_limit
+            attributes = {
+                "exception.type": kind,
+                "exception.message": _bounded(_text_of(error), limit),
+                "exception.stacktrace": _bounded("".join(format_exception(error)), limit),
+            }
+            span.add_event("exception", attributes)
+
+    def _outcome_word(self, span: Span, word: str, error_type: str, text: str = "") -> None:
+        span.set_attribute("lutum.tool.outcome", word)
+        if word in ("success", "suspended"):
+            return
+        from opentelemetry.trace import StatusCode
+
+        span.set_attribute("error.type", _bounded(error_type, _NAME_LIMIT))
+        shown = _bounded(text, self._tracer.content_limit) if self._tracer.content else None
+        span.set_status(StatusCode.ERROR, shown)
+
+    def _content(self, name: str, text: str) -> None:
+        assert self.span is not None
+        self.span.set_attribute(name, _bounded(text, self._tracer.content_limit))
+
+
+def _call_attributes(call: AnyToolCall) -> dict[str, str]:
+    attributes = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": _bounded(call.name, _NAME_LIMIT),
+        "gen_ai.tool.type": "function",
+        "gen_ai.tool.call.id": _bounded(call.id, _NAME_LIMIT),
+    }
+    if description := call.selector.definition.description:
+        attributes["gen_ai.tool.description"] = _bounded(description, _TEXT_LIMIT)
+    if len(call.selector.path) > 1:
+        attributes["lutum.tool.path"] = _bounded(".".join(call.selector.path), _NAME_LIMIT)
+    if call.suspension_id is not None:
+        attributes["lutum.suspension.id"] = _bounded(call.suspension_id, _NAME_LIMIT)
+    return attributes
+
+
+def _decision_attributes(decided: Decided) -> tuple[dict[str, str], str | None]:
+    """Say who decided what about which call, and apart from it why."""
+    attributes: dict[str, str]
+    if isinstance(decided, DecisionRecord):
+        reason = decided.reason
+        attributes = {
+            "gen_ai.tool.call.id": decided.call_id,
+            "gen_ai.tool.name": decided.tool,
+            "lutum.decision": decided.decision,
+            "lutum.decision.phase": decided.phase,
+            "lutum.decision.by": decided.hook,
+        }
+    elif isinstance(decided, RecoverableToolCallIssue):
+        reason = decided.text
+        attributes = {
+            "gen_ai.tool.call.id": decided.metadata.id,
+            "gen_ai.tool.name": decided.metadata.name,
+            "lutum.decision": decided.reason,
+            "lutum.decision.phase": "decode",
+        }
+    else:
+        reason = decided.reason
+        attributes = {
+            "gen_ai.tool.call.id": decided.call_id,
+            "lutum.decision": decided.action,
+            "lutum.decision.phase": "resume",
+            "lutum.decision.by": decided.decision_id,
+        }
+    return {name: _bounded(text, _NAME_LIMIT) for name, text in attributes.items()}, reason
+
+
+def _id_of(outcome: ToolResult | SuspendedCall) -> str:
+    return outcome.id if isinstance(outcome, ToolResult) else outcome.call.id
+
+
+def _arguments_of(call: AnyToolCall) -> str:
+    """Encode what the tool gets, which may be other than what the model sent."""
+    try:
+        return compact_json(call.spec.arguments.to_data(call.input))
+    except (TypeError, ValueError):
+        return call.metadata.arguments
+
+
+def _text_of(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - its text is of its own making
+        return ""
+
+
+def _class_name(kind: type[Any]) -> str:
+    plain = kind.__module__ == "builtins"
+    return kind.__qualname__ if plain else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _bounded(text: str, limit: int) -> str:
+    """Cut a text, and make it one that exporters can encode."""
+    return cut(text, limit).encode("utf-8", "backslashreplace").decode("utf-8")
