@@ -23,7 +23,6 @@ from ._result import ToolResult
 from ._round_state import RoundState
 from ._suspension import Decision
 from ._transcript import transcript_of
-from .errors import LifecycleError
 
 if TYPE_CHECKING:
     from typing import Self
@@ -133,7 +132,8 @@ class ToolRoundPlan(Generic[T]):
         pending: list[AnyToolCall] = []
         for call in self.pending:
             outcome: HookOutcome = call
-            if call._status not in _ENDED:  # else it was answered: nothing is to be decided
+            # What was answered already needs no decision; nearly every call is new.
+            if call._status is CallStatus.NEW or call._status not in _ENDED:
                 outcome = yield from decide(call, hooks, records, self._state)
             if isinstance(outcome, AnyToolCall):
                 pending.append(outcome)
@@ -199,21 +199,10 @@ class ToolRoundPlan(Generic[T]):
         Raises:
             LifecycleError: The call is not pending in this plan.
         """
+        from ._resume import suspend
+
         self._state._check_open()
-        metadata, status = outcome.call.metadata, outcome.call.status
-        call = next((c for c in self.pending if c.metadata == metadata), None)
-        if call is not None and status is not CallStatus.SUSPENDED:
-            raise LifecycleError(
-                f"Call {call.id!r} is {status}, so it does not wait for a decision any more. Give "
-                "the plan what `call.suspend(ticket)` or `execute` returned last."
-            )
-        if call is None:
-            raise LifecycleError(
-                f"Call {outcome.call.id!r} cannot be suspended: it is not pending in this plan. "
-                f"Pending: {[c.id for c in self.pending]}."
-            )
-        self.pending = tuple(c for c in self.pending if c is not call)
-        self.suspended = (*self.suspended, outcome)
+        suspend(self, outcome)
 
     def note_started(self, waiting: SuspendedCall) -> None:
         """Remember that a tool was started, however its call goes on."""
@@ -241,11 +230,6 @@ class ToolRoundPlan(Generic[T]):
     def selector_of(self, metadata: ToolMetadata) -> AnySelector:
         """Find the tool that a call is of."""
         return self.toolset[metadata.name]
-
-    def in_order(self, calls: Iterable[AnyToolCall]) -> tuple[AnyToolCall, ...]:
-        """Put calls into the order of the turn."""
-        place = {call.id: index for index, call in enumerate(self._state.turn.tool_calls)}
-        return tuple(sorted(calls, key=lambda call: place[call.id]))
 
     # Ending.
 

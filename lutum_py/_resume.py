@@ -1,4 +1,4 @@
-"""Take a decision about a suspended call into its plan: check all of it, then change it."""
+"""Let a call of a plan wait, and take in a decision about it: check all, then change the plan."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ._lifecycle import CallStatus
 from ._outcomes import HandledCall, RejectedCall, SuspendedCall
 from ._result import make_result
 from ._suspension import Decision, ResumeMode
-from .errors import ResumeError, ToolOutputError
+from .errors import LifecycleError, ResumeError, ToolOutputError
 
 if TYPE_CHECKING:
     from ._plan import ToolRoundPlan
 
-__all__ = ["resume"]
+__all__ = ["resume", "suspend"]
 
 
 def resume(plan: ToolRoundPlan[Any], decision: Decision) -> HookOutcome | None:
@@ -38,11 +38,31 @@ def resume(plan: ToolRoundPlan[Any], decision: Decision) -> HookOutcome | None:
     if isinstance(outcome, RejectedCall):
         plan.rejected = (*plan.rejected, outcome)
     elif outcome is waiting.call:
-        plan.pending = plan.in_order((*plan.pending, waiting.call))
+        place = {call.id: index for index, call in enumerate(plan._state.turn.tool_calls)}
+        back = (*plan.pending, waiting.call)
+        plan.pending = tuple(sorted(back, key=lambda call: place[call.id]))
     else:
         plan.handled = (*plan.handled, outcome)  # type: ignore[arg-type]
     plan.resumed = {**plan.resumed, mark: decision}
     return outcome
+
+
+def suspend(plan: ToolRoundPlan[Any], outcome: SuspendedCall) -> None:
+    """Let a pending call of a plan wait; see `ToolRoundPlan.suspend`."""
+    metadata, status = outcome.call.metadata, outcome.call.status
+    call = next((c for c in plan.pending if c.metadata == metadata), None)
+    if call is not None and status is not CallStatus.SUSPENDED:
+        raise LifecycleError(
+            f"Call {call.id!r} is {status}, so it does not wait for a decision any more. Give "
+            "the plan what `call.suspend(ticket)` or `execute` returned last."
+        )
+    if call is None:
+        raise LifecycleError(
+            f"Call {outcome.call.id!r} cannot be suspended: it is not pending in this plan. "
+            f"Pending: {[c.id for c in plan.pending]}."
+        )
+    plan.pending = tuple(c for c in plan.pending if c is not call)
+    plan.suspended = (*plan.suspended, outcome)
 
 
 def _find(plan: ToolRoundPlan[Any], decision: Decision) -> SuspendedCall:
