@@ -33,6 +33,8 @@ EXTRAS: Final = (
 """The extras that the tests use: all of them."""
 CLIENTS: Final = ("openai", "anthropic", "gemini")
 """The extras that are official SDKs."""
+DOCS_SCRIPTS: Final = sorted(str(path) for path in Path("docs").glob("*.py"))
+"""What builds the site and checks it."""
 PEERS: Final = {
     "lutum_py": ".",
     "pydantic_ai": "pydantic-ai-slim",
@@ -103,7 +105,7 @@ def lint(session: nox.Session) -> None:
 def typing(session: nox.Session) -> None:
     """Check types, and that four checkers see the typed idioms alike."""
     session.install("-e", package(*EXTRAS), *group("typing"))
-    session.run("mypy", "lutum_py", "tests", "examples", "noxfile.py", "docs/run_blocks.py")
+    session.run("mypy", "lutum_py", "tests", "examples", "noxfile.py", *DOCS_SCRIPTS)
     session.run("pyright")
     session.run("python", "tests/typing/check_idioms.py")
 
@@ -148,9 +150,13 @@ def wheel(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """Run every fenced Python block of the README and the docs."""
-    session.install("-e", package(*EXTRAS))
+    """Run every fenced Python block of the README and the docs, and build the site strictly."""
+    session.install("-e", package(*EXTRAS), *group("docs"))
     session.run("python", "-W", "error", "docs/run_blocks.py", *session.posargs)
+    if not session.posargs:
+        # Not `--quiet`: it hides warnings from `--strict` as well.
+        session.run("mkdocs", "build", "--strict", env={"NO_MKDOCS_2_WARNING": "1"})
+        session.run("python", "docs/check_reference.py", "site")
 
 
 @nox.session(default=False)

@@ -1,7 +1,11 @@
 """Run every fenced Python block of `README.md` and `docs/`, or of the pages that are named.
 
 The blocks of a page run in order and share one namespace, as a reader would type them; a block may
-await at its top level. The first failure ends the run, shown with the page's own line numbers.
+await at its top level. A block with a title, as in ```` ```python title="desk.py" ````, is a file
+instead: it is saved under that name, beside the other files of the page, and run in a process of
+its own. Where a block ```` ```text title="Output" ```` comes next, it is what has to be printed.
+
+The first failure ends the run, shown with the page's own line numbers.
 """
 
 from __future__ import annotations
@@ -9,32 +13,57 @@ from __future__ import annotations
 import ast
 import asyncio
 import contextlib
+import difflib
 import inspect
+import io
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Final
+from typing import Any, Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-FENCE: Final = re.compile(r"(?P<indent>\s*)(?P<ticks>`{3,}|~{3,})\s*(?P<language>[\w+-]*).*")
+FENCE: Final = re.compile(
+    r"(?P<indent>\s*)(?P<ticks>`{3,}|~{3,})\s*(?P<language>[\w+-]*)(?P<options>.*)"
+)
+TITLE: Final = re.compile(r'title="(?P<title>[^"]+)"')
+
+
+@dataclass(frozen=True, slots=True)
+class Fenced:
+    """One fenced block: its first line in the page, counted from 1, and what stands in it."""
+
+    line: int
+    language: str
+    title: str | None
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One fenced block: its first line in the page, counted from 1, and its code."""
+    """One Python block.
+
+    Attributes:
+        line: Its first line in the page, counted from 1.
+        code: The code.
+        file: The name of the file that it is, if it is one.
+        output: What it has to print, if the page says so.
+    """
 
     line: int
     code: str
+    file: str | None = None
+    output: str | None = None
 
 
-def blocks_of(text: str) -> list[Block]:
-    """Find the fenced blocks that are marked as Python."""
-    found: list[Block] = []
+def fenced_of(text: str) -> list[Fenced]:
+    """Find all fenced blocks."""
+    found: list[Fenced] = []
     lines = text.split("\n")
     position = 0
     while position < len(lines):
@@ -45,42 +74,114 @@ def blocks_of(text: str) -> list[Block]:
         start = position
         while position < len(lines) and lines[position].strip() != opening["ticks"]:
             position += 1
-        if opening["language"] in {"python", "py"}:
-            code = "\n".join(line for line in lines[start:position])
-            found.append(Block(start + 1, textwrap.dedent(code)))
+        title = TITLE.search(opening["options"])
+        body = textwrap.dedent("\n".join(lines[start:position]))
+        name = None if title is None else title["title"]
+        found.append(Fenced(start + 1, opening["language"], name, body))
         position += 1
     return found
 
 
-def run_page(page: Path, folder: Path) -> int:
-    """Run the blocks of a page and tell how many there were."""
-    blocks = blocks_of(page.read_text(encoding="utf-8"))
-    # The code stands in a file, at the lines it has in the page: then `inspect` finds the source of
-    # what a block defines, and a traceback shows it.
-    name = re.sub(r"\W", "_", str(page.relative_to(ROOT).with_suffix("")))
-    source = folder / f"{name}.py"
-    lines: list[str] = []
-    for block in blocks:
-        lines += [""] * (block.line - 1 - len(lines))
-        lines += block.code.split("\n")
-    source.write_text("\n".join(lines), encoding="utf-8")
-    module = ModuleType(name)
-    module.__file__ = str(source)
-    sys.modules[name] = module
-    with asyncio.Runner() as runner:
-        for block in blocks:
-            padded = "\n" * (block.line - 1) + block.code
-            code = compile(
-                padded, source, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True
-            )
-            try:
-                answer = eval(code, vars(module))
+def blocks_of(text: str) -> list[Block]:
+    """Find the fenced blocks that are marked as Python, each with the output that the page shows.
+
+    Raises:
+        ValueError: An output follows no Python block.
+    """
+    found: list[Block] = []
+    before: Fenced | None = None
+    for each in fenced_of(text):
+        if each.language in {"python", "py"}:
+            is_file = each.title is not None and each.title.endswith(".py")
+            found.append(Block(each.line, each.text, each.title if is_file else None))
+        elif each.title == "Output":
+            if before is None or before.language not in {"python", "py"}:
+                raise ValueError(f"line {each.line}: the output follows no Python block")
+            last = found.pop()
+            found.append(Block(last.line, last.code, last.file, each.text))
+        before = each
+    return found
+
+
+class Page:
+    """One page while its blocks run.
+
+    Args:
+        path: The page.
+        folder: An empty folder of its own, in which the blocks run.
+    """
+
+    def __init__(self, path: Path, folder: Path) -> None:
+        self.path = path
+        self.folder = folder
+        self.name = re.sub(r"\W", "_", str(path.relative_to(ROOT).with_suffix("")))
+        self.blocks = blocks_of(path.read_text(encoding="utf-8"))
+        self.source = folder / f"{self.name}.py"
+        self.module = ModuleType(self.name)
+        self.module.__file__ = str(self.source)
+
+    def run(self) -> int:
+        """Run the blocks and tell how many there were."""
+        # The code stands in a file, at the lines it has in the page: then `inspect` finds the
+        # source of what a block defines, and a traceback shows it.
+        lines: list[str] = []
+        for block in self.blocks:
+            lines += [""] * (block.line - 1 - len(lines))
+            lines += block.code.split("\n")
+        self.source.write_text("\n".join(lines), encoding="utf-8")
+        sys.modules[self.name] = self.module
+        with asyncio.Runner() as runner, contextlib.chdir(self.folder):
+            for block in self.blocks:
+                printed = self._file(block) if block.file else self._typed(block, runner)
+                self._compare(block, printed)
+        return len(self.blocks)
+
+    def _typed(self, block: Block, runner: asyncio.Runner) -> str:
+        """Run a block in the namespace of the page; give what it printed."""
+        padded = "\n" * (block.line - 1) + block.code
+        code = compile(
+            padded, self.source, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True
+        )
+        printed = io.StringIO()
+        try:
+            with contextlib.redirect_stdout(printed):
+                answer: Any = eval(code, vars(self.module))
                 if inspect.iscoroutine(answer):
                     runner.run(answer)
-            except SystemExit as stop:
-                # Else a block could end the run with success before the others had their turn.
-                raise RuntimeError(f"{page}:{block.line}: the block exits") from stop
-    return len(blocks)
+        except SystemExit as stop:
+            # Else a block could end the run with success before the others had their turn.
+            raise RuntimeError(f"{self.path}:{block.line}: the block exits") from stop
+        return printed.getvalue()
+
+    def _file(self, block: Block) -> str:
+        """Save a block as the file that it is, and run it; give what it printed."""
+        assert block.file is not None
+        Path(block.file).write_text(block.code + "\n", encoding="utf-8")
+        ended = subprocess.run(
+            [sys.executable, "-W", "error", block.file],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        if ended.returncode:
+            where = f"{self.path}:{block.line}: {block.file}"
+            raise RuntimeError(f"{where} ended with {ended.returncode}\n{ended.stderr}")
+        return ended.stdout
+
+    def _compare(self, block: Block, printed: str) -> None:
+        if block.output is None:
+            sys.stdout.write(printed)
+        elif _stripped(block.output) != _stripped(printed):
+            shown = difflib.unified_diff(
+                _stripped(block.output), _stripped(printed), "in the page", "printed", lineterm=""
+            )
+            difference = "\n".join(shown)
+            raise AssertionError(f"{self.path}:{block.line}: another output\n{difference}")
+
+
+def _stripped(text: str) -> list[str]:
+    return [line.rstrip() for line in text.rstrip().split("\n")]
 
 
 def main(names: list[str]) -> int:
@@ -88,11 +189,11 @@ def main(names: list[str]) -> int:
     pages = [Path(name).resolve() for name in names]
     pages = pages or [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     total = 0
-    with tempfile.TemporaryDirectory() as name, contextlib.chdir(name):
-        for page in pages:
-            count = run_page(page, Path(name))
-            total += count
-            print(f"{os.path.relpath(page, ROOT)}: {count} blocks ran")
+    for page in pages:
+        with tempfile.TemporaryDirectory() as name:
+            count = Page(page, Path(name)).run()
+        total += count
+        print(f"{os.path.relpath(page, ROOT)}: {count} blocks ran")
     if not total:
         print("No page has a Python block.", file=sys.stderr)
         return 1

@@ -18,6 +18,7 @@ from typing import Annotated, Any, cast, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, from_json
+from pydantic_core.core_schema import ErrorType
 
 from ._closed_schema import close_top, infinity_in, is_model, take_as_is
 from ._definition import JsonSchema
@@ -27,8 +28,20 @@ from .errors import FieldIssue
 
 __all__ = ["Arguments", "field_issues", "fields_of"]
 
-# The messages of these kinds quote what came.
-_QUOTES_INPUT = frozenset({"json_schema", "union_tag_invalid"})
+# What these kinds of failures say is made by pydantic, of the schema alone. All other texts may
+# quote what came: those of a validator's own errors, and some of pydantic's.
+_SAYS_NO_VALUE = frozenset(get_args(ErrorType)) - {
+    "assertion_error",
+    "bytes_invalid_encoding",
+    "datetime_object_invalid",
+    "get_attribute_error",
+    "iteration_error",
+    "mapping_type",
+    "timezone_offset",
+    "union_tag_invalid",
+    "uuid_parsing",
+    "value_error",
+}
 _EMPTY = "{}"
 _MAX_ISSUES = 20
 _MAX_MENDING = 4
@@ -263,9 +276,9 @@ def field_issues(
     Args:
         error: What pydantic found.
         known: The names of the top-level fields, to suggest one for an unknown name.
-        redact: Hide what came.
+        redact: Hide what came, also in the words of a validator.
     """
-    entries = error.errors(include_url=False, include_context=False)
+    entries = error.errors(include_url=False, include_context=redact)
     issues: list[FieldIssue] = []
     for entry in entries[:_MAX_ISSUES]:
         kind, loc = entry["type"], entry["loc"]
@@ -279,8 +292,8 @@ def field_issues(
                 message += _instead(str(loc[0]), known)
         elif kind == "string_unicode" and not loc:
             message = "The arguments are no valid Unicode text: they hold half of a surrogate pair"
-        if redact and kind in _QUOTES_INPUT:
-            message = "Input is not what the schema allows here"
+        elif redact and (kind not in _SAYS_NO_VALUE or "text" in entry.get("ctx", ())):
+            message = "Input is not what the tool allows here"
         issues.append(FieldIssue(path, cut(message, 400), None if redact else received))
     if len(entries) > _MAX_ISSUES:
         issues.append(FieldIssue("", f"and {len(entries) - _MAX_ISSUES} more"))

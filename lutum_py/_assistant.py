@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import NoneType
 from typing import Any, ClassVar, Self, TypeAlias
 
 from ._frozen import Frozen
 from ._metadata import ToolMetadata
+from .errors import MisuseError
 
 __all__ = [
     "AssistantItem",
@@ -27,6 +29,10 @@ class TextItem:
 
     text: str
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise MisuseError.of_field("TextItem", "text", "a text", self.text)
+
 
 @dataclass(frozen=True, slots=True)
 class ReasoningItem:
@@ -34,12 +40,20 @@ class ReasoningItem:
 
     text: str
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise MisuseError.of_field("ReasoningItem", "text", "a text", self.text)
+
 
 @dataclass(frozen=True, slots=True)
 class RefusalItem:
     """The model's own words for why it will not answer."""
 
     text: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise MisuseError.of_field("RefusalItem", "text", "a text", self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +75,12 @@ class ServerToolItem:
     kind: str
     payload: Mapping[str, Any] = field(hash=False)
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.kind, str):
+            raise MisuseError.of_field("ServerToolItem", "kind", "a text", self.kind)
+        if not isinstance(self.payload, Mapping):
+            raise MisuseError.of_field("ServerToolItem", "payload", "a mapping", self.payload)
+
 
 AssistantItem: TypeAlias = TextItem | ReasoningItem | RefusalItem | ToolCallItem | ServerToolItem
 
@@ -81,6 +101,22 @@ class Usage:
     cached_tokens: int | None = None
     reasoning_tokens: int | None = None
 
+    def __post_init__(self) -> None:
+        if not (
+            self.input_tokens.__class__ in _COUNTS
+            and self.output_tokens.__class__ in _COUNTS
+            and self.cached_tokens.__class__ in _COUNTS
+            and self.reasoning_tokens.__class__ in _COUNTS
+        ):
+            for name in ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens"):
+                value = getattr(self, name)
+                if not isinstance(value, int | None) or isinstance(value, bool):
+                    raise MisuseError.of_field("Usage", name, "a whole number or None", value)
+
+
+_COUNTS = frozenset({int, NoneType})
+_ITEMS = frozenset({ReasoningItem, RefusalItem, ServerToolItem, TextItem, ToolCallItem})
+_CALLS = frozenset({ToolMetadata})
 
 _TRUNCATED = frozenset(
     {"length", "max_tokens", "MAX_TOKENS", "max_output_tokens", "model_context_window_exceeded"}
@@ -126,7 +162,7 @@ class AssistantTurn(Frozen, _TurnFields):
         payload: What the provider sent, whole, for exact replay; it is not to be changed.
 
     Raises:
-        TypeError: Both `items` and `text` or `tool_calls` are given.
+        MisuseError: Both `items` and `text` or `tool_calls` are given, or one is of another type.
 
     Example:
         >>> call = ToolMetadata(id="c1", name="add", arguments="{}")
@@ -161,25 +197,44 @@ class AssistantTurn(Frozen, _TurnFields):
     ) -> Self:
         made = _TurnFields()
         if items is None:
-            made.tool_calls = calls = tuple(tool_calls)
+            try:
+                made.tool_calls = calls = tuple(tool_calls)
+            except TypeError:
+                raise _not_iterable("tool_calls", "`ToolMetadata`", tool_calls) from None
             said: tuple[AssistantItem, ...] = () if text is None else (TextItem(text),)
             made.items = (*said, *map(ToolCallItem, calls))
+            are_items = True
         elif text is not None or tool_calls:
-            raise TypeError(
-                "AssistantTurn takes either `items`, or `text` and `tool_calls`, not both; "
-                "put the text and the calls among the items"
+            raise MisuseError(
+                "AssistantTurn takes either `items`, or `text` and `tool_calls`, not both. Put the "
+                "text and the calls among the items."
             )
         else:
-            made.items = tuple(items)
+            try:
+                made.items = tuple(items)
+            except TypeError:
+                raise _not_iterable("items", "items such as `TextItem`", items) from None
             made.tool_calls = tuple(
                 item.metadata for item in made.items if isinstance(item, ToolCallItem)
             )
+            are_items = _ITEMS.issuperset(map(type, made.items))
         made.finish_reason = finish_reason
         made.usage = usage
         made.model = model
         made.request_id = request_id
         made.dialect = dialect
         made.payload = payload
+        # Every turn of every loop comes this way: what is right is seen at a glance.
+        if not (
+            (finish_reason is None or finish_reason.__class__ is str)
+            and (usage is None or usage.__class__ is Usage)
+            and (model is None or model.__class__ is str)
+            and (request_id is None or request_id.__class__ is str)
+            and (dialect is None or dialect.__class__ is str)
+            and are_items
+            and _CALLS.issuperset(map(type, made.tool_calls))
+        ):
+            _check(made)
         made.__class__ = AssistantTurn  # immutable from here on, see _frozen
         return made  # type: ignore[return-value]
 
@@ -207,3 +262,34 @@ class AssistantTurn(Frozen, _TurnFields):
 
     def __hash__(self) -> int:
         return hash((self.items, self.finish_reason, self.request_id))
+
+
+def _not_iterable(field: str, of: str, value: object) -> MisuseError:
+    return MisuseError.of_field("AssistantTurn", field, f"a list of {of}", value)
+
+
+def _check(turn: Any) -> None:
+    """Name the field of a turn that has a wrong type; a subclass of the right one is none."""
+    for index, item in enumerate(turn.items):
+        if not isinstance(item, AssistantItem):
+            raise MisuseError.of_field(
+                "AssistantTurn",
+                f"items[{index}]",
+                "an item such as `TextItem` or `ToolCallItem`",
+                item,
+            )
+    for index, call in enumerate(turn.tool_calls):
+        if not isinstance(call, ToolMetadata):
+            raise MisuseError.of_field(
+                "AssistantTurn",
+                f"tool_calls[{index}]",
+                "a `ToolMetadata`",
+                call,
+                "A dialect's `decode(response)` makes turns of what a provider sends.",
+            )
+    if not isinstance(turn.usage, Usage | None):
+        raise MisuseError.of_field("AssistantTurn", "usage", "a `Usage` or None", turn.usage)
+    for name in ("finish_reason", "model", "request_id", "dialect"):
+        value = getattr(turn, name)
+        if not isinstance(value, str | None):
+            raise MisuseError.of_field("AssistantTurn", name, "a text or None", value)

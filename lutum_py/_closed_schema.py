@@ -24,7 +24,7 @@ from pydantic_core.core_schema import (
 
 from ._json import is_object
 
-__all__ = ["Closing", "close_top", "infinity_in", "is_model"]
+__all__ = ["Closing", "close_top", "infinity_in", "is_model", "schema_parts"]
 
 # Of each of these pydantic says in the schema which class it is.
 _OBJECTS = frozenset({"dataclass", "model", "typed-dict"})
@@ -117,8 +117,8 @@ def _close(source: Any, core_schema: Any, validator: Any, serializer: Any, stric
     return Closing(
         closed=closer.closed,
         bounded=bounds.found,
-        renames=any(map(_is_renamed, _parts(core_schema))),
-        unordered=any(part.get("type") in _UNORDERED for part in _parts(core_schema)),
+        renames=any(map(_is_renamed, schema_parts(core_schema))),
+        unordered=any(part.get("type") in _UNORDERED for part in schema_parts(core_schema)),
         source=source,
         validator=validator,
         serializer=serializer,
@@ -301,7 +301,7 @@ def infinity_in(value: Any, loc: tuple[int | str, ...] = ()) -> Any:
     return None
 
 
-def _parts(schema: Any) -> Iterator[dict[str, Any]]:
+def schema_parts(schema: Any) -> Iterator[dict[str, Any]]:
     """Give every dict inside of a core schema that may be a schema."""
     waiting = [schema]
     while waiting:

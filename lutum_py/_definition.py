@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from math import inf
-from typing import Any
+from typing import Any, NoReturn, cast
 
 from ._capabilities import ToolCapabilities
 from ._json import compact_json, copy_json, digest_of, is_array, is_object, shorten
-from .errors import ToolDefinitionError
+from .errors import MisuseError, ToolDefinitionError
 
 __all__ = ["JsonSchema", "ToolDef"]
 
@@ -24,11 +24,58 @@ _ALONE = ("items", "additionalProperties", "not", "if", "then", "else", "contain
 _ANNOTATIONS = frozenset({"title", "description", "examples", "$comment", "deprecated"})
 
 
+def _refuse(*_: Any, **__: Any) -> NoReturn:
+    raise MisuseError(
+        "The schema of a tool is read-only, because its digest, its validator and what was sent "
+        "would no longer agree with it. Edit a copy, as `copy.deepcopy(schema)` gives one."
+    )
+
+
+class _ReadOnlyObject(dict[str, Any]):
+    """A JSON object that refuses to be changed; what reads a dict reads it."""
+
+    __slots__ = ()
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = _refuse
+    setdefault = update = _refuse
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> JsonSchema:
+        return cast("JsonSchema", copy_json(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (dict, (copy_json(self),))
+
+
+class _ReadOnlyArray(list[Any]):
+    """A JSON array that refuses to be changed; everything that reads a list reads it."""
+
+    __slots__ = ()
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = append = clear = extend = _refuse
+    insert = pop = remove = reverse = sort = _refuse
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> list[Any]:
+        return cast("list[Any]", copy_json(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (list, (copy_json(self),))
+
+
+def read_only(value: Any) -> Any:
+    """Copy plain JSON data so that the copy refuses to be changed; one that does is given back."""
+    if isinstance(value, _ReadOnlyObject):
+        return value
+    if is_object(value):
+        return _ReadOnlyObject({key: read_only(part) for key, part in value.items()})
+    if is_array(value):
+        return _ReadOnlyArray([read_only(part) for part in value])
+    return value
+
+
 class ToolDef:
     """Describe one tool: its name, its text, its schemas, and hints for the program.
 
     Made by `@tool_fn` and `@tool_input`, or by `ToolDef.from_json_schema`. The schemas are computed
-    on first use and kept; they are not to be changed.
+    on first use and kept. They are plain dicts and lists that refuse to be changed, for the digest,
+    the validator and the wire go by them; `copy.deepcopy(schema)` gives one that can be edited.
 
     Attributes:
         name: The name on the wire.
@@ -68,6 +115,12 @@ class ToolDef:
         idempotent: bool = False,
         strict: bool = False,
     ) -> None:
+        for field, text in (("name", name), ("description", description)):
+            if not isinstance(text, str):
+                raise MisuseError.of_field("ToolDef", field, "a text", text)
+        schema: object = input_schema
+        if not (isinstance(schema, dict) or callable(schema)):
+            raise MisuseError.of_field("ToolDef", "input_schema", "a dict", schema)
         self.name = name
         self.description = description
         self.category = category
@@ -141,7 +194,8 @@ class ToolDef:
         """The JSON schema of the arguments: always that of an object."""
         if self._input_schema is None:
             source = self._input_source
-            self._input_schema = source() if callable(source) else source
+            made: JsonSchema = read_only(source() if callable(source) else source)
+            self._input_schema = made
         return self._input_schema
 
     @property
@@ -149,7 +203,7 @@ class ToolDef:
         """The JSON schema of the output, or None where the tool does not declare one."""
         if self._output_schema is None and self._output_source is not None:
             source = self._output_source
-            self._output_schema = source() if callable(source) else source
+            self._output_schema = read_only(source() if callable(source) else source)
         return self._output_schema
 
     @property
@@ -188,8 +242,8 @@ class ToolDef:
         return {
             "name": self.name,
             "description": self.description,
-            "input_schema": self.input_schema,
-            "output_schema": self.output_schema,
+            "input_schema": copy_json(self.input_schema),
+            "output_schema": copy_json(self.output_schema),
             "category": self.category,
             "capabilities": self.capabilities.to_dict(),
             "timeout": self.timeout,
@@ -250,6 +304,14 @@ def check_hints(
         )
     if not isinstance(description, str):
         raise ToolDefinitionError(f"{place}: description={shorten(description)} is no text.")
+    for field, text in (("name", name), ("description", description)):
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise ToolDefinitionError(
+                f"{place}: the {field} holds half of a surrogate pair at position {error.start}, "
+                "which UTF-8 cannot carry to a provider. Take it out."
+            ) from None
     if category is not None and not isinstance(category, str):
         raise ToolDefinitionError(f"{place}: category={shorten(category)} is no text.")
     if capabilities is not None and not isinstance(capabilities, ToolCapabilities):

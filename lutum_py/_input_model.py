@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sized
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    create_model,
+)
 from pydantic.fields import FieldInfo
 from typing_extensions import is_typeddict
 
 from ._closed_schema import is_model
+from ._json import shorten
 from ._signature import REQUIRED, Parameter, reason_of, type_name
 from .errors import ToolDefinitionError
 
-__all__ = ["FnInput", "build_input_model", "field_names", "sole_input"]
+__all__ = ["FnInput", "build_input_model", "check_fields", "field_names", "sole_input"]
+
+# What a default of another type stands for, such as "not given", is the author's affair.
+_DATA = frozenset({bool, bytes, dict, float, frozenset, int, list, set, str, tuple})
 
 
 class FnInput(BaseModel):
@@ -94,7 +106,8 @@ def build_input_model(
     """Make the model class, with an honest module and qualified name so that it pickles.
 
     Raises:
-        ToolDefinitionError: A parameter's type has no schema.
+        ToolDefinitionError: A parameter's type has no schema, its default does not fit its type,
+            or two parameters have one name on the wire.
     """
     place = f"Tool function `{qualname.rpartition('.')[0]}`"
     definitions: dict[str, Any] = {}
@@ -114,7 +127,75 @@ def build_input_model(
                 f"{place}: {_describe(parameter)} is a constant for pydantic, which no model can "
                 "fill in. Annotate it with the plain type."
             )
+    shown = {field: parameter for parameter, field in fields.items()}
+    check_fields(place, "parameter", model, shown)
     return model
+
+
+def check_fields(
+    place: str, kind: str, model: type[BaseModel], shown: Mapping[str, str] | None = None
+) -> None:
+    """Make sure that every field has a name of its own on the wire, and a default that fits.
+
+    Args:
+        place: What the model is of, for messages.
+        kind: What the author knows its fields as: `field` or `parameter`.
+        model: A model that is complete.
+        shown: What the author calls a field, where that is something else than its name.
+
+    Raises:
+        ToolDefinitionError: Two fields share a name, or a default does not fit.
+    """
+    readers: dict[str, str] = {}
+    for name, field in model.model_fields.items():
+        called = name if shown is None else shown[name]
+        for wire in _wire_names(name, field):
+            other = readers.setdefault(wire, called)
+            if other != called:
+                raise ToolDefinitionError(
+                    f"{place}: {kind}s `{other}` and `{called}` are both called {wire!r} on the "
+                    "wire. Give one of them another name or alias."
+                )
+        default = field.default
+        if default.__class__ in _DATA and not _is_of(field, default):
+            _check_default(place, kind, called, field, default)
+
+
+def _is_of(field: FieldInfo, default: object) -> bool:
+    """Whether a default fits at a glance, which most do."""
+    kind = get_origin(field.annotation) or field.annotation
+    has_parts = isinstance(default, Sized) and not isinstance(default, str) and len(default) > 0
+    return type(default) is kind and not field.metadata and not has_parts
+
+
+def _wire_names(name: str, field: FieldInfo) -> list[str]:
+    """List the names by which a field is read; of a path there may be several readers."""
+    alias = field.validation_alias
+    if alias is None:
+        return [name]
+    choices = alias.choices if isinstance(alias, AliasChoices) else [alias]
+    return [choice for choice in choices if isinstance(choice, str)]
+
+
+def _check_default(place: str, kind: str, called: str, field: FieldInfo, default: object) -> None:
+    try:
+        whole: Any = field.annotation
+        if field.metadata:
+            whole = Annotated[whole, *field.metadata]
+        adapter: TypeAdapter[Any] = TypeAdapter(whole)
+        adapter.validate_python(default, strict=False)
+    except ValidationError as error:
+        entry = error.errors(include_url=False, include_context=False)[0]
+        if entry["type"] == "finite_number":
+            return  # an infinity stands for no limit at all
+        shown = type_name(field.annotation)
+        raise ToolDefinitionError(
+            f"{place}: the default of {kind} `{called}` does not fit its type `{shown}`: "
+            f"{entry['msg']} (got {shorten(entry['input'])}). Correct one of them, or write "
+            f"`{called}: {shown} | None = None` where nothing is to be said."
+        ) from None
+    except Exception:  # noqa: BLE001 - of a type that wants its class's config nothing is known
+        return
 
 
 def _field(parameter: Parameter, alias: str | None) -> tuple[Any, Any]:

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 from ._context import ToolContext
 from ._signature import Signature
 from ._suggestion import names_for_message
+from .errors import MisuseError
 
 __all__ = ["Invocation"]
 
@@ -64,7 +65,7 @@ class Invocation:
         """Call the function: gives its output, or an awaitable of it where it is async.
 
         Raises:
-            TypeError: A hidden parameter is missing, or one was passed that there is none of.
+            MisuseError: A hidden parameter is missing, or one was passed that there is none of.
         """
         if self._as_is and not skipped:
             return self.function(**input.__dict__)
@@ -96,14 +97,14 @@ class Invocation:
         """Make sure that what the model does not fill in is given, and nothing else.
 
         Raises:
-            TypeError: A hidden parameter is missing, or one was passed that there is none of.
+            MisuseError: A hidden parameter is missing, or one was passed that there is none of.
         """
         if skipped.keys() - self.hidden.keys() - {self.context}:
             self._refuse_unknown(call, skipped)
         if missing := sorted(self.required - skipped.keys()):
             listed = ", ".join(f"{name}=..." for name in missing)
             await_, method = ("await ", "call") if self.is_async else ("", "call_sync")
-            raise TypeError(
+            raise MisuseError(
                 f"Tool `{call.name}` (call {call.id!r}) needs {names_for_message(missing)}, which "
                 f"the model does not see. Pass it where you run the call: "
                 f"`{await_}call.{method}({listed})`."
@@ -115,7 +116,7 @@ class Invocation:
         visible = {self.whole, *(name for name, _ in self._arguments)}
         is_visible = unknown[0] in visible
         why = "is filled in by the model" if is_visible else "is no parameter of the function"
-        raise TypeError(
+        raise MisuseError(
             f"Tool `{call.name}` (call {call.id!r}): `{unknown[0]}` {why}. What can be passed "
             f"here: {hidden}."
         )
@@ -135,7 +136,7 @@ class Invocation:
         """Run a sync function here.
 
         Raises:
-            TypeError: The function is async.
+            MisuseError: The function is async.
         """
         if self.is_async:
             self.refuse_sync(call)
@@ -147,7 +148,7 @@ class Invocation:
 
     def refuse_sync(self, call: Any) -> NoReturn:
         """Say that the function is async."""
-        raise TypeError(
+        raise MisuseError(
             f"Tool `{call.name}` (call {call.id!r}) is async: use `await call.call()` instead of "
             "`call.call_sync()`, or `asyncio.run(call.call())` outside of a loop."
         )

@@ -32,7 +32,8 @@ def schema_checker(what: str, schema: dict[str, Any]) -> Any:
         kind.check_schema(schema)
     except SchemaError as error:
         raise ToolDefinitionError(
-            f"Invalid JSON schema: {what} is wrong at `{error.json_path}`: {error.message}."
+            f"Invalid JSON schema for {what}: at `{error.json_path}`, {error.message}. Correct it "
+            "there."
         ) from error
     _check_references(what, schema)
     # With a registry of its own it never asks the network for what a reference names.
@@ -54,8 +55,8 @@ def _check_references(what: str, schema: dict[str, Any]) -> None:
             resolver.lookup(reference)
         except Unresolvable:
             raise ToolDefinitionError(
-                f"Invalid JSON schema: {what} refers to {shorten(reference)}, which is nowhere in "
-                "it; nothing is fetched. Put what is meant under `$defs`."
+                f"Invalid JSON schema for {what}: it refers to {shorten(reference)}, which is "
+                "nowhere in it; nothing is fetched. Put what is meant under `$defs`."
             ) from None
 
 

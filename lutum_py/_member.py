@@ -89,8 +89,14 @@ def _spec_of(declared: Any) -> ToolSpec[Any, Any]:
 
         return spec_from_definition(declared)
     if isinstance(declared, MethodType) and isinstance(_function_of(declared), ToolFn):
-        owner = type(declared.__self__).__name__
         name = declared.__name__
+        if isinstance(declared.__self__, type):
+            raise ToolDefinitionError(
+                f"`{declared.__self__.__name__}.{name}` is a class method, which no tool can be: "
+                "nobody passes the class where a call is run. Make it a static method, as "
+                "@staticmethod above @tool_fn, or a function."
+            )
+        owner = type(declared.__self__).__name__
         raise ToolDefinitionError(
             f"`tool()` got the method `{name}` of one instance. Declare `tool({owner}.{name})`, "
             "and pass the instance where you run the call: `call.call(self=instance)`."

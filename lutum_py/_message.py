@@ -7,12 +7,13 @@ from typing import Literal, TypeAlias, get_args
 
 from ._attachment import Attachment
 from ._json import shorten
+from .errors import InvalidValueError, MisuseError
 
 __all__ = ["Message", "Role"]
 
 Role: TypeAlias = Literal["system", "developer", "user"]
 
-_ROLES: frozenset[str] = frozenset(get_args(Role))
+_ROLES: tuple[object, ...] = get_args(Role)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +26,9 @@ class Message:
         attachments: Files that go with it, where the provider takes them.
 
     Raises:
-        ValueError: The role is none of the three.
-        TypeError: The text is no text.
+        InvalidValueError: The role is none of the three, or the text holds half of a surrogate
+            pair, which no provider takes.
+        MisuseError: The text is no text, or an attachment none.
 
     Example:
         >>> Message("user", "Hello").role
@@ -39,12 +41,26 @@ class Message:
 
     def __post_init__(self) -> None:
         if self.role not in _ROLES:
-            raise ValueError(
+            raise InvalidValueError(
                 f"A message is said by {', '.join(get_args(Role))}, not by {shorten(self.role)}. "
                 "What the model says comes in as a turn."
             )
         if not isinstance(self.text, str):
-            raise TypeError(
+            raise MisuseError(
                 f"A message has a text, not {shorten(self.text)}. Encode data first, for instance "
                 "with `json.dumps`."
             )
+        try:
+            self.text.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidValueError.of_text("Message", "text", error) from None
+        attachments: object = self.attachments
+        if not isinstance(attachments, tuple):
+            raise MisuseError.of_field(
+                "Message", "attachments", "a tuple of `Attachment`s", attachments
+            )
+        for index, each in enumerate(attachments):
+            if not isinstance(each, Attachment):
+                raise MisuseError.of_field(
+                    "Message", f"attachments[{index}]", "an `Attachment`", each
+                )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -11,7 +11,7 @@ from ._json import shorten
 from ._request import AUTO, NONE, REQUIRED, ToolChoice
 from ._selector import AnySelector
 from ._suggestion import names_for_message
-from .errors import ToolConstraintError, UnknownToolError
+from .errors import MisuseError, ToolConstraintError, UnknownToolError
 
 if TYPE_CHECKING:
     from ._toolset import Toolset
@@ -75,7 +75,14 @@ class ToolAvailability:
 
 def _listed(selectors: Iterable[Named]) -> tuple[Named, ...]:
     """Take one selector for a list of one: a lone name would be taken for its letters."""
-    return (selectors,) if isinstance(selectors, str | AnySelector) else tuple(selectors)
+    if isinstance(selectors, str | AnySelector):
+        return (selectors,)
+    if not isinstance(selectors, Iterable):
+        raise MisuseError(
+            f"Tools are named by a list of selectors or wire names, as in `[AppTools.search]`, "
+            f"not by {shorten(selectors)}."
+        )
+    return tuple(selectors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +205,13 @@ def choose(
 
     Raises:
         ToolConstraintError: A tool is required that is not offered, or any where none is.
+        MisuseError: The requirement is none.
     """
+    if not isinstance(requirement, ToolRequirement):
+        raise MisuseError(
+            f"What a turn asks of the model is a ToolRequirement, not {shorten(requirement)}. Make "
+            "one, as in `ToolRequirement.at_least_one()`."
+        )
     if requirement.selector is not None:
         try:
             members = toolset.select(requirement.selector)
@@ -234,6 +247,7 @@ def describe_definitions(
 
     Raises:
         UnknownToolError: A selector or name is no tool of the toolset.
+        MisuseError: A description is no text, or not one of a pair.
     """
     texts: dict[str, str] = {}
     for named, text in _pairs(descriptions):
@@ -247,9 +261,30 @@ def describe_definitions(
     )
 
 
-def _pairs(descriptions: Any) -> Any:
-    items = getattr(descriptions, "items", None)
-    return descriptions if items is None else items()
+def _pairs(descriptions: Any) -> Iterator[tuple[Named, str]]:
+    items: Any = getattr(descriptions, "items", None)
+    try:
+        pairs: Iterator[Any] = iter(descriptions if items is None else items())
+    except TypeError:
+        raise MisuseError(
+            f"Descriptions are pairs or a mapping, not {shorten(descriptions)}. Write them as in "
+            "`{AppTools.search: 'Search only ...'}`."
+        ) from None
+    for pair in pairs:
+        try:
+            named, text = pair
+        except (TypeError, ValueError):
+            raise _no_description(pair) from None
+        if not isinstance(text, str):
+            raise _no_description(pair)
+        yield named, text
+
+
+def _no_description(given: object) -> MisuseError:
+    return MisuseError(
+        "Descriptions come as pairs of a selector and a text, as in "
+        f"`[(AppTools.search, 'Search only ...')]`, not as {shorten(given)}."
+    )
 
 
 def offered_definitions(

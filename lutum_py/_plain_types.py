@@ -18,7 +18,8 @@ def is_plain(annotation: Any) -> bool:
     """
     origin = get_origin(annotation)
     if origin is None:
-        return annotation is None or annotation is ... or annotation in _PLAIN
+        # By identity: what is no type at all, such as `[int]`, need not have a hash.
+        return annotation is None or annotation is ... or any(annotation is t for t in _PLAIN)
     if origin is Annotated:
         from pydantic.fields import FieldInfo
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any, ClassVar, Literal, Self, TypeAlias
+from types import MappingProxyType, NoneType
+from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args
 
 from ._assistant import AssistantTurn
 from ._definition import ToolDef
 from ._frozen import Frozen
+from ._json import shorten
 from ._message import Message
 from ._result import ToolResult
+from .errors import InvalidValueError, MisuseError
 
 __all__ = ["ToolChoice", "ToolChoiceMode", "TranscriptItem", "TurnRequest"]
 
@@ -32,6 +34,18 @@ class ToolChoice:
 
     mode: ToolChoiceMode = "auto"
     name: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.mode not in get_args(ToolChoiceMode):
+            raise InvalidValueError(
+                f"ToolChoice: mode {shorten(self.mode)} is none of "
+                f"{', '.join(get_args(ToolChoiceMode))}."
+            )
+        if (self.mode == "specific") is not isinstance(self.name, str):
+            raise InvalidValueError(
+                "ToolChoice names a tool where its mode is 'specific', and nowhere else: got mode "
+                f"{self.mode!r} and name {shorten(self.name)}."
+            )
 
 
 AUTO = ToolChoice("auto")
@@ -73,6 +87,9 @@ class TurnRequest(Frozen, _RequestFields):
         parallel_tool_calls: Whether several calls in one turn are welcome; None leaves it open.
         extra: Request fields of one provider, passed through untouched.
 
+    Raises:
+        MisuseError: A field is of another type.
+
     Example:
         >>> TurnRequest(items=[Message("user", "Hello")]).tool_choice.mode
         'none'
@@ -108,6 +125,15 @@ class TurnRequest(Frozen, _RequestFields):
         made.max_output_tokens = max_output_tokens
         made.parallel_tool_calls = parallel_tool_calls
         made.extra = extra
+        # Every turn of every loop comes this way, and says nothing of these most of the time.
+        if not (
+            temperature is max_output_tokens is parallel_tool_calls is None
+            and extra is _NO_EXTRA
+            and (tool_choice is None or tool_choice.__class__ is ToolChoice)
+            and (tools == () or (tools.__class__ is tuple and tools[0].__class__ is ToolDef))
+            and isinstance(items, Sequence)
+        ):
+            _check(made)
         made.__class__ = TurnRequest  # immutable from here on, see _frozen
         return made  # type: ignore[return-value]
 
@@ -117,6 +143,35 @@ class TurnRequest(Frozen, _RequestFields):
     def __reduce__(self) -> tuple[Any, ...]:
         fields = {name: getattr(self, name) for name in self._fields}
         return (_restore, ({**fields, "extra": dict(self.extra)},))
+
+
+def _check(request: Any) -> None:
+    """Name the field of a request that has a wrong type."""
+    tools = request.tools
+    if tools.__class__ is not tuple or not _DEFINITIONS.issuperset(map(type, tools)):
+        raise MisuseError.of_field(
+            "TurnRequest",
+            "tools",
+            "a tuple of `ToolDef`s",
+            tools,
+            "A toolset gives them with `AppTools.definitions()`.",
+        )
+    for name, kinds, expected in _EXPECTED:
+        value = getattr(request, name)
+        # True is a number for Python, and for nobody else.
+        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+            raise MisuseError.of_field("TurnRequest", name, expected, value)
+
+
+_DEFINITIONS = frozenset({ToolDef})
+_EXPECTED: tuple[tuple[str, tuple[type, ...], str], ...] = (
+    ("items", (Sequence,), "a sequence of messages, turns and results"),
+    ("tool_choice", (ToolChoice,), "a `ToolChoice` or None"),
+    ("temperature", (int, float, NoneType), "a number or None"),
+    ("max_output_tokens", (int, NoneType), "a whole number or None"),
+    ("parallel_tool_calls", (bool, NoneType), "True, False or None"),
+    ("extra", (Mapping,), "a mapping of request fields"),
+)
 
 
 def _restore(fields: dict[str, Any]) -> TurnRequest:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from ._definition import ToolDef
-from ._json import digest_of
+from ._json import digest_of, shorten
 from ._member import GroupMember, ToolMember
 from ._schema_tool import spec_from_definition
 from ._toolset import make_toolset
@@ -23,12 +23,12 @@ _made: WeakValueDictionary[str, ToolsetMeta] = WeakValueDictionary()
 
 def toolset_from_definitions(name: str, definitions: tuple[ToolDef, ...]) -> type[Toolset]:
     """Make a toolset of definitions, or return the one that already was made of the same."""
-    if not name.isidentifier():
-        raise ToolDefinitionError(f"A toolset needs a Python name, got {name!r}.")
+    if not isinstance(name, str) or not name.isidentifier():
+        raise ToolDefinitionError(f"A toolset needs a Python name, got {shorten(name)}.")
     for each in definitions:
         if not isinstance(each, ToolDef):
             raise ToolDefinitionError(
-                f"Toolset `{name}` is made of ToolDefs, not {each!r:.60}. Make one with "
+                f"Toolset `{name}` is made of ToolDefs, not {shorten(each)}. Make one with "
                 "`ToolDef.from_json_schema(name=..., input_schema=...)`."
             )
     key = digest_of([name, [each.to_dict() for each in definitions]])

@@ -8,11 +8,11 @@ from pydantic import ValidationError
 
 from ._call import AnyToolCall, ToolCall
 from ._definition import ToolDef
-from ._json import cut
+from ._json import cut, shorten
 from ._lifecycle import CallStatus
 from ._metadata import ToolMetadata
 from ._spec import ToolSpec
-from .errors import InvalidArgumentsError, LutumError, ToolInputError
+from .errors import InvalidArgumentsError, LutumError, MisuseError, ToolInputError
 
 if TYPE_CHECKING:
     from ._toolset import Toolset
@@ -68,6 +68,16 @@ class AnySelector:
         self.is_off = is_off
         self._definition: ToolDef | None = None
 
+    if TYPE_CHECKING:
+        # What the selector class of each toolset has; checkers take every such class for this one.
+
+        @classmethod
+        def all(cls) -> tuple[AnySelector, ...]: ...
+        @classmethod
+        def try_from_name(cls, name: str) -> AnySelector | None: ...
+        @classmethod
+        def from_name(cls, name: str) -> AnySelector: ...
+
     @property
     def definition(self) -> ToolDef:
         """The tool's definition under its wire name."""
@@ -86,7 +96,7 @@ class AnySelector:
 
         Args:
             metadata: What the model sent.
-            redact: Hide the values that came in the text of an error.
+            redact: Hide the values that came, and a validator's own words, in an error.
 
         Raises:
             InvalidArgumentsError: The arguments do not fit; the error names every failing field.
@@ -99,13 +109,19 @@ class AnySelector:
             value, mended = self._mend(metadata, error, redact)
         except LutumError:
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - raised again, as one that says what to do
+            if not isinstance(metadata, ToolMetadata):
+                raise MisuseError(
+                    f"A call is decoded from its ToolMetadata, not from {shorten(metadata)}. Make "
+                    "one, as in `ToolMetadata(id=..., name=..., arguments=text)`."
+                ) from None
+            said = " (its text is hidden)" if redact else f": {cut(str(error), 200)}"
             raise ToolInputError(
-                f"A validator of tool `{self.name}` raised {type(error).__name__}: "
-                f"{cut(str(error), 200)} (call {metadata.id!r}). Validators raise ValueError for "
-                "what does not fit; mend the validator.",
+                f"A validator of tool `{self.name}` raised {type(error).__name__}{said} (call "
+                f"{metadata.id!r}). Validators raise ValueError for what does not fit; mend the "
+                "validator.",
                 tool=self.name,
-            ) from error
+            ) from (None if redact else error)
         call = _new(spec.call_type)
         call.metadata = metadata
         call.selector = self
@@ -121,7 +137,8 @@ class AnySelector:
         try:
             return self.spec.arguments.mend(metadata.arguments, error)
         except ValidationError as failed:
-            raise self._explain(metadata, failed, redact) from failed
+            # Its cause would carry the values on, into the first log that shows a traceback.
+            raise self._explain(metadata, failed, redact) from (None if redact else failed)
 
     def _explain(
         self, metadata: ToolMetadata, error: ValidationError, redact: bool
@@ -204,11 +221,24 @@ class Selector(AnySelector, Generic[In, Out]):
             >>> call.call_sync().result
             '3'
         """
-        return call if call.selector is self or self.selects(call) else None  # type: ignore[return-value]
+        try:
+            return call if call.selector is self or self.selects(call) else None  # type: ignore[return-value]
+        except AttributeError:
+            raise _no_call(call) from None
 
     def matches(self, call: AnyToolCall, /) -> TypeGuard[ToolCall[In, Out]]:
         """Whether `match` would give the call."""
-        return call.selector is self or self.selects(call)
+        try:
+            return call.selector is self or self.selects(call)
+        except AttributeError:
+            raise _no_call(call) from None
+
+
+def _no_call(given: object) -> MisuseError:
+    return MisuseError(
+        f"A selector matches calls, as a round or plan has them in `round.tool_calls` and "
+        f"`plan.pending`, not {shorten(given)}."
+    )
 
 
 def _member(toolset: type[Toolset], name: str) -> AnySelector:

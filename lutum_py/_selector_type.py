@@ -48,7 +48,7 @@ class _ToolsetSelector(Selector[Any, Any]):
     @classmethod
     def try_from_name(cls, name: str) -> AnySelector | None:
         """Return the selector of a wire name, or None."""
-        return cls.of_toolset._by_name.get(name)
+        return cls.of_toolset._by_name.get(name) if isinstance(name, str) else None
 
     @classmethod
     def from_name(cls, name: str) -> AnySelector:

@@ -274,8 +274,9 @@ def _is_skipped(annotation: Any) -> bool:
 
 
 def reason_of(error: Exception) -> str:
-    """Give the first line of what pydantic or Python says, for a message of ours."""
-    return cut(str(error).split("\n", 1)[0].rstrip("."), 200)
+    """Give the first line of what pydantic or Python says, for a message with advice of its own."""
+    first = str(error).split("\n", 1)[0]
+    return cut(first.partition(". Set `arbitrary_types_allowed")[0].rstrip("."), 200)
 
 
 def type_name(annotation: Any) -> str:

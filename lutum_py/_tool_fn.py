@@ -7,7 +7,7 @@ import functools
 import inspect
 import re
 import sys
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from types import FrameType, MethodType
 from typing import (
     TYPE_CHECKING,
@@ -299,6 +299,10 @@ def tool_fn(
     """
     if isinstance(skip, str):
         raise ToolDefinitionError(f"skip= takes names in a tuple: write skip=({skip!r},).")
+    if not isinstance(skip, Collection):
+        raise ToolDefinitionError(
+            f"skip= takes names in a tuple, as in skip=('db',), not {shorten(skip)}."
+        )
     options = Options(
         name=name,
         description=description,
@@ -313,14 +317,14 @@ def tool_fn(
     frame = sys._getframe(1)
 
     def decorate(function: Any) -> Any:
-        _check_function(function)
+        _check_function(function, name)
         made: ToolFn[..., Any, Any] = ToolFn(function, options, frame)
         return made
 
     return decorate if fn is None else decorate(fn)
 
 
-def _check_function(function: Any) -> None:
+def _check_function(function: Any, name: str | None) -> None:
     if isinstance(function, staticmethod):
         raise ToolDefinitionError(
             f"`@tool_fn` stands above @staticmethod on `{function.__qualname__}`. Write "
@@ -339,4 +343,9 @@ def _check_function(function: Any) -> None:
             f"`@tool_fn` decorates functions and methods, not {shorten(function)}. For a model of "
             "the arguments use `@tool_input`; around anything else that can be called write a "
             "function."
+        )
+    if name is None and not inner.__name__.isidentifier():
+        raise ToolDefinitionError(
+            f"`@tool_fn` got a function without a name, {inner.__name__!r}. Pass one, as in "
+            "`tool_fn(name='add')(function)`, or write it with `def`."
         )

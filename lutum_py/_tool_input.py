@@ -25,6 +25,7 @@ from pydantic import BaseModel, ConfigDict
 from ._arguments import Arguments
 from ._capabilities import ToolCapabilities
 from ._closed_schema import is_model
+from ._input_model import check_fields
 from ._json import shorten
 from ._options import Options, define, undefined_name
 from ._output import Output
@@ -243,6 +244,7 @@ def _declare(model: type[BaseModel], output_type: Any, options: Options) -> Tool
         )
     output_type = _evaluated(place, model, output_type)
     arguments = Arguments(model, strict=options.strict)
+    check_fields(place, "field", model)
     output = Output(None if output_type is _NOT_GIVEN or output_type is Any else output_type)
     description = options.description
     if description is None:

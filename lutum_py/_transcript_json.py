@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ._item_json import dump_item, load_item
+from ._json import shorten
 from ._request import TranscriptItem
 from ._saved import dump_saved, open_saved
 from ._transcript_check import TranscriptCheck
-from .errors import TranscriptError
+from .errors import DeveloperError, MisuseError, TranscriptError
 
 __all__ = ["FORMAT", "VERSION", "dump_transcript", "load_transcript"]
 
@@ -24,10 +25,21 @@ def dump_transcript(items: Iterable[TranscriptItem]) -> str:
 
 def load_transcript(text: str | bytes) -> list[TranscriptItem]:
     """Read what `dump_transcript` gave, and refuse what would be invalid."""
+    if not isinstance(text, str | bytes | bytearray):
+        raise MisuseError(
+            f"A transcript is loaded from text, not from {shorten(text)}. Pass what `dump_json()` "
+            "gave, as in `Transcript.load_json(path.read_text())`."
+        )
     saved = open_saved(
         text, form=FORMAT, versions=(VERSION,), error=TranscriptError, what="transcript"
     )
-    items = [load_item(entry) for entry in saved.each("items")]
+    items: list[TranscriptItem] = []
+    for entry in saved.each("items"):
+        try:
+            items.append(load_item(entry))
+        except DeveloperError as error:
+            # What no program could make, this one did not save.
+            raise entry.wrong("", str(error)) from None
     check = TranscriptCheck()
     try:
         check.take(items)

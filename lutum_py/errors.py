@@ -336,7 +336,9 @@ class MissingExtraError(DeveloperError, ImportError):
     Example:
         >>> import sys
         >>> from unittest.mock import patch
-        >>> with patch.dict(sys.modules, {"jsonschema": None}):  # as if it were not there
+        >>> with patch.dict(
+        ...     sys.modules, {"jsonschema.exceptions": None}
+        ... ):  # as if it were not there
         ...     Toolset.from_definitions("Copied", Weather.definitions())
         Traceback (most recent call last):
         lutum_py.errors.MissingExtraError: Checking the arguments of tool 'forecast' needs ...

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
+import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from lutum_py import ToolCapabilities, ToolDef, tool_fn
-from lutum_py.errors import ToolDefinitionError
+from lutum_py.errors import MisuseError, ToolDefinitionError
 
 
 def define(schema: Any, name: str = "t", **more: Any) -> ToolDef:
@@ -51,6 +54,54 @@ def test_a_definition_is_plain_data() -> None:
     assert repr(FULL) == "ToolDef(name='t', description='A tool.')"
     assert define({}).capabilities == ToolCapabilities()
     assert define({}).output_schema is None
+
+
+EDITS: dict[str, Callable[[Any], Any]] = {
+    "set": lambda schema: schema.__setitem__("type", "array"),
+    "delete": lambda schema: schema.__delitem__("type"),
+    "update": lambda schema: schema.update(type="array"),
+    "pop": lambda schema: schema.pop("type"),
+    "deep": lambda schema: schema["properties"]["a"].update(type="string"),
+    "list": lambda schema: schema["required"].append("b"),
+    "add": lambda schema: schema["required"].__iadd__(["b"]),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_a_schema_cannot_be_changed(edit: str) -> None:
+    """A schema that was read refuses every change, so digest, validator and wire agree with it."""
+    digest = FULL.digest
+    with pytest.raises(MisuseError, match="Edit a copy, as `copy"):
+        EDITS[edit](FULL.input_schema)
+    assert digest == define(FULL.input_schema).digest
+
+
+def test_a_schema_is_read_like_any_dict() -> None:
+    """JSON writes a schema, a copy of it can be edited, and what travels arrives as plain data."""
+    schema = FULL.input_schema
+    assert json.loads(json.dumps(schema)) == schema == FULL.to_dict()["input_schema"]
+    for copied in (copy.deepcopy(schema), pickle.loads(pickle.dumps(schema)), copy.copy(schema)):
+        assert type(copied) is dict
+        copied["properties"]["a"]["type"] = "string"
+        copied["required"].append("b")
+    assert FULL.with_name("other").input_schema is schema
+    assert schema["required"] == ["a"]
+    for part in (copy.deepcopy(schema["required"]), pickle.loads(pickle.dumps(schema["required"]))):
+        assert type(part) is list
+
+
+@pytest.mark.parametrize(
+    ("wrong", "expected"),
+    [
+        ({"name": 3}, "ToolDef takes a text for `name`, not 3."),
+        ({"description": None}, "ToolDef takes a text for `description`, not None."),
+        ({"input_schema": [1]}, "ToolDef takes a dict for `input_schema`, not [1]."),
+    ],
+)
+def test_a_definition_made_by_hand_is_checked(wrong: dict[str, Any], expected: str) -> None:
+    """A field of a wrong type is refused where the definition is made."""
+    with pytest.raises(MisuseError, match=re.escape(expected)):
+        ToolDef(**{"name": "t", "description": "", "input_schema": {}, **wrong})
 
 
 def test_definitions_travel_and_compare() -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import doctest
+import gc
 import inspect
 import pickle
+import warnings
+from typing import Any
 
 import pytest
 
@@ -69,9 +73,55 @@ def test_every_exception_is_of_one_branch() -> None:
         errors.DuplicateToolCallIdError("no", call_id="c"),
         errors.DialectError("no", dialect="d", where="w"),
         errors.HookError("no", hook="h", tool="t", call_id="c"),
+        errors.MisuseError.of_field("Usage", "input_tokens", "a whole number", "3"),
     ],
 )
 def test_every_error_survives_a_process_boundary(error: errors.LutumError) -> None:
     """An error that is pickled comes back with its text and what it knows."""
     again = pickle.loads(pickle.dumps(error))
     assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))
+
+
+def documented() -> list[str]:
+    """The exceptions that the library raises itself, apart from the mere branches."""
+    kinds = [getattr(errors, name) for name in errors.__all__]
+    return [
+        kind.__name__
+        for kind in kinds
+        if issubclass(kind, errors.LutumError)
+        and (issubclass(kind, errors.ToolError) or not kind.__subclasses__())
+        and kind.__base__ is not errors.ToolError
+    ]
+
+
+@pytest.mark.parametrize("name", documented())
+def test_each_exception_shows_its_cause_and_its_remedy(name: str) -> None:
+    """The docstring of each exception has the line that causes it and the line that mends it."""
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    runner = doctest.DocTestRunner(verbose=False, optionflags=flags)
+    finder, shared = doctest.DocTestFinder(recurse=False), dict[str, Any](vars(errors))
+    with warnings.catch_warnings():
+        # An example may leave its round open, which a program should not.
+        warnings.simplefilter("ignore", ResourceWarning)
+        for found in finder.find(errors, "errors", globs=shared):
+            found.globs = shared
+            runner.run(found, clear_globs=False)
+        (own,) = finder.find(getattr(errors, name), name, module=errors)
+        raised = [example.exc_msg for example in own.examples if example.exc_msg]
+        own.globs = dict(shared)
+        results = runner.run(own)
+        del own, found
+        shared.clear()
+        gc.collect()
+    assert results.failed == 0
+    assert raised
+    assert all(f"{name}: " in said or name == "ToolError" for said in raised)
+
+
+def test_the_tree_names_every_exception() -> None:
+    """The tree at the head of the module has each exception, under the branch that it is of."""
+    tree = (errors.__doc__ or "").partition("```\n")[2].partition("```")[0]
+    for name in errors.__all__:
+        kind = getattr(errors, name)
+        if issubclass(kind, Exception):
+            assert name in tree.replace(",", " ").split()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 from pydantic_core import ValidationError
 from typing_extensions import TypedDict
 
@@ -37,6 +38,31 @@ class Row(TypedDict):
     at: datetime.date
 
 
+class Measured(BaseModel):
+    value: float | None = None
+    more: list[Any] = []
+
+
+class Worded(Measured):
+    model_config = ConfigDict(ser_json_inf_nan="strings")
+
+
+class Wordy(Measured):
+    model_config = ConfigDict(ser_json_inf_nan="constants")
+
+
+def without_nan(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+class Mended(BaseModel):
+    value: Annotated[float, PlainSerializer(without_nan, when_used="json")]
+
+
+class Open(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+
 FITS: list[tuple[Any, Any, str]] = [
     (User, User(name="n"), '{"name":"n","age":0}'),
     (User, {"name": "n", "age": "3"}, '{"name":"n","age":3}'),
@@ -47,10 +73,14 @@ FITS: list[tuple[Any, Any, str]] = [
     (int, "3", "3"),
     (str, "ü", '"ü"'),
     (type(None), None, "null"),
-    (float, float("nan"), "null"),
+    (float | None, None, "null"),
+    (Measured, {"value": None}, '{"value":null,"more":[]}'),
+    (Worded, {"value": float("inf"), "more": [None]}, '{"value":"Infinity","more":[null]}'),
     (None, {"a": [1, "x", None, datetime.date(2020, 1, 2)]}, '{"a":[1,"x",null,"2020-01-02"]}'),
     (None, User(name="n"), '{"name":"n","age":0}'),
-    (None, [float("inf"), float("nan"), 1.5], "[null,null,1.5]"),
+    (Mended, Mended(value=math.nan), '{"value":null}'),
+    (Open, Open.model_validate({"more": None}), '{"more":null}'),
+    (None, [None, 1.5, "null"], '[null,1.5,"null"]'),
 ]
 
 
@@ -73,7 +103,7 @@ UNFIT: list[tuple[Any, Any, str]] = [
     (list[User], [broken], "`list["),
     (list[int], "x" * 1_000_000, "`list[int]`: Input should be a valid list (got 'xxxxx"),
     (int | None, "x", "`int | None`: Input should be a valid integer"),
-    (str, "\ud800", "`str`: "),
+    (str, "\ud800", "`str`: a text in it holds half of a surrogate pair, which UTF-8 cannot carry"),
     (bytes, b"\xff", "`bytes`: Error serializing to JSON: invalid utf-8 sequence"),
 ]
 
@@ -90,6 +120,35 @@ def test_what_does_not_fit_names_tool_and_field(kind: Any, value: Any, expected:
     assert len(said) < 700
     assert caught.value.tool == "t"
     assert caught.value.fields
+
+
+NAN = float("nan")
+LOST: list[tuple[Any, Any, str]] = [
+    (float, NAN, ""),
+    (float | None, -math.inf, ""),
+    (list[float], [1.5, math.inf], "[1]"),
+    (dict[str, tuple[float, ...]], {"a": (1.0, NAN)}, "a[1]"),
+    (Measured, Measured(value=NAN), "value"),
+    (Measured, Measured(more=[None, {"x": Measured(value=NAN)}]), "more[1].x.value"),
+    (Wordy, Wordy(value=math.inf), "value"),
+    (Any, NAN, ""),
+    (list[Any], [None, {1: frozenset({NAN})}], "[1].1[0]"),
+    (Open, Open.model_validate({"more": NAN}), "more"),
+    (None, NAN, ""),
+    (None, {"a": [None, Measured(value=NAN)]}, "a[1].value"),
+    (None, {"a": [None, Measured(more=[NAN])]}, "a[1].more[0]"),
+]
+
+
+@pytest.mark.parametrize(("kind", "value", "path"), LOST)
+def test_a_number_that_json_cannot_carry_is_refused(kind: Any, value: Any, path: str) -> None:
+    """A NaN or an infinity never becomes a null in silence: the error names tool and path."""
+    with pytest.raises(ToolOutputError, match="The output of tool `t` ") as caught:
+        Output(kind).encode("t", value)
+    (issue,) = caught.value.fields
+    assert issue.path == path
+    assert issue.message == "JSON has neither NaN nor infinities; give None or a text in its place"
+    assert issue.received in ("nan", "inf", "-inf")
 
 
 @pytest.mark.parametrize("value", [object(), b"\xff", endless, {"a": lambda: 0}, "\ud800"])

@@ -104,7 +104,7 @@ def test_messages_are_bounded() -> None:
         assert len(refusal(FIND, arguments)) < 2500
         assert "xx" not in refusal(FIND, arguments, redact=True)
     assert refusal(FIND, {"ids": [], "name": "secret"}, redact=True) == (
-        "- `name`: Input is not what the schema allows here"
+        "- `name`: Input is not what the tool allows here"
     )
 
 
@@ -273,13 +273,13 @@ WRONG: dict[str, tuple[Any, str]] = {
             "T",
             [ToolDef.from_json_schema(name="t", input_schema={"properties": {"a": {"type": 3}}})],
         ),
-        "Invalid JSON schema: the arguments of tool 't' is wrong at `$.properties.a.type`: 3 is",
+        "Invalid JSON schema for the arguments of tool 't': at `$.properties.a.type`, 3 is",
     ),
     "remote": (
         ("T", [ToolDef.from_json_schema(name="t", input_schema={"$ref": "https://e.org/x"})]),
         (
-            "Invalid JSON schema: the arguments of tool 't' refers to 'https://e.org/x', which is "
-            "nowhere in it; nothing is fetched. Put what is meant under `$defs`."
+            "Invalid JSON schema for the arguments of tool 't': it refers to 'https://e.org/x', "
+            "which is nowhere in it; nothing is fetched. Put what is meant under `$defs`."
         ),
     ),
     "nowhere": (
@@ -291,7 +291,7 @@ WRONG: dict[str, tuple[Any, str]] = {
                 )
             ],
         ),
-        "Invalid JSON schema: the arguments of tool 't' refers to '#/no', which is nowhere",
+        "Invalid JSON schema for the arguments of tool 't': it refers to '#/no', which is nowhere",
     ),
 }
 

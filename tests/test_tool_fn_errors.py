@@ -6,10 +6,10 @@ import functools
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
 import pytest
-from pydantic import RootModel
+from pydantic import AliasChoices, Field, RootModel
 
 from lutum_py import ToolContext, tool_fn
 from lutum_py.errors import ToolDefinitionError
@@ -27,8 +27,11 @@ class NoObject(RootModel[list[int]]):
 
 
 SCOPE = {
+    "AliasChoices": AliasChoices,
     "Alien": Alien,
+    "Annotated": Annotated,
     "Callable": Callable,
+    "Field": Field,
     "Literal": Literal,
     "NoObject": NoObject,
     "ToolContext": ToolContext,
@@ -64,6 +67,23 @@ REFUSED = {
     'def f(a: int):\n    """Do.\n\n    Args:\n        b: No.\n    """': (
         "the docstring documents `b`, but the function has no such parameter; it has `a`. Rename or"
     ),
+    "def f(a: Annotated[int, Field(alias='b')], b: int): 0": (
+        "parameters `a` and `b` are both called 'b' on the wire. Give one of them another name or"
+    ),
+    "def f(_a: int, b: Annotated[int, Field(validation_alias=AliasChoices('c', '_a'))]): 0": (
+        "parameters `_a` and `b` are both called '_a' on the wire."
+    ),
+    "def f(days: int = 'x'): 0": (
+        "the default of parameter `days` does not fit its type `int`: Input should be a valid "
+        "integer, unable to parse string as an integer (got 'x'). Correct one of them, or write "
+        "`days: int | None = None` where nothing is to be said."
+    ),
+    "def f(_a: int = 'x'): 0": "the default of parameter `_a` does not fit its type `int`",
+    "def f(a: int = Field('x')): 0": "the default of parameter `a` does not fit its type `int`",
+    "def f(a: Annotated[int, Field(ge=1)] = 0): 0": "greater than or equal to 1 (got 0).",
+    "def f(a: list[int] = ['x']): 0": "the default of parameter `a` does not fit its type",
+    "def f(a: Literal['x'] = ''): 0": "the default of parameter `a` does not fit its type",
+    "def f(a: int) -> [int]: 0": "its output type `[<class 'int'>]` has no schema (Unable to",
     'def f():\n    """Do.\n\n    Args:\n        b: No.\n    """': "it has none.",
 }
 
@@ -151,6 +171,21 @@ DECORATIONS: dict[str, tuple[Callable[[], Any], str]] = {
     "skip unknown": (
         lambda: tool_fn(skip=["b"])(plain),
         "has no parameter `b` to skip; it has `a`. Correct `skip=`.",
+    ),
+    "skip number": (
+        lambda: tool_fn(skip=3),  # type: ignore[call-overload]
+        "skip= takes names in a tuple, as in skip=('db',), not 3.",
+    ),
+    "lambda": (
+        lambda: tool_fn(lambda: 0),
+        (
+            "`@tool_fn` got a function without a name, '<lambda>'. Pass one, as in "
+            "`tool_fn(name='add')(function)`, or write it with `def`."
+        ),
+    ),
+    "text of half a pair": (
+        lambda: tool_fn(description="a\udcff")(plain),
+        "the description holds half of a surrogate pair at position 1, which UTF-8 cannot carry",
     ),
     "no name": (lambda: tool_fn(name="")(plain), "needs a name, got ''. Pass `name=`"),
     "blank name": (lambda: tool_fn(name=" ")(plain), "needs a name, got ' '"),

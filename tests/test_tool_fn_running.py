@@ -97,7 +97,7 @@ def test_the_whole_input_is_filled_in_by_the_model() -> None:
     with pytest.raises(TypeError, match=r"`question` is filled in by the model.*here: none"):
         call.call_sync(question=1)
     with pytest.raises(TypeError, match=r"call.call_sync\(db=...\)"):
-        call_of(tool_fn(skip=["db"])(lambda db: db)).call_sync()
+        call_of(tool_fn(name="f", skip=["db"])(lambda db: db)).call_sync()
 
 
 class Broken(Exception):
@@ -146,7 +146,7 @@ def test_an_output_that_does_not_fit_is_an_error() -> None:
 def test_none_is_an_output_type() -> None:
     """A function that declares None gives null, and nothing else."""
     f = declare(globals(), "@tool_fn\ndef f(a: int) -> None:\n    return None if a else a")
-    g = tool_fn(lambda: None)
+    g = tool_fn(name="g")(lambda: None)
     assert call_of(f, {"a": 1}).call_sync().result == "null"
     with pytest.raises(ToolOutputError, match="output type `NoneType`"):
         call_of(f, {"a": 0}).call_sync()

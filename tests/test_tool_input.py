@@ -227,7 +227,7 @@ def test_a_union_is_told_of_its_tags() -> None:
         "'circle', 'square', 'loose' (got {'kind': 'secret'})"
     )
     assert refusal(Tagged, {"kind": "secret"}, redact=True) == (
-        "- Input is not what the schema allows here"
+        "- Input is not what the tool allows here"
     )
     assert len(refusal(Tagged, {"kind": "s" * 1_000_000})) < 600
 
@@ -401,6 +401,15 @@ class Either(RootModel[Plain | int]):
     pass
 
 
+class Doubled(BaseModel):
+    a: int = Field(alias="b")
+    b: int
+
+
+class Unfit(BaseModel):
+    days: int = "x"  # type: ignore[assignment]
+
+
 WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "undecorated": (
         lambda: tool(Plain),
@@ -446,6 +455,18 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         (
             "Tool input `Numbers`: the arguments of a tool are always a JSON object, but this "
             "input schema is of type 'array'. Put the value into a field of a model, as in"
+        ),
+    ),
+    "one name twice": (
+        lambda: tool_input(output=int)(Doubled),
+        "Tool input `Doubled`: fields `a` and `b` are both called 'b' on the wire.",
+    ),
+    "unfit default": (
+        lambda: tool_input(output=int)(Unfit),
+        (
+            "Tool input `Unfit`: the default of field `days` does not fit its type `int`: Input "
+            "should be a valid integer, unable to parse string as an integer (got 'x'). Correct "
+            "one of them, or write `days: int | None = None` where nothing is to be said."
         ),
     ),
     "maybe a number": (lambda: tool_input(output=int)(Either), "is of type 'integer'"),

@@ -47,7 +47,9 @@ files = st.lists(
     ),
     max_size=2,
 ).map(tuple)
-messages = st.builds(Message, st.sampled_from(["system", "developer", "user"]), any_text, files)
+# A message is the program's own, so it is refused where no provider would take its text.
+sendable = st.text(max_size=20)
+messages = st.builds(Message, st.sampled_from(["system", "developer", "user"]), sendable, files)
 metadata = st.builds(
     ToolMetadata,
     id=any_text,
@@ -125,8 +127,34 @@ def test_a_rejection_of_a_broken_name_comes_back() -> None:
 def test_a_split_pair_of_surrogates_is_joined() -> None:
     """Two surrogates that are one character come back as that character: JSON cannot part them."""
     transcript = Transcript()
-    transcript.push(Message("user", "\ud83d\ude00"))
-    assert Transcript.load_json(transcript.dump_json())[0] == Message("user", "\U0001f600")
+    transcript.append_turn(AssistantTurn(text="\ud83d\ude00"))
+    loaded = Transcript.load_json(transcript.dump_json())[0]
+    assert loaded == AssistantTurn(text="\U0001f600")
+
+
+def test_what_the_model_sent_is_saved_whatever_it_is() -> None:
+    """Half of a surrogate pair anywhere in a model's turn is saved, loaded and still there."""
+    half = "\udcff"
+    transcript = Transcript()
+    turn = AssistantTurn(
+        items=[TextItem(half), ReasoningItem(half), RefusalItem(half)],
+        model=half,
+        request_id=half,
+        finish_reason=half,
+        payload={half: [half]},
+    )
+    transcript.append_turn(turn)
+    assert Transcript.load_json(transcript.dump_json())[0] == turn
+
+
+def test_a_stored_message_that_no_provider_takes_is_refused() -> None:
+    """A stored message with half of a surrogate pair is an error of the data, with its place."""
+    text = '{"format":"lutum_py.transcript","version":1,"items":[%s]}'
+    item = '{"type":"message","role":"user","text":"a\\udcff"}'
+    with pytest.raises(
+        TranscriptError, match=r"at \$\.items\[0\]: Message: `text` holds half of a"
+    ):
+        Transcript.load_json(text % item)
 
 
 def test_the_stored_form() -> None:

@@ -14,15 +14,15 @@ from typing import Any, Final
 from .._assistant import AssistantTurn, RefusalItem, TextItem
 from .._json import copy_json
 from .._message import Message
-from .._request import TranscriptItem
 from .._result import ToolResult
 from ._anthropic_blocks import blocks_of, result_block, wire_id
 from ._anthropic_turn import DIALECT
+from ._front_rendering import FrontRendering
 from ._losses import Loss
 from ._replay import foreign_losses, own_payload
 from ._sent_arguments import UNREADABLE, arguments_object
 
-__all__ = ["Rendering", "render"]
+__all__ = ["Rendering"]
 
 # Citations come with these set to null, and the API takes them only if they are there.
 _NULLABLE: Final = {
@@ -34,67 +34,32 @@ _NULLABLE: Final = {
 }
 
 
-class Rendering:
-    """Collect messages, the texts that belong beside them, and what was lost.
+class Rendering(FrontRendering):
+    """Collect the messages of user and assistant."""
 
-    Attributes:
-        messages: The messages of user and assistant.
-        system: The texts of system and developer, in order.
-        losses: What was lost.
-    """
+    dialect = DIALECT
 
-    def __init__(self) -> None:
-        self.messages: list[dict[str, Any]] = []
-        self.system: list[str] = []
-        self.losses: list[Loss] = []
-        self._results: list[dict[str, Any]] = []
-        self._said: list[dict[str, Any]] = []
+    def __init__(self, offered: Iterable[str] = ()) -> None:
+        super().__init__(offered)
         self._answers: dict[str, dict[str, Any]] = {}
-        self._begun = False
 
-    def add(self, index: int, item: TranscriptItem) -> None:
-        """Take the next item of the transcript."""
-        position = f"items[{index}]"
-        if isinstance(item, AssistantTurn):
-            self.flush()
-            self._turn(item, position)
-        elif isinstance(item, ToolResult):
-            answers = self._answers.get(item.id)
-            if answers is None:
-                answers = {"tool_use_id": wire_id(item.id)}
-            self._results.append(result_block(item, answers, position, self.losses))
-        elif isinstance(item, Message):
-            if item.role == "user":
-                self._said += blocks_of(item.text, item.attachments, position, self.losses)
-            else:
-                self._instruct(item, position)
-                return
-        else:
-            raise TypeError(f"expected a message, turn or result, got {item!r}")
-        self._begun = True
+    def _result(self, result: ToolResult, position: str) -> None:
+        answers = self._answers.get(result.id)
+        if answers is None:
+            answers = {"tool_use_id": wire_id(result.id)}
+        self._results.append(result_block(result, answers, position, self.losses))
 
-    def flush(self) -> None:
-        """Close the user message that is being collected."""
-        blocks = self._results + self._said
+    def _user(self, message: Message, position: str) -> None:
+        self._of_user += blocks_of(message.text, message.attachments, position, self.losses)
+
+    def _write(self, results: list[dict[str, Any]], of_user: list[dict[str, Any]]) -> None:
+        blocks = results + of_user
         if not blocks:
             return
         content: Any = blocks
         if len(blocks) == 1 and blocks[0]["type"] == "text":
             content = blocks[0]["text"]
-        self.messages.append({"role": "user", "content": content})
-        self._results = []
-        self._said = []
-
-    def _instruct(self, message: Message, position: str) -> None:
-        if message.text.strip():
-            self.system.append(message.text)
-            if self._begun:
-                text = f"{DIALECT} has one place for instructions: this one moves to the front"
-                self.losses.append(Loss(position, text))
-        for index, attachment in enumerate(message.attachments):
-            where = f"{position}.attachments[{index}]"
-            text = f"an instruction takes no {attachment.media_type} in {DIALECT}"
-            self.losses.append(Loss(where, text))
+        self.said.append({"role": "user", "content": content})
 
     def _turn(self, turn: AssistantTurn, position: str) -> None:
         payload = own_payload(turn, DIALECT)
@@ -109,8 +74,12 @@ class Rendering:
                 call.id: {"tool_use_id": block["id"]} if block.get("id") else {}
                 for call, block in zip(turn.tool_calls, sent, strict=False)
             }
+        calls = (block for block in blocks if block["type"] == "tool_use")
+        for number, call in enumerate(calls):
+            where = f"{position}.tool_calls[{number}]"
+            call["name"] = self.names.sent(call["name"], where, self.losses)
         if blocks:
-            self.messages.append({"role": "assistant", "content": blocks})
+            self.said.append({"role": "assistant", "content": blocks})
 
     def _neutral(self, turn: AssistantTurn, position: str) -> list[dict[str, Any]]:
         blocks: list[dict[str, Any]] = [
@@ -127,19 +96,6 @@ class Rendering:
             block = {"type": "tool_use", "id": wire_id(call.id), "name": call.name, "input": value}
             blocks.append(block)
         return blocks
-
-
-def render(items: Iterable[TranscriptItem]) -> Rendering:
-    """Render messages, turns and results, and say what was lost.
-
-    Raises:
-        TypeError: An item is none of the three.
-    """
-    rendering = Rendering()
-    for index, item in enumerate(items):
-        rendering.add(index, item)
-    rendering.flush()
-    return rendering
 
 
 def _is_blank(block: Mapping[str, Any]) -> bool:

@@ -14,33 +14,31 @@ from typing import Any
 from .._json import shorten
 from ._anthropic_blocks import wire_id
 from ._anthropic_spoken import Block, Spoken, read_messages
+from ._anthropic_turn import DIALECT
+from ._conversation import Form
 from ._mending import Mending
-from ._pairing import Pairing, Standing, pair
-from ._violations import NOT_EXECUTED, Change, Violation, items_of, with_items
+from ._pairing import FreshIds, Pairing, Standing, pair
+from ._pieces import note_places
+from ._violations import NOT_EXECUTED, NOT_SHOWN, Change, Violation
 
 __all__ = ["check", "repair"]
-
-_MISSING_START = "The beginning of this conversation is not shown."
 
 
 def check(request: Any) -> list[Violation]:
     """Find what a conversation breaks of the provider's rules.
 
     Args:
-        request: A request body, or its list of messages.
+        request: A request body, or its list of messages; anything else is a violation.
 
     Returns:
         Every violation, in the order of the messages; none for a request that is well formed.
-
-    Raises:
-        TypeError: The request is neither.
 
     Example:
         >>> result = {"type": "tool_result", "tool_use_id": "c1", "content": "3"}
         >>> [violation.rule for violation in check([{"role": "user", "content": [result]}])]
         ['orphan_result']
     """
-    return _mend(items_of(request, "messages")).violations
+    return _FORM.check(request)
 
 
 def repair(request: Any) -> tuple[Any, list[Change]]:
@@ -54,9 +52,6 @@ def repair(request: Any) -> tuple[Any, list[Change]]:
     Returns:
         A mended copy of the same shape, and what was changed.
 
-    Raises:
-        TypeError: The request is neither.
-
     Example:
         >>> call = {"type": "tool_use", "id": "c1", "name": "f", "input": {}}
         >>> asked = {"role": "user", "content": "Go"}
@@ -64,12 +59,10 @@ def repair(request: Any) -> tuple[Any, list[Change]]:
         >>> mended[2]["content"][0]["is_error"], changes[0].rule
         (True, 'call_without_result')
     """
-    mending = _mend(items_of(request, "messages"))
-    return with_items(request, "messages", mending.items), mending.changes
+    return _FORM.repair(request)
 
 
-def _mend(messages: list[Any]) -> Mending:
-    mending = Mending()
+def _mend(messages: list[Any], mending: Mending) -> None:
     spoken = read_messages(messages, mending)
     calls = [block for said in spoken for block in said.blocks if said.is_call(block)]
     results = [block for said in spoken for block in said.blocks if block.kind == "tool_result"]
@@ -83,7 +76,6 @@ def _mend(messages: list[Any]) -> Mending:
     _distinct_ids(answers, mending)
     _write(spoken, answers, touched, dropped, mending)
     _begin(mending)
-    return mending
 
 
 def _key(value: Any) -> str | None:
@@ -134,61 +126,24 @@ def _answers(
             result = results[found]
         answers.setdefault(call.group, []).append((call, result))
     for group, answered in answers.items():
-        if _places(group, answered, mending):
+        if note_places(group, answered, "result", mending):
             touched.add(group)
     return answers
 
 
-def _places(group: int, answered: list[tuple[Block, Block]], mending: Mending) -> bool:
-    """Note each result that does not stand at the head of the next turn, in the calls' order."""
-    noted = False
-    near = [result for _, result in answered if result.group == group + 1]
-    for call, result in answered:
-        if not result.made and result.group != group + 1:
-            noted = True
-            mending.note(
-                result.position,
-                "misplaced_result",
-                f"the result belongs right after {call.position}, the call",
-                "Send the results at the head of the user message that follows the call",
-                f"moved the result to the turn after {call.position}",
-            )
-    for result, right in zip(near, sorted(near, key=lambda block: block.number), strict=True):
-        if result is not right:
-            noted = True
-            mending.note(
-                result.position,
-                "results_out_of_order",
-                "the results are not in the order of the calls",
-                "Send the results in the order of the calls",
-                "put the result where its call stands",
-            )
-        elif result.is_behind:
-            noted = True
-            mending.note(
-                result.position,
-                "result_after_content",
-                "something else stands before the result",
-                "Send the results first, then text and files",
-                "moved the result to the head of the turn",
-            )
-    return noted
-
-
 def _distinct_ids(answers: dict[int, list[tuple[Block, Block]]], mending: Mending) -> None:
     """Give calls whose id is taken or has odd characters another one, and their results with it."""
-    taken: dict[int, set[str]] = {}
-    for group, answered in answers.items():
+    for answered in answers.values():
+        seen: set[str] = set()
+        taken = FreshIds(_key(call.value.get("id")) for call, _ in answered)
         for call, result in answered:
-            call_id = _key(call.value.get("id"))
-            if call_id is None:
+            call_id = call.value.get("id")
+            if not call_id:
                 continue
-            seen = taken.setdefault(group, set())
-            fresh = wire_id(call_id)
+            fresh = wire_id(str(call_id))
             rule = "invalid_call_id" if fresh != call_id else "duplicate_call_id"
-            stem, number = fresh, 2
-            while fresh in seen:
-                fresh, number = f"{stem}_{number}", number + 1
+            if fresh in seen:
+                fresh = taken.of(fresh)
             seen.add(fresh)
             if fresh != call_id:
                 mending.note(
@@ -238,6 +193,12 @@ def _begin(mending: Mending) -> None:
             "Begin with a message of the user",
             "put a message of the user before it that says that the beginning is missing",
         )
-        mending.items.insert(
-            mending.items.index(first), {"role": "user", "content": _MISSING_START}
-        )
+        mending.items.insert(mending.items.index(first), {"role": "user", "content": NOT_SHOWN})
+
+
+_FORM = Form(
+    dialect=DIALECT,
+    key="messages",
+    said=lambda text: {"role": "user", "content": text},
+    mend=_mend,
+)

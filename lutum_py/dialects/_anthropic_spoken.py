@@ -7,46 +7,24 @@ from typing import Any
 
 from .._json import copy_json, shorten
 from ._mending import Mending
+from ._pieces import Piece
 from ._reading import is_array, is_object
+from ._sent_arguments import UNREADABLE
 
 __all__ = ["Block", "Spoken", "read_messages"]
 
 _ROLES = frozenset({"user", "assistant", "system"})
 
 
-class Block:
-    """One content block, and where it stands.
+class Block(Piece):
+    """One content block."""
 
-    Attributes:
-        position: Where, as in `messages[1].content[0]`.
-        number: Its number among all blocks of the conversation.
-        group: The turn that it is in.
-        value: The block; a copy.
-        is_behind: Whether a block that is no result stands before it in its turn.
-        made: Whether it was made by the repair.
-    """
-
-    __slots__ = ("group", "is_behind", "made", "number", "position", "value")
-
-    def __init__(self, position: str, number: int, value: dict[str, Any]) -> None:
-        self.position = position
-        self.number = number
-        self.value = value
-        self.group = 0
-        self.is_behind = False
-        self.made = False
+    __slots__ = ()
 
     @property
     def kind(self) -> Any:
         """The type of the block."""
         return self.value.get("type")
-
-    def beside(self, value: dict[str, Any]) -> Block:
-        """Make a new block that belongs to this one."""
-        made = Block(self.position, self.number, value)
-        made.group = self.group
-        made.made = True
-        return made
 
 
 class Spoken:
@@ -84,7 +62,7 @@ def read_messages(messages: list[Any], mending: Mending) -> list[Spoken]:
     number = 0
     for index, message in enumerate(messages):
         role = message.get("role") if is_object(message) else None
-        if not is_object(message) or role not in _ROLES:
+        if not is_object(message) or not isinstance(role, str) or role not in _ROLES:
             mending.note(
                 f"messages[{index}]",
                 "unknown_role",
@@ -93,7 +71,7 @@ def read_messages(messages: list[Any], mending: Mending) -> list[Spoken]:
                 "removed the message",
             )
             continue
-        blocks = _blocks(index, message.get("content"), number, mending)
+        blocks = _blocks(index, message, number, mending)
         number += len(blocks)
         if blocks:
             spoken.append(Spoken(message, blocks))
@@ -109,14 +87,24 @@ def read_messages(messages: list[Any], mending: Mending) -> list[Spoken]:
     return spoken
 
 
-def _blocks(index: int, content: Any, number: int, mending: Mending) -> list[Block]:
+def _blocks(index: int, message: Mapping[str, Any], number: int, mending: Mending) -> list[Block]:
+    content = message.get("content")
     if isinstance(content, str):
         block = Block(f"messages[{index}].content", number, {"type": "text", "text": content})
         return [block] if content.strip() else []
+    if content is not None and not is_array(content):
+        mending.note(
+            f"messages[{index}].content",
+            "invalid_content",
+            f"expected text or a list of blocks, got {shorten(content)}",
+            "Send text, or a list of blocks, also where there is only one",
+            "put it into a list" if is_object(content) else "removed it",
+        )
+        content = [content] if is_object(content) else ()
     blocks: list[Block] = []
-    for place, value in enumerate(content if is_array(content) else ()):
+    for place, value in enumerate(content or ()):
         position = f"messages[{index}].content[{place}]"
-        if not is_object(value):
+        if not is_object(value) or not isinstance(value.get("type"), str):
             mending.note(
                 position,
                 "unknown_block",
@@ -124,7 +112,7 @@ def _blocks(index: int, content: Any, number: int, mending: Mending) -> list[Blo
                 "Send an object with a `type`",
                 "removed it",
             )
-        elif value.get("type") == "text" and not str(value.get("text") or "").strip():
+        elif value["type"] == "text" and not str(value.get("text") or "").strip():
             mending.note(
                 position,
                 "empty_text",
@@ -132,9 +120,34 @@ def _blocks(index: int, content: Any, number: int, mending: Mending) -> list[Blo
                 "Leave the block out",
                 "removed the block",
             )
+        elif value["type"] == "tool_use" and message["role"] != "assistant":
+            mending.note(
+                position,
+                "misplaced_call",
+                f"a call stands in a message of the {message['role']}",
+                "Send calls in messages of the assistant only",
+                "removed the call",
+            )
         else:
-            blocks.append(Block(position, number + len(blocks), copy_json(value)))
+            block = Block(position, number + len(blocks), copy_json(value))
+            if block.kind == "tool_use":
+                _call(block, mending)
+            blocks.append(block)
     return blocks
+
+
+def _call(block: Block, mending: Mending) -> None:
+    mending.rename(block.value, "name", f"{block.position}.name")
+    value = block.value.get("input")
+    if not isinstance(value, dict):
+        mending.note(
+            f"{block.position}.input",
+            "input_not_an_object",
+            f"the input is {shorten(value)}, and not an object",
+            "Send the arguments as an object",
+            f"put it into an object, under `{UNREADABLE}`" if value else "made it an empty object",
+        )
+        block.value["input"] = {UNREADABLE: value} if value else {}
 
 
 def _number_turns(spoken: list[Spoken]) -> None:

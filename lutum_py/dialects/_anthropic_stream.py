@@ -1,9 +1,8 @@
 """The events of a streamed message become our events, and in the end the whole turn.
 
 The events are put together into the message that would have come in one piece, and that message is
-decoded as any other. Events and deltas of unknown types are passed over; where they came inside a
-block they stay in it, under the name that the wire gave them. (Anthropic API reference: "Streaming
-messages".)
+decoded as any other. Events of unknown types are kept apart; deltas of unknown types stay in their
+block, under the names that the wire gave them. (Anthropic API reference: "Streaming messages".)
 """
 
 from __future__ import annotations
@@ -36,8 +35,6 @@ _TEXTS: Final = {
     "thinking_delta": "thinking",
     "signature_delta": "signature",
 }
-UNKNOWN_EVENTS: Final = "unknown_events"
-"""The key of a payload under which events stand that this library does not know."""
 
 
 class _BlockState:
@@ -72,8 +69,8 @@ class StreamDecoder(StreamReader):
     """Read the events of one streamed message.
 
     Feed every event, then call `close` for the last events, or `finish` for the turn alone. The
-    stream is whole once `message_stop` came. A call whose argument text is not JSON in the end is
-    not reported as complete; the turn has it with the text as it came.
+    stream is whole once `message_stop` came. A call whose argument text is not JSON in the end has
+    the text as it came.
 
     Example:
         >>> decoder = StreamDecoder()
@@ -96,7 +93,6 @@ class StreamDecoder(StreamReader):
         self._message: dict[str, Any] | None = None
         self._blocks: dict[int, _BlockState] = {}
         self._calls = 0
-        self._unknown: list[Any] = []
         self._stopped = False
 
     def _take(self, event: Place) -> Iterator[StreamEvent]:
@@ -119,7 +115,7 @@ class StreamDecoder(StreamReader):
         elif kind == "message_stop":
             self._stopped = True
         elif kind != "ping":
-            self._unknown.append(copy_json(event.value))
+            self._keep(event)
 
     def _begun(self, event: Place) -> dict[str, Any]:
         if self._message is None:
@@ -182,11 +178,9 @@ class StreamDecoder(StreamReader):
         was_open, state.is_open = state.is_open, False
         if state.call is None or not was_open:
             return
-        value = state.whole().get("input")
-        if not isinstance(value, str):
-            index, call_id, name = state.call
-            arguments = arguments_text(value)
-            yield CallCompleted(index, ToolMetadata(id=call_id, name=name, arguments=arguments))
+        index, call_id, name = state.call
+        arguments = arguments_text(state.whole().get("input"))
+        yield CallCompleted(index, ToolMetadata(id=call_id, name=name, arguments=arguments))
 
     def _finish_message(self, event: Place) -> Iterator[StreamEvent]:
         message = self._begun(event)
@@ -209,18 +203,13 @@ class StreamDecoder(StreamReader):
         if usage is not None:
             yield UsageReported(usage)
 
-    def _end(self) -> tuple[list[StreamEvent], AssistantTurn]:
+    def _end(self) -> AssistantTurn:
         if self._message is None:
             raise BrokenStream(self.position, "the stream ends before a message began")
         if not self._stopped:
             raise BrokenStream(self.position, "the stream breaks off before the message stopped")
-        events = [
-            event for _, state in sorted(self._blocks.items()) for event in self._close(state)
-        ]
-        whole = {**self._message, "content": self._content()}
-        if self._unknown:
-            whole[UNKNOWN_EVENTS] = self._unknown
-        return events, turn_of(Place(DIALECT, tidy(whole)))
+        whole = self._payload({**self._message, "content": self._content()})
+        return turn_of(Place(DIALECT, tidy(whole)))
 
     def _content(self) -> list[Any]:
         assert self._message is not None

@@ -25,7 +25,7 @@ from .._json import compact_json, shorten
 from .._metadata import ToolMetadata
 from ..errors import DialectError
 from ._ids import own_id
-from ._reading import Place, is_object, objects_in
+from ._reading import UNKNOWN_EVENTS, Place, is_object, objects_in
 from ._replay import without_nulls
 
 __all__ = ["DIALECT", "arguments_text", "provider_error", "tidy", "turn_of", "usage_of"]
@@ -33,7 +33,7 @@ __all__ = ["DIALECT", "arguments_text", "provider_error", "tidy", "turn_of", "us
 DIALECT: Final = "anthropic_messages"
 
 # The input of a call is the model's own data, nulls included.
-_FREE = frozenset({"input"})
+_FREE = frozenset({"input", UNKNOWN_EVENTS})
 _OF_THE_SDK = ("parsed_output", "_request_id")
 
 

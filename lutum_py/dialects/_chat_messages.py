@@ -9,7 +9,7 @@ view. Each result becomes one message.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from .._assistant import AssistantTurn
@@ -20,43 +20,59 @@ from .._result import ToolResult
 from ._chat_turn import DIALECT, function_of
 from ._losses import Loss
 from ._openai_parts import chat_part, parts_of
+from ._rendered_items import rendered_items
 from ._replay import foreign_losses, own_payload
+from ._tool_names import WireNames
 
 __all__ = ["render"]
 
 
-def render(items: Iterable[TranscriptItem]) -> tuple[list[dict[str, Any]], list[Loss]]:
+def render(
+    items: Iterable[TranscriptItem], offered: Iterable[str] = ()
+) -> tuple[list[dict[str, Any]], list[Loss]]:
     """Render messages, turns and results, and say what was lost.
+
+    Args:
+        items: The items, oldest first.
+        offered: The names of the tools on offer.
 
     Raises:
         TypeError: An item is none of the three.
     """
     rendered: list[dict[str, Any]] = []
     losses: list[Loss] = []
+    names = WireNames(DIALECT, offered)
     answers: dict[str, dict[str, Any]] = {}
-    for index, item in enumerate(items):
+    for position, item in rendered_items(items):
         if isinstance(item, ToolResult):
             form = answers.get(item.id)
             answer = {"role": "tool", "tool_call_id": item.id} if form is None else dict(form)
             answer["content"] = item.model_text
             rendered.append(answer)
             for number, attachment in enumerate(item.attachments):
-                where = f"items[{index}].attachments[{number}]"
+                where = f"{position}.attachments[{number}]"
                 kind = attachment.media_type
                 losses.append(Loss(where, f"a tool result takes no {kind} in {DIALECT}"))
         elif isinstance(item, AssistantTurn):
             payload = own_payload(item, DIALECT)
-            losses.extend(
-                foreign_losses(f"items[{index}]", item, DIALECT) if payload is None else ()
-            )
+            losses.extend(foreign_losses(position, item, DIALECT) if payload is None else ())
             message = _neutral(item) if payload is None else _replay(payload)
+            for number, call in enumerate(_called(message)):
+                where = f"{position}.tool_calls[{number}]"
+                call["name"] = names.sent(call["name"], where, losses)
             answers = _answers(item, message)
             rendered.append(message)
-        elif isinstance(item, Message):
-            rendered.append(_message(item, f"items[{index}]", losses))
         else:
-            raise TypeError(f"expected a message, turn or result, got {item!r}")
+            rendered.append(_message(item, position, losses))
     return rendered, losses
+
+
+def _called(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Give what holds the name of each call, in order."""
+    for call in message.get("tool_calls", ()):
+        yield call["custom" if call["type"] == "custom" else "function"]
+    if message.get("function_call"):
+        yield message["function_call"]
 
 
 def _message(message: Message, position: str, losses: list[Loss]) -> dict[str, Any]:
@@ -123,5 +139,6 @@ def _answers(turn: AssistantTurn, message: Mapping[str, Any]) -> dict[str, dict[
             same = {"tool_call_id": sent["id"]} if "id" in sent else {}
             answers[call.id] = {"role": "tool", **same}
         else:
-            answers[call.id] = {"role": "function", "name": call.name}
+            name = message["function_call"]["name"]
+            answers[call.id] = {"role": "function", "name": name}
     return answers

@@ -11,36 +11,32 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-from .._json import copy_json, shorten
+from .._json import shorten
+from ._chat_spoken import RESULTS, read_message
+from ._chat_turn import DIALECT
+from ._conversation import Form
 from ._mending import Mending
-from ._pairing import Standing, pair, unused_id
-from ._reading import is_array, is_object
-from ._violations import NOT_EXECUTED, Change, Violation, items_of, with_items
+from ._pairing import FreshIds, Standing, pair
+from ._violations import NOT_EXECUTED, Change, Violation
 
 __all__ = ["check", "repair"]
-
-_ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
-_RESULTS = frozenset({"tool", "function"})
 
 
 def check(request: Any) -> list[Violation]:
     """Find what a conversation breaks of the provider's rules.
 
     Args:
-        request: A request body, or its list of messages.
+        request: A request body, or its list of messages; anything else is a violation.
 
     Returns:
         Every violation, in the order of the messages; none for a request that is well formed.
-
-    Raises:
-        TypeError: The request is neither.
 
     Example:
         >>> result = {"role": "tool", "tool_call_id": "c1", "content": "3"}
         >>> [violation.rule for violation in check([result])]
         ['orphan_result']
     """
-    return _mend(items_of(request, "messages")).violations
+    return _FORM.check(request)
 
 
 def repair(request: Any) -> tuple[Any, list[Change]]:
@@ -54,17 +50,13 @@ def repair(request: Any) -> tuple[Any, list[Change]]:
     Returns:
         A mended copy of the same shape, and what was changed.
 
-    Raises:
-        TypeError: The request is neither.
-
     Example:
         >>> call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
         >>> mended, changes = repair([{"role": "assistant", "tool_calls": [call]}])
         >>> mended[1]["content"]
         'Not executed: the conversation holds no result for this call.'
     """
-    mending = _mend(items_of(request, "messages"))
-    return with_items(request, "messages", mending.items), mending.changes
+    return _FORM.repair(request)
 
 
 class _Call:
@@ -88,9 +80,8 @@ class _Call:
         return _text(self.form.get("tool_call_id"))
 
 
-def _mend(messages: list[Any]) -> Mending:
-    mending = Mending()
-    kept = [_message(index, message, mending) for index, message in enumerate(messages)]
+def _mend(messages: list[Any], mending: Mending) -> None:
+    kept = [read_message(index, message, mending) for index, message in enumerate(messages)]
     calls = [
         call
         for index, message in enumerate(kept)
@@ -100,7 +91,7 @@ def _mend(messages: list[Any]) -> Mending:
     results = [
         (index, message)
         for index, message in enumerate(kept)
-        if message is not None and message["role"] in _RESULTS
+        if message is not None and message["role"] in RESULTS
     ]
     pairing = pair(
         (Standing(call.index, call.key, call.index) for call in calls),
@@ -131,71 +122,20 @@ def _mend(messages: list[Any]) -> Mending:
     _places(due, kept, mending)
     _twice(calls, answers, kept, mending)
     for index, message in enumerate(kept):
-        if message is not None and message["role"] not in _RESULTS:
+        if message is not None and message["role"] not in RESULTS:
             mending.items.append(message)
             mending.items.extend(answers.get(index, ()))
-    return mending
-
-
-def _message(index: int, message: Any, mending: Mending) -> dict[str, Any] | None:
-    role = message.get("role") if is_object(message) else None
-    if role not in _ROLES:
-        mending.note(
-            f"messages[{index}]",
-            "unknown_role",
-            f"expected a message with a known role, got {shorten(message)}",
-            f"Give it one of {', '.join(sorted(_ROLES))}",
-            "removed the message",
-        )
-        return None
-    copied: dict[str, Any] = copy_json(message)
-    if role == "assistant":
-        _assistant(index, copied, mending)
-    elif role in _RESULTS and copied.get("content") is None:
-        mending.note(
-            f"messages[{index}].content",
-            "result_without_content",
-            "a result needs content, if only empty text",
-            'Send `""` where there is nothing to say',
-            "made the content empty text",
-        )
-        copied["content"] = ""
-    return copied
-
-
-def _assistant(index: int, message: dict[str, Any], mending: Mending) -> None:
-    if message.get("tool_calls") == []:
-        mending.note(
-            f"messages[{index}].tool_calls",
-            "empty_tool_calls",
-            "a list of calls holds at least one",
-            "Leave `tool_calls` out",
-            "removed the empty list",
-        )
-        del message["tool_calls"]
-    said = ("content", "tool_calls", "function_call", "audio", "refusal")
-    if all(message.get(key) is None for key in said):
-        mending.note(
-            f"messages[{index}].content",
-            "empty_turn",
-            "a turn of the assistant needs content or calls",
-            'Send `""` where it said nothing',
-            "made the content empty text",
-        )
-        message["content"] = ""
 
 
 def _calls(index: int, message: Mapping[str, Any]) -> list[_Call]:
     found: list[_Call] = []
-    listed = message.get("tool_calls")
-    for number, call in enumerate(listed if is_array(listed) else ()):
-        fields: Mapping[str, Any] = call if is_object(call) else {}
-        inner = fields.get("custom" if fields.get("type") == "custom" else "function")
-        name = inner.get("name") if is_object(inner) else None
-        same = {"tool_call_id": fields["id"]} if fields.get("id") is not None else {}
-        found.append(_Call(index, f"tool_calls[{number}]", name, {"role": "tool", **same}))
+    for number, call in enumerate(message.get("tool_calls") or ()):
+        inner = call["custom" if call.get("type") == "custom" else "function"]
+        same = {"tool_call_id": call["id"]} if call.get("id") is not None else {}
+        form = {"role": "tool", **same}
+        found.append(_Call(index, f"tool_calls[{number}]", inner["name"], form))
     old = message.get("function_call")
-    if is_object(old) and old.get("name"):
+    if old is not None:
         form = {"role": "function", "name": old["name"]}
         found.append(_Call(index, "function_call", old["name"], form))
     return found
@@ -245,7 +185,7 @@ def _places(due: Mapping[int, list[int]], kept: list[Any], mending: Mending) -> 
     """Note each result that does not follow its turn at once, or not in the order of the calls."""
     for turn, indexes in due.items():
         end = turn + 1
-        while end < len(kept) and (kept[end] is None or kept[end]["role"] in _RESULTS):
+        while end < len(kept) and (kept[end] is None or kept[end]["role"] in RESULTS):
             end += 1
         near = [index for index in indexes if turn < index < end]
         for index in sorted(set(indexes) - set(near)):
@@ -277,22 +217,34 @@ def _twice(
     ids: dict[int, list[str | None]] = {}
     for call in calls:
         ids.setdefault(call.index, []).append(call.key_text)
+    fresh = {index: FreshIds(taken) for index, taken in ids.items()}
+    seen: dict[int, set[str]] = {}
     numbers: dict[int, int] = {}
     for call in calls:
         number = numbers.get(call.index, 0)
         numbers[call.index] = number + 1
-        taken = ids[call.index]
-        call_id = taken[number]
-        if call_id is None or call_id not in taken[:number]:
+        call_id = ids[call.index][number]
+        known = seen.setdefault(call.index, set())
+        if call_id is None:
             continue
-        fresh = unused_id(call_id, taken)
+        if call_id not in known:
+            known.add(call_id)
+            continue
+        made = fresh[call.index].of(call_id)
         mending.note(
             call.position,
             "duplicate_call_id",
             f"two calls of one turn share the id {call_id!r}",
             "Give each call an id of its own, and its result the same",
-            f"gave the call and its result the id {fresh!r}",
+            f"gave the call and its result the id {made!r}",
         )
-        kept[call.index]["tool_calls"][number]["id"] = fresh
-        answers[call.index][number]["tool_call_id"] = fresh
-        taken[number] = fresh
+        kept[call.index]["tool_calls"][number]["id"] = made
+        answers[call.index][number]["tool_call_id"] = made
+
+
+_FORM = Form(
+    dialect=DIALECT,
+    key="messages",
+    said=lambda text: {"role": "user", "content": text},
+    mend=_mend,
+)

@@ -13,7 +13,7 @@ from typing import Any
 
 from .._assistant import AssistantTurn
 from .._json import copy_json
-from .._stream_events import CallCompleted, StreamEvent, UsageReported
+from .._stream_events import StreamEvent, UsageReported
 from ._chat_choice import ChoiceState
 from ._chat_turn import DIALECT, tidy, turn_of, usage_of
 from ._reading import Place
@@ -21,6 +21,8 @@ from ._streaming import BrokenStream, StreamReader
 
 __all__ = ["StreamDecoder"]
 
+# One of these, or its type, tells a chunk from an event that a host adds.
+_IN_CHUNKS = frozenset({"choices", "usage", "x_groq"})
 # What has a form of its own in a whole response, or pads the chunks only.
 _OF_CHUNKS = frozenset({"choices", "object", "obfuscation", "usage", "x_groq"})
 
@@ -51,6 +53,9 @@ class StreamDecoder(StreamReader):
         if failed is not None:
             raise failed.reported()
         chunk = event.object()
+        if not _IN_CHUNKS & chunk.keys() and chunk.get("object") != "chat.completion.chunk":
+            self._keep(event)
+            return
         for key, value in chunk.items():
             if value is not None and key not in _OF_CHUNKS:
                 self._fields[key] = value
@@ -76,14 +81,13 @@ class StreamDecoder(StreamReader):
         # Only the first choice is the turn; the others are kept in the payload.
         yield from events if is_first else ()
 
-    def _end(self) -> tuple[list[StreamEvent], AssistantTurn]:
+    def _end(self) -> AssistantTurn:
         first = next(iter(self._choices.values()), None)
         if first is None:
             raise BrokenStream(self.position, "the stream ends without a choice")
         if not first.finish_reason and not self._done:
             raise BrokenStream(self.position, "the stream breaks off before a finish reason")
-        turn = turn_of(Place(DIALECT, tidy(self._response())))
-        return [CallCompleted(index, call) for index, call in enumerate(turn.tool_calls)], turn
+        return turn_of(Place(DIALECT, tidy(self._payload(self._response()))))
 
     def _response(self) -> dict[str, Any]:
         choices = [state.choice() for state in self._choices.values()]

@@ -23,7 +23,7 @@ from .._assistant import (
 from .._json import compact_json
 from .._metadata import ToolMetadata
 from ._ids import own_id
-from ._reading import Place, is_array, is_object, objects_in
+from ._reading import UNKNOWN_EVENTS, Place, is_array, is_object, objects_in
 from ._replay import without_nulls
 
 __all__ = [
@@ -39,7 +39,7 @@ __all__ = [
 DIALECT: Final = "openai_chat"
 
 # The arguments of a host that sends an object instead of text are the model's own data.
-_FREE = frozenset({"arguments"})
+_FREE = frozenset({"arguments", UNKNOWN_EVENTS})
 
 
 def tidy(response: Mapping[str, Any]) -> dict[str, Any]:

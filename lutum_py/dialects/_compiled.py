@@ -7,8 +7,8 @@ from functools import lru_cache
 
 from .._definition import ToolDef
 from ._losses import Loss
-from ._offered import check_tool_name
 from ._schema import CompiledSchema, compile_schema
+from ._tool_names import check_tool_name
 
 __all__ = ["compiled", "schema_losses"]
 

@@ -17,76 +17,39 @@ from .._assistant import AssistantTurn, RefusalItem, TextItem
 from .._attachment import Attachment
 from .._json import copy_json
 from .._message import Message
-from .._request import TranscriptItem
 from .._result import ToolResult
 from ._attached import data_of
+from ._front_rendering import FrontRendering
 from ._gemini_turn import DIALECT
 from ._losses import Loss
 from ._replay import foreign_losses, own_payload
 from ._sent_arguments import UNREADABLE, arguments_object
 
-__all__ = ["FOREIGN_SIGNATURE", "Rendering", "render"]
+__all__ = ["FOREIGN_SIGNATURE", "Rendering"]
 
 FOREIGN_SIGNATURE: Final = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 """Base64 of `skip_thought_signature_validator`."""
 
 
-class Rendering:
-    """Collect contents, the texts that belong beside them, and what was lost.
+class Rendering(FrontRendering):
+    """Collect the contents of user and model."""
 
-    Attributes:
-        contents: The contents of user and model.
-        system: The texts of system and developer, in order.
-        losses: What was lost.
-    """
+    dialect = DIALECT
 
-    def __init__(self) -> None:
-        self.contents: list[dict[str, Any]] = []
-        self.system: list[str] = []
-        self.losses: list[Loss] = []
-        self._results: list[dict[str, Any]] = []
-        self._said: list[dict[str, Any]] = []
+    def __init__(self, offered: Iterable[str] = ()) -> None:
+        super().__init__(offered)
         self._ids: dict[str, str | None] = {}
-        self._begun = False
 
-    def add(self, index: int, item: TranscriptItem) -> None:
-        """Take the next item of the transcript."""
-        position = f"items[{index}]"
-        if isinstance(item, AssistantTurn):
-            self.flush()
-            self._turn(item, position)
-        elif isinstance(item, ToolResult):
-            self._result(item)
-        elif isinstance(item, Message):
-            if item.role != "user":
-                self._instruct(item, position)
-                return
-            self._said += _parts(item.text, item.attachments)
-        else:
-            raise TypeError(f"expected a message, turn or result, got {item!r}")
-        self._begun = True
+    def _user(self, message: Message, position: str) -> None:  # noqa: ARG002 (nothing is lost)
+        self._of_user += _parts(message.text, message.attachments)
 
-    def flush(self) -> None:
-        """Close the contents that are being collected."""
-        for parts in (self._results, self._said):
+    def _write(self, results: list[dict[str, Any]], of_user: list[dict[str, Any]]) -> None:
+        for parts in (results, of_user):
             if parts:
-                self.contents.append({"role": "user", "parts": parts})
-        self._results = []
-        self._said = []
+                self.said.append({"role": "user", "parts": parts})
 
-    def _instruct(self, message: Message, position: str) -> None:
-        if message.text:
-            self.system.append(message.text)
-            if self._begun:
-                text = f"{DIALECT} has one place for instructions: this one moves to the front"
-                self.losses.append(Loss(position, text))
-        for index, attachment in enumerate(message.attachments):
-            where = f"{position}.attachments[{index}]"
-            text = f"an instruction takes no {attachment.media_type} in {DIALECT}"
-            self.losses.append(Loss(where, text))
-
-    def _result(self, result: ToolResult) -> None:
-        response: dict[str, Any] = {"name": result.name}
+    def _result(self, result: ToolResult, position: str) -> None:  # noqa: ARG002 (the same)
+        response: dict[str, Any] = {"name": self.names.of(result.name)}
         call_id = self._ids.get(result.id)
         if call_id is not None:
             response["id"] = call_id
@@ -96,7 +59,7 @@ class Rendering:
             value = result.output if result.message is None else result.message
             response["response"] = {"output": value}
         self._results.append({"functionResponse": response})
-        self._said += _parts("", result.attachments)
+        self._of_user += _parts("", result.attachments)
 
     def _turn(self, turn: AssistantTurn, position: str) -> None:
         payload = own_payload(turn, DIALECT)
@@ -109,8 +72,17 @@ class Rendering:
             sent = [part["functionCall"] for part in content["parts"] if "functionCall" in part]
             for call, fields in zip(turn.tool_calls, sent, strict=False):
                 self._ids[call.id] = fields.get("id")
-        if content["parts"]:
-            self.contents.append(content)
+        parts = content["parts"]
+        calls = [part["functionCall"] for part in parts if "functionCall" in part]
+        for number, call in enumerate(calls):
+            where = f"{position}.tool_calls[{number}]"
+            call["name"] = self.names.sent(call["name"], where, self.losses)
+        before = self.said[-1] if self.said else {}
+        if before.get("role") == "model" and not _calls(before):
+            # The API wants a call right after the user; what is said before it goes with it.
+            before["parts"].extend(parts)
+        elif parts:
+            self.said.append(content)
 
     def _neutral(self, turn: AssistantTurn, position: str) -> list[dict[str, Any]]:
         parts: list[dict[str, Any]] = [
@@ -131,17 +103,8 @@ class Rendering:
         return parts
 
 
-def render(items: Iterable[TranscriptItem]) -> Rendering:
-    """Render messages, turns and results, and say what was lost.
-
-    Raises:
-        TypeError: An item is none of the three.
-    """
-    rendering = Rendering()
-    for index, item in enumerate(items):
-        rendering.add(index, item)
-    rendering.flush()
-    return rendering
+def _calls(content: Mapping[str, Any]) -> bool:
+    return any("functionCall" in part for part in content["parts"])
 
 
 def _replayed(payload: Mapping[str, Any]) -> dict[str, Any]:

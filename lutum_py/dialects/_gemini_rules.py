@@ -13,34 +13,32 @@ from __future__ import annotations
 from typing import Any
 
 from .._json import copy_json, shorten
+from ._conversation import Form
 from ._gemini_pairing import Answer, answers_of
 from ._gemini_spoken import Part, Spoken, read_contents
+from ._gemini_turn import DIALECT
 from ._mending import Mending
-from ._violations import NOT_EXECUTED, Change, Violation, items_of, with_items
+from ._pieces import note_places
+from ._violations import NOT_EXECUTED, NOT_SHOWN, Change, Violation
 
 __all__ = ["check", "repair"]
-
-_MISSING_START = "The beginning of this conversation is not shown."
 
 
 def check(request: Any) -> list[Violation]:
     """Find what a conversation breaks of the provider's rules.
 
     Args:
-        request: A request body, or its list of contents.
+        request: A request body, or its list of contents; anything else is a violation.
 
     Returns:
         Every violation, in the order of the contents; none for a request that is well formed.
-
-    Raises:
-        TypeError: The request is neither.
 
     Example:
         >>> part = {"functionResponse": {"name": "add", "response": {"output": 3}}}
         >>> [violation.rule for violation in check([{"role": "user", "parts": [part]}])]
         ['orphan_result']
     """
-    return _mend(items_of(request, "contents")).violations
+    return _FORM.check(request)
 
 
 def repair(request: Any) -> tuple[Any, list[Change]]:
@@ -54,9 +52,6 @@ def repair(request: Any) -> tuple[Any, list[Change]]:
     Returns:
         A mended copy of the same shape, and what was changed.
 
-    Raises:
-        TypeError: The request is neither.
-
     Example:
         >>> asked = {"role": "user", "parts": [{"text": "Go"}]}
         >>> call = {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]}
@@ -64,12 +59,10 @@ def repair(request: Any) -> tuple[Any, list[Change]]:
         >>> list(mended[2]["parts"][0]["functionResponse"]["response"]), changes[0].rule
         (['error'], 'call_without_result')
     """
-    mending = _mend(items_of(request, "contents"))
-    return with_items(request, "contents", mending.items), mending.changes
+    return _FORM.repair(request)
 
 
-def _mend(contents: list[Any]) -> Mending:
-    mending = Mending()
+def _mend(contents: list[Any], mending: Mending) -> None:
     spoken = read_contents(contents, mending)
     calls = [part for said in spoken for part in said.parts if said.role == "model" and part.call]
     results = [part for said in spoken for part in said.parts if part.response is not None]
@@ -80,7 +73,8 @@ def _mend(contents: list[Any]) -> Mending:
             if answer.result is None:
                 touched.add(group)
                 answer.result = _not_executed(answer.call, mending)
-        if _places(group, answered, mending):
+        results_of = [(each.call, each.result) for each in answered if each.result is not None]
+        if note_places(group, results_of, "response", mending):
             touched.add(group)
         if group in touched:
             for answer in answered:
@@ -89,7 +83,6 @@ def _mend(contents: list[Any]) -> Mending:
         _object_only(part, mending)
     _write(spoken, answers, touched, dropped, mending)
     _begin(mending)
-    return mending
 
 
 def _not_executed(call: Part, mending: Mending) -> Part:
@@ -102,43 +95,6 @@ def _not_executed(call: Part, mending: Mending) -> Part:
     )
     response = {"name": call.name, "response": {"error": NOT_EXECUTED}}
     return call.beside({"functionResponse": response})
-
-
-def _places(group: int, answered: list[Answer], mending: Mending) -> bool:
-    """Note each response that does not stand at the head of the next turn, in the calls' order."""
-    noted = False
-    results = [(answer.call, answer.result) for answer in answered if answer.result is not None]
-    near = [result for _, result in results if result.group == group + 1]
-    for call, result in results:
-        if not result.made and result.group != group + 1:
-            noted = True
-            mending.note(
-                result.position,
-                "misplaced_result",
-                f"the response belongs right after {call.position}, the call",
-                "Send the responses in the content that follows the calls",
-                f"moved the response to the turn after {call.position}",
-            )
-    for result, right in zip(near, sorted(near, key=lambda part: part.number), strict=True):
-        if result is not right:
-            noted = True
-            mending.note(
-                result.position,
-                "results_out_of_order",
-                "the responses are not in the order of the calls",
-                "Send the responses in the order of the calls",
-                "put the response where its call stands",
-            )
-        elif result.is_behind:
-            noted = True
-            mending.note(
-                result.position,
-                "result_after_content",
-                "something else stands before the response",
-                "Send the responses first, then text and files",
-                "moved the response to the head of the turn",
-            )
-    return noted
 
 
 def _object_only(part: Part, mending: Mending) -> None:
@@ -169,15 +125,58 @@ def _write(
         for answer in answers.get(group, ())
         if answer.result is not None
     }
+    run = _Run()
     for index, said in enumerate(spoken):
         kept = [part for part in said.parts if part not in moved]
         if kept:
-            mending.items.append(said.with_parts(kept))
+            run.add(said, kept, mending)
         following = spoken[index + 1] if index + 1 < len(spoken) else None
         if said.group in touched and (following is None or following.group != said.group):
             # In a content of their own: a content of responses holds nothing else.
             parts = [answer.result.value for answer in answers[said.group] if answer.result]
             mending.items.append({"role": "user", "parts": parts})
+            run = _Run()
+
+
+class _Run:
+    """Contents of the model without another between them, of which the first may hold calls."""
+
+    __slots__ = ("_begin", "_group")
+
+    def __init__(self) -> None:
+        self._begin: int | None = None
+        self._group = -1
+
+    def add(self, said: Spoken, kept: list[Part], mending: Mending) -> None:
+        """Write down a content; one with calls is joined to what the model says before it."""
+        mending.items.append(said.with_parts(kept))
+        if said.role != "model":
+            self._begin = None
+        elif not any(part.call for part in kept):
+            if self._begin is None:
+                self._begin, self._group = len(mending.items) - 1, said.group
+        elif self._begin is not None:
+            self._join(said, mending)
+
+    def _join(self, said: Spoken, mending: Mending) -> None:
+        joined = mending.items[self._begin :]
+        del mending.items[self._begin :]
+        parts = [part for content in joined for part in content["parts"]]
+        mending.items.append({**joined[0], "parts": parts})
+        self._begin = None
+        position = f"contents[{said.index}]"
+        what = "joined it to what the model says before it"
+        if said.group == self._group:
+            mending.note(
+                position,
+                "call_after_model",
+                "a function call follows a content of the model that calls nothing",
+                "Send what the model says and what it calls in one content",
+                what,
+            )
+        else:
+            # They stood well, before what was between them was removed.
+            mending.follow_up(position, "call_after_model", what)
 
 
 def _begin(mending: Mending) -> None:
@@ -192,4 +191,13 @@ def _begin(mending: Mending) -> None:
             "Begin with a content of the user",
             "put a content of the user before it that says that the beginning is missing",
         )
-        mending.items.insert(0, {"role": "user", "parts": [{"text": _MISSING_START}]})
+        mending.items.insert(0, {"role": "user", "parts": [{"text": NOT_SHOWN}]})
+
+
+_FORM = Form(
+    dialect=DIALECT,
+    key="contents",
+    said=lambda text: {"role": "user", "parts": [{"text": text}]},
+    mend=_mend,
+    takes_one=True,
+)

@@ -7,45 +7,33 @@ from typing import Any
 
 from .._json import copy_json, shorten
 from ._mending import Mending
-from ._reading import is_array, is_object, objects_in
+from ._pieces import Piece
+from ._reading import is_array, is_dict, is_object
+from ._sent_arguments import UNREADABLE
 
 __all__ = ["Part", "Spoken", "read_contents"]
 
 # Content without a role is the user's; `function` is an older word for who sends responses.
 _ROLES = {"user": "user", None: "user", "function": "user", "model": "model"}
+# The API takes both ways of writing a key.
+_CALL = ("functionCall", "function_call")
+_RESPONSE = ("functionResponse", "function_response")
 
 
-class Part:
-    """One part of a content, and where it stands.
+class Part(Piece):
+    """One part of a content."""
 
-    Attributes:
-        position: Where, as in `contents[1].parts[0]`.
-        number: Its number among all parts of the conversation.
-        group: The turn that it is in.
-        value: The part; a copy.
-        is_behind: Whether a part that is no response stands before it in its turn.
-        made: Whether it was made by the repair.
-    """
-
-    __slots__ = ("group", "is_behind", "made", "number", "position", "value")
-
-    def __init__(self, position: str, number: int, value: dict[str, Any]) -> None:
-        self.position = position
-        self.number = number
-        self.value = value
-        self.group = 0
-        self.is_behind = False
-        self.made = False
+    __slots__ = ()
 
     @property
     def call(self) -> dict[str, Any] | None:
         """The function call, if the part is one."""
-        return self._inner("functionCall", "function_call")
+        return self._inner(_CALL)
 
     @property
     def response(self) -> dict[str, Any] | None:
         """The function response, if the part is one."""
-        return self._inner("functionResponse", "function_response")
+        return self._inner(_RESPONSE)
 
     @property
     def name(self) -> Any:
@@ -57,21 +45,20 @@ class Part:
         """The id of the call that is made or answered, if there is one."""
         return (self.call or self.response or {}).get("id") or None
 
+    @property
+    def is_hollow(self) -> bool:
+        """Whether it has the key of a call or a response, and nothing that is one."""
+        return any(
+            key in self.value and not is_object(self.value[key]) for key in (*_CALL, *_RESPONSE)
+        )
+
     def rename(self, name: Any) -> None:
         """Let a response be of another tool."""
         (self.response or {})["name"] = name
 
-    def beside(self, value: dict[str, Any]) -> Part:
-        """Make a new part that belongs to this one."""
-        made = Part(self.position, self.number, value)
-        made.group = self.group
-        made.made = True
-        return made
-
-    def _inner(self, key: str, other: str) -> dict[str, Any] | None:
-        # The API takes both ways of writing a key.
-        found = self.value.get(key, self.value.get(other))
-        return next(objects_in(found), None) if is_object(found) else None
+    def _inner(self, keys: tuple[str, str]) -> dict[str, Any] | None:
+        found = (self.value.get(key) for key in keys)
+        return next((each for each in found if is_dict(each)), None)
 
 
 class Spoken:
@@ -80,13 +67,17 @@ class Spoken:
     Attributes:
         role: Who speaks: `user` or `model`.
         parts: What is said.
+        index: Its number in the conversation.
         group: The turn that the content is part of.
     """
 
-    __slots__ = ("_content", "group", "parts", "role")
+    __slots__ = ("_content", "group", "index", "parts", "role")
 
-    def __init__(self, content: Mapping[str, Any], role: str, parts: list[Part]) -> None:
+    def __init__(
+        self, index: int, content: Mapping[str, Any], role: str, parts: list[Part]
+    ) -> None:
         self._content = content
+        self.index = index
         self.role = role
         self.parts = parts
         self.group = 0
@@ -115,10 +106,10 @@ def read_contents(contents: list[Any], mending: Mending) -> list[Spoken]:
                 "removed the content",
             )
             continue
-        parts = _parts(index, content.get("parts"), number, mending)
+        parts = _parts(index, content.get("parts"), role, number, mending)
         number += len(parts)
         if parts:
-            spoken.append(Spoken(content, role, parts))
+            spoken.append(Spoken(index, content, role, parts))
         else:
             mending.note(
                 f"contents[{index}].parts",
@@ -138,13 +129,15 @@ def _role(content: Any) -> str | None:
     return _ROLES.get(role) if role is None or isinstance(role, str) else None
 
 
-def _parts(index: int, parts: Any, number: int, mending: Mending) -> list[Part]:
+def _parts(index: int, parts: Any, role: str, number: int, mending: Mending) -> list[Part]:
     read: list[Part] = []
-    for place, value in enumerate(parts if is_array(parts) else ()):
+    # The API takes one part where a list belongs.
+    for place, value in enumerate(
+        parts if is_array(parts) else [parts] if is_object(parts) else ()
+    ):
         position = f"contents[{index}].parts[{place}]"
-        if is_object(value) and value:
-            read.append(Part(position, number + len(read), copy_json(value)))
-        else:
+        part = Part(position, number + len(read), copy_json(value)) if is_object(value) else None
+        if part is None or not part.value or part.is_hollow:
             mending.note(
                 position,
                 "empty_part",
@@ -152,7 +145,35 @@ def _parts(index: int, parts: Any, number: int, mending: Mending) -> list[Part]:
                 "Send an object with `text`, or with another kind of data",
                 "removed the part",
             )
+        elif part.call and role != "model":
+            mending.note(
+                position,
+                "misplaced_call",
+                "a function call stands in a content of the user",
+                "Send function calls in contents of the model only",
+                "removed the call",
+            )
+        else:
+            _named(part, mending)
+            read.append(part)
     return read
+
+
+def _named(part: Part, mending: Mending) -> None:
+    for fields, kind in ((part.call, "functionCall"), (part.response, "functionResponse")):
+        if fields is not None:
+            mending.rename(fields, "name", f"{part.position}.{kind}.name")
+    call = part.call or {}
+    arguments = call.get("args")
+    if not isinstance(arguments, dict | None):
+        mending.note(
+            f"{part.position}.functionCall.args",
+            "args_not_an_object",
+            f"the arguments are {shorten(arguments)}, and not an object",
+            "Send the arguments as an object",
+            f"put them into an object, under `{UNREADABLE}`",
+        )
+        call["args"] = {UNREADABLE: arguments}
 
 
 def _number_turns(spoken: list[Spoken]) -> None:

@@ -13,9 +13,7 @@ from typing import Any, Final
 
 from .._assistant import AssistantTurn
 from .._stream_events import (
-    ArgumentsDelta,
     CallCompleted,
-    CallStarted,
     ReasoningDelta,
     StreamEvent,
     TextDelta,
@@ -30,12 +28,15 @@ from ._gemini_turn import (
     turn_of,
     usage_of,
 )
-from ._partial import PartialArguments
 from ._reading import Place
 from ._streaming import BrokenStream, StreamReader
 
 __all__ = ["StreamDecoder"]
 
+# One of these tells a chunk from an event of another kind.
+_IN_CHUNKS: Final = frozenset(
+    {"candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId"}
+)
 _JOINED: Final = frozenset({"text", "thought"})
 
 
@@ -68,6 +69,9 @@ class StreamDecoder(StreamReader):
         if failed is not None:
             raise provider_error(failed)
         chunk = Place(DIALECT, tidy(event.value), None, event.where)
+        if not _IN_CHUNKS & chunk.object().keys():
+            self._keep(event)
+            return
         for key, value in chunk.object().items():
             if key != "candidates":
                 self._fields[key] = value
@@ -100,12 +104,8 @@ class StreamDecoder(StreamReader):
         fields = part.object()
         if "functionCall" in fields:
             call = call_of(part.need("functionCall"), self._calls, self._response_id)
-            index = self._calls
+            yield CallCompleted(self._calls, call)
             self._calls += 1
-            yield CallStarted(index, call.id, call.name)
-            partial = PartialArguments().add(call.arguments)
-            yield ArgumentsDelta(index, call.arguments, partial)
-            yield CallCompleted(index, call)
         elif "text" in fields:
             text = part.need("text").text()
             if text:
@@ -116,7 +116,7 @@ class StreamDecoder(StreamReader):
         value = self._fields.get("responseId")
         return value if isinstance(value, str) and value else None
 
-    def _end(self) -> tuple[list[StreamEvent], AssistantTurn]:
+    def _end(self) -> AssistantTurn:
         first = next(iter(self._candidates.values()), None)
         is_blocked = first is None and "promptFeedback" in self._fields
         if not is_blocked and not (first or {}).get("finishReason"):
@@ -124,7 +124,7 @@ class StreamDecoder(StreamReader):
         response = dict(self._fields)
         if self._candidates:
             response["candidates"] = list(self._candidates.values())
-        return [], turn_of(Place(DIALECT, tidy(response)))
+        return turn_of(Place(DIALECT, self._payload(tidy(response))))
 
     def _so_far(self) -> AssistantTurn:
         first = next(iter(self._candidates.values()), None)

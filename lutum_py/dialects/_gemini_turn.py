@@ -28,7 +28,7 @@ from .._json import compact_json, copy_json, shorten
 from .._metadata import ToolMetadata
 from ..errors import DialectError
 from ._ids import own_id
-from ._reading import Place, is_array, is_object
+from ._reading import UNKNOWN_EVENTS, Place, is_array, is_object
 
 __all__ = [
     "DIALECT",
@@ -44,7 +44,7 @@ __all__ = [
 DIALECT: Final = "gemini_generate_content"
 
 # What the model or a program wrote, nulls and odd keys included.
-_FREE: Final = frozenset({"args", "response"})
+_FREE: Final = frozenset({"args", "response", UNKNOWN_EVENTS})
 _OF_THE_SDK: Final = frozenset({"sdkHttpResponse", "automaticFunctionCallingHistory", "parsed"})
 _BYTES: Final = frozenset({"thoughtSignature", "data"})
 _SNAKE: Final = re.compile(r"_([a-z0-9])")
@@ -57,7 +57,7 @@ def tidy(value: Any) -> Any:
     if is_object(value):
         tidied: dict[str, Any] = {}
         for key, item in value.items():
-            name = _SNAKE.sub(_upper, key) if "_" in key else key
+            name = _SNAKE.sub(_upper, key) if "_" in key and key not in _FREE else key
             if item is None or name in _OF_THE_SDK:
                 continue
             if name in _FREE:

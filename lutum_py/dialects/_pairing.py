@@ -8,10 +8,10 @@ to the first call after it. One pass, whatever is wrong.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 
-__all__ = ["Pairing", "Standing", "pair", "unused_id"]
+__all__ = ["FreshIds", "Pairing", "Standing", "pair"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,44 @@ class Pairing:
     orphans: list[int] = field(default_factory=list[int])
 
 
+class _Alike:
+    """The calls of one key, in order, and which of them have a result."""
+
+    __slots__ = ("_begins", "_free", "_group", "_numbers", "_positions", "_taken")
+
+    def __init__(self) -> None:
+        self._positions: list[int] = []
+        self._numbers: list[int] = []
+        self._begins: list[int] = []  # where the round of each call begins
+        self._taken: list[bool] = []
+        self._free: dict[int, int] = {}  # from the beginning of a round to where to look next
+        self._group: int | None = None
+
+    def add(self, number: int, call: Standing) -> None:
+        is_same = call.group == self._group
+        self._begins.append(self._begins[-1] if is_same else len(self._numbers))
+        self._group = call.group
+        self._numbers.append(number)
+        self._positions.append(call.position)
+        self._taken.append(False)
+
+    def take(self, position: int) -> int | None:
+        """Give the call that a result at a position answers; None where all have one."""
+        end = bisect_left(self._positions, position)
+        if end:
+            begin = self._begins[end - 1]
+        else:
+            begin, end = 0, len(self._positions)
+        at = self._free.get(begin, begin)
+        while at < end and self._taken[at]:
+            at += 1
+        self._free[begin] = at
+        if at >= end:
+            return None
+        self._taken[at] = True
+        return self._numbers[at]
+
+
 def pair(calls: Iterable[Standing], results: Iterable[Standing]) -> Pairing:
     """Pair calls and results, both in the order of their positions.
 
@@ -53,24 +91,16 @@ def pair(calls: Iterable[Standing], results: Iterable[Standing]) -> Pairing:
         >>> pair([Standing(0, "a")], [Standing(1, "a"), Standing(2, "a"), Standing(3, "b")])
         Pairing(result_of={0: 0}, call_of={0: 0}, duplicates=[1], orphans=[2])
     """
-    by_key: dict[Hashable, list[tuple[int, int, int]]] = {}
+    by_key: dict[Hashable, _Alike] = {}
     for number, call in enumerate(calls):
-        by_key.setdefault(call.key, []).append((call.position, number, call.group))
+        by_key.setdefault(call.key, _Alike()).add(number, call)
     made = Pairing()
     for number, result in enumerate(results):
         alike = by_key.get(result.key)
         if alike is None:
             made.orphans.append(number)
             continue
-        after = bisect_left(alike, (result.position, -1, -1))
-        begin = end = after
-        if after:
-            while begin and alike[begin - 1][2] == alike[after - 1][2]:
-                begin -= 1
-        else:
-            end = len(alike)
-        free = (call for _, call, _ in alike[begin:end] if call not in made.result_of)
-        call_number = next(free, None)
+        call_number = alike.take(result.position)
         if call_number is None:
             made.duplicates.append(number)
         else:
@@ -79,14 +109,31 @@ def pair(calls: Iterable[Standing], results: Iterable[Standing]) -> Pairing:
     return made
 
 
-def unused_id(call_id: str, taken: Collection[str | None]) -> str:
-    """Make an id for the second of two calls that share one.
+class FreshIds:
+    """Make ids for calls whose own another call has.
+
+    Args:
+        taken: The ids that there are.
 
     Example:
-        >>> unused_id("a", ["a", "a_2"])
-        'a_3'
+        >>> fresh = FreshIds(["a", "a_2"])
+        >>> fresh.of("a"), fresh.of("a")
+        ('a_3', 'a_4')
     """
-    count = 2
-    while f"{call_id}_{count}" in taken:
-        count += 1
-    return f"{call_id}_{count}"
+
+    __slots__ = ("_counts", "_taken")
+
+    def __init__(self, taken: Iterable[str | None]) -> None:
+        self._taken = set(taken)
+        self._counts: dict[str, int] = {}
+
+    def of(self, call_id: str) -> str:
+        """Make an id that no call has yet."""
+        count = self._counts.get(call_id, 1)
+        made: str | None = None
+        while made is None or made in self._taken:
+            count += 1
+            made = f"{call_id}_{count}"
+        self._counts[call_id] = count
+        self._taken.add(made)
+        return made

@@ -7,16 +7,29 @@ wrong, so reading a good payload costs next to nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeGuard
+from typing import Any, Final, TypeGuard
 
 from .._json import parse_json, shorten
 from ..errors import DialectError
 
-__all__ = ["Place", "is_array", "is_object", "objects_in", "read_event", "response_place"]
+__all__ = [
+    "UNKNOWN_EVENTS",
+    "Place",
+    "is_array",
+    "is_dict",
+    "is_object",
+    "objects_in",
+    "read_event",
+    "response_place",
+]
+
+UNKNOWN_EVENTS: Final = "unknown_events"
+"""The key of a payload under which stand the events of its stream that nobody knows."""
 
 _DUMP = (
-    "Pass the wire's own JSON as a dict; from an SDK object, `response.to_dict()` (openai, "
-    'anthropic) or `response.model_dump(mode="json", by_alias=True, exclude_none=True)` '
+    "Pass the wire's own JSON as a dict; from an SDK object, "
+    '`response.to_dict(mode="json")` (openai, anthropic) or '
+    '`response.model_dump(mode="json", by_alias=True, exclude_none=True)` '
     "(google-genai)"
 )
 
@@ -29,6 +42,11 @@ def is_object(value: object) -> TypeGuard[Mapping[str, Any]]:
 def is_array(value: object) -> TypeGuard[Sequence[Any]]:
     """Tell whether a value is a JSON array."""
     return isinstance(value, list | tuple)
+
+
+def is_dict(value: object) -> TypeGuard[dict[str, Any]]:
+    """Tell whether a value is a JSON object that can be changed."""
+    return isinstance(value, dict)
 
 
 def objects_in(value: object) -> Iterator[dict[str, Any]]:

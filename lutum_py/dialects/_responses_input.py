@@ -19,8 +19,10 @@ from .._request import TranscriptItem
 from .._result import ToolResult
 from ._losses import Loss
 from ._openai_parts import parts_of, responses_part
+from ._rendered_items import rendered_items
 from ._replay import foreign_losses, own_payload
 from ._responses_turn import CALLS, DIALECT
+from ._tool_names import WireNames
 
 __all__ = ["render"]
 
@@ -31,35 +33,43 @@ _NULLABLE: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def render(items: Iterable[TranscriptItem]) -> tuple[list[dict[str, Any]], list[Loss]]:
+def render(
+    items: Iterable[TranscriptItem], offered: Iterable[str] = ()
+) -> tuple[list[dict[str, Any]], list[Loss]]:
     """Render messages, turns and results, and say what was lost.
+
+    Args:
+        items: The items, oldest first.
+        offered: The names of the tools on offer.
 
     Raises:
         TypeError: An item is none of the three.
     """
     rendered: list[dict[str, Any]] = []
     losses: list[Loss] = []
+    names = WireNames(DIALECT, offered)
     answers: dict[str, dict[str, Any]] = {}
-    for index, item in enumerate(items):
+    for position, item in rendered_items(items):
         if isinstance(item, ToolResult):
             form = answers.get(item.id)
             if form is None:
                 form = {"type": "function_call_output", "call_id": item.id}
-            output = _output(item, f"items[{index}]", losses)
-            rendered.append({**form, "output": output})
+            rendered.append({**form, "output": _output(item, position, losses)})
         elif isinstance(item, AssistantTurn):
             payload = own_payload(item, DIALECT)
             if payload is None:
-                losses.extend(foreign_losses(f"items[{index}]", item, DIALECT))
+                losses.extend(foreign_losses(position, item, DIALECT))
                 said = list(_neutral(item))
             else:
-                said = list(_replay(payload, f"items[{index}]", losses))
-            answers = _answers(item, said)
+                said = list(_replay(payload, position, losses))
+            sent = [each for each in said if each.get("type") in CALLS]
+            for number, call in enumerate(sent):
+                where = f"{position}.tool_calls[{number}]"
+                call["name"] = names.sent(call["name"], where, losses)
+            answers = _answers(item, sent)
             rendered.extend(said)
-        elif isinstance(item, Message):
-            rendered.append(_message(item, f"items[{index}]", losses))
         else:
-            raise TypeError(f"expected a message, turn or result, got {item!r}")
+            rendered.append(_message(item, position, losses))
     return rendered, losses
 
 
@@ -119,9 +129,8 @@ def _neutral(turn: AssistantTurn) -> Iterator[dict[str, Any]]:
         yield {"role": "assistant", "content": ""}
 
 
-def _answers(turn: AssistantTurn, said: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+def _answers(turn: AssistantTurn, sent: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Give the form of each call's answer, by our id of the call: with the host's id, if any."""
-    sent = [item for item in said if item.get("type") in CALLS]
     answers: dict[str, dict[str, Any]] = {}
     for call, item in zip(turn.tool_calls, sent, strict=True):
         same = {"call_id": item["call_id"]} if "call_id" in item else {}

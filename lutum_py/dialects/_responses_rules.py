@@ -12,43 +12,35 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .._json import copy_json, shorten
+from .._json import shorten
+from ._conversation import Form
 from ._mending import Mending
-from ._pairing import Pairing, Standing, pair, unused_id
-from ._reading import is_object
-from ._violations import NOT_EXECUTED, Change, Violation, items_of, with_items
+from ._pairing import FreshIds, Pairing, Standing, pair
+from ._responses_item import ANSWERS, Item, read_item
+from ._responses_turn import DIALECT
+from ._violations import NOT_EXECUTED, Change, Violation
 
 __all__ = ["check", "repair"]
 
-# Which outputs answer which call; the first is what a repair sends. A search for tools that the
-# program runs may be answered like a function. Other calls are the provider's own.
-_ANSWERS: Mapping[str, tuple[str, ...]] = {
-    "function_call": ("function_call_output",),
-    "custom_tool_call": ("custom_tool_call_output",),
-    "tool_search_call": ("function_call_output", "tool_search_output"),
-}
-_OUTPUTS = frozenset(output for outputs in _ANSWERS.values() for output in outputs)
-_SAID_TO_MODEL = frozenset({"system", "developer", "user"})
+# With these the provider knows what was said before.
+_KEPT = ("previous_response_id", "conversation")
 
 
 def check(request: Any) -> list[Violation]:
     """Find what an input breaks of the provider's rules.
 
     Args:
-        request: A request body, or its list of input items.
+        request: A request body, or its list of input items; anything else is a violation.
 
     Returns:
         Every violation, in the order of the items; none for a request that is well formed.
-
-    Raises:
-        TypeError: The request is neither.
 
     Example:
         >>> output = {"type": "function_call_output", "call_id": "c1", "output": "3"}
         >>> [violation.rule for violation in check([output])]
         ['orphan_result']
     """
-    return _mend(request).violations
+    return _FORM.check(request)
 
 
 def repair(request: Any) -> tuple[Any, list[Change]]:
@@ -62,83 +54,30 @@ def repair(request: Any) -> tuple[Any, list[Change]]:
     Returns:
         A mended copy of the same shape, and what was changed.
 
-    Raises:
-        TypeError: The request is neither.
-
     Example:
         >>> call = {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}
         >>> mended, changes = repair([call])
         >>> mended[1]["output"]
         'Not executed: the conversation holds no result for this call.'
     """
-    mending = _mend(request)
-    return with_items(request, "input", mending.items), mending.changes
+    return _FORM.repair(request)
 
 
-class _Item:
-    """An input item on its way through a repair, and where it stood."""
-
-    __slots__ = ("fields", "index")
-
-    def __init__(self, index: int, fields: dict[str, Any]) -> None:
-        self.index = index
-        self.fields = fields
-
-    @property
-    def kind(self) -> str:
-        return str(self.fields.get("type") or "message")
-
-    @property
-    def key(self) -> str | None:
-        call_id = self.fields.get("call_id")
-        return str(call_id) if call_id else None
-
-    @property
-    def is_call(self) -> bool:
-        # The provider answers its own search for tools.
-        is_own = self.kind == "tool_search_call" and self.fields.get("execution") != "client"
-        return self.kind in _ANSWERS and not is_own
-
-    @property
-    def is_result(self) -> bool:
-        is_own = self.kind == "tool_search_output" and self.fields.get("execution") == "server"
-        return self.kind in _OUTPUTS and not is_own
-
-    @property
-    def is_said_to_model(self) -> bool:
-        return self.kind == "message" and self.fields.get("role") in _SAID_TO_MODEL
-
-
-def _mend(request: Any) -> Mending:
-    mending = Mending()
-    items: list[_Item] = []
-    for index, item in enumerate(items_of(request, "input")):
-        if is_object(item):
-            items.append(_Item(index, copy_json(item)))
-        else:
-            mending.note(
-                f"input[{index}]",
-                "not_an_item",
-                f"expected an object, got {shorten(item)}",
-                "Send only input items",
-                "removed what is no item",
-            )
+def _mend(given: list[Any], mending: Mending) -> None:
+    read = (read_item(index, item, mending) for index, item in enumerate(given))
+    items = [item for item in read if item is not None]
     items = _once(items, mending)
     items = _led_somewhere(items, mending)
-    mending.items = [item.fields for item in _answered(items, _goes_on(request, items), mending)]
-    return mending
+    # Calls may stand where this input does not show them.
+    goes_on = any(mending.body.get(key) is not None for key in _KEPT) or any(
+        item.kind == "item_reference" for item in items
+    )
+    mending.items = [item.fields for item in _answered(items, goes_on, mending)]
 
 
-def _goes_on(request: Any, items: list[_Item]) -> bool:
-    """Tell whether calls may stand where this input does not show them."""
-    body: Mapping[str, Any] = request if is_object(request) else {}
-    kept = any(body.get(key) is not None for key in ("previous_response_id", "conversation"))
-    return kept or any(item.kind == "item_reference" for item in items)
-
-
-def _once(items: list[_Item], mending: Mending) -> list[_Item]:
+def _once(items: list[Item], mending: Mending) -> list[Item]:
     seen: set[str] = set()
-    kept: list[_Item] = []
+    kept: list[Item] = []
     for item in items:
         item_id = item.fields.get("id")
         if not isinstance(item_id, str) or item_id not in seen or item.kind == "item_reference":
@@ -160,9 +99,9 @@ def _once(items: list[_Item], mending: Mending) -> list[_Item]:
     return kept
 
 
-def _led_somewhere(items: list[_Item], mending: Mending) -> list[_Item]:
+def _led_somewhere(items: list[Item], mending: Mending) -> list[Item]:
     """Leave out reasoning that nothing of the model follows."""
-    kept: list[_Item] = []
+    kept: list[Item] = []
     leads = False
     for item in reversed(items):
         if item.kind != "reasoning":
@@ -181,9 +120,9 @@ def _led_somewhere(items: list[_Item], mending: Mending) -> list[_Item]:
     return kept[::-1]
 
 
-def _answered(items: list[_Item], goes_on: bool, mending: Mending) -> list[_Item]:
-    calls: list[_Item] = []
-    results: list[_Item] = []
+def _answered(items: list[Item], goes_on: bool, mending: Mending) -> list[Item]:
+    calls: list[Item] = []
+    results: list[Item] = []
     standings: list[Standing] = []
     group = 0
     after_result = False
@@ -210,24 +149,23 @@ def _answered(items: list[_Item], goes_on: bool, mending: Mending) -> list[_Item
         remote.add(result.key)
     placed, due = _in_order(items, calls, results, pairing, gone, mending)
     answers = {id(calls[call]): results[number] for call, number in pairing.result_of.items()}
-    for call, result in due:
-        answers[id(call)] = result
-        placed.insert(_place(placed, call, calls, results, pairing), result)
+    answers.update((id(call), result) for call, result in due)
+    placed = _with_due(placed, due, calls, results, pairing)
     _twice(placed, answers, mending)
     return placed
 
 
 def _in_order(
-    items: list[_Item],
-    calls: list[_Item],
-    results: list[_Item],
+    items: list[Item],
+    calls: list[Item],
+    results: list[Item],
     pairing: Pairing,
     gone: set[int],
     mending: Mending,
-) -> tuple[list[_Item], list[tuple[_Item, _Item]]]:
+) -> tuple[list[Item], list[tuple[Item, Item]]]:
     """Put results where they belong; give those that have no place yet with their calls."""
-    due: list[tuple[_Item, _Item]] = []
-    rightly: list[tuple[int, _Item]] = []
+    due: list[tuple[Item, Item]] = []
+    rightly: list[tuple[int, Item]] = []
     for number, call in enumerate(calls):
         found = pairing.result_of.get(number)
         if found is None:
@@ -248,7 +186,7 @@ def _in_order(
             "moved the result behind its call",
         )
     slots = sorted(result.index for _, result in rightly)
-    instead: dict[int, _Item] = {}
+    instead: dict[int, Item] = {}
     for slot, (_, result) in zip(slots, rightly, strict=True):
         instead[slot] = result
         if slot != result.index:
@@ -263,31 +201,47 @@ def _in_order(
     return placed, due
 
 
-def _place(
-    placed: list[_Item],
-    call: _Item,
-    calls: list[_Item],
-    results: list[_Item],
+def _with_due(
+    placed: list[Item],
+    due: list[tuple[Item, Item]],
+    calls: list[Item],
+    results: list[Item],
     pairing: Pairing,
-) -> int:
-    """Find the place of a result: behind those of earlier calls, before those of later ones."""
-    number_of = {id(results[result]): number for result, number in pairing.call_of.items()}
-    own = calls.index(call)
-    begin = next(at for at, item in enumerate(placed) if item is call) + 1
-    end: int | None = None
-    for at in range(begin, len(placed)):
-        item = placed[at]
-        of_call = number_of.get(id(item))
-        if of_call is not None and of_call > own:
-            return at if end is None else end
-        if of_call is not None or (item.is_result and item.index < 0):
-            end = None
-        elif end is None and item.is_said_to_model:
-            end = at
-    return len(placed) if end is None else end
+) -> list[Item]:
+    """Put in the results that have no place: behind those of earlier calls, before later ones.
+
+    A result stands before what is said to the model next, where that does not part it from the
+    results of earlier calls.
+    """
+    at_of = {id(item): at for at, item in enumerate(placed)}
+    number_of = {id(call): number for number, call in enumerate(calls)}
+    said_from = [len(placed)] * (len(placed) + 1)
+    for at in reversed(range(len(placed))):
+        said_from[at] = at if placed[at].is_said_to_model else said_from[at + 1]
+    # Standing results are in the order of their calls by now.
+    standing = [
+        (number, at_of[id(results[found])])
+        for number, found in sorted(pairing.result_of.items())
+        if id(results[found]) in at_of
+    ]
+    slots: dict[int, list[Item]] = {}
+    slot = passed = 0
+    for call, result in due:
+        while passed < len(standing) and standing[passed][0] < number_of[id(call)]:
+            slot = max(slot, standing[passed][1] + 1)
+            passed += 1
+        end = standing[passed][1] if passed < len(standing) else len(placed)
+        slot = min(said_from[max(slot, at_of[id(call)] + 1)], end)
+        slots.setdefault(slot, []).append(result)
+    return [
+        each
+        for at, item in enumerate([*placed, None])
+        for each in (*slots.get(at, ()), item)
+        if each is not None
+    ]
 
 
-def _unanswered(call: _Item, mending: Mending) -> _Item:
+def _unanswered(call: Item, mending: Mending) -> Item:
     mending.note(
         f"input[{call.index}]",
         "call_without_result",
@@ -296,11 +250,11 @@ def _unanswered(call: _Item, mending: Mending) -> _Item:
         "added a result that says that the call was not executed",
     )
     same = {"call_id": call.fields["call_id"]} if "call_id" in call.fields else {}
-    return _Item(-1, {"type": _ANSWERS[call.kind][0], **same, "output": NOT_EXECUTED})
+    return Item(-1, {"type": ANSWERS[call.kind][0], **same, "output": NOT_EXECUTED})
 
 
-def _of_right_type(call: _Item, result: _Item, mending: Mending) -> None:
-    right = _ANSWERS[call.kind]
+def _of_right_type(call: Item, result: Item, mending: Mending) -> None:
+    right = ANSWERS[call.kind]
     if result.kind in right:
         return
     mending.note(
@@ -311,10 +265,11 @@ def _of_right_type(call: _Item, result: _Item, mending: Mending) -> None:
         f"made it a {right[0]}",
     )
     output = result.fields.get("output", "")
-    result.fields = {"type": right[0], "call_id": call.fields["call_id"], "output": output}
+    same = {"call_id": call.fields["call_id"]} if "call_id" in call.fields else {}
+    result.fields = {"type": right[0], **same, "output": output}
 
 
-def _drop(mending: Mending, result: _Item, rule: str, why: str) -> int:
+def _drop(mending: Mending, result: Item, rule: str, why: str) -> int:
     mending.note(
         f"input[{result.index}]",
         rule,
@@ -325,9 +280,9 @@ def _drop(mending: Mending, result: _Item, rule: str, why: str) -> int:
     return result.index
 
 
-def _twice(placed: list[_Item], answers: Mapping[int, _Item], mending: Mending) -> None:
+def _twice(placed: list[Item], answers: Mapping[int, Item], mending: Mending) -> None:
     """Give a call that has the id of one that is still unanswered, and its result, a new id."""
-    taken = [item.key for item in placed]
+    fresh = FreshIds(item.key for item in placed)
     waiting: set[str | None] = set()
     for item in placed:
         call_id = item.key
@@ -336,14 +291,23 @@ def _twice(placed: list[_Item], answers: Mapping[int, _Item], mending: Mending) 
         if not item.is_call or call_id is None:
             continue
         if call_id in waiting:
-            fresh = unused_id(call_id, taken)
-            taken.append(fresh)
+            made = fresh.of(call_id)
             mending.note(
                 f"input[{item.index}].call_id",
                 "duplicate_call_id",
                 f"an unanswered call before it has the id {call_id!r} too",
                 "Give each call an id of its own, and its result the same",
-                f"gave the call and its result the id {fresh!r}",
+                f"gave the call and its result the id {made!r}",
             )
-            item.fields["call_id"] = answers[id(item)].fields["call_id"] = call_id = fresh
+            item.fields["call_id"] = answers[id(item)].fields["call_id"] = call_id = made
         waiting.add(call_id)
+
+
+_FORM = Form(
+    dialect=DIALECT,
+    key="input",
+    said=lambda text: {"role": "user", "content": text},
+    mend=_mend,
+    takes_text=True,
+    elsewhere=(*_KEPT, "prompt"),
+)

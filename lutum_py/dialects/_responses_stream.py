@@ -38,15 +38,48 @@ _SAID: dict[str, tuple[type[TextDelta | ReasoningDelta | RefusalDelta], Any]] = 
     "response.reasoning_text.delta": (ReasoningDelta, ReasoningItem),
     "response.reasoning_summary_text.delta": (ReasoningDelta, ReasoningItem),
 }
+# Events whose outcome stands in the items that they are about, or in the whole response.
+_STEPS = {
+    "audio": ("delta", "done", "transcript.delta", "transcript.done"),
+    "code_interpreter_call": ("in_progress", "interpreting", "completed"),
+    "code_interpreter_call_code": ("delta", "done"),
+    "compaction": ("compacting",),
+    "content_part": ("added", "done"),
+    "custom_tool_call_input": ("done",),
+    "file_search_call": ("in_progress", "searching", "completed"),
+    "function_call_arguments": ("done",),
+    "image_generation_call": ("in_progress", "generating", "partial_image", "completed"),
+    "mcp_call": ("in_progress", "completed", "failed"),
+    "mcp_call_arguments": ("delta", "done"),
+    "mcp_list_tools": ("in_progress", "completed", "failed"),
+    "output_text": ("done", "annotation.added"),
+    "reasoning_summary_part": ("done",),
+    "reasoning_summary_text": ("done",),
+    "reasoning_text": ("done",),
+    "refusal": ("done",),
+    "shell_call_command": ("added", "delta", "done"),
+    "shell_call_output_content": ("delta", "done"),
+    "web_search_call": ("in_progress", "searching", "completed"),
+}
+_REPEATED = frozenset(
+    f"response.{about}.{step}" for about, steps in _STEPS.items() for step in steps
+)
 
 
 class _CallState:
-    __slots__ = ("arguments", "index", "received")
+    __slots__ = ("arguments", "index", "item", "received")
 
-    def __init__(self, index: int) -> None:
+    def __init__(self, index: int, item: Place) -> None:
         self.index = index
+        self.item = item
         self.arguments = PartialArguments()
         self.received = False
+
+    def whole(self) -> dict[str, Any]:
+        """Give the item as it stands, for a host that never says that it is done."""
+        begun = dict(self.item.object())
+        text = {CALLS[begun["type"]]: self.arguments.text} if self.received else {}
+        return {**begun, **text}
 
 
 class StreamDecoder(StreamReader):
@@ -82,8 +115,8 @@ class StreamDecoder(StreamReader):
         if kind == "error" or (kind is None and event.get("error") is not None):
             raise (event.get("error") or event).reported()
         if kind is None:
-            return
-        if kind in _SAID:
+            self._keep(event)
+        elif kind in _SAID:
             yield from self._said(event, kind)
         elif kind in _ARGUMENTS:
             yield from self._arguments(event)
@@ -101,6 +134,8 @@ class StreamDecoder(StreamReader):
             yield from self._whole(event.need("response"))
         elif kind in ("response.created", "response.in_progress", "response.queued"):
             self._begun = dict(event.need("response").object())
+        elif kind not in _REPEATED:
+            self._keep(event)
 
     def _index(self, event: Place) -> int:
         """Give the number of the item that an event is about; a host may leave it out."""
@@ -120,7 +155,7 @@ class StreamDecoder(StreamReader):
     def _added(self, index: int, item: Place) -> Iterator[StreamEvent]:
         kind = item.text_at("type") or ""
         if kind in CALLS and index not in self._calls:
-            call = self._calls[index] = _CallState(len(self._calls))
+            call = self._calls[index] = _CallState(len(self._calls), item)
             metadata = metadata_of(item, kind, call.index, self._text("id"))
             yield CallStarted(call.index, metadata.id, metadata.name)
 
@@ -141,27 +176,40 @@ class StreamDecoder(StreamReader):
         kind = item.text_at("type") or ""
         if call is None or kind not in CALLS:
             return
-        metadata = metadata_of(item, kind, call.index, self._text("id"))
-        if not call.received and metadata.arguments:
-            text = metadata.arguments
-            yield ArgumentsDelta(call.index, text, call.arguments.add(text))
-        yield CallCompleted(call.index, metadata)
+        yield CallCompleted(call.index, metadata_of(item, kind, call.index, self._text("id")))
 
     def _whole(self, response: Place) -> Iterator[StreamEvent]:
         self._final = tidy(response.object())
         if not self._final.get("output"):
             # Some hosts do not say again at the end what they said item by item.
-            done = [self._items[index].value for index in sorted(self._items)]
-            self._final["output"] = tidy({"output": done})["output"]
+            numbers = sorted({*self._items, *self._calls, *self._open})
+            said = [item for number in numbers for item in self._item(number)]
+            self._final["output"] = tidy({"output": said})["output"]
         self._over = True
         usage = usage_of(response)
         if usage is not None:
             yield UsageReported(usage)
 
-    def _end(self) -> tuple[list[StreamEvent], AssistantTurn]:
+    def _item(self, number: int) -> Iterator[Any]:
+        if number in self._items:
+            yield self._items[number].value
+        elif number in self._calls:
+            yield self._calls[number].whole()
+        else:
+            parts = [
+                {"type": "output_text", "text": item.text}
+                if isinstance(item, TextItem)
+                else {"type": "refusal", "refusal": item.text}
+                for item in _joined(self._open[number])
+                if isinstance(item, TextItem | RefusalItem)
+            ]
+            if parts:
+                yield {"type": "message", "role": "assistant", "content": parts}
+
+    def _end(self) -> AssistantTurn:
         if self._final is None:
             raise BrokenStream(self.position, "the stream breaks off before the response is whole")
-        return [], turn_of(Place(DIALECT, self._final))
+        return turn_of(Place(DIALECT, self._payload(self._final)))
 
     def _so_far(self) -> AssistantTurn:
         items: list[AssistantItem] = []

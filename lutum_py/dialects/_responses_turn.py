@@ -23,7 +23,7 @@ from .._assistant import (
 from .._json import compact_json
 from .._metadata import ToolMetadata
 from ._ids import own_id
-from ._reading import Place, objects_in
+from ._reading import UNKNOWN_EVENTS, Place, objects_in
 from ._replay import without_nulls
 
 __all__ = ["CALLS", "DIALECT", "items_of_output", "metadata_of", "tidy", "turn_of", "usage_of"]
@@ -34,7 +34,17 @@ CALLS: Final[Mapping[str, str]] = {"function_call": "arguments", "custom_tool_ca
 """The items that the program answers, and where each has the text that the model wrote."""
 
 # What users and models wrote may hold nulls that mean something.
-_FREE = frozenset({"arguments", "attributes", "metadata", "output_schema", "parameters", "schema"})
+_FREE = frozenset(
+    {
+        "arguments",
+        "attributes",
+        "metadata",
+        "output_schema",
+        "parameters",
+        "schema",
+        UNKNOWN_EVENTS,
+    }
+)
 
 
 def tidy(response: Mapping[str, Any]) -> dict[str, Any]:

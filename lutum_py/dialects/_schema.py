@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from .._definition import JsonSchema, ToolDef
+from ..errors import InvalidValueError
 from ._schema_gemini import gemini_schema
 from ._schema_nodes import Loss, plain_schema, refusal
 from ._schema_openai_limits import check_openai_limits
@@ -66,7 +67,7 @@ def compile_schema(definition: ToolDef, dialect: str, *, strict: bool = False) -
 
     Raises:
         ToolDefinitionError: The schema has no form in the dialect; the text names path and remedy.
-        ValueError: There is no dialect of that name.
+        InvalidValueError: There is no dialect of that name.
 
     Example:
         >>> limit = {"type": "integer", "default": 5}
@@ -80,7 +81,7 @@ def compile_schema(definition: ToolDef, dialect: str, *, strict: bool = False) -
         '{}'
     """
     if dialect not in _STRICT:
-        raise ValueError(f"There is no dialect {dialect!r}; there are {', '.join(_STRICT)}.")
+        raise InvalidValueError(f"There is no dialect {dialect!r}; there are {', '.join(_STRICT)}.")
     try:
         return _compiled(definition, dialect, strict)
     except RecursionError:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from .._definition import JsonSchema
 from .._json import compact_json
 from ._reading import is_object
-from ._schema_nodes import Loss, Node, branches_of, refusal, resolve
+from ._schema_nodes import Loss, Node, branches_of, reference_of, refusal, resolve, subschemas
 
 __all__ = ["WRAPPER", "merged_object", "object_root", "wrapped_root"]
 
@@ -16,6 +16,8 @@ WRAPPER: Final = "value"
 """The one property of the object around a root that is a union, in strict mode."""
 
 _UNIONS: Final = ("anyOf", "oneOf")
+_MERGED: Final = frozenset({*_UNIONS, "allOf", "discriminator"})
+"""What is no more once the parts of a node are merged; a discriminator points into its union."""
 
 
 def object_root(tool: str, schema: JsonSchema, losses: list[Loss]) -> JsonSchema:
@@ -32,9 +34,24 @@ def object_root(tool: str, schema: JsonSchema, losses: list[Loss]) -> JsonSchema
     defs: Mapping[str, Node] = schema.get("$defs", {})
     merged = merged_object(tool, "", schema, defs, losses)
     merged.pop("$defs", None)
-    if defs:
-        merged["$defs"] = dict(defs)
+    needed = _referenced(merged, defs)
+    if needed:
+        merged["$defs"] = {name: node for name, node in defs.items() if name in needed}
     return merged
+
+
+def _referenced(schema: JsonSchema, defs: Mapping[str, Node]) -> set[str]:
+    """Give the names of the definitions that something in the schema leads to."""
+    found: set[str] = set()
+    waiting: list[Node] = [schema]
+    while waiting:
+        node = waiting.pop()
+        name = reference_of(node)
+        if name is not None and name not in found:
+            found.add(name)
+            waiting.append(defs[name])
+        waiting.extend(part for _, _, part in subschemas(node))
+    return found
 
 
 def wrapped_root(tool: str, schema: JsonSchema, losses: list[Loss]) -> tuple[JsonSchema, bool]:
@@ -66,7 +83,7 @@ def merged_object(
     node = resolve(schema, defs)
     alternatives = [merged_object(tool, path, part, defs, losses) for part in branches_of(node)]
     conjoined = [merged_object(tool, path, part, defs, losses) for part in node.get("allOf", ())]
-    plain = {key: part for key, part in node.items() if key not in (*_UNIONS, "allOf")}
+    plain = {key: part for key, part in node.items() if key not in _MERGED}
     if not alternatives and not conjoined:
         if plain.get("type", "object") != "object" or ("type" not in plain and "enum" in plain):
             raise refusal(

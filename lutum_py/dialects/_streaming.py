@@ -1,8 +1,9 @@
-"""What every stream decoder has in common: numbering, breaking, and ending once.
+"""What every stream decoder has in common: numbering, breaking, ending once, reporting each call.
 
-A decoder of a dialect fills in three methods: `_take` reads one event, `_end` reads what is still
-open when the wire is done, `_so_far` makes the neutral turn of what came before a break. It sets
-`_over` on the event that the wire ends a turn with; `_done` says that `[DONE]` came.
+A decoder of a dialect fills in three methods: `_take` reads one event, `_end` makes the turn when
+the wire is done, `_so_far` makes the neutral turn of what came before a break. It sets `_over` on
+the event that the wire ends a turn with; `_done` says that `[DONE]` came. An event of a type that
+it does not know goes to `_keep`, and stands in the payload apart from all that makes up the turn.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from .._assistant import AssistantTurn
+from .._json import copy_json
 from .._stream_events import StreamEvent, TurnFinished
 from ..errors import DialectError
-from ._reading import Place, read_event
+from ._call_reports import CallReports
+from ._reading import UNKNOWN_EVENTS, Place, read_event
 
 __all__ = ["BrokenStream", "StreamReader"]
 
@@ -43,6 +46,8 @@ class StreamReader(ABC):
         self._over = False
         self._turn: AssistantTurn | None = None
         self._error: DialectError | None = None
+        self._reports = CallReports()
+        self._unknown: list[Any] = []
 
     def feed(self, event: Mapping[str, Any] | str | bytes) -> list[StreamEvent]:
         """Read one event.
@@ -72,7 +77,8 @@ class StreamReader(ABC):
         number = self._number
         self._number += 1
         try:
-            events = list(self._take(read_event(self.dialect, event, number)))
+            taken = self._take(read_event(self.dialect, event, number))
+            events = [event for each in taken for event in self._reports.of(each)]
         except DialectError as error:
             error.turn = self._so_far()
             self._error = error
@@ -91,7 +97,7 @@ class StreamReader(ABC):
         if self._turn is not None:
             return []
         try:
-            events, turn = self._end()
+            turn = self._end()
         except BrokenStream as broken:
             raise self._broken(broken.where, broken.problem) from None
         except DialectError as error:
@@ -99,7 +105,7 @@ class StreamReader(ABC):
             self._error = error
             raise
         self._turn = turn
-        return [*events, TurnFinished(turn)]
+        return [*self._reports.missing(turn.tool_calls), TurnFinished(turn)]
 
     def finish(self) -> AssistantTurn:
         """Give the whole turn, the same that `decode` gives for the response in one piece.
@@ -121,13 +127,21 @@ class StreamReader(ABC):
         self._error = DialectError(text, dialect=self.dialect, where=where, turn=self._so_far())
         return self._error
 
+    def _keep(self, event: Place) -> None:
+        """Keep an event of a type that is unknown."""
+        self._unknown.append(copy_json(event.value))
+
+    def _payload(self, response: dict[str, Any]) -> dict[str, Any]:
+        """Give the response that was put together, with the unknown events beside it."""
+        return {**response, UNKNOWN_EVENTS: self._unknown} if self._unknown else response
+
     @abstractmethod
     def _take(self, event: Place) -> Iterable[StreamEvent]:
         """Read one event; raise a `DialectError` of its place for one that is an error."""
 
     @abstractmethod
-    def _end(self) -> tuple[list[StreamEvent], AssistantTurn]:
-        """Give the last events and the turn; raise `BrokenStream` where the turn is not whole."""
+    def _end(self) -> AssistantTurn:
+        """Give the turn; raise `BrokenStream` where it is not whole."""
 
     @abstractmethod
     def _so_far(self) -> AssistantTurn:

@@ -1,17 +1,16 @@
-"""What is wrong with a request, what a repair changed, and the two shapes of a request."""
+"""What is wrong with a request, and what a repair changed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from .._json import copy_json, shorten
-from ._reading import is_array, is_object
-
-__all__ = ["NOT_EXECUTED", "Change", "Violation", "items_of", "with_items"]
+__all__ = ["NOT_EXECUTED", "NOT_SHOWN", "Change", "Violation"]
 
 NOT_EXECUTED = "Not executed: the conversation holds no result for this call."
 """What a repair answers a call with that nobody answered."""
+
+NOT_SHOWN = "The beginning of this conversation is not shown."
+"""What a repair lets the user say where the provider wants to hear the user first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +18,7 @@ class Violation:
     """A rule of the provider that a request breaks.
 
     Attributes:
-        position: Where, as in `messages[3].tool_calls[0]`.
+        position: Where, as in `messages[3].tool_calls[0]`; `request` is the whole of it.
         rule: A stable name of the rule, as in `call_without_result`.
         problem: What is wrong, in words.
         remedy: What to do about it.
@@ -40,12 +39,13 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One thing that a repair did.
+    """One thing that a repair did, or had to leave.
 
     Attributes:
         position: Where, in the request as it was given.
         rule: The rule that was broken there.
         what: What was done, in words.
+        is_mended: False where nothing could be done, so that `check` still finds the breach.
 
     Example:
         >>> print(Change("messages[1]", "orphan_result", "Removed the result"))
@@ -55,38 +55,7 @@ class Change:
     position: str
     rule: str
     what: str
+    is_mended: bool = True
 
     def __str__(self) -> str:
         return f"{self.position}: {self.what} ({self.rule})."
-
-
-def items_of(request: Any, key: str) -> list[Any]:
-    """Give the items of a request that is a whole body or only its list.
-
-    Args:
-        request: A request body, or the list that stands in it.
-        key: Where the list stands in a body.
-
-    Returns:
-        The items themselves, not copied, in a new list; empty where a body has none, or has text.
-
-    Raises:
-        TypeError: The request is neither.
-    """
-    items = request.get(key) if is_object(request) else request
-    if is_object(request) and (items is None or isinstance(items, str)):
-        return []
-    if not is_array(items):
-        raise TypeError(
-            f"expected a request body with {key!r}, or the list itself, got {shorten(request)}"
-        )
-    return list(items)
-
-
-def with_items(request: Any, key: str, items: list[Any]) -> Any:
-    """Give a request of the same shape with other items; nothing in it is shared with the first."""
-    if not is_object(request):
-        return copy_json(items)
-    if is_object(request) and not is_array(request.get(key)):
-        return copy_json(request)
-    return {name: copy_json(items if name == key else value) for name, value in request.items()}

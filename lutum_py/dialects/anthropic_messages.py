@@ -14,7 +14,7 @@ from .._definition import ToolDef
 from .._json import copy_json
 from .._offer import Descriptions
 from .._request import TranscriptItem, TurnRequest
-from ._anthropic_messages import render
+from ._anthropic_messages import Rendering
 from ._anthropic_rules import check, repair
 from ._anthropic_stream import StreamDecoder
 from ._anthropic_turn import tidy, turn_of
@@ -108,7 +108,7 @@ def tools(
     return [_tool(definition, strict) for definition in offered(toolset, available, descriptions)]
 
 
-def _tool(definition: ToolDef, strict: bool = False) -> dict[str, Any]:
+def _tool(definition: ToolDef, strict: bool) -> dict[str, Any]:
     tool: dict[str, Any] = {"name": definition.name}
     if definition.description:
         tool["description"] = definition.description
@@ -139,7 +139,7 @@ def decode(response: Mapping[str, Any]) -> AssistantTurn:
     """Read a response.
 
     Args:
-        response: The JSON of a message; of an SDK object, `response.to_dict()`.
+        response: The JSON of a message; of an SDK object, `response.to_dict(mode="json")`.
 
     Returns:
         The turn; its payload is the response, without fields that are null. The arguments of a
@@ -163,21 +163,26 @@ def messages(committed: Iterable[TranscriptItem]) -> list[dict[str, Any]]:
     Messages of system and developer are left out, because they stand in the request field
     `system`; `encode_request` puts them there.
 
+    A call by a name that the API refuses goes out under another; `encode_request` reports it.
+
     Args:
         committed: Messages, turns and results, oldest first.
 
     Returns:
         One message a turn, and one for all that stands between two turns; yours to change.
 
+    Raises:
+        TypeError: What is passed is no committed round and no list of items, such as a plan.
+
     Example:
         >>> from lutum_py._message import Message
         >>> messages([Message("user", "Hello")])
         [{'role': 'user', 'content': 'Hello'}]
     """
-    return render(committed).messages
+    return Rendering.of(committed).said
 
 
-def encode_request(request: TurnRequest) -> EncodedRequest:
+def encode_request(request: TurnRequest, *, strict: bool = False) -> EncodedRequest:
     """Make the body of a request, without the model's name.
 
     `extra` goes in last and untouched; tools in it, such as those that the provider runs itself,
@@ -185,6 +190,7 @@ def encode_request(request: TurnRequest) -> EncodedRequest:
 
     Args:
         request: What is asked of the model.
+        strict: Whether the tools are offered in strict mode, as `tools` offers them.
 
     Returns:
         The body, and on its `losses` what it could not carry. `max_tokens`, which the API demands,
@@ -199,10 +205,11 @@ def encode_request(request: TurnRequest) -> EncodedRequest:
         >>> body["system"], body["max_tokens"]
         ('Be brief.', 4096)
     """
-    rendering = render(request.items)
+    names = [definition.name for definition in request.tools]
+    rendering = Rendering.of(request.items, names)
     limit = request.max_output_tokens
     body: dict[str, Any] = {
-        "messages": rendering.messages,
+        "messages": rendering.said,
         "max_tokens": DEFAULT_MAX_TOKENS if limit is None else limit,
     }
     if len(rendering.system) == 1:
@@ -210,10 +217,10 @@ def encode_request(request: TurnRequest) -> EncodedRequest:
     elif rendering.system:
         body["system"] = [{"type": "text", "text": text} for text in rendering.system]
     losses = rendering.losses
-    offer = [_tool(definition) for definition in request.tools]
+    offer = [_tool(definition, strict) for definition in request.tools]
     if offer:
         for definition in request.tools:
-            losses.extend(schema_losses(definition, NAME))
+            losses.extend(schema_losses(definition, NAME, strict))
         body["tools"] = offer
         choice = tool_choice(request.tool_choice)
         if request.parallel_tool_calls is not None and choice["type"] != "none":

@@ -15,7 +15,7 @@ from .._json import copy_json
 from .._offer import Descriptions
 from .._request import TranscriptItem, TurnRequest
 from ._compiled import compiled, schema_losses
-from ._gemini_contents import render
+from ._gemini_contents import Rendering
 from ._gemini_rules import check, repair
 from ._gemini_stream import StreamDecoder
 from ._gemini_turn import tidy, turn_of
@@ -103,7 +103,7 @@ def tools(
     return _tools(offered(toolset, available, descriptions), strict)
 
 
-def _tools(definitions: Iterable[ToolDef], strict: bool = False) -> list[dict[str, Any]]:
+def _tools(definitions: Iterable[ToolDef], strict: bool) -> list[dict[str, Any]]:
     declarations = [_declaration(definition, strict) for definition in definitions]
     return [{"functionDeclarations": declarations}] if declarations else []
 
@@ -168,6 +168,8 @@ def messages(committed: Iterable[TranscriptItem]) -> list[dict[str, Any]]:
     Messages of system and developer are left out, because they stand in the request field
     `systemInstruction`; `encode_request` puts them there.
 
+    A call by a name that the API refuses goes out under another; `encode_request` reports it.
+
     Args:
         committed: Messages, turns and results, oldest first.
 
@@ -175,15 +177,18 @@ def messages(committed: Iterable[TranscriptItem]) -> list[dict[str, Any]]:
         One content a turn, one for the results of a turn, and one for what the user says; yours to
         change.
 
+    Raises:
+        TypeError: What is passed is no committed round and no list of items, such as a plan.
+
     Example:
         >>> from lutum_py._message import Message
         >>> messages([Message("user", "Hello")])
         [{'role': 'user', 'parts': [{'text': 'Hello'}]}]
     """
-    return render(committed).contents
+    return Rendering.of(committed).said
 
 
-def encode_request(request: TurnRequest) -> EncodedRequest:
+def encode_request(request: TurnRequest, *, strict: bool = False) -> EncodedRequest:
     """Make the body of a request, without the model's name.
 
     `extra` goes in last and untouched; `generationConfig` and `toolConfig` in it are joined with
@@ -192,6 +197,7 @@ def encode_request(request: TurnRequest) -> EncodedRequest:
 
     Args:
         request: What is asked of the model.
+        strict: Without effect, as in `tools`.
 
     Returns:
         The body, and on its `losses` what it could not carry.
@@ -205,15 +211,16 @@ def encode_request(request: TurnRequest) -> EncodedRequest:
         >>> body["generationConfig"]
         {'temperature': 0.5}
     """
-    rendering = render(request.items)
+    names = [definition.name for definition in request.tools]
+    rendering = Rendering.of(request.items, names)
     losses = rendering.losses
-    body: dict[str, Any] = {"contents": rendering.contents}
+    body: dict[str, Any] = {"contents": rendering.said}
     if rendering.system:
         body["systemInstruction"] = {"parts": [{"text": text} for text in rendering.system]}
-    offer = _tools(request.tools)
+    offer = _tools(request.tools, strict)
     if offer:
         for definition in request.tools:
-            losses.extend(schema_losses(definition, NAME))
+            losses.extend(schema_losses(definition, NAME, strict))
         body["tools"] = offer
         body["toolConfig"] = tool_choice(request.tool_choice)
         if request.parallel_tool_calls is not None:

@@ -98,7 +98,7 @@ def tools(
     return [_tool(definition, strict) for definition in offered(toolset, available, descriptions)]
 
 
-def _tool(definition: ToolDef, strict: bool = False) -> dict[str, Any]:
+def _tool(definition: ToolDef, strict: bool) -> dict[str, Any]:
     function: dict[str, Any] = {"name": definition.name}
     if definition.description:
         function["description"] = definition.description
@@ -129,7 +129,8 @@ def decode(response: Mapping[str, Any]) -> AssistantTurn:
     """Read a response.
 
     Args:
-        response: The JSON of a `chat.completion`; of an SDK object, `response.to_dict()`.
+        response: The JSON of a `chat.completion`; of an SDK object,
+            `response.to_dict(mode="json")`.
 
     Returns:
         The turn of the first choice; its payload is the response, without fields that are null.
@@ -149,11 +150,16 @@ def decode(response: Mapping[str, Any]) -> AssistantTurn:
 def messages(committed: Iterable[TranscriptItem]) -> list[dict[str, Any]]:
     """Render a committed round, or any part of a transcript, for the request field `messages`.
 
+    A call by a name that the API refuses goes out under another; `encode_request` reports it.
+
     Args:
         committed: Messages, turns and results, oldest first.
 
     Returns:
         One object an item; yours to change.
+
+    Raises:
+        TypeError: What is passed is no committed round and no list of items, such as a plan.
 
     Example:
         >>> from lutum_py import Message
@@ -163,7 +169,7 @@ def messages(committed: Iterable[TranscriptItem]) -> list[dict[str, Any]]:
     return _chat_messages.render(committed)[0]
 
 
-def encode_request(request: TurnRequest) -> EncodedRequest:
+def encode_request(request: TurnRequest, *, strict: bool = False) -> EncodedRequest:
     """Make the body of a request, without the model's name.
 
     `extra` goes in last and untouched; tools in it, such as those that a host runs itself, come
@@ -171,6 +177,7 @@ def encode_request(request: TurnRequest) -> EncodedRequest:
 
     Args:
         request: What is asked of the model.
+        strict: Whether the tools are offered in strict mode, as `tools` offers them.
 
     Returns:
         The body, and on its `losses` what it could not carry.
@@ -183,10 +190,11 @@ def encode_request(request: TurnRequest) -> EncodedRequest:
         >>> encode_request(TurnRequest(items=[Message("user", "Hello")], temperature=0.5))
         {'messages': [{'role': 'user', 'content': 'Hello'}], 'temperature': 0.5}
     """
-    rendered, losses = _chat_messages.render(request.items)
+    names = [definition.name for definition in request.tools]
+    rendered, losses = _chat_messages.render(request.items, names)
     for definition in request.tools:
-        losses.extend(schema_losses(definition, NAME))
-    offer = [_tool(definition) for definition in request.tools]
+        losses.extend(schema_losses(definition, NAME, strict))
+    offer = [_tool(definition, strict) for definition in request.tools]
     body = body_of(
         request,
         {"messages": rendered},

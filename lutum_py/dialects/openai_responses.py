@@ -98,7 +98,7 @@ def tools(
     return [_tool(definition, strict) for definition in offered(toolset, available, descriptions)]
 
 
-def _tool(definition: ToolDef, strict: bool = False) -> dict[str, Any]:
+def _tool(definition: ToolDef, strict: bool) -> dict[str, Any]:
     tool: dict[str, Any] = {"type": "function", "name": definition.name}
     if definition.description:
         tool["description"] = definition.description
@@ -128,7 +128,7 @@ def decode(response: Mapping[str, Any]) -> AssistantTurn:
     """Read a response.
 
     Args:
-        response: The JSON of a `response`; of an SDK object, `response.to_dict()`.
+        response: The JSON of a `response`; of an SDK object, `response.to_dict(mode="json")`.
 
     Returns:
         The turn; its payload is the response, without fields that are null. Where the response is
@@ -149,11 +149,16 @@ def decode(response: Mapping[str, Any]) -> AssistantTurn:
 def messages(committed: Iterable[TranscriptItem]) -> list[dict[str, Any]]:
     """Render a committed round, or any part of a transcript, for the request field `input`.
 
+    A call by a name that the API refuses goes out under another; `encode_request` reports it.
+
     Args:
         committed: Messages, turns and results, oldest first.
 
     Returns:
         The input items, several for a turn that had several; yours to change.
+
+    Raises:
+        TypeError: What is passed is no committed round and no list of items, such as a plan.
 
     Example:
         >>> from lutum_py import Message
@@ -163,7 +168,7 @@ def messages(committed: Iterable[TranscriptItem]) -> list[dict[str, Any]]:
     return _responses_input.render(committed)[0]
 
 
-def encode_request(request: TurnRequest) -> EncodedRequest:
+def encode_request(request: TurnRequest, *, strict: bool = False) -> EncodedRequest:
     """Make the body of a request, without the model's name.
 
     `extra` goes in last and untouched; tools in it, such as a web search that OpenAI runs, come
@@ -171,6 +176,7 @@ def encode_request(request: TurnRequest) -> EncodedRequest:
 
     Args:
         request: What is asked of the model.
+        strict: Whether the tools are offered in strict mode, as `tools` offers them.
 
     Returns:
         The body, and on its `losses` what it could not carry.
@@ -183,13 +189,14 @@ def encode_request(request: TurnRequest) -> EncodedRequest:
         >>> encode_request(TurnRequest(items=[Message("user", "Hello")], max_output_tokens=9))
         {'input': [{'role': 'user', 'content': 'Hello'}], 'max_output_tokens': 9}
     """
-    rendered, losses = _responses_input.render(request.items)
+    names = [definition.name for definition in request.tools]
+    rendered, losses = _responses_input.render(request.items, names)
     for definition in request.tools:
-        losses.extend(schema_losses(definition, NAME))
+        losses.extend(schema_losses(definition, NAME, strict))
     body = body_of(
         request,
         {"input": rendered},
-        tools=[_tool(definition) for definition in request.tools],
+        tools=[_tool(definition, strict) for definition in request.tools],
         tool_choice=tool_choice(request.tool_choice),
         limit="max_output_tokens",
     )

@@ -16,7 +16,7 @@ from .._assistant import AssistantTurn, ToolCallItem
 from .._metadata import ToolMetadata
 from .._request import TurnRequest
 from .._stream_events import CallCompleted, StreamEvent, TurnFinished
-from ..dialects._compiled import compiled, schema_losses
+from ..dialects._compiled import compiled
 from ..dialects._losses import EncodedRequest, Loss
 from ..dialects._streaming import StreamReader
 
@@ -35,8 +35,9 @@ class Dialect(Protocol):
     @property
     def StreamDecoder(self) -> Callable[[], StreamReader]: ...  # noqa: N802 (the same)
     def decode(self, response: Mapping[str, Any], /) -> AssistantTurn: ...
-    def encode_request(self, request: TurnRequest, /) -> EncodedRequest: ...
-    def tools(self, toolset: Any, /, *, strict: bool = False) -> list[dict[str, Any]]: ...
+    def encode_request(
+        self, request: TurnRequest, /, *, strict: bool = False
+    ) -> EncodedRequest: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,17 +93,10 @@ def prepare(dialect: Dialect, request: TurnRequest, strict: bool) -> Prepared:
     Raises:
         ToolDefinitionError: A tool has no form in the dialect, or none in its strict mode.
     """
-    encoded = dialect.encode_request(request)
-    body, losses = dict(encoded), encoded.losses
-    if not strict or not request.tools:
-        return Prepared(body, request.extra, losses, _NO_DECODERS)
-    name = dialect.NAME
-    offer = dialect.tools(request.tools, strict=True)
-    # Tools among the extras stand after those of the request, unless they took their place.
-    if body["tools"] is not request.extra.get("tools"):
-        body["tools"] = [*offer, *body["tools"][len(offer) :]]
-    said = [loss for loss in losses if not loss.where.startswith("tools.")]
-    for definition in request.tools:
-        said.extend(schema_losses(definition, name, strict=True))
-    decoders = {each.name: compiled(each, name, True).decoder for each in request.tools}
-    return Prepared(body, request.extra, tuple(said), decoders)
+    encoded = dialect.encode_request(request, strict=strict)
+    decoders = (
+        {each.name: compiled(each, dialect.NAME, True).decoder for each in request.tools}
+        if strict
+        else _NO_DECODERS
+    )
+    return Prepared(dict(encoded), request.extra, encoded.losses, decoders)

@@ -25,7 +25,7 @@ from .._request import TurnRequest
 from .._stream_events import StreamEvent, TurnFinished
 from ..dialects._losses import Loss
 from ..dialects._streaming import StreamReader
-from ..errors import DialectError
+from ..errors import DialectError, MisuseError
 from ._loss_report import LossReport
 from ._prepared import Dialect, Prepared, prepare
 
@@ -55,7 +55,7 @@ class SdkModel(ABC):
 
     def __init__(self, client: Any, model: str, *, strict: bool) -> None:
         if not isinstance(model, str) or not model:
-            raise TypeError(
+            raise MisuseError(
                 f"{type(self).__name__} needs the name of the provider's model as its second "
                 f"argument, not {shorten(model)}."
             )
@@ -66,7 +66,7 @@ class SdkModel(ABC):
         try:
             self._sync, self._async = self._methods(client)
         except AttributeError as error:
-            raise TypeError(
+            raise MisuseError(
                 f"{type(self).__name__} takes a client that you made with {self._clients[0]}(...) "
                 f"or {self._clients[1]}(...), not a {type(client).__name__} ({error})."
             ) from error
@@ -80,7 +80,7 @@ class SdkModel(ABC):
         """Send one request by the async client, and give the turn that comes back.
 
         Raises:
-            TypeError: The client is a sync one.
+            MisuseError: The client is a sync one.
             DialectError: What came back cannot be read. Errors of the SDK come as they are.
         """
         methods = self._async or self._refuse("respond")
@@ -95,7 +95,7 @@ class SdkModel(ABC):
         """Do the same by the sync client.
 
         Raises:
-            TypeError: The client is an async one.
+            MisuseError: The client is an async one.
             DialectError: What came back cannot be read. Errors of the SDK come as they are.
         """
         methods = self._sync or self._refuse("respond_sync")
@@ -113,7 +113,7 @@ class SdkModel(ABC):
         connection is closed.
 
         Raises:
-            TypeError: The client is a sync one.
+            MisuseError: The client is a sync one.
             DialectError: What came back cannot be read. Errors of the SDK come as they are.
         """
         return self._stream(self._async or self._refuse("stream"), request)
@@ -122,7 +122,7 @@ class SdkModel(ABC):
         """Do the same by the sync client.
 
         Raises:
-            TypeError: The client is an async one.
+            MisuseError: The client is an async one.
             DialectError: What came back cannot be read. Errors of the SDK come as they are.
         """
         return self._stream_sync(self._sync or self._refuse("stream_sync"), request)
@@ -199,7 +199,7 @@ class SdkModel(ABC):
         have, need = ("an async", sync_client) if is_sync else ("a sync", async_client)
         other = method.removesuffix("_sync") if is_sync else f"{method}_sync"
         builder = other.replace("respond", "collect")
-        raise TypeError(
+        raise MisuseError(
             f"{type(self).__name__}.{method} needs {need}, but this model was made with "
             f"{type(self.client).__name__}, {have} client. End the turn with `.{builder}()`, which "
             f"calls `{other}`, or make the model with {need}(...)."

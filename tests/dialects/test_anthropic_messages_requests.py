@@ -173,7 +173,7 @@ def test_instructions_stand_beside_the_messages() -> None:
 
 def test_only_transcript_items_are_rendered() -> None:
     """Anything else than a message, turn or result is a type error."""
-    with pytest.raises(TypeError, match="expected a message"):
+    with pytest.raises(TypeError, match="Expected a Message"):
         dialect.messages([{"role": "user"}])  # type: ignore[list-item]
 
 

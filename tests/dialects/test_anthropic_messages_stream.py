@@ -101,7 +101,11 @@ def test_a_stream_becomes_the_turn_of_its_message() -> None:
         UsageReported(Usage(input_tokens=3, output_tokens=7)),
     ]
     last = decoder.close()
-    assert [type(event).__name__ for event in last] == ["CallCompleted", "TurnFinished"]
+    assert [type(event).__name__ for event in last] == [
+        "ArgumentsDelta",
+        "CallCompleted",
+        "TurnFinished",
+    ]
     turn = decoder.finish()
     assert turn == dialect.decode(
         response(
@@ -144,8 +148,8 @@ def test_a_sloppy_stream_is_read_as_far_as_it_is_clear() -> None:
     assert turn.tool_calls[0].arguments == "{}"
 
 
-def test_arguments_that_are_no_json_never_complete() -> None:
-    """A call whose text is broken in the end is not reported complete; it goes back wrapped."""
+def test_arguments_that_are_no_json_complete_as_they_came() -> None:
+    """A call whose text is broken in the end is complete with that text; it goes back wrapped."""
     events, decoder = fed(
         START,
         begin(0, {"type": "tool_use", "id": "t1", "name": "echo", "input": {}}),
@@ -154,8 +158,10 @@ def test_arguments_that_are_no_json_never_complete() -> None:
         {"type": "message_delta", "delta": {"stop_reason": "max_tokens"}},
         STOP,
     )
-    assert not any(isinstance(event, CallCompleted) for event in events)
     turn = decoder.finish()
+    assert [each for each in events if isinstance(each, CallCompleted)] == [
+        CallCompleted(0, turn.tool_calls[0])
+    ]
     assert turn.tool_calls[0].arguments == '{"a": '
     assert turn.is_truncated
     rendered = dialect.messages([turn])[0]["content"][0]

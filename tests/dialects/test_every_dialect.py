@@ -19,21 +19,10 @@ from lutum_py._message import Message
 from lutum_py._metadata import ToolMetadata
 from lutum_py._request import ToolChoice, TranscriptItem, TurnRequest
 from lutum_py._result import ToolResult, rejection
-from lutum_py.dialects import (
-    anthropic_messages,
-    gemini_generate_content,
-    openai_chat,
-    openai_responses,
-)
+from lutum_py.dialects import openai_chat
 
-MODULES = [openai_chat, openai_responses, anthropic_messages, gemini_generate_content]
-DIALECTS = pytest.mark.parametrize("dialect", MODULES, ids=lambda module: module.NAME)
-KEYS = {
-    openai_chat.NAME: "messages",
-    openai_responses.NAME: "input",
-    anthropic_messages.NAME: "messages",
-    gemini_generate_content.NAME: "contents",
-}
+from .every_dialect import DIALECTS, KEYS, MODULES, as_response
+
 SHARED = {
     "NAME",
     "StreamDecoder",
@@ -105,21 +94,6 @@ def conversations(draw: st.DrawFn) -> list[TranscriptItem]:
         items.append(turn)
         items += [draw(results(call)) for call in turn.tool_calls]
     return items
-
-
-def as_response(dialect: ModuleType, said: list[Any]) -> dict[str, Any]:
-    """Put a rendered turn into a response, as if the provider had said it."""
-    if dialect is openai_chat:
-        return {"choices": [{"message": said[0], "finish_reason": "stop"}]}
-    if dialect is openai_responses:
-        output = [item | {"type": item.get("type", "message")} for item in said]
-        for item in output:
-            if isinstance(item.get("content"), str):
-                item["content"] = [{"type": "output_text", "text": item["content"]}]
-        return {"output": output, "status": "completed"}
-    if dialect is anthropic_messages:
-        return {"content": said[0]["content"]}
-    return {"candidates": [{"content": said[0], "finishReason": "STOP"}]}
 
 
 def calls_of(turn: AssistantTurn) -> list[tuple[str, Any]]:

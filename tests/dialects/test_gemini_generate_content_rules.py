@@ -143,12 +143,48 @@ def test_an_unanswered_call_is_never_called_a_success() -> None:
     ]
 
 
-def test_a_body_without_contents_breaks_no_rule() -> None:
-    """A body without contents has nothing to check; what is no request is a type error."""
-    assert dialect.check({"model": "gemini"}) == []
-    assert dialect.repair({"contents": []}) == ({"contents": []}, [])
-    with pytest.raises(TypeError, match="'contents'"):
-        dialect.check(3)
+def said(text: str) -> dict[str, Any]:
+    return {"role": "model", "parts": [{"text": text}]}
+
+
+@pytest.mark.parametrize(
+    ("contents", "rules"),
+    [
+        ([USER, said("Well."), called("f"), answered("f")], ["call_after_model"]),
+        ([USER, said("Well."), said("So."), called("f"), answered("f")], ["call_after_model"]),
+        ([USER, called("f"), called("g"), answered("f", "g")], []),
+        ([USER, said("Well."), answered("g"), called("f"), answered("f")], ["orphan_result"]),
+        (
+            [{"role": "user", "parts": called("f")["parts"]}, USER],
+            ["misplaced_call", "empty_content"],
+        ),
+        (
+            [USER, {"role": "model", "parts": [{"functionCall": 7}]}],
+            ["empty_part", "empty_content"],
+        ),
+        (
+            [USER, {"role": "model", "parts": [{"functionCall": {"name": "f", "args": 7}}]}],
+            ["args_not_an_object", "call_without_result"],
+        ),
+    ],
+)
+def test_a_call_stands_where_the_provider_takes_it(contents: list[Any], rules: list[str]) -> None:
+    """Calls are objects of the model, right after the user; what it says before goes with them."""
+    assert sorted(each.rule for each in dialect.check(contents)) == sorted(rules)
+    mended, changes = dialect.repair(contents)
+    assert dialect.check(mended) == []
+    assert {each.rule for each in changes} >= set(rules)
+    roles = [content["role"] for content in mended]
+    calls = [n for n, each in enumerate(mended) if "functionCall" in json.dumps(each)]
+    assert all(number and (roles[number - 1] == "user" or number - 1 in calls) for number in calls)
+
+
+def test_one_object_may_stand_for_a_list() -> None:
+    """The API takes a single content, and a single part, where a list belongs."""
+    body = {"contents": {"role": "user", "parts": {"text": "Go"}}}
+    assert dialect.check(body) == []
+    assert dialect.repair(body) == (body, [])
+    assert dialect.repair({"contents": {"parts": {"functionCall": {"name": "f"}}}})[1]
 
 
 NAMES = st.sampled_from(["f", "g", "f#1", "g#1", "f#2"])

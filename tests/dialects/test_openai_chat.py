@@ -284,7 +284,7 @@ def test_a_result_alone_is_a_message_too() -> None:
 
 def test_only_what_a_transcript_holds_is_rendered() -> None:
     """Anything else than a message, turn or result is a mistake of the caller."""
-    with pytest.raises(TypeError, match="expected a message, turn or result"):
+    with pytest.raises(TypeError, match="Expected a Message, AssistantTurn or ToolResult"):
         dialect.messages([{"role": "user"}])  # type: ignore[list-item]
 
 

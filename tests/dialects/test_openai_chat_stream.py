@@ -321,10 +321,12 @@ def test_a_broken_stream_says_where(events: list[Any], where: str, problem: str)
     assert isinstance(caught.value.turn, AssistantTurn)
 
 
-def test_an_event_of_an_unknown_kind_is_skipped() -> None:
-    """What a host sends besides is no error, and its fields are kept in the payload."""
-    _, turn = run({"object": "ping", "extra": 1}, chunk({"content": "Hi"}, "stop"))
-    assert (turn.text, turn.payload["extra"]) == ("Hi", 1)
+def test_an_event_of_an_unknown_kind_stands_apart() -> None:
+    """What a host adds to a chunk stays in the payload; an event of another kind stands apart."""
+    more = {**chunk({"content": "Hi"}, "stop"), "extra": 1}
+    _, turn = run({"object": "ping", "id": "no"}, more)
+    assert (turn.text, turn.payload["extra"], turn.request_id) == ("Hi", 1, more.get("id"))
+    assert turn.payload["unknown_events"] == [{"object": "ping", "id": "no"}]
 
 
 @given(st.text(max_size=4_000), st.integers(1, 400))

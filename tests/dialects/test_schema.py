@@ -233,6 +233,40 @@ def test_a_union_at_the_root_becomes_one_object(model: type[BaseModel]) -> None:
     assert compiled.decoder(value) == value
 
 
+class Home(BaseModel):
+    kind: Literal["home"]
+    pets: list[Annotated[Cat | Dog, Field(discriminator="kind")]]
+
+
+class Lone(BaseModel):
+    kind: Literal["lone"]
+
+
+class Owner(RootModel[Annotated[Home | Lone, Field(discriminator="kind")]]):
+    pass
+
+
+@pytest.mark.parametrize("dialect", [OPENAI, "openai_responses", ANTHROPIC, GEMINI])
+def test_a_merged_root_keeps_only_what_it_refers_to(dialect: str) -> None:
+    """Of a union that was merged, neither its discriminator goes out nor the definitions that only
+    the union referred to; what a field refers to stays.
+    """
+    schema = compile_schema(of(Tagged), dialect).schema
+    assert not schema.keys() & {"$defs", "discriminator"}
+    schema = compile_schema(of(Owner), dialect).schema
+    assert "discriminator" not in schema
+    assert sorted(schema["$defs"]) == ["Cat", "Dog"]
+    jsonschema.validate({"kind": "home", "pets": [{"kind": "dog", "name": "Rex"}]}, schema)
+    recursive = {
+        "oneOf": [{"$ref": "#/$defs/Leaf"}, {"$ref": "#/$defs/Node"}],
+        "$defs": {
+            "Leaf": {"type": "object", "properties": {"v": {"type": "integer"}}},
+            "Node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}},
+        },
+    }
+    assert list(compile_schema(tool(recursive), dialect).schema["$defs"]) == ["Node"]
+
+
 def test_a_union_at_the_root_is_wrapped_in_strict_mode() -> None:
     """In strict mode a root union stands under one property, which the decoder takes away."""
     compiled = compile_schema(of(Pet), OPENAI, strict=True)

@@ -1,0 +1,248 @@
+"""The pictures of the concept pages, as SVG that follows the colours of the page.
+
+The life of a call is drawn from the table that the library itself goes by, so the picture cannot
+disagree with it. All colours come from classes in `stylesheets/site.css`, for light and dark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from typing import Final
+
+from lutum_py import EFFECT_DEFAULTS
+from lutum_py._lifecycle import TRANSITIONS, CallStatus
+
+__all__ = [
+    "DRAWINGS",
+    "deciding",
+    "effects_table",
+    "lifecycle",
+    "lifecycle_table",
+    "way_of_a_round",
+]
+
+WIDTH: Final = 520
+LINE: Final = 19
+"""Units from one line of text to the next."""
+
+
+def box(
+    x: float, y: float, width: float, lines: Sequence[str], kind: str = "library", height: float = 0
+) -> str:
+    """Draw a box around lines of text, the first of them bold.
+
+    Args:
+        x: The left edge.
+        y: The upper edge.
+        width: How wide it is.
+        lines: What stands in it.
+        kind: Whose it is, as a class: `library`, `yours`, `status` or `result`.
+        height: How high it is; as high as the text needs, where it is 0.
+    """
+    height = height or LINE * len(lines) + 18
+    middle = x + width / 2
+    first = y + height / 2 - LINE * (len(lines) - 1) / 2 + 5
+    texts = [
+        f'<text x="{middle:g}" y="{first + LINE * number:g}"{"" if number else " class=strong"}>'
+        f"{escape(line)}</text>"
+        for number, line in enumerate(lines)
+    ]
+    shape = (
+        f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="6" class="{kind}"/>'
+    )
+    return shape + "".join(texts)
+
+
+def arrow(path: str) -> str:
+    """Draw an arrow along a path."""
+    return f'<path d="{path}" class="arrow" marker-end="url(#head)"/>'
+
+
+def label(x: float, y: float, text: str, anchor: str = "middle") -> str:
+    """Write a small text beside an arrow."""
+    return f'<text x="{x:g}" y="{y:g}" class="label" text-anchor="{anchor}">{escape(text)}</text>'
+
+
+def picture(height: float, title: str, parts: Sequence[str]) -> str:
+    """Put parts into one picture that a screen reader can announce."""
+    head = (
+        '<defs><marker id="head" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7"'
+        ' markerHeight="7" orient="auto-start-reverse"><path d="M0,0L10,5L0,10z" class="head"/>'
+        "</marker></defs>"
+    )
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {height:g}" role="img" aria-label="{escape(title)}"'
+        f' class="lutum">{head}{"".join(parts)}</svg>'
+    )
+
+
+# Where the statuses stand: the centres of their boxes.
+_PLACES: Final[Mapping[CallStatus, tuple[int, int]]] = {
+    CallStatus.NEW: (260, 36),
+    CallStatus.RUNNING: (92, 186),
+    CallStatus.RESUMING: (260, 186),
+    CallStatus.SUSPENDED: (440, 186),
+    CallStatus.SUCCEEDED: (100, 400),
+    CallStatus.FAILED: (260, 400),
+    CallStatus.CANCELLED: (420, 400),
+}
+_ENDS: Final = frozenset(status for status in CallStatus if status.is_terminal)
+# How the arrows run; an arrow to `None` goes to the frame around all statuses that end a call.
+_ROUTES: Final[Mapping[tuple[CallStatus, CallStatus | None], str]] = {
+    (CallStatus.NEW, CallStatus.RUNNING): "M205,50 C130,70 100,110 92,160",
+    (CallStatus.NEW, CallStatus.RESUMING): "M260,58 V160",
+    (CallStatus.NEW, CallStatus.SUSPENDED): "M315,50 C390,70 430,110 438,160",
+    (CallStatus.NEW, None): "M202,36 H28 Q14,36 14,50 V352",
+    (CallStatus.RUNNING, CallStatus.SUSPENDED): "M120,208 C170,285 370,285 418,212",
+    (CallStatus.RUNNING, None): "M76,208 V352",
+    (CallStatus.SUSPENDED, CallStatus.RESUMING): "M378,195 H322",
+    (CallStatus.SUSPENDED, CallStatus.CANCELLED): "M448,208 V374",
+    (CallStatus.RESUMING, CallStatus.RUNNING): "M202,186 H154",
+    (CallStatus.RESUMING, CallStatus.SUSPENDED): "M318,177 H374",
+    (CallStatus.RESUMING, None): "M260,208 V352",
+}
+
+
+def lifecycle() -> str:
+    """Draw which status of a call may follow which.
+
+    Raises:
+        KeyError: The table has a move for which there is no room in the picture.
+        ValueError: The picture has a move that the table does not hold.
+    """
+    moves: set[tuple[CallStatus, CallStatus | None]] = set()
+    for source, targets in TRANSITIONS.items():
+        others = targets - {source}
+        if others >= _ENDS:
+            others -= _ENDS
+            moves.add((source, None))
+        moves |= {(source, target) for target in others}
+    if unknown := _ROUTES.keys() - moves:
+        raise ValueError(f"the table does not hold {unknown}")
+    parts = ['<rect x="6" y="356" width="508" height="88" rx="8" class="group"/>']
+    parts += [arrow(_ROUTES[move]) for move in sorted(moves, key=str)]
+    for status in CallStatus:
+        x, y = _PLACES[status]
+        kind = "result" if status.is_terminal else "status"
+        parts.append(box(x - 58, y - 22, 116, [status.value], kind, height=44))
+    return picture(450, "Which status of a call may follow which; the table below says it", parts)
+
+
+def lifecycle_table() -> str:
+    """Write the same table as HTML."""
+    return _table(
+        ("status", "may become"),
+        [(f"<code>{source}</code>", _followers(source)) for source in CallStatus],
+    )
+
+
+def effects_table() -> str:
+    """Write what each kind of effect implies, kinds of the same row together, as HTML."""
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for kind, implied in EFFECT_DEFAULTS.items():
+        row = (
+            "yes" if implied.mutating else "no",
+            implied.reversibility.value,
+            implied.confirmation.value,
+            implied.risk_floor.value,
+        )
+        rows.setdefault(row, []).append(f"<code>{kind}</code>")
+    return _table(
+        ("effects", "changes things", "reversibility", "confirmation", "least risk"),
+        [(", ".join(kinds), *row) for row, kinds in rows.items()],
+    )
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    titles = "".join(f"<th>{title}</th>" for title in head)
+    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _followers(source: CallStatus) -> str:
+    reached = [each for each in source.leads_to if each is not source]
+    named = [f"<code>{each}</code>" for each in CallStatus if each in reached]
+    return ", ".join(named) or "nothing: the call has ended"
+
+
+def way_of_a_round() -> str:
+    """Draw how a round comes from the model into the transcript."""
+    parts = [
+        box(140, 8, 240, ["model.respond(request)", "on your line: .collect()"], "yours"),
+        arrow("M260,64 V96"),
+        box(140, 98, 240, ["AssistantTurn", "kept whole, as it was sent"]),
+        arrow("M380,126 H404 Q414,126 414,136 V152"),
+        label(424, 130, "no calls", "start"),
+        box(350, 156, 146, ["Finished(result)"], "result"),
+        arrow("M260,154 V186"),
+        label(250, 176, "calls", "end"),
+        box(140, 188, 200, ["NeedsTools(round)", "arguments are decoded"]),
+        arrow("M140,216 H112 Q102,216 102,226 V250"),
+        box(22, 252, 160, ["issues", "unknown, invalid:", "the model is told why"], "result"),
+        arrow("M260,244 V324"),
+        box(196, 326, 200, ["apply_hooks(hooks)", "your hooks decide"], "yours"),
+        arrow("M280,382 V430"),
+        arrow("M330,382 V394 Q330,404 340,404 H415 Q425,404 425,414 V430"),
+        arrow("M230,382 V394 Q230,404 220,404 H112 Q102,404 102,414 V430"),
+        box(196, 432, 142, ["pending"], "status"),
+        box(352, 432, 146, ["suspended", "waits: save the plan"], "status"),
+        box(22, 432, 160, ["handled, rejected", "have their results"], "result"),
+        arrow("M425,488 V505 Q425,515 415,515 H300 Q290,515 290,505 V471"),
+        label(400, 533, "a decision: plan.resume"),
+        arrow("M260,469 V552"),
+        box(160, 554, 200, ["await call.call()", "your loop runs the tools"], "yours"),
+        arrow("M22,290 H16 Q6,290 6,300 V662 Q6,672 16,672 H136"),
+        arrow("M102,488 V646 Q102,656 112,656 H136"),
+        arrow("M260,610 V638"),
+        box(140, 640, 240, ["plan.commit(session, results)", "one result a call, or no change"]),
+        arrow("M260,696 V728"),
+        box(
+            110,
+            730,
+            300,
+            ["transcript", "the turn, then its results in order"],
+            "result",
+            height=56,
+        ),
+        arrow("M410,758 H502 Q512,758 512,748 V46 Q512,36 502,36 H384"),
+        label(506, 716, "the next request", "end"),
+    ]
+    return picture(
+        794, "From the model's turn by way of hooks and your code into the transcript", parts
+    )
+
+
+def deciding() -> str:
+    """Draw the order in which hooks and gates are asked about one call."""
+    stages = [
+        (["decode and validate"], "library", "RecoverableToolCallIssue"),
+        (["execution hooks", "each may rewrite the input"], "yours", "Complete, Reject"),
+        (["validate again", "if a hook gave another input"], "library", "HookError"),
+        (["gates", "all see the final input"], "yours", "Block, Suspend, Complete"),
+        (["before-hooks"], "yours", None),
+        (["pending: yours to run"], "status", None),
+    ]
+    parts: list[str] = []
+    y = 8.0
+    for number, (lines, kind, way_out) in enumerate(stages):
+        height = LINE * len(lines) + 22
+        parts.append(box(6, y, 250, lines, kind, height=height))
+        middle = y + height / 2
+        if way_out is not None:
+            parts.append(arrow(f"M256,{middle:g} H292"))
+            parts.append(box(296, middle - 19, 218, [way_out], "result", height=38))
+        if number < len(stages) - 1:
+            parts.append(arrow(f"M131,{y + height:g} v26"))
+        y += height + 30
+    return picture(y - 18, "The order of deciding about one call, and the ways out of it", parts)
+
+
+DRAWINGS: Final[Mapping[str, Callable[[], str]]] = {
+    "deciding": deciding,
+    "effects-table": effects_table,
+    "lifecycle": lifecycle,
+    "lifecycle-table": lifecycle_table,
+    "round": way_of_a_round,
+}
+"""What a page can ask for, by name."""

@@ -1,0 +1,8 @@
+"""`python -m lutum_py` is the command `lutum`."""
+
+from __future__ import annotations
+
+from .cli import main
+
+if __name__ == "__main__":
+    main()

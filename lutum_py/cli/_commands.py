@@ -1,0 +1,366 @@
+"""The commands of `lutum`, their options, and their exit codes."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .._offer import ToolAvailability
+from .._toolset import Toolset
+from .._version import __version__
+from ..dialects.openai_chat import Change, Violation
+from ..errors import ToolDefinitionError
+from ._atomic_write import write_file
+from ._conversation import Dialect, dialect_module, read_conversation
+from ._loading import ImportFailure, load_toolset
+from ._lock_check import ToolChange, compare_tools
+from ._lock_file import Lock, lock_of, lock_text, read_lock
+from ._screen import Failure, complain, json_text, render, safe, text, write, write_bytes
+from ._tool_report import report_on
+from ._tool_view import view_of
+
+__all__ = ["run"]
+
+app = typer.Typer(
+    add_completion=False,
+    help="Look at toolsets, check and repair conversations, lock the schemas of tools.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+_TOOLSET = "module:Toolset, path/to/file.py:Toolset or module:Outer.Inner."
+_FILE = "A saved transcript or a request body, as JSON; - for standard input."
+_DIALECTS = ", ".join(Dialect)
+_WHEN = "May be left out where the content tells."
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+WithTraceback = Annotated[
+    bool, typer.Option("--traceback", help="Show the whole traceback of a failing import.")
+]
+
+
+def run(arguments: Sequence[str] | None) -> int:
+    """Run one command and give its exit code; what is wrong goes to standard error."""
+    given = None if arguments is None else list(arguments)
+    try:
+        typer.main.get_command(app).main(args=given, prog_name="lutum")
+    except Failure as failure:
+        complain(text(f"lutum: {failure}"))
+    except RecursionError:
+        complain(text("lutum: the input is nested too deeply."))
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 2 if end.code else 0
+    except Exception:  # noqa: BLE001 - exit code 1 is taken: it says that something was found
+        write(sys.stderr, traceback.format_exc())
+        complain(text("lutum: this is an error in lutum itself."))
+    return 2
+
+
+def _show_version(is_asked: bool) -> None:
+    if is_asked:
+        write(sys.stdout, f"lutum_py {__version__}\n")
+        raise typer.Exit
+
+
+@app.callback(epilog="`lutum COMMAND --help` tells what the exit codes of a command mean.")
+def root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Look at toolsets, check and repair conversations, lock the schemas of tools."""
+
+
+def _load(reference: str, with_traceback: bool) -> type[Toolset]:
+    try:
+        return load_toolset(reference)
+    except ImportFailure as failure:
+        if with_traceback:
+            write(sys.stderr, failure.trace)
+        raise
+
+
+@app.command(
+    epilog="Exit codes: 0 printed; 1 a tool has no form in the dialect; 2 the toolset was not "
+    "found, or could not be imported."
+)
+def inspect(
+    toolset: Annotated[str, typer.Argument(metavar="TOOLSET", help=_TOOLSET)],
+    schema: Annotated[
+        Dialect | None,
+        typer.Option(
+            metavar="DIALECT", help=f"Print what a provider is sent instead: {_DIALECTS}."
+        ),
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict/--no-strict", help="With --schema: for the strict mode.")
+    ] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="With --schema: also the tools that are off.")
+    ] = False,
+    as_json: AsJson = False,
+    with_traceback: WithTraceback = False,
+) -> None:
+    """Show the tools of a toolset.
+
+    For each tool: what it does, its input with types and defaults, its output, whether it is on,
+    what it declares of effects and limits, and an estimate of the tokens that it costs.
+    """
+    found = _load(toolset, with_traceback)
+    if schema is not None:
+        _print_schema(found, schema, strict, everything, as_json)
+        return
+    report = report_on(found, toolset)
+    if as_json:
+        write(sys.stdout, json_text(report) + "\n")
+    else:
+        render(view_of(report))
+
+
+def _print_schema(
+    toolset: type[Toolset], dialect: Dialect, strict: bool, everything: bool, as_json: bool
+) -> None:
+    module = dialect_module(dialect)
+    available = ToolAvailability.all() if everything else None
+    shown = [selector for selector in toolset if everything or not selector.is_off]
+    try:
+        tools = module.tools(toolset, available=available, strict=strict)
+        losses = [
+            {"tool": each.name, "path": loss.path, "text": loss.text}
+            for each in shown
+            for loss in module.compile(each.definition, strict=strict).losses
+        ]
+    except ToolDefinitionError as error:
+        complain(text(f"lutum: {error}"))
+        raise typer.Exit(1) from error
+    if as_json:
+        data = {"dialect": dialect, "strict": strict, "tools": tools, "losses": losses}
+        write(sys.stdout, json_text(data) + "\n")
+        return
+    write(sys.stdout, json_text(tools) + "\n")
+    hidden = [selector.name for selector in toolset if selector not in shown]
+    if hidden:
+        complain(text(f"Left out, because they are off (--all prints them): {', '.join(hidden)}"))
+    if strict and dialect is Dialect.gemini_generate_content:
+        complain(text(f"{dialect} has no strict mode for a tool: --strict changes nothing."))
+    if losses:
+        complain(text(f"Not enforced by {dialect}; still checked when a call is decoded:"))
+        for loss in losses:
+            place = f"{loss['tool']}.{loss['path']}" if loss["path"] else loss["tool"]
+            complain(text(f"  {place}: {loss['text']}"))
+
+
+@app.command(
+    epilog="Exit codes: 0 clean; 1 violations found; 2 the file cannot be read, is no JSON, or of "
+    "another dialect."
+)
+def check(
+    file: Annotated[str, typer.Argument(metavar="FILE", help=_FILE)],
+    dialect: Annotated[
+        Dialect | None,
+        typer.Option(metavar="DIALECT", help=f"Whose rules apply: {_DIALECTS}. {_WHEN}"),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find what a provider would refuse.
+
+    The conversation is a transcript that `dump_json()` saved, or the body of a request.
+    """
+    conversation = read_conversation(file, dialect)
+    violations = conversation.check()
+    if as_json:
+        data = {
+            "file": file,
+            "is_transcript": conversation.is_saved,
+            "dialect": conversation.dialect,
+            "clean": not violations,
+            "violations": [_as_data(violation) for violation in violations],
+        }
+        write(sys.stdout, json_text(data) + "\n")
+    else:
+        count = _counted(len(violations), "violation") if violations else "clean"
+        render(
+            text(f"{conversation.name} ({conversation.what}): {count}", "bold"),
+            *(line for violation in violations for line in _violation_lines(violation)),
+        )
+    raise typer.Exit(1 if violations else 0)
+
+
+def _as_data(violation: Violation) -> dict[str, str]:
+    return {
+        "position": violation.position,
+        "rule": violation.rule,
+        "problem": violation.problem,
+        "remedy": violation.remedy,
+    }
+
+
+def _violation_lines(violation: Violation) -> list[Any]:
+    return [
+        text(""),
+        text(f"{violation.position}  {violation.rule}", "bold"),
+        text(f"  problem: {violation.problem}"),
+        text(f"  remedy:  {violation.remedy}"),
+    ]
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
+
+
+@app.command(
+    epilog="Exit codes: 0 clean now; 1 something is left that could not be repaired; 2 the file "
+    "cannot be read or written, is no JSON, or of another dialect."
+)
+def repair(
+    file: Annotated[str, typer.Argument(metavar="FILE", help=_FILE)],
+    dialect: Annotated[
+        Dialect | None,
+        typer.Option(metavar="DIALECT", help=f"Whose rules apply: {_DIALECTS}. {_WHEN}"),
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="OUT", help="Write to this file.")
+    ] = None,
+    in_place: Annotated[bool, typer.Option("--in-place", help="Write to FILE itself.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Mend what a provider would refuse.
+
+    The result goes to standard output unless a file is named; what was changed goes to standard
+    error. Whatever needs no repair stays as it is.
+    """
+    if in_place and (output is not None or file == "-"):
+        what = "--output" if output is not None else "standard input"
+        raise Failure(f"`--in-place` does not go with {what}.")
+    conversation = read_conversation(file, dialect)
+    data, changes, left = conversation.repair()
+    target = file if in_place else output
+    if target is None or target == "-":
+        write_bytes(data)
+        written = None
+    elif in_place and not changes:
+        written = None
+    else:
+        write_file(Path(target), data)
+        written = target
+    report = {
+        "file": file,
+        "is_transcript": conversation.is_saved,
+        "dialect": conversation.dialect,
+        "written": written,
+        "clean": not left,
+        "changes": [{"position": c.position, "rule": c.rule, "what": c.what} for c in changes],
+        "violations_left": [_as_data(violation) for violation in left],
+    }
+    if as_json:
+        write(sys.stderr, json_text(report) + "\n")
+    else:
+        _tell_repair(f"{conversation.name} ({conversation.what})", changes, left, written)
+    raise typer.Exit(1 if left else 0)
+
+
+def _tell_repair(
+    name: str, changes: list[Change], left: list[Violation], written: str | None
+) -> None:
+    count = _counted(len(changes), "change") if changes else "nothing to repair"
+    complain(text(f"{name}: {count}" if changes or not left else f"{name}: nothing was repaired"))
+    for change in changes:
+        complain(text(f"  {change.position}: {change.what} ({change.rule})"))
+    if written is not None:
+        complain(text(f"Written to `{written}`."))
+    if left:
+        complain(text(f"Not repaired: {_counted(len(left), 'violation')}"))
+        for violation in left:
+            complain(*_violation_lines(violation))
+
+
+@app.command(
+    epilog="Exit codes: 0 written, or nothing changed; 1 with --check: a tool was added, removed "
+    "or changed; 2 a toolset or the lock file cannot be read."
+)
+def lock(
+    toolsets: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[TOOLSET]...", help=f"{_TOOLSET} By default those in the file."),
+    ] = None,
+    file: Annotated[Path, typer.Option(help="The lock file.")] = Path("lutum.lock"),
+    is_check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; say what differs from the file.")
+    ] = False,
+    as_json: AsJson = False,
+    with_traceback: WithTraceback = False,
+) -> None:
+    """Keep tool schemas in a file, to see changes.
+
+    Commit the file. With --check, each tool that was added, removed or changed is shown field by
+    field, and whether a call that was valid before would still decode.
+    """
+    locked = read_lock(file) if is_check or not toolsets or file.exists() else {}
+    references = list(dict.fromkeys(toolsets or locked))
+    changes: list[ToolChange] = []
+    current: Lock = {}
+    for reference in references:
+        found = _load(reference, with_traceback)
+        current[reference] = lock_of(found)
+        changes += compare_tools(reference, locked.get(reference, {}), current[reference], found)
+    if not is_check:
+        gone = [reference for reference in locked if reference not in current]
+        is_written = bool(changes or gone or not locked)
+        if is_written:
+            write_file(file, lock_text(current).encode())
+        _tell_lock(file, current, is_written, as_json)
+        return
+    if as_json:
+        data = {
+            "file": str(file),
+            "up_to_date": not changes,
+            "toolsets": references,
+            "changes": [change.to_dict() for change in changes],
+        }
+        write(sys.stdout, json_text(data) + "\n")
+    else:
+        _tell_changes(file, current, changes)
+    raise typer.Exit(1 if changes else 0)
+
+
+def _size(lock: Lock) -> str:
+    tools = _counted(sum(map(len, lock.values())), "tool")
+    return f"{tools} of {_counted(len(lock), 'toolset')}"
+
+
+def _tell_lock(file: Path, lock: Lock, is_written: bool, as_json: bool) -> None:
+    if as_json:
+        data = {"file": str(file), "written": is_written, "toolsets": list(lock)}
+        write(sys.stdout, json_text(data) + "\n")
+    else:
+        state = "written" if is_written else "up to date already"
+        render(text(f"`{safe(str(file))}`: {state}, {_size(lock)}"))
+
+
+def _tell_changes(file: Path, lock: Lock, changes: list[ToolChange]) -> None:
+    name = f"`{safe(str(file))}`"
+    if not changes:
+        render(text(f"{name} is up to date: {_size(lock)}"))
+        return
+    counts = [
+        f"{count} {kind}"
+        for kind in ("changed", "added", "removed")
+        if (count := sum(change.kind == kind for change in changes))
+    ]
+    render(text(f"{name} is out of date: {', '.join(counts)}", "bold"))
+    for reference in lock:
+        of_toolset = [change for change in changes if change.toolset == reference]
+        if of_toolset:
+            render(text(""), text(reference, "bold"))
+        for change in of_toolset:
+            render(*(text(f"  {line}") for line in change.lines()))
+    render(
+        text(""),
+        text("If this is as it should be, run `lutum lock` and commit the file."),
+    )

@@ -1,0 +1,165 @@
+"""Read JSON so that it can be written again with nothing changed but what was changed on purpose.
+
+Numbers keep their text (`1.10`, `1e400`, `-0`), objects the order of their keys, and the whole its
+style: indentation, spaces, and whether characters beyond ASCII are escaped.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+from .._json import is_array, is_object
+from ._screen import Failure, safe
+
+__all__ = ["Style", "exact_text", "read_exact"]
+
+_INDENTED = re.compile(r"[\[{]\r?\n([ \t]+)")
+_ESCAPED = re.compile(r"\\u[0-9a-fA-F]{4}")
+_LONE = re.compile("[\ud800-\udfff]")
+
+
+class _Fraction(float):
+    """A number with a fraction or an exponent, that remembers how it was written."""
+
+    written: str
+
+    def __new__(cls, written: str) -> Self:
+        made = super().__new__(cls, written)
+        made.written = written
+        return made
+
+
+def _whole(written: str) -> int | _Fraction:
+    # Python refuses to read integers of thousands of digits, and knows no negative zero.
+    is_plain = len(written) < 4000 and written != "-0"
+    return int(written) if is_plain else _Fraction(written)
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How a JSON text is laid out.
+
+    Attributes:
+        indent: What one level is indented by; None for text on one line.
+        after_comma: What stands behind a comma on one line.
+        after_colon: What stands behind a colon.
+        is_ascii: Whether other characters are escaped.
+        line: How a line ends.
+        end: What stands after the last bracket.
+    """
+
+    indent: str | None
+    after_comma: str
+    after_colon: str
+    is_ascii: bool
+    line: str
+    end: str
+
+
+def read_exact(data: bytes, name: str) -> tuple[Any, Style]:
+    """Parse JSON, and see how it is laid out.
+
+    Args:
+        data: The bytes of a file, in UTF-8.
+        name: What it is called in messages.
+
+    Raises:
+        Failure: It is no JSON, or an object in it has the same key twice.
+    """
+    try:
+        words = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Failure(f"{name} is no UTF-8 text (byte {error.start}), so it is no JSON.") from None
+    if not words.strip():
+        raise Failure(f"{name} is empty, so it is no JSON.")
+    try:
+        value = json.loads(
+            words,
+            parse_float=_Fraction,
+            parse_int=_whole,
+            parse_constant=_refuse_constant,
+            object_pairs_hook=_object,
+        )
+    except RecursionError:
+        raise Failure(f"{name} is nested too deeply to be read.") from None
+    except ValueError as error:
+        raise Failure(f"{name} is no JSON: {safe(str(error))}.") from None
+    return value, _style_of(words)
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a value that JSON has")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"an object has the key {twice!r} twice")
+    return made
+
+
+def _style_of(words: str) -> Style:
+    indented = _INDENTED.search(words)
+    return Style(
+        indent=indented[1] if indented else None,
+        after_comma=" " if ', "' in words or ", {" in words else "",
+        after_colon=" " if '": ' in words else "",
+        is_ascii=words.isascii() and _ESCAPED.search(words) is not None,
+        line="\r\n" if indented and "\r" in indented[0] else "\n",
+        end=words[len(words.rstrip()) :],
+    )
+
+
+def exact_text(value: Any, style: Style) -> str:
+    """Write what `read_exact` read, or something made of it, in the style that it had."""
+    return "".join(_pieces(value, style, style.line)) + style.end
+
+
+def _pieces(value: Any, style: Style, line: str) -> Iterator[str]:
+    if is_object(value):
+        entries = [
+            (f"{_quoted(key, style)}:{style.after_colon}", each) for key, each in value.items()
+        ]
+        yield from _nested("{}", entries, style, line)
+    elif is_array(value):
+        yield from _nested("[]", [("", each) for each in value], style, line)
+    elif isinstance(value, str):
+        yield _quoted(value, style)
+    else:
+        yield value.written if isinstance(value, _Fraction) else json.dumps(value)
+
+
+def _nested(
+    brackets: str, entries: list[tuple[str, Any]], style: Style, line: str
+) -> Iterator[str]:
+    if not entries:
+        yield brackets
+        return
+    inner = line if style.indent is None else line + style.indent
+    yield brackets[0]
+    for number, (start, each) in enumerate(entries):
+        if number:
+            yield "," if style.indent is not None else f",{style.after_comma}"
+        if style.indent is not None:
+            yield inner
+        yield start
+        yield from _pieces(each, style, inner)
+    if style.indent is not None:
+        yield line
+    yield brackets[1]
+
+
+def _quoted(words: str, style: Style) -> str:
+    if style.is_ascii:
+        return json.dumps(words)
+    return _LONE.sub(_escaped, json.dumps(words, ensure_ascii=False))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"

@@ -1,0 +1,160 @@
+"""Find the toolset that the command line names: `module:Toolset`, `path/to/file.py:Toolset`."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+from contextlib import redirect_stdout
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final, cast
+
+from .._json import cut
+from .._suggestion import did_you_mean
+from .._toolset import Toolset
+from ._screen import Failure, safe
+
+__all__ = ["ImportFailure", "load_toolset"]
+
+_PACKAGE: Final = str(Path(__file__).resolve().parent.parent)
+_FORM: Final = (
+    "Name a toolset as `module:Toolset`, `path/to/file.py:Toolset` or `module:Outer.Inner`"
+)
+
+
+class ImportFailure(Failure):
+    """The user's own module could not be imported; `trace` is the whole traceback."""
+
+    def __init__(self, message: str, trace: str) -> None:
+        super().__init__(message)
+        self.trace = trace
+
+
+def load_toolset(reference: str) -> type[Toolset]:
+    """Import a module and give the toolset in it.
+
+    The current directory can be imported from; of a file, the directory that it stands in. What
+    the module prints goes to standard error.
+
+    Args:
+        reference: Module or file, a colon, and the name, with dots for what is nested.
+
+    Raises:
+        Failure: There is no such thing, or it is no toolset; the text says what there is.
+        ImportFailure: The module raised while it was imported.
+    """
+    place, colon, name = reference.rpartition(":")
+    if not colon or not place or not name:
+        module = _import(reference) if reference and not colon else None
+        named = f"`{safe(reference)}`" if reference else "An empty text"
+        raise Failure(f"{named} names no toolset. {_hint(module)}.")
+    module = _import(place)
+    found: Any = module
+    for step in name.split("."):
+        inner = getattr(found, step, None)
+        if inner is None:
+            near = did_you_mean(step, _toolsets_in(found))
+            meant = f" Did you mean `{near}`?" if near else ""
+            owner = getattr(found, "__name__", place)
+            raise Failure(f"`{safe(owner)}` has no `{safe(step)}`.{meant} {_hint(module, place)}.")
+        found = inner
+    if not _is_toolset(found):
+        kind = "a class" if isinstance(found, type) else f"of type `{type(found).__name__}`"
+        raise Failure(f"`{safe(reference)}` is no toolset: it is {kind}. {_hint(module, place)}.")
+    toolset: type[Toolset] = found
+    return toolset
+
+
+def _hint(module: ModuleType | None, place: str | None = None) -> str:
+    if module is None:
+        return _FORM
+    names = _toolsets_in(module)
+    if not names:
+        return f"There is no toolset in it. {_FORM}"
+    listed = ", ".join(f"{place or module.__name__}:{name}" for name in names)
+    return f"There {'is' if len(names) == 1 else 'are'}: {safe(listed)}"
+
+
+def _toolsets_in(owner: Any) -> list[str]:
+    """Name the toolsets of a module, or those that are nested in a toolset."""
+    held = cast("dict[str, Any]", vars(owner))
+    return [
+        name
+        for name, value in held.items()
+        if _is_toolset(value) and value is not Toolset and not name.startswith("_")
+    ]
+
+
+def _is_toolset(value: Any) -> bool:
+    return isinstance(value, type) and issubclass(value, Toolset)
+
+
+def _import(place: str) -> ModuleType:
+    is_file = place.endswith(".py") or "/" in place or os.sep in place
+    if is_file:
+        root, module_name = _module_of_file(Path(place))
+    else:
+        root, module_name = Path.cwd(), place
+    if str(root) not in sys.path:
+        sys.path.insert(0, str(root))
+    try:
+        with redirect_stdout(sys.stderr):
+            module = importlib.import_module(module_name)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        if isinstance(error, ModuleNotFoundError) and not is_file and _is_itself(error, place):
+            raise Failure(
+                f"There is no module `{safe(place)}`: it is neither installed nor in the current "
+                f"directory. {_FORM}."
+            ) from None
+        raise _failure_of(error, place) from error
+    if is_file and not _is_same_file(module, Path(place)):
+        raise Failure(
+            f"`{safe(place)}` cannot be imported: another module is called "
+            f"`{safe(module_name)}` ({safe(str(getattr(module, '__file__', 'built in')))}). Rename "
+            "the file."
+        )
+    return module
+
+
+def _module_of_file(file: Path) -> tuple[Path, str]:
+    """Give the directory to import from and the module's name, packages included."""
+    if not file.is_file():
+        raise Failure(f"There is no file `{safe(str(file))}`. {_FORM}.")
+    full = file.resolve()
+    names, folder = [full.stem], full.parent
+    while (folder / "__init__.py").is_file():
+        names.insert(0, folder.name)
+        folder = folder.parent
+    return folder, ".".join(names).removesuffix(".__init__")
+
+
+def _is_same_file(module: ModuleType, file: Path) -> bool:
+    found = getattr(module, "__file__", None)
+    return found is not None and Path(found).resolve() == file.resolve()
+
+
+def _is_itself(error: ModuleNotFoundError, name: str) -> bool:
+    return error.name is not None and (name == error.name or name.startswith(f"{error.name}."))
+
+
+def _failure_of(error: BaseException, place: str) -> ImportFailure:
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith(("<frozen", _PACKAGE))
+    ]
+    last = f" ({os.path.relpath(frames[-1].filename)}:{frames[-1].lineno})" if frames else ""
+    cause = cut(str(error), 600) or "no message"
+    if isinstance(error, SystemExit):
+        cause = f"it ends the program (exit code {error.code})"
+    if isinstance(error, SyntaxError):
+        last = ""
+    return ImportFailure(
+        f"Importing `{safe(place)}` failed: {type(error).__name__}: {safe(cause)}{safe(last)}. "
+        "See the whole of it with `--traceback`.",
+        "".join(traceback.format_exception(error)),
+    )

@@ -1,0 +1,104 @@
+"""Write to the terminal, or to whatever reads the pipe, without trusting the text."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import unicodedata
+from typing import Any, Final, TextIO
+
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+__all__ = ["Failure", "complain", "json_text", "render", "safe", "text", "write", "write_bytes"]
+
+_PIPED_WIDTH: Final = 100
+"""Columns where no terminal says how many it has, and `COLUMNS` is not set either."""
+
+
+class Failure(Exception):
+    """The command cannot do its work: the text says why, and what to do about it."""
+
+
+def safe(words: str) -> str:
+    r"""Show any text on one line so that it cannot command a terminal.
+
+    >>> safe("\x1b[2Jcaf\u00e9\n")
+    '\\x1b[2Jcafé\\n'
+    """
+    return "".join(char if char.isprintable() else _escaped(char) for char in words)
+
+
+def _escaped(char: str) -> str:
+    if unicodedata.category(char) == "Zs":
+        return " "
+    return char.encode("unicode_escape").decode("ascii")
+
+
+def text(words: str, style: str = "") -> Text:
+    """Make a safe text for a table or a line; markup in it is just text."""
+    return Text(safe(words), style=style)
+
+
+def json_text(data: Any) -> str:
+    """Encode data as JSON that people read, with everything escaped that does not print."""
+    written = json.dumps(data, ensure_ascii=False, indent=2)
+    return "".join(
+        char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in written
+    )
+
+
+def render(*shown: RenderableType) -> None:
+    """Print to standard output, with colours and the terminal's width where there is one."""
+    write(sys.stdout, _rendered(sys.stdout, *shown))
+
+
+def complain(*shown: RenderableType) -> None:
+    """Print to standard error."""
+    write(sys.stderr, _rendered(sys.stderr, *shown))
+
+
+def _rendered(stream: TextIO, *shown: RenderableType) -> str:
+    console = Console(file=stream, markup=False, highlight=False, emoji=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = _PIPED_WIDTH
+    with console.capture() as capture:
+        for each in shown:
+            if not isinstance(each, Text):
+                console.print(each)
+            elif console.is_terminal:
+                console.print(_hanging(each))
+            else:
+                console.print(each, soft_wrap=True)  # a line stays one for `grep`
+    lines = capture.get().split("\n")
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _hanging(line: Text) -> RenderableType:
+    """Let what does not fit on a line stay indented as its beginning is."""
+    indent = len(line.plain) - len(line.plain.lstrip(" "))
+    return Padding(line[indent:], (0, 0, 0, indent))
+
+
+def write(stream: TextIO, words: str) -> None:
+    """Write text; what the stream cannot encode is escaped, and a reader that left is no error."""
+    encoding = stream.encoding or "utf-8"
+    _send(stream, stream, words.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def write_bytes(data: bytes) -> None:
+    """Write to standard output exactly what is given."""
+    _send(sys.stdout, sys.stdout.buffer, data)
+
+
+def _send(stream: TextIO, target: Any, data: str | bytes) -> None:
+    try:
+        target.write(data)
+        target.flush()
+    except BrokenPipeError:
+        # What is written from here on, also by the interpreter as it ends, goes nowhere.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)

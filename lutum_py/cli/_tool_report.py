@@ -1,0 +1,119 @@
+"""Gather what there is to know of the tools of a toolset, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from .._capabilities import risk_of
+from .._definition import ToolDef
+from .._json import compact_json
+from .._selector import AnySelector
+from .._toolset import Toolset
+from ._schema_parts import merged_part
+from ._type_words import bounds_of, type_words
+
+__all__ = ["ESTIMATE", "estimated_tokens", "report_on"]
+
+ESTIMATE: Final = (
+    "the characters of name, description and input schema as compact JSON, divided by 4"
+)
+"""How tokens are estimated: real counts differ from model to model."""
+
+
+def estimated_tokens(data: object) -> int:
+    """Estimate the tokens of plain JSON data: a quarter of its characters, rounded up."""
+    return -(-len(compact_json(data)) // 4)
+
+
+def report_on(toolset: type[Toolset], reference: str) -> dict[str, Any]:
+    """Describe a toolset and each of its tools.
+
+    Args:
+        toolset: The toolset.
+        reference: How the command line named it.
+
+    Returns:
+        Plain JSON data; its keys are documented in the page on the command line.
+    """
+    start = len(toolset._path)
+    tools = [_tool(selector, start) for selector in toolset]
+    return {
+        "format": "lutum_py.inspect",
+        "version": 1,
+        "toolset": reference,
+        "name": toolset._origin.__qualname__,
+        "description": _doc(toolset),
+        "tools": tools,
+        "groups": list(_groups(toolset, start)),
+        "totals": {
+            "tools": len(tools),
+            "on": sum(tool["on"] for tool in tools),
+            "estimated_tokens": sum(tool["estimated_tokens"] for tool in tools),
+            "estimated_tokens_on": sum(tool["estimated_tokens"] for tool in tools if tool["on"]),
+        },
+        "estimate": ESTIMATE,
+    }
+
+
+def _doc(toolset: type[Toolset]) -> str:
+    return (toolset.__doc__ or "").strip()
+
+
+def _groups(toolset: type[Toolset], start: int) -> Iterable[dict[str, Any]]:
+    """Describe each nested toolset, the outer ones first."""
+    for member in toolset._members.values():
+        if not isinstance(member, AnySelector):
+            yield {
+                "path": ".".join(member._path[start:]),
+                "name": member._origin.__qualname__,
+                "description": _doc(member),
+                "on": any(not selector.is_off for selector in member),
+            }
+            yield from _groups(member, start)
+
+
+def _tool(selector: AnySelector, start: int) -> dict[str, Any]:
+    definition = selector.definition
+    schema, output = definition.input_schema, definition.output_schema
+    return {
+        "name": selector.name,
+        "path": ".".join(selector.path[start:]),
+        "on": not selector.is_off,
+        "summary": definition.description.strip().partition("\n\n")[0].replace("\n", " "),
+        "description": definition.description,
+        "fields": list(_fields(definition)),
+        "takes": None if "properties" in schema else type_words(schema, schema),
+        "output": None if output is None else type_words(output, output),
+        "category": definition.category,
+        "capabilities": definition.capabilities.to_dict(),
+        "risk": risk_of(definition.capabilities).value,
+        "timeout": definition.timeout,
+        "idempotent": definition.idempotent,
+        "strict": definition.strict,
+        "digest": definition.digest,
+        "estimated_tokens": estimated_tokens(
+            {
+                "name": definition.name,
+                "description": definition.description,
+                "input_schema": schema,
+            }
+        ),
+        "input_schema": schema,
+        "output_schema": output,
+    }
+
+
+def _fields(definition: ToolDef) -> Iterable[dict[str, Any]]:
+    schema = definition.input_schema
+    required = schema.get("required", ())
+    for name, field in schema.get("properties", {}).items():
+        said = merged_part(field, schema)
+        yield {
+            "name": name,
+            "type": type_words(field, schema),
+            "bounds": bounds_of(field, schema),
+            "required": name in required,
+            **({"default": said["default"]} if "default" in said else {}),
+            "description": said.get("description", ""),
+        }

@@ -1,0 +1,111 @@
+"""Show what `_tool_report` gathered, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from .._json import compact_json, cut
+from ._screen import text
+
+__all__ = ["view_of"]
+
+
+def view_of(report: dict[str, Any]) -> RenderableType:
+    """Lay out a report: a block for each tool, nested toolsets indented."""
+    totals = report["totals"]
+    counted = f"{totals['tools']} tool{'s' * (totals['tools'] != 1)}, {totals['on']} on"
+    return Group(
+        text(f"{report['name']} ({report['toolset']})", "bold"),
+        *([text(_first_paragraph(report["description"]))] if report["description"] else []),
+        *_members(report, ""),
+        text(""),
+        text(
+            f"{counted}. About {totals['estimated_tokens_on']} tokens for the tools that are on, "
+            f"{totals['estimated_tokens']} for all."
+        ),
+        text(f"Tokens are estimated: {report['estimate']}.", "dim"),
+    )
+
+
+def _first_paragraph(description: str) -> str:
+    return " ".join(description.partition("\n\n")[0].split())
+
+
+def _members(report: dict[str, Any], group: str) -> Iterator[RenderableType]:
+    """Give the blocks of one toolset: its tools, then what it nests."""
+    for tool in report["tools"]:
+        if tool["path"].rpartition(".")[0] == group:
+            yield text("")
+            yield _tool(tool)
+    for inner in report["groups"]:
+        path = inner["path"]
+        if path.rpartition(".")[0] == group:
+            off = "" if inner["on"] else ", off"
+            yield text("")
+            yield text(f"{path}: nested toolset {inner['name']}{off}", "bold")
+            body = [text(_first_paragraph(inner["description"]))] if inner["description"] else []
+            yield Padding(Group(*body, *_members(report, path)), (0, 0, 0, 2))
+
+
+def _tool(tool: dict[str, Any]) -> RenderableType:
+    state = "on" if tool["on"] else "off"
+    heading = Text.assemble(
+        text(tool["name"], "bold cyan" if tool["on"] else "bold"),
+        text(f"  {state}, about {tool['estimated_tokens']} tokens", "dim"),
+    )
+    rows = Table.grid(padding=(0, 2, 0, 0))
+    rows.add_column(no_wrap=True)
+    rows.add_column()
+    rows.add_row(text("input", "dim"), _fields(tool))
+    rows.add_row(text("output", "dim"), text(tool["output"] or "not declared"))
+    for label, value in _extras(tool):
+        rows.add_row(text(label, "dim"), text(value))
+    summary = [text(tool["summary"])] if tool["summary"] else []
+    return Group(heading, Padding(Group(*summary, rows), (0, 0, 0, 2)))
+
+
+def _fields(tool: dict[str, Any]) -> RenderableType:
+    if not tool["fields"]:
+        return text(tool["takes"] or "nothing")
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(max_width=30, overflow="fold")
+    table.add_column(max_width=44, overflow="fold")
+    table.add_column(overflow="fold")
+    for field in tool["fields"]:
+        kind = field["type"] + "".join(f", {bound}" for bound in field["bounds"])
+        if "default" in field:
+            kind += f", default {cut(compact_json(field['default']), 40)}"
+        else:
+            kind += ", required" if field["required"] else ", optional"
+        table.add_row(text(field["name"]), text(kind), text(field["description"], "dim"))
+    return table
+
+
+def _extras(tool: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Give what a tool declares besides its types, as pairs of a label and words."""
+    if tool["path"].rpartition(".")[2] != tool["name"]:
+        yield "member", tool["path"]
+    capabilities = tool["capabilities"]
+    for effect in capabilities["effects"]:
+        target = f" (of `{effect['target']}`)" if effect["target"] else ""
+        dry_run = "" if effect["dry_run"] == "not_supported" else f", dry run {effect['dry_run']}"
+        undone = f"{effect['kind']}{target}: {effect['reversibility']}"
+        yield "effect", f"{undone}, confirmation {effect['confirmation']}{dry_run}"
+    if capabilities["effects"]:
+        yield "risk", tool["risk"]
+    flags = [name for name, value in capabilities.items() if value is True]
+    if flags:
+        yield "flags", ", ".join(flags)
+    if tool["category"] is not None:
+        yield "category", tool["category"]
+    if tool["timeout"] is not None:
+        yield "timeout", f"{tool['timeout']:g} s"
+    marks = [name for name in ("idempotent", "strict") if tool[name]]
+    if marks:
+        yield "also", ", ".join(marks)

@@ -1,0 +1,65 @@
+"""A file is written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from lutum_py.cli._atomic_write import write_file
+from lutum_py.cli._screen import Failure
+
+
+def test_a_new_file_has_the_usual_permissions(tmp_path: Path) -> None:
+    """A file that was not there is as one that `open` makes."""
+    (tmp_path / "usual").write_bytes(b"")
+    write_file(tmp_path / "new", b"data")
+    assert (tmp_path / "new").read_bytes() == b"data"
+    assert (tmp_path / "new").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
+def test_an_old_file_keeps_its_permissions_and_its_name(tmp_path: Path) -> None:
+    """Permissions stay, and a symbolic link goes on leading to the file that was written."""
+    file, link = tmp_path / "file", tmp_path / "link"
+    file.write_bytes(b"old")
+    file.chmod(0o640)
+    link.symlink_to(file)
+    write_file(link, b"new")
+    assert link.is_symlink()
+    assert (file.read_bytes(), file.stat().st_mode & 0o777) == (b"new", 0o640)
+
+
+def test_a_failure_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the last step fails, the old file is whole and nothing is left beside it."""
+    file = tmp_path / "file"
+    file.write_bytes(b"old")
+
+    def refuse(self: Path, target: Path) -> Path:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    with pytest.raises(Failure, match="cannot be written: no space left on device"):
+        write_file(file, b"new")
+    assert file.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_directory_that_is_not_there_is_told(tmp_path: Path) -> None:
+    """A path that leads nowhere is a failure that names it."""
+    with pytest.raises(Failure, match="no such file or directory"):
+        write_file(tmp_path / "no" / "file", b"")
+
+
+def test_a_pipe_is_written_to_directly(tmp_path: Path) -> None:
+    """What is no regular file is not replaced by one."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read: list[bytes] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
+    reader.start()
+    write_file(pipe, b"data")
+    reader.join()
+    assert read == [b"data"]
+    assert pipe.is_fifo()

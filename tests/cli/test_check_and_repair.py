@@ -1,0 +1,308 @@
+"""`lutum check` and `lutum repair`, on bodies, transcripts, recordings and what is neither."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lutum_py.dialects import (
+    anthropic_messages,
+    gemini_generate_content,
+    openai_chat,
+    openai_responses,
+)
+
+from ..dialects.recordings import recordings
+from .conftest import Lutum
+
+DIALECTS: dict[str, Any] = {
+    module.NAME: module
+    for module in (openai_chat, openai_responses, anthropic_messages, gemini_generate_content)
+}
+CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+TURN = {"role": "assistant", "content": None, "tool_calls": [CALL]}
+RESULT = {"role": "tool", "tool_call_id": "c1", "content": "3"}
+CHAT: dict[str, Any] = {
+    "model": "m",
+    "temperature": 0.10,
+    "messages": [{"role": "user", "content": "é"}, TURN],
+}
+
+
+def test_a_violation_is_told_with_place_rule_and_remedy(lutum: Lutum, tmp_path: Path) -> None:
+    """Violations end with exit code 1; each is told in full, in words and as JSON."""
+    file = tmp_path / "body.json"
+    file.write_text(json.dumps(CHAT), encoding="utf-8")
+    ran = lutum("check", "body.json", "--dialect", "openai_chat")
+    assert (ran.code, ran.err) == (1, "")
+    assert ran.out == (
+        "`body.json` (request body of openai_chat): 1 violation\n"
+        "\n"
+        "messages[1].tool_calls[0]  call_without_result\n"
+        "  problem: the call 'c1' has no result\n"
+        "  remedy:  Send one result for each call, right after the turn that made it\n"
+    )
+    data = lutum("check", "body.json", "--json")
+    assert data.code == 1
+    (violation,) = openai_chat.check(CHAT)
+    assert json.loads(data.out) == {
+        "file": "body.json",
+        "is_transcript": False,
+        "dialect": "openai_chat",
+        "clean": False,
+        "violations": [
+            {
+                "position": violation.position,
+                "rule": violation.rule,
+                "problem": violation.problem,
+                "remedy": violation.remedy,
+            }
+        ],
+    }
+
+
+def test_what_is_clean_ends_with_zero(lutum: Lutum) -> None:
+    """A clean body from standard input gives exit code 0 and one line."""
+    body = {**CHAT, "messages": [*CHAT["messages"], RESULT]}
+    ran = lutum("check", "-", stdin=json.dumps(body).encode())
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == "standard input (request body of openai_chat): clean\n"
+
+
+def test_hostile_text_commands_no_terminal(lutum: Lutum, tmp_path: Path) -> None:
+    """Names and ids of a conversation, and names of files, are shown with their escapes."""
+    hostile = "\x1b[2J[red]x\u202e"
+    call = {**CALL, "id": hostile, "function": {"name": hostile, "arguments": "{}"}}
+    body = {"messages": [{**TURN, "tool_calls": [call]}, {**RESULT, "tool_call_id": hostile * 2}]}
+    name = f"{hostile}.json"
+    (tmp_path / name).write_text(json.dumps(body), encoding="utf-8")
+    for ran in (
+        lutum("check", name),
+        lutum("check", name, "--json"),
+        lutum("repair", name, "-o", f"{hostile}.out"),
+        lutum("repair", name, "-o", f"{hostile}.out", "--json"),
+        lutum("check", hostile),
+        lutum("inspect", hostile),
+        lutum("inspect", f"{hostile}:{hostile}"),
+        lutum("lock", "--check", "--file", hostile),
+        lutum("check", "-", stdin=json.dumps({"contents": hostile}).encode()),
+    ):
+        shown = ran.out + ran.err
+        assert "[red]" in shown or ran.out.endswith("clean\n")
+        assert all(char.isprintable() or char == "\n" for char in shown)
+
+
+PLAIN = {"messages": [{"role": "user", "content": "Hello"}]}
+UNREADABLE: dict[str, tuple[bytes, list[str], str]] = {
+    "no json": (b"not json", [], "standard input is no JSON"),
+    "no dialect": (json.dumps(PLAIN).encode(), [], "Say which with `--dialect`."),
+    "no body": (b"{}", [], "Say which with `--dialect`."),
+    "a number": (b"3", [], "neither a saved transcript nor a request body: it is 3"),
+    "other dialect": (
+        json.dumps(PLAIN).encode(),
+        ["--dialect", "gemini_generate_content"],
+        "it looks like one of anthropic_messages or openai_chat",
+    ),
+    "unknown dialect": (b"[]", ["--dialect", "telegraph"], "telegraph"),
+    "later transcript": (
+        b'{"format": "lutum_py.transcript", "version": 9, "items": []}',
+        [],
+        "The transcript has format version 9; this release reads 1.",
+    ),
+    "no items": (
+        b'{"format": "lutum_py.transcript", "version": 1}',
+        [],
+        "The transcript has no list of `items`",
+    ),
+    "too deep": (b'{"messages": ' + b"[" * 900 + b"]" * 900 + b"}", [], "lutum: "),
+}
+
+
+@pytest.mark.parametrize("command", ["check", "repair"])
+@pytest.mark.parametrize("case", UNREADABLE)
+def test_what_cannot_be_read_ends_with_two(lutum: Lutum, command: str, case: str) -> None:
+    """Whatever is no conversation gives exit code 2, nothing on standard output, and the reason."""
+    data, flags, told = UNREADABLE[case]
+    ran = lutum(command, "-", *flags, stdin=data)
+    assert (ran.code, ran.out) == (2, "")
+    assert told in ran.err
+
+
+def test_a_file_that_is_not_there_ends_with_two(lutum: Lutum, tmp_path: Path) -> None:
+    """A missing file and a directory are told with the path."""
+    assert lutum("check", "gone.json").err == (
+        "lutum: `gone.json` cannot be read: no such file or directory.\n"
+    )
+    assert lutum("repair", str(tmp_path)).code == 2
+    assert "null byte" in lutum("check", "a\0b").err
+
+
+RECOGNISED: dict[str, list[Any]] = {
+    "anthropic_messages": [
+        {**PLAIN, "system": "Be brief."},
+        {**PLAIN, "tools": [{"name": "f", "input_schema": {}}]},
+        [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1"}]}],
+    ],
+    "openai_chat": [
+        {"messages": [{"role": "system", "content": "Be brief."}]},
+        {**PLAIN, "tools": [{"type": "function", "function": {"name": "f"}}]},
+        [RESULT],
+    ],
+    "openai_responses": [{"input": "Hello"}, [{"type": "function_call_output", "call_id": "c"}]],
+    "gemini_generate_content": [
+        {"contents": []},
+        {"systemInstruction": {"parts": []}},
+        {"tools": [{"functionDeclarations": []}]},
+        [{"role": "user", "parts": []}],
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "body"), [(name, body) for name, bodies in RECOGNISED.items() for body in bodies]
+)
+def test_a_body_that_tells_its_dialect_needs_no_option(
+    lutum: Lutum, dialect: str, body: Any
+) -> None:
+    """One thing that only one dialect has is enough to recognise it."""
+    ran = lutum("check", "-", "--json", stdin=json.dumps(body).encode())
+    assert json.loads(ran.out)["dialect"] == dialect
+
+
+def test_a_repair_changes_nothing_else(lutum: Lutum, tmp_path: Path) -> None:
+    """Numbers, order of keys, characters and layout stay; what was changed is on standard error."""
+    text = json.dumps(CHAT, indent=3, ensure_ascii=False).replace("0.1", "0.10")
+    file = tmp_path / "body.json"
+    file.write_text(text + "\n", encoding="utf-8")
+    ran = lutum("repair", "body.json")
+    assert ran.code == 0
+    assert ran.err == (
+        "`body.json` (request body of openai_chat): 1 change\n"
+        "  messages[1].tool_calls[0]: added a result that says that the call was not executed"
+        " (call_without_result)\n"
+    )
+    kept, _, added = ran.out.partition('\n      },\n      {\n         "role": "tool"')
+    assert text.startswith(kept)
+    assert added.endswith("\n      }\n   ]\n}\n")
+    assert openai_chat.check(json.loads(ran.out)) == []
+    assert file.read_text(encoding="utf-8") == text + "\n"
+
+
+def test_where_the_repaired_body_goes(lutum: Lutum, tmp_path: Path) -> None:
+    """`-o` writes another file, `--in-place` the file itself, `-o -` standard output."""
+    file = tmp_path / "body.json"
+    file.write_text(json.dumps(CHAT), encoding="utf-8")
+    printed = lutum("repair", "body.json", "-o", "-")
+    ran = lutum("repair", "body.json", "-o", "out.json", "--json")
+    assert (ran.code, ran.out) == (0, "")
+    report = json.loads(ran.err)
+    assert (report["written"], report["clean"], len(report["changes"])) == ("out.json", True, 1)
+    assert (tmp_path / "out.json").read_bytes().decode() == printed.out
+    told = lutum("repair", "body.json", "--in-place")
+    assert (told.code, told.out) == (0, "")
+    assert "Written to `body.json`.\n" in told.err
+    assert file.read_bytes().decode() == printed.out
+    again = lutum("repair", "body.json", "--in-place")
+    assert (again.code, again.out) == (0, "")
+    assert again.err == "`body.json` (request body of openai_chat): nothing to repair\n"
+
+
+def test_what_is_clean_is_copied_byte_for_byte(lutum: Lutum) -> None:
+    """Where nothing is to be repaired, the very bytes come out, however odd their layout."""
+    data = b'[ {"role":"user" ,"content":"1.50"}  ] \n'
+    ran = lutum("repair", "-", "--dialect", "openai_chat", stdin=data)
+    assert ran.out.encode() == data
+
+
+def test_what_a_dialect_cannot_read_is_told(lutum: Lutum, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A body that the dialect refuses to look at gives exit code 2, in the dialect's words."""
+
+    def refuse(request: Any) -> Any:
+        raise TypeError("expected a request body")
+
+    monkeypatch.setattr(openai_chat, "check", refuse)
+    ran = lutum("check", "-", "--dialect", "openai_chat", stdin=b"[]")
+    assert ran.code == 2
+    assert ran.err == (
+        "lutum: standard input is no request body of openai_chat: expected a request body.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "flags", [["body.json", "--in-place", "-o", "out.json"], ["-", "--in-place"]]
+)
+def test_in_place_of_what(lutum: Lutum, flags: list[str]) -> None:
+    """`--in-place` with another place to write to, or without a file, is refused."""
+    ran = lutum("repair", *flags)
+    assert ran.code == 2
+    assert "`--in-place` does not go with " in ran.err
+
+
+def test_an_output_that_cannot_be_written(lutum: Lutum, tmp_path: Path) -> None:
+    """A path that cannot be written to gives exit code 2."""
+    (tmp_path / "body.json").write_text(json.dumps(CHAT), encoding="utf-8")
+    ran = lutum("repair", "body.json", "-o", "no/out.json")
+    assert ran.code == 2
+    assert "`no/out.json` cannot be written: no such file or directory." in ran.err
+
+
+def spoiled(items: list[Any], at: int) -> dict[str, list[Any]]:
+    return {
+        "dropped": [*items[:at], *items[at + 1 :]],
+        "doubled": [*items[: at + 1], items[at], *items[at + 1 :]],
+    }
+
+
+def result_at(items: Any, dialect: str) -> int | None:
+    marks = {
+        "openai_chat": '"role": "tool"',
+        "openai_responses": '"function_call_output"',
+        "anthropic_messages": '"tool_result"',
+        "gemini_generate_content": '"functionResponse"',
+    }
+    places = enumerate(items if isinstance(items, list) else [])
+    return next((at for at, item in places if marks[dialect] in json.dumps(item) and at), None)
+
+
+KEYS = {
+    "openai_chat": "messages",
+    "openai_responses": "input",
+    "anthropic_messages": "messages",
+    "gemini_generate_content": "contents",
+}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_recorded_requests(lutum: Lutum, dialect: str) -> None:
+    """What a provider accepted is clean; with a result dropped or doubled it is not, and mended."""
+    key, tried = KEYS[dialect], 0
+    for one in recordings(dialect, lambda one: one.status == 200 and one.has_results)[:12]:
+        body = json.dumps(one.request, ensure_ascii=False).encode()
+        flags = ["-", "--dialect", dialect]
+        assert lutum("check", *flags, stdin=body).code == 0, one.id
+        assert lutum("repair", *flags, stdin=body).out.encode() == body, one.id
+        at = result_at(one.request[key], dialect)
+        if at is None:
+            continue
+        for items in spoiled(one.request[key], at).values():
+            broken = {**one.request, key: items}
+            if DIALECTS[dialect].check(broken):
+                tried += 1
+                data = json.dumps(broken).encode()
+                assert lutum("check", *flags, stdin=data).code == 1
+                mended = lutum("repair", *flags, stdin=data)
+                assert mended.code == 0
+                assert json.loads(mended.out) == DIALECTS[dialect].repair(broken)[0]
+    assert tried > 3
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_recorded_requests_are_recognised(lutum: Lutum, dialect: str) -> None:
+    """No recorded request is taken for one of another dialect."""
+    from lutum_py.cli._conversation import _possible
+
+    for one in recordings(dialect):
+        assert dialect in _possible(one.request), one.id

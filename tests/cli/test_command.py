@@ -1,0 +1,167 @@
+"""The command as a process: exit codes, pipes, what it imports, and life without the extra."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import lutum_py
+from lutum_py.cli import _commands, main
+
+from .conftest import EXAMPLE, REPOSITORY, Lutum
+
+BODY = {
+    "messages": [
+        {"role": "user", "content": "Go"},
+        {"role": "tool", "tool_call_id": "c1", "content": "3"},
+    ]
+}
+
+
+def run(
+    *arguments: str, cwd: Path, stdin: str = "", **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run `python -m lutum_py` and wait for its end."""
+    return subprocess.run(
+        [sys.executable, "-m", "lutum_py", *arguments],
+        cwd=cwd,
+        input=stdin,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONIOENCODING": "utf-8"}
+        | environment,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+
+
+def test_exit_codes_of_a_process(tmp_path: Path) -> None:
+    """Zero, one and two reach the shell, each with its output where it belongs."""
+    (tmp_path / "body.json").write_text(json.dumps(BODY), encoding="utf-8")
+    shown = run("inspect", f"{EXAMPLE}:FileTools", cwd=tmp_path)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    found = run("check", "body.json", cwd=tmp_path)
+    assert (found.returncode, found.stderr) == (1, "")
+    assert "orphan_result" in found.stdout
+    mended = run("repair", "body.json", cwd=tmp_path)
+    assert mended.returncode == 0
+    assert run("check", "-", "--dialect", "openai_chat", cwd=tmp_path, stdin=mended.stdout)
+    unread = run("check", "-", cwd=tmp_path, stdin="not json")
+    assert (unread.returncode, unread.stdout) == (2, "")
+    assert unread.stderr.startswith("lutum: standard input is no JSON")
+    usage = run("check", cwd=tmp_path)
+    assert usage.returncode == 2
+    assert "Usage: lutum check" in usage.stderr
+
+
+def test_the_installed_command_is_the_module(tmp_path: Path) -> None:
+    """The command `lutum`, where it is installed, and `python -m lutum_py` say the same."""
+    command = f"import sys; sys.argv = ['lutum', '--version']; {ENTRY}"
+    entry = subprocess.run(
+        [sys.executable, "-c", command], capture_output=True, text=True, check=True
+    )
+    assert entry.stdout == run("--version", cwd=tmp_path).stdout
+    assert entry.stdout == f"lutum_py {lutum_py.__version__}\n"
+
+
+ENTRY = "from lutum_py.cli import main; main()"
+
+
+def test_a_reader_that_leaves_gets_no_traceback(tmp_path: Path) -> None:
+    """A pipe that is closed early, as by `head`, ends the command quietly."""
+    for arguments in (["inspect", f"{EXAMPLE}:FileTools"], ["--help"]):
+        reader, writer = os.pipe()
+        os.close(reader)
+        with os.fdopen(writer, "wb") as pipe:
+            ran = subprocess.run(
+                [sys.executable, "-m", "lutum_py", *arguments],
+                cwd=REPOSITORY,
+                stdout=pipe,
+                stderr=subprocess.PIPE,
+                check=False,
+            )
+        assert ran.stderr == b""
+
+
+def test_a_plain_locale_is_enough(tmp_path: Path) -> None:
+    """Where the output takes ASCII only, what is beyond it is escaped."""
+    (tmp_path / "named.py").write_text(
+        'from lutum_py import Toolset\nclass Tools(Toolset):\n    "Für alle."\n', encoding="utf-8"
+    )
+    ran = run("inspect", "named:Tools", cwd=tmp_path, PYTHONIOENCODING="ascii")
+    assert ran.returncode == 0
+    assert "F\\xfcr alle." in ran.stdout
+
+
+def test_no_sdk_is_imported() -> None:
+    """The command starts without any provider's SDK, and without `jsonschema`."""
+    code = (
+        "import sys\n"
+        "from lutum_py.cli import _commands\n"
+        "print(sorted({'openai', 'anthropic', 'google.genai', 'jsonschema'} & {*sys.modules}))\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("missing", ["rich", "typer"])
+def test_without_the_extra_one_line_names_it(missing: str) -> None:
+    """Without its packages the command says how to install them, and ends with exit code 2."""
+    code = f"import sys; sys.modules[{missing!r}] = None; {ENTRY}"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr == (
+        f"lutum: the command line needs the package `{missing}`. "
+        'Install it with: pip install "lutum-py[cli]"\n'
+    )
+
+
+def test_the_extra_is_told_within_the_process(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A package of the extra that is missing is told; any other is an error as usual."""
+    for missing, told in (("typer", "needs the package `typer`"), ("lutum_py._offer", "")):
+        monkeypatch.delitem(sys.modules, "lutum_py.cli._commands")
+        with monkeypatch.context() as patch:
+            patch.setitem(sys.modules, missing, None)
+            with pytest.raises(SystemExit if told else ModuleNotFoundError):
+                main([])
+        assert told in capsys.readouterr().err
+        monkeypatch.undo()
+
+
+def test_help_tells_the_exit_codes(lutum: Lutum) -> None:
+    """Every command documents its exit codes in `--help`."""
+    for command in ("inspect", "check", "repair", "lock"):
+        ran = lutum(command, "--help")
+        assert ran.code == 0
+        assert "Exit codes: 0 " in ran.out
+        assert "; 2" in " ".join(ran.out.split())
+    assert lutum().code in (0, 2)
+    assert lutum("--version").out == f"lutum_py {lutum_py.__version__}\n"
+
+
+def test_errors_that_nobody_foresaw_are_no_findings(
+    lutum: Lutum, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error within the command ends with exit code 2, for 1 says that something was found."""
+
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(_commands, "read_conversation", fail)
+    error: Exception = RuntimeError("unforeseen")
+    ran = lutum("check", "x")
+    assert ran.code == 2
+    assert "RuntimeError: unforeseen" in ran.err
+    assert ran.err.endswith("lutum: this is an error in lutum itself.\n")
+    error = RecursionError()
+    assert lutum("check", "x").err == "lutum: the input is nested too deeply.\n"
+    error = SystemExit("text")  # type: ignore[assignment]
+    assert lutum("check", "x").code == 2
+    error = SystemExit(None)  # type: ignore[assignment]
+    assert lutum("check", "x").code == 0

@@ -1,0 +1,221 @@
+"""`lutum inspect`: what a toolset offers, for people and for programs."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from lutum_py.cli import main
+
+from .conftest import EXAMPLE, Lutum
+
+SHOWN = """\
+Tools (tools:Tools)
+All of them.
+
+remove  off, about 62 tokens
+  Remove a file.
+  input     path  string, required
+            mode  one of "fast", "slow", default "fast"
+  output    null
+  effect    delete_file (of `path`): irreversible, confirmation always, dry run supported
+  effect    network_request: reversible, confirmation on_risk
+  risk      block
+  flags     emits_progress
+  category  travel
+  timeout   2.5 s
+  also      idempotent, strict
+
+wait  on, about 29 tokens
+  Wait.
+  input   nothing
+  output  null
+
+group: nested toolset Middle
+  In the middle.
+
+  group.deep: nested toolset Inner
+
+    my_find  on, about 116 tokens
+      Find a place.
+      input   places  list of Place, required         Where to look.
+              count   integer, at least 1, default 1
+      output  Place or null
+      member  group.deep.find_place
+
+3 tools, 2 on. About 145 tokens for the tools that are on, 207 for all.
+Tokens are estimated: the characters of name, description and input schema as compact JSON, divided
+by 4.
+"""
+
+
+def test_every_tool_is_shown_with_what_it_declares(lutum: Lutum) -> None:
+    """Summary, types, defaults, state, effects and estimates stand in the block of each tool."""
+    ran = lutum("inspect", "tools:Tools")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == SHOWN
+
+
+def test_the_example_is_shown(lutum: Lutum) -> None:
+    """The toolset of the file agent is found by the path of its file."""
+    ran = lutum("inspect", f"{EXAMPLE}:FileTools")
+    assert (ran.code, ran.err) == (0, "")
+    for name in ("list_files  on", "read_file  on", "search_text  on", "write_file  off"):
+        assert name in ran.out
+    assert "edit: nested toolset WriteTools, off" in ran.out
+    assert "4 tools, 3 on." in ran.out
+
+
+def test_a_nested_toolset_can_be_shown_alone(lutum: Lutum) -> None:
+    """`module:Outer.Inner` shows the nested toolset as it is within the outer one."""
+    ran = lutum("inspect", "tools:Tools.group")
+    assert ran.code == 0
+    assert "deep: nested toolset Inner" in ran.out
+    assert "my_find  on" in ran.out
+    assert "remove" not in ran.out
+
+
+def test_an_empty_toolset_has_no_tools(lutum: Lutum) -> None:
+    """A toolset without members is no error."""
+    ran = lutum("inspect", "tools:Empty")
+    assert ran.code == 0
+    assert "0 tools, 0 on." in ran.out
+
+
+def test_the_json_is_complete_and_stable(lutum: Lutum) -> None:
+    """`--json` gives all of it as the same text every time."""
+    ran = lutum("inspect", "tools:Tools", "--json")
+    assert lutum("inspect", "tools:Tools", "--json") == ran
+    report = json.loads(ran.out)
+    assert (report["format"], report["version"]) == ("lutum_py.inspect", 1)
+    assert report["totals"] == {
+        "tools": 3,
+        "on": 2,
+        "estimated_tokens": 207,
+        "estimated_tokens_on": 145,
+    }
+    found = report["tools"][2]
+    assert (found["name"], found["path"], found["on"]) == ("my_find", "group.deep.find_place", True)
+    sent = {key: found[key] for key in ("name", "description", "input_schema")}
+    characters = len(json.dumps(sent, separators=(",", ":"), ensure_ascii=False))
+    assert found["estimated_tokens"] == -(-characters // 4)
+    assert found["fields"][1] == {
+        "name": "count",
+        "type": "integer",
+        "bounds": ["at least 1"],
+        "required": False,
+        "default": 1,
+        "description": "",
+    }
+    assert [group["path"] for group in report["groups"]] == ["group", "group.deep"]
+
+
+@pytest.mark.parametrize(
+    "dialect",
+    ["openai_chat", "openai_responses", "anthropic_messages", "gemini_generate_content"],
+)
+@pytest.mark.parametrize("strict", [False, True])
+def test_the_wire_definitions_are_those_of_the_dialect(
+    lutum: Lutum, dialect: str, strict: bool
+) -> None:
+    """`--schema` prints what the dialect's own `tools` gives, and nothing else on that stream."""
+    flags = ["--strict"] if strict else []
+    ran = lutum("inspect", "tools:Tools", "--schema", dialect, *flags)
+    data = lutum("inspect", "tools:Tools", "--schema", dialect, *flags, "--json")
+    everything = lutum("inspect", "tools:Tools", "--schema", dialect, "--all")
+    assert ran.code == data.code == everything.code == 0
+    whole = json.loads(data.out)
+    assert json.loads(ran.out) == whole["tools"]
+    assert (whole["dialect"], whole["strict"]) == (dialect, strict)
+    assert '"my_find"' in ran.out
+    assert '"remove"' not in ran.out
+    assert "(--all prints them): remove" in ran.err
+    assert '"remove"' in everything.out
+    assert "they are off" not in everything.err
+    assert ("--strict changes nothing" in ran.err) == (strict and dialect.startswith("gemini"))
+    assert ("Not enforced by" in ran.err) == bool(whole["losses"])
+    for loss in whole["losses"]:
+        assert f"  {loss['tool']}.{loss['path']}: {loss['text']}" in ran.err
+
+
+def test_a_loss_of_the_whole_schema_names_the_tool(lutum: Lutum, tmp_path: Path) -> None:
+    """A root that is a union has losses, or words of its own; the tool is named either way."""
+    (tmp_path / "union.py").write_text(
+        "from lutum_py import ToolDef, Toolset\n"
+        "a = {'type': 'object', 'properties': {'a': {'type': 'string'}}, 'required': ['a']}\n"
+        "b = {'type': 'object', 'properties': {'b': {'type': 'string'}}, 'required': ['b']}\n"
+        "made = ToolDef.from_json_schema(name='either', input_schema={'anyOf': [a, b]})\n"
+        "Tools = Toolset.from_definitions('Tools', [made])\n",
+        encoding="utf-8",
+    )
+    shown = lutum("inspect", "union:Tools")
+    assert "either  on, about" in shown.out
+    assert "input   {a: string} or {b: string}" in shown.out
+    assert "output  not declared" in shown.out
+    sent = lutum("inspect", "union:Tools", "--schema", "openai_chat")
+    assert sent.code == 0
+    assert "  either: " in sent.err
+
+
+def test_a_tool_without_a_form_is_told(lutum: Lutum, tmp_path: Path) -> None:
+    """A name that the provider refuses ends with exit code 1 and the remedy."""
+    (tmp_path / "named.py").write_text(
+        "from lutum_py import Toolset, tool, tool_fn\n"
+        "@tool_fn(name='not so good')\n"
+        "def wait() -> None: ...\n"
+        "class Tools(Toolset):\n"
+        "    wait = tool(wait)\n",
+        encoding="utf-8",
+    )
+    ran = lutum("inspect", "named:Tools", "--schema", "openai_chat")
+    assert (ran.code, ran.out) == (1, "")
+    assert "Give the tool another name" in ran.err
+
+
+HOSTILE = "\x1b[2J\x9b31m[red]not[/red] \u202egnp\u3000x\nmore"
+
+
+def test_hostile_text_is_shown_and_commands_nothing(lutum: Lutum, tmp_path: Path) -> None:
+    """Escapes of a terminal come out as text, markup as it stands, in every format."""
+    (tmp_path / "hostile.py").write_text(
+        "from lutum_py import ToolDef, Toolset\n"
+        f"text = {HOSTILE!r}\n"
+        "schema = {'type': 'object', 'properties': {text: {'enum': [text], 'default': text}}}\n"
+        "made = ToolDef.from_json_schema(name=text, description=text, input_schema=schema)\n"
+        "Tools = Toolset.from_definitions('Tools', [made])\n",
+        encoding="utf-8",
+    )
+    for flags in ([], ["--json"]):
+        ran = lutum("inspect", "hostile:Tools", *flags)
+        assert ran.code == 0
+        assert all(char.isprintable() or char == "\n" for char in ran.out)
+        assert "[red]not[/red]" in ran.out
+    assert json.loads(ran.out)["tools"][0]["name"] == HOSTILE
+
+
+class Terminal(io.StringIO):
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_colours_are_for_terminals(lutum: Lutum, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal gets colours and its own width, unless `NO_COLOR` is set; a pipe gets neither."""
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    shown: list[str] = []
+    for _ in range(2):
+        terminal = Terminal()
+        monkeypatch.setattr("sys.stdout", terminal)
+        with pytest.raises(SystemExit):
+            main(["inspect", "tools:Tools"])
+        shown.append(terminal.getvalue())
+        monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[1;36mwait" in shown[0]
+    assert "\x1b[36m" not in shown[1]
+    assert all(len(line) <= 60 for line in shown[1].splitlines() if "\x1b" not in line)

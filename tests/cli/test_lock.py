@@ -1,0 +1,272 @@
+"""`lutum lock`: a file of schemas, and what a change to them breaks."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import EXAMPLE, REPOSITORY, Lutum
+
+
+def edit(file: Path, *changes: tuple[str, str]) -> None:
+    """Change a module, and let Python see that it did."""
+    text = file.read_text(encoding="utf-8")
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    file.write_text(text, encoding="utf-8")
+    # Two writes within one tick of the clock and of equal length would look the same to Python.
+    sys.modules.pop(file.stem, None)
+    for cached in file.parent.glob("__pycache__/*"):
+        cached.unlink()
+
+
+def test_a_lock_is_written_once(lutum: Lutum, tmp_path: Path) -> None:
+    """A lock of the same tools is the same file, and is not written again."""
+    ran = lutum("lock", "tools:Tools", "tools:Inner")
+    assert (ran.code, ran.out) == (0, "`lutum.lock`: written, 4 tools of 2 toolsets\n")
+    file = tmp_path / "lutum.lock"
+    text = file.read_bytes()
+    lock = json.loads(text)
+    assert list(lock) == ["format", "version", "toolsets"]
+    assert list(lock["toolsets"]) == ["tools:Inner", "tools:Tools"]
+    tools = lock["toolsets"]["tools:Tools"]["tools"]
+    assert list(tools) == ["my_find", "remove", "wait"]
+    assert (tools["remove"]["on"], tools["remove"]["strict"]) == (False, True)
+    assert tools["remove"]["digest"].startswith("sha256:")
+    again = lutum("lock")
+    assert again.out == "`lutum.lock`: up to date already, 4 tools of 2 toolsets\n"
+    assert file.read_bytes() == text
+    told = json.loads(lutum("lock", "--json").out)
+    assert told == {
+        "file": "lutum.lock",
+        "written": False,
+        "toolsets": ["tools:Inner", "tools:Tools"],
+    }
+
+
+def test_toolsets_that_are_named_replace_those_in_the_file(lutum: Lutum, tmp_path: Path) -> None:
+    """A lock holds just the toolsets that were named last."""
+    lutum("lock", "tools:Tools", "tools:Inner")
+    assert "written, 1 tool of 1 toolset" in lutum("lock", "tools:Inner").out
+    assert list(json.loads((tmp_path / "lutum.lock").read_text())["toolsets"]) == ["tools:Inner"]
+
+
+def test_an_unchanged_toolset_is_up_to_date(lutum: Lutum) -> None:
+    """`--check` without toolsets checks those in the file, and writes nothing."""
+    lutum("lock", "tools:Tools", "--file", "other.lock")
+    ran = lutum("lock", "--check", "--file", "other.lock")
+    assert (ran.code, ran.out) == (0, "`other.lock` is up to date: 3 tools of 1 toolset\n")
+    data = json.loads(lutum("lock", "--check", "--file", "other.lock", "--json").out)
+    assert data == {
+        "file": "other.lock",
+        "up_to_date": True,
+        "toolsets": ["tools:Tools"],
+        "changes": [],
+    }
+
+
+CHANGED = """\
+`lutum.lock` is out of date: 2 changed, 1 added, 1 removed
+
+tools:Tools
+  ~ my_find: changed
+      tool: description changed
+      input.places[].width: added: number, optional, default 1
+      input.count: default 1 → 2
+      input.count: maximum none → 5
+      output.width: added: number, optional, default 1
+      old calls still decode: no; `count` must be at most 5
+        for example {"places":[],"count":6}
+  - remove: removed
+      old calls still decode: no; there is no tool of that name any more
+  + stay: added
+  ~ wait: changed
+      tool: on yes → no
+      old calls still decode: yes; whatever fitted the old schema fits the new one
+
+If this is as it should be, run `lutum lock` and commit the file.
+"""
+
+
+def test_a_change_is_told_field_by_field(lutum: Lutum, tmp_path: Path) -> None:
+    """Tools that were added, removed and changed end with exit code 1, each field in words."""
+    lutum("lock", "tools:Tools", "tools:Empty")
+    edit(
+        tmp_path / "tools.py",
+        ("height: float = 0\n", "height: float = 0\n    width: float = 1\n"),
+        ("Find a place.", "Find places."),
+        ("count: Annotated[int, Field(ge=1)] = 1", "count: Annotated[int, Field(ge=1, le=5)] = 2"),
+        (
+            "    remove = tool(remove, off=True)\n    wait = tool(wait)",
+            "    wait = tool(wait, off=True)\n    stay = tool(stay)",
+        ),
+        ("class Inner", "@tool_fn\ndef stay() -> None: ...\n\n\nclass Inner"),
+    )
+    ran = lutum("lock", "--check")
+    assert (ran.code, ran.err) == (1, "")
+    assert ran.out == CHANGED
+    data = json.loads(lutum("lock", "--check", "--json").out)
+    assert [(c["tool"], c["kind"], c["old_calls_decode"]) for c in data["changes"]] == [
+        ("my_find", "changed", "no"),
+        ("remove", "removed", "no"),
+        ("stay", "added", None),
+        ("wait", "changed", "yes"),
+    ]
+    assert lutum("lock").code == 0
+    assert lutum("lock", "--check").code == 0
+
+
+def test_a_changed_description_is_said_to_be_no_more(lutum: Lutum, tmp_path: Path) -> None:
+    """Where only texts changed, the heading says so."""
+    lutum("lock", "tools:Inner")
+    edit(tmp_path / "tools.py", ("Where to look.", "Where to search."))
+    ran = lutum("lock", "--check")
+    assert ran.code == 1
+    assert "  ~ find: changed, descriptions only\n" in ran.out
+    assert "      input.places: description changed\n" in ran.out
+
+
+def test_an_output_may_come_and_go(lutum: Lutum, tmp_path: Path) -> None:
+    """A tool that declares an output now, or no longer, is changed."""
+    file = tmp_path / "made.py"
+    file.write_text(
+        "from lutum_py import ToolDef, Toolset\n"
+        "schema = {'type': 'object'}\n"
+        "made = ToolDef.from_json_schema(name='t', input_schema=schema, output_schema=schema)\n"
+        "Tools = Toolset.from_definitions('Tools', [made])\n",
+        encoding="utf-8",
+    )
+    lutum("lock", "made:Tools")
+    edit(file, ("name='t'", "name='t', description='Do.'"))
+    assert lutum("lock", "--check").out.count("\n      ") == 2
+    edit(file, (", output_schema=schema", ""))
+    assert "output: no longer declared" in lutum("lock", "--check").out
+    lutum("lock")
+    edit(file, ("'Do.'", "'Do it.'"))
+    assert "descriptions only" in lutum("lock", "--check").out
+    edit(file, ("input_schema=schema", "input_schema=schema, output_schema=schema"))
+    assert "output: declared now" in lutum("lock", "--check").out
+
+
+def test_a_lenient_decoder_is_told(lutum: Lutum, tmp_path: Path) -> None:
+    """Where the new schema refuses what the tool's own decoder still takes, the answer is maybe."""
+    lutum("lock", "tools:Inner")
+    edit(tmp_path / "tools.py", ("count: Annotated[int, Field(ge=1)] = 1", "count: str = ''"))
+    assert (
+        "old calls still decode: no; `count` must be of type string" in lutum("lock", "--check").out
+    )
+    edit(tmp_path / "tools.py", ("count: str = ''", "count: bool = False"))
+    ran = lutum("lock", "--check")
+    assert (
+        "old calls still decode: maybe; `count` must be of type boolean by the new schema"
+        in ran.out
+    )
+    assert 'for example {"places":[],"count":1}' in ran.out
+
+
+def test_a_toolset_that_is_not_locked_is_new(lutum: Lutum) -> None:
+    """`--check` of a toolset that the file does not know calls each of its tools added."""
+    lutum("lock", "tools:Inner")
+    ran = lutum("lock", "--check", "tools:Middle")
+    assert ran.code == 1
+    assert "+ find: added" in ran.out
+
+
+GOOD_TOOL: dict[str, Any] = {
+    "description": "",
+    "digest": "sha256:0",
+    "input_schema": {},
+    "output_schema": None,
+    "on": True,
+    "strict": False,
+}
+
+
+def lock_with(**tool: Any) -> dict[str, Any]:
+    entry = {**GOOD_TOOL, **tool}
+    return {"format": "lutum_py.lock", "version": 1, "toolsets": {"a:b": {"tools": {"t": entry}}}}
+
+
+DAMAGED = {
+    "no json": ("<<<<<<< ours", "is no JSON"),
+    "a list": ("[]", "is no lock file: Damaged data at $: expected an object"),
+    "other format": ('{"format": "x"}', "expected 'lutum_py.lock'"),
+    "later version": ('{"format": "lutum_py.lock", "version": 2}', "this release reads 1"),
+    "edited": (json.dumps(lock_with()), "the input schema was edited"),
+    "no number": (
+        json.dumps(lock_with(input_schema={"maximum": 0})).replace("0}", "1e999}"),
+        "is no lock file",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGED)
+def test_a_damaged_lock_is_refused(lutum: Lutum, tmp_path: Path, case: str) -> None:
+    """A lock that was edited, merged badly or is from elsewhere gives exit code 2."""
+    text, told = DAMAGED[case]
+    (tmp_path / "lutum.lock").write_text(text, encoding="utf-8")
+    ran = lutum("lock", "--check")
+    assert (ran.code, ran.out) == (2, "")
+    assert told in ran.err
+
+
+def test_a_lock_that_is_not_there(lutum: Lutum, tmp_path: Path) -> None:
+    """Without a lock file, or with a directory of its name, the remedy is told."""
+    for flags in ([], ["--check"]):
+        ran = lutum("lock", *flags)
+        assert ran.code == 2
+        assert "There is no `lutum.lock`. Write it with `lutum lock module:Toolset`" in ran.err
+    (tmp_path / "lutum.lock").mkdir()
+    assert "cannot be read: is a directory" in lutum("lock").err
+
+
+def test_a_set_is_locked_in_one_order(lutum: Lutum, tmp_path: Path) -> None:
+    """The order of a default that is a set does not differ from one process to the next."""
+    (tmp_path / "sets.py").write_text(
+        "from lutum_py import Toolset, tool, tool_fn\n"
+        "@tool_fn\n"
+        "def f(x: frozenset[str] = frozenset('abcdefgh')) -> None: ...\n"
+        "class Tools(Toolset):\n"
+        "    f = tool(f)\n",
+        encoding="utf-8",
+    )
+    for seed in ("1", "2", "3"):
+        subprocess.run(
+            [sys.executable, "-m", "lutum_py", "lock", "sets:Tools", "--file", f"{seed}.lock"],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(REPOSITORY)},
+            check=True,
+            capture_output=True,
+        )
+    lutum("lock", "sets:Tools", "--file", "0.lock")
+    locks = {(tmp_path / f"{seed}.lock").read_text(encoding="utf-8") for seed in "0123"}
+    assert len(locks) == 1
+
+
+def test_the_order_of_a_set_is_no_change(lutum: Lutum, tmp_path: Path) -> None:
+    """A default of different items is a set, so that its order does not count."""
+    file = tmp_path / "made.py"
+    file.write_text(
+        "from lutum_py import ToolDef, Toolset\n"
+        "tags = {'type': 'array', 'uniqueItems': True, 'default': ['b', 'a']}\n"
+        "schema = {'type': 'object', 'properties': {'tags': tags}}\n"
+        "made = ToolDef.from_json_schema(name='t', input_schema=schema)\n"
+        "Tools = Toolset.from_definitions('Tools', [made])\n",
+        encoding="utf-8",
+    )
+    lutum("lock", "made:Tools")
+    edit(file, ("['b', 'a']", "['a', 'b']"))
+    assert lutum("lock", "--check").code == 0
+
+
+def test_the_example_can_be_locked(lutum: Lutum) -> None:
+    """The file agent's toolset is locked by the path of its file, and is up to date after."""
+    assert lutum("lock", f"{EXAMPLE}:FileTools").code == 0
+    assert lutum("lock", "--check").code == 0

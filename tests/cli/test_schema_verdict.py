@@ -1,0 +1,170 @@
+"""Whether old calls still decode: the verdict against the reference validator."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from lutum_py.cli._schema_fits import fits, misfit
+from lutum_py.cli._schema_samples import samples_of
+from lutum_py.cli._schema_verdict import judge
+
+from .schemas import PAIRS, SCHEMAS, VALUES, is_valid
+
+SLOW = settings(
+    deadline=None,
+    max_examples=100,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+
+
+@SLOW
+@given(SCHEMAS, st.lists(VALUES, min_size=1, max_size=8))
+def test_a_definite_answer_is_the_validators(schema: Any, values: list[Any]) -> None:
+    """Where `fits` says yes or no, the reference validator says the same."""
+    for value in [*values, *samples_of(schema, {})[:20]]:
+        answer = fits(value, schema, schema)
+        assert answer in (None, is_valid(value, schema)), value
+        if answer is False:
+            assert misfit(value, schema, schema)
+
+
+@SLOW
+@given(PAIRS, st.lists(VALUES, min_size=4, max_size=12))
+def test_yes_and_no_are_certain(pair: tuple[Any, Any], values: list[Any]) -> None:
+    """After a yes every value of the old schema fits the new; a no shows one that does not."""
+    old, new = pair
+    verdict = judge(old, new)
+    if verdict.answer == "yes":
+        for value in [*values, *samples_of(old, new)]:
+            assert not is_valid(value, old) or is_valid(value, new), value
+    elif verdict.answer == "no":
+        assert is_valid(verdict.example, old)
+        assert not is_valid(verdict.example, new)
+
+
+@SLOW
+@given(SCHEMAS)
+def test_what_did_not_change_still_decodes(schema: Any) -> None:
+    """A schema is never said to refuse what it takes itself."""
+    assert judge(schema, copy.deepcopy(schema)).answer == "yes"
+
+
+OLD: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "path": {"type": "string"},
+        "limit": {"type": "integer", "minimum": 1, "maximum": 10, "default": 5},
+        "order": {"enum": ["asc", "desc"]},
+        "tags": {"type": "array", "items": {"type": "string"}, "maxItems": 3},
+        "inner": {
+            "type": "object",
+            "properties": {"depth": {"type": "integer"}},
+            "required": ["depth"],
+        },
+    },
+    "required": ["path"],
+}
+LIMIT, TAGS, INNER = (OLD["properties"][name] for name in ("limit", "tags", "inner"))
+
+
+def but(**properties: Any) -> dict[str, Any]:
+    """The schema with other properties; None takes one away."""
+    merged = {**OLD["properties"], **properties}
+    return {**OLD, "properties": {k: v for k, v in merged.items() if v is not None}}
+
+
+USUAL = {
+    "nothing": (OLD, "yes", None),
+    "wider bound": (but(limit={**LIMIT, "maximum": 20}), "yes", None),
+    "same bound, said otherwise": (
+        but(limit={"type": "integer", "exclusiveMinimum": 0, "exclusiveMaximum": 11}),
+        "yes",
+        None,
+    ),
+    "number for integer": (but(limit={**LIMIT, "type": "number"}), "yes", None),
+    "nullable": (but(path={"anyOf": [{"type": "string"}, {"type": "null"}]}), "yes", None),
+    "list of types": (but(path={"type": ["string", "null"]}), "yes", None),
+    "new optional field": (but(extra={"type": "string"}), "yes", None),
+    "new enum value": (but(order={"enum": ["asc", "desc", "none"]}), "yes", None),
+    "unknown fields taken": ({**OLD, "additionalProperties": True}, "yes", None),
+    "no longer required": ({**OLD, "required": []}, "yes", None),
+    "whole numbers as multiples": (but(limit={"type": "integer", "multipleOf": 1}), "yes", None),
+    "narrower bound": (
+        but(limit={**LIMIT, "maximum": 5}),
+        "no",
+        "`limit` must be at most 5",
+    ),
+    "new required field": (
+        {**but(extra={"type": "string"}), "required": ["path", "extra"]},
+        "no",
+        "`extra` is required",
+    ),
+    "removed field": (but(limit=None), "no", "`limit` is not known"),
+    "other type": (but(path={"type": "integer"}), "no", "`path` must be of type integer"),
+    "less enum values": (but(order={"enum": ["asc"]}), "no", '`order` must be one of "asc"'),
+    "constant": (but(order={"const": "asc"}), "no", '`order` must be one of "asc"'),
+    "other items": (
+        but(tags={"type": "array", "items": {"type": "integer"}}),
+        "no",
+        "`tags[0]` must be of type integer",
+    ),
+    "less items": (
+        but(tags={**TAGS, "maxItems": 2}),
+        "no",
+        "`tags` must have at most 2 items",
+    ),
+    "nested required": (
+        but(inner={**INNER, "required": ["depth", "width"]}),
+        "no",
+        "`inner.width` is required",
+    ),
+    "nested type": (
+        but(inner={**INNER, "properties": {"depth": {"type": "string"}}}),
+        "no",
+        "`inner.depth` must be of type string",
+    ),
+    "nested closed": (
+        but(inner={**INNER, "additionalProperties": False}),
+        "maybe",
+        "`inner.extra` is not known; only fields that the old schema does not name are concerned",
+    ),
+    "format": (
+        but(path={"type": "string", "format": "date"}),
+        "maybe",
+        "whether `path` still fits `format` cannot be told from here",
+    ),
+    "pattern": (
+        but(path={"type": "string", "pattern": "^/"}),
+        "no",
+        "`path` must match '^/'",
+    ),
+    "no branch": (
+        but(path={"anyOf": [{"type": "integer"}, {"type": "null"}]}),
+        "no",
+        "`path` fits no branch of `anyOf`",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", USUAL)
+def test_usual_changes(case: str) -> None:
+    """The changes that people make are judged as a reader would, and the reason names the field."""
+    new, answer, reason = USUAL[case]
+    verdict = judge(OLD, new)
+    assert (verdict.answer, verdict.reason if reason else None) == (answer, reason)
+    if answer == "no":
+        assert is_valid(verdict.example, OLD)
+        assert not is_valid(verdict.example, new)
+
+
+def test_most_pairs_get_a_definite_answer() -> None:
+    """Of the usual changes hardly any is left at maybe."""
+    answers = Counter(judge(OLD, new).answer for new, _, _ in USUAL.values())
+    assert answers["maybe"] <= 3

@@ -1,0 +1,237 @@
+"""Every stream: each call is begun and completed once, and events of no known kind stand apart."""
+
+from __future__ import annotations
+
+import json
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from lutum_py._assistant import AssistantTurn
+from lutum_py._metadata import ToolMetadata
+from lutum_py._stream_events import ArgumentsDelta, CallCompleted, CallStarted, StreamEvent
+from lutum_py.dialects import (
+    anthropic_messages,
+    gemini_generate_content,
+    openai_chat,
+    openai_responses,
+)
+from lutum_py.dialects._call_reports import CallReports
+
+from .every_dialect import DIALECTS, MODULES
+from .recordings import Recording, recordings, report
+from .test_hostile_requests import VALUES
+
+Events = list[dict[str, Any]]
+
+
+def streams() -> dict[str, Events]:
+    """A stream of each dialect that says something and makes two calls."""
+    items = [
+        {
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": "Hi"}],
+        },
+        {"type": "function_call", "call_id": "a", "name": "f", "arguments": '{"x":1}'},
+        {"type": "function_call", "call_id": "b", "name": "g", "arguments": ""},
+    ]
+    whole = {"id": "r", "status": "completed", "output": items}
+    calls = [
+        {"index": 0, "id": "a", "type": "function", "function": {"name": "f", "arguments": ""}},
+        {"index": 0, "function": {"arguments": '{"x":1}'}},
+        {"index": 1, "id": "b", "type": "function", "function": {"name": "g", "arguments": ""}},
+    ]
+    deltas = [{"content": "Hi"}, *({"tool_calls": [call]} for call in calls)]
+    block = {"type": "content_block_start"}
+    use = {"type": "tool_use", "input": {}}
+    parts = [
+        {"text": "Hi"},
+        {"functionCall": {"id": "a", "name": "f", "args": {"x": 1}}},
+        {"functionCall": {"id": "b", "name": "g"}},
+    ]
+    candidates = [{"content": {"role": "model", "parts": [part]}} for part in parts]
+    return {
+        openai_responses.NAME: [
+            {"type": "response.created", "response": {"id": "r"}},
+            {"type": "response.output_text.delta", "output_index": 0, "delta": "Hi"},
+            *(
+                {"type": f"response.output_item.{step}", "output_index": at, "item": item}
+                for at, item in enumerate(items)
+                for step in ("added", "done")
+            ),
+            {"type": "response.completed", "response": whole},
+        ],
+        openai_chat.NAME: [
+            *({"id": "r", "choices": [{"index": 0, "delta": delta}]} for delta in deltas),
+            {"id": "r", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
+        ],
+        anthropic_messages.NAME: [
+            {"type": "message_start", "message": {"id": "m", "content": []}},
+            {**block, "index": 0, "content_block": {"type": "text", "text": "Hi"}},
+            {**block, "index": 1, "content_block": {**use, "id": "a", "name": "f"}},
+            {
+                "type": "content_block_delta",
+                "index": 1,
+                "delta": {"type": "input_json_delta", "partial_json": '{"x":1}'},
+            },
+            {"type": "content_block_stop", "index": 1},
+            {**block, "index": 2, "content_block": {**use, "id": "b", "name": "g"}},
+            {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
+            {"type": "message_stop"},
+        ],
+        gemini_generate_content.NAME: [
+            *({"candidates": [candidate]} for candidate in candidates),
+            {"candidates": [{"finishReason": "STOP"}]},
+        ],
+    }
+
+
+def fed(dialect: ModuleType, events: Events) -> tuple[list[StreamEvent], AssistantTurn]:
+    decoder = dialect.StreamDecoder()
+    said = [event for each in events for event in decoder.feed(each)]
+    return [*said, *decoder.close()], decoder.finish()
+
+
+def every_call_is_told_once(events: list[StreamEvent], turn: AssistantTurn) -> None:
+    """Each call of the turn: one start, then its arguments, then one end, which is the call."""
+    ends = {event.index: event.metadata for event in events if isinstance(event, CallCompleted)}
+    completed = [event for event in events if isinstance(event, CallCompleted)]
+    begun = [event for event in events if isinstance(event, CallStarted)]
+    assert [ends[index] for index in sorted(ends)] == list(turn.tool_calls)
+    assert len(completed) == len(begun) == len(turn.tool_calls)
+    assert {event.index: (event.id, event.name) for event in begun} == {
+        index: (call.id, call.name) for index, call in ends.items()
+    }
+    for index, call in ends.items():
+        told = [event for event in events if getattr(event, "index", None) == index]
+        assert isinstance(told[0], CallStarted)
+        assert isinstance(told[-1], CallCompleted)
+        text = "".join(each.text for each in told if isinstance(each, ArgumentsDelta))
+        assert "".join(text.split()) == "".join(call.arguments.split())
+
+
+@DIALECTS
+def test_each_call_is_begun_and_completed_once(dialect: ModuleType) -> None:
+    """A stream tells each call of its turn once, with all of its arguments, in every dialect."""
+    events, turn = fed(dialect, streams()[dialect.NAME])
+    assert [(call.id, call.name) for call in turn.tool_calls] == [("a", "f"), ("b", "g")]
+    every_call_is_told_once(events, turn)
+
+
+@pytest.mark.parametrize("left_out", ["added", "done", "both", "output", "all but added"])
+@pytest.mark.parametrize("twice", [False, True], ids=["once", "twice"])
+def test_events_that_a_host_leaves_out_are_made_up_for(left_out: str, twice: bool) -> None:
+    """Whichever events of an item a host of Responses leaves out, or sends twice, each call is
+    told once, and is in the turn.
+    """
+    gone = {
+        "added": ("added",),
+        "done": ("done",),
+        "both": ("added", "done"),
+        "output": (),
+        "all but added": ("done",),
+    }[left_out]
+    events = [
+        event
+        for event in streams()[openai_responses.NAME]
+        if not event["type"].endswith(tuple(f"output_item.{step}" for step in gone))
+        for _ in range(2 if twice and "output_item" in event["type"] else 1)
+    ]
+    if left_out in ("output", "all but added"):
+        events[-1]["response"]["output"] = []
+    told, turn = fed(openai_responses, events)
+    assert [(call.id, call.arguments) for call in turn.tool_calls] == [("a", '{"x":1}'), ("b", "")]
+    every_call_is_told_once(told, turn)
+
+
+def test_what_was_said_is_kept_where_a_host_never_says_it_whole() -> None:
+    """Text, a refusal and a call's argument text that came only in pieces are in the turn."""
+    added = {"type": "function_call", "call_id": "a", "name": "f", "arguments": ""}
+    events: Events = [
+        {"type": "response.output_text.delta", "output_index": 0, "delta": "He"},
+        {"type": "response.output_text.delta", "output_index": 0, "delta": "llo"},
+        {"type": "response.refusal.delta", "output_index": 1, "delta": "No."},
+        {"type": "response.reasoning_text.delta", "output_index": 2, "delta": "Hm"},
+        {"type": "response.output_item.added", "output_index": 3, "item": added},
+        {"type": "response.function_call_arguments.delta", "output_index": 3, "delta": "{}"},
+        {"type": "response.completed", "response": {"status": "completed"}},
+    ]
+    told, turn = fed(openai_responses, events)
+    assert (turn.text, turn.refusal, turn.tool_calls[0].arguments) == ("Hello", "No.", "{}")
+    every_call_is_told_once(told, turn)
+
+
+def test_calls_that_stand_in_the_first_event_are_told() -> None:
+    """A host of Messages that sends a whole call with the start of the message tells it too."""
+    call = {"type": "tool_use", "id": "z", "name": "f", "input": {"a": 1}}
+    start, *rest = streams()[anthropic_messages.NAME]
+    start["message"]["content"] = [call]
+    told, turn = fed(anthropic_messages, [start, *rest])
+    assert [each.id for each in turn.tool_calls] == ["z", "a", "b"]
+    begun = [event.id for event in told if isinstance(event, CallStarted)]
+    assert sorted(begun) == ["a", "b", "z"]
+
+
+def test_a_call_whose_id_comes_late_is_still_one_call() -> None:
+    """A call that began under an id of ours, before the host named its own, completes once."""
+    reports = CallReports()
+    assert len(list(reports.of(CallStarted(0, "ours", "f")))) == 1
+    (end,) = reports.missing([ToolMetadata(id="theirs", name="f", arguments="")])
+    assert isinstance(end, CallCompleted)
+    assert end.index == 0
+
+
+UNKNOWN = [{"type": "brand.new", "id": "no", "model": "no"}, {"x": 1}, {"event": None}]
+
+
+@DIALECTS
+@pytest.mark.parametrize("unknown", UNKNOWN, ids=json.dumps)
+@pytest.mark.parametrize("place", [0, 1, -1], ids=["first", "second", "last"])
+def test_unknown_events_stand_apart(
+    dialect: ModuleType, unknown: dict[str, Any], place: int
+) -> None:
+    """An event of a kind that nobody knows is kept beside the turn, and changes nothing of it."""
+    events = streams()[dialect.NAME]
+    told, turn = fed(dialect, events)
+    broken = list(events)
+    broken.insert(place if place >= 0 else len(events) - 1, unknown)
+    more, disturbed = fed(dialect, broken)
+    assert disturbed.payload == {**turn.payload, "unknown_events": [unknown]}
+    assert more[:-1] == told[:-1]
+    assert disturbed.items == turn.items
+    assert dialect.messages([disturbed]) == dialect.messages([turn])
+    assert dialect.decode(disturbed.payload) == disturbed
+    assert "unknown_events" not in turn.payload
+
+
+@DIALECTS
+@given(data=VALUES.filter(lambda value: isinstance(value, dict)))
+def test_unknown_data_is_kept_as_it_came(dialect: ModuleType, data: dict[str, Any]) -> None:
+    """Whatever an unknown event holds, it is in the payload as it came."""
+    event = {"type": "brand.new", "data": data}
+    _, turn = fed(dialect, [event, *streams()[dialect.NAME]])
+    assert repr(turn.payload["unknown_events"]) == repr([event])
+
+
+@pytest.mark.parametrize("dialect", MODULES, ids=lambda module: module.NAME)
+def test_every_recorded_stream_tells_its_calls_once(dialect: ModuleType) -> None:
+    """In each recorded stream every call is begun once and completed once, and nothing of it is
+    of an unknown kind.
+    """
+    from lutum_py.dialects import sse
+
+    def is_whole(one: Recording) -> bool:
+        text = one.response if isinstance(one.response, str) else ""
+        return one.status == 200 and one.stream and bool(text) and '"error"' not in text[:40]
+
+    found = recordings(dialect.NAME, lambda one: is_whole(one) and not one.error_event)
+    good = 0
+    for one in found:
+        told, turn = fed(dialect, list(sse.events([one.response])))
+        every_call_is_told_once(told, turn)
+        assert "unknown_events" not in turn.payload
+        good += 1
+    report(dialect.NAME, "streams that tell each call once", good, len(found))

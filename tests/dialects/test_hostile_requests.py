@@ -1,0 +1,233 @@
+"""Requests that are not what they should be: found, mended as far as can be, never a crash."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import time
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from .every_dialect import DIALECTS, KEYS
+from .test_tool_names import bodies
+
+SLOW = settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+
+
+def rules(dialect: ModuleType, request: Any) -> list[str]:
+    return [violation.rule for violation in dialect.check(request)]
+
+
+@DIALECTS
+@pytest.mark.parametrize(
+    ("conversation", "rule"),
+    [
+        (None, "missing_conversation"),
+        ([], "empty_conversation"),
+        (7, "not_a_list"),
+        (True, "not_a_list"),
+        (" ", "not_a_list"),
+    ],
+)
+def test_a_body_without_a_conversation_is_told(
+    dialect: ModuleType, conversation: Any, rule: str
+) -> None:
+    """A body whose conversation is absent, empty or no list says so at its key, and a repair puts
+    something there that the provider takes.
+    """
+    key = KEYS[dialect.NAME]
+    if conversation == " " and dialect.NAME == "openai_responses":
+        conversation = 7.5  # Text is an input there.
+    body = {"model": "m", key: conversation}
+    (violation,) = dialect.check(body)
+    assert (violation.position, violation.rule) == (key, rule)
+    mended, (change,) = dialect.repair(body)
+    assert (change.position, change.rule, change.is_mended) == (key, rule, True)
+    assert (dialect.check(mended), mended["model"]) == ([], "m")
+    if conversation is None:
+        assert rules(dialect, {}) == rules(dialect, {"model": "m"}) == [rule]
+    if conversation == []:
+        assert rules(dialect, []) == [rule]
+        assert dialect.repair([]) == (mended[key], [change])
+
+
+@DIALECTS
+@pytest.mark.parametrize("request_", [None, "text", 7, b"{}", object, {1, 2}])
+def test_what_is_no_request_is_told_and_left(dialect: ModuleType, request_: Any) -> None:
+    """What is neither a body nor a list is a violation, and the repair says that it cannot mend."""
+    (violation,) = dialect.check(request_)
+    assert (violation.position, violation.rule) == ("request", "not_a_request")
+    mended, (change,) = dialect.repair(request_)
+    assert mended is request_
+    assert (change.rule, change.is_mended) == ("not_a_request", False)
+
+
+@DIALECTS
+def test_text_in_place_of_the_list_is_what_the_user_says(dialect: ModuleType) -> None:
+    """A text where the list belongs becomes a message of the user, or is taken as it is."""
+    key = KEYS[dialect.NAME]
+    mended, _ = dialect.repair({key: "Hello"})
+    assert "Hello" in json.dumps(mended)
+    assert dialect.check(mended) == []
+    one = dialect.repair({key: None})[0][key][0]
+    assert dialect.repair({key: one})[0][key] in (one, [one])
+
+
+@pytest.mark.parametrize("key", ["previous_response_id", "conversation", "prompt"])
+@pytest.mark.parametrize("input_", [None, [], "Hello"])
+def test_what_the_provider_keeps_needs_no_input(key: str, input_: Any) -> None:
+    """Where the conversation stands elsewhere, a request of Responses may bring nothing new."""
+    from lutum_py.dialects import openai_responses
+
+    body = {key: "x", "input": input_}
+    assert openai_responses.check(body) == []
+    assert openai_responses.repair(body) == (body, [])
+    assert rules(openai_responses, {key: "x", "input": 7}) == ["not_a_list"]
+
+
+@DIALECTS
+def test_a_conversation_of_which_nothing_is_left_gets_a_beginning(dialect: ModuleType) -> None:
+    """Where all was removed, a repair says so and puts a message of the user there."""
+    mended, changes = dialect.repair([7])
+    assert dialect.check(mended) == []
+    assert "empty_conversation" in [change.rule for change in changes]
+    assert "beginning" in json.dumps(mended)
+
+
+@DIALECTS
+def test_data_without_bottom_is_told_and_left(dialect: ModuleType) -> None:
+    """What is nested too deeply to be read is a violation of the whole, and not a crash."""
+    deep: Any = []
+    for _ in range(100_000):
+        deep = [deep]
+    part = {"type": "text", "text": "x", "deep": deep}
+    body = {KEYS[dialect.NAME]: [{"role": "user", "content": [part], "parts": [part]}]}
+    for request in (body, body[KEYS[dialect.NAME]], {"tools": deep, **body}):
+        assert rules(dialect, request) == ["too_deep"]
+        mended, (change,) = dialect.repair(request)
+        assert mended is request
+        assert not change.is_mended
+
+
+WORDS = (
+    "role content parts type id call_id name arguments input tool_calls function tool_call_id "
+    "functionCall functionResponse args response output text messages contents tools "
+    "tool_use_id function_call custom tool_choice functionDeclarations toolConfig"
+)
+KEY = st.text(max_size=3) | st.sampled_from(WORDS.split())
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=5)
+    | st.sampled_from(["user", "assistant", "model", "tool", "function", "system", "a", "f"])
+    | st.sampled_from(["tool_use", "tool_result", "function_call", "function_call_output"])
+    | st.sampled_from(["text", "message", "reasoning", "custom", "item_reference"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEY, inner, max_size=5),
+    max_leaves=20,
+)
+
+
+def clean(dialect: ModuleType, request: Any) -> None:
+    before = repr(request)
+    violations = dialect.check(request)
+    mended, changes = dialect.repair(request)
+    assert repr(request) == before
+    assert bool(violations) == bool(changes)
+    assert all(each.position and each.rule and each.what for each in changes)
+    assert all(map(str, violations))
+    if all(change.is_mended for change in changes):
+        assert dialect.check(mended) == []
+        assert dialect.repair(mended)[1] == []
+    if not violations:
+        assert repr(mended) == before
+
+
+@DIALECTS
+@SLOW
+@given(request=VALUES)
+def test_anything_is_checked_and_mended(dialect: ModuleType, request: Any) -> None:
+    """Whatever JSON a request is, it is checked without a crash, and its repair is clean."""
+    clean(dialect, request)
+    clean(dialect, {KEYS[dialect.NAME]: request})
+    clean(dialect, [request])
+
+
+def places(value: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield way
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from places(inner, (*way, key))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from places(inner, (*way, index))
+
+
+def put(value: Any, way: tuple[Any, ...], odd: Any) -> Any:
+    if not way:
+        return odd
+    copied = copy.copy(value)
+    copied[way[0]] = put(value[way[0]], way[1:], odd)
+    return copied
+
+
+@DIALECTS
+@pytest.mark.parametrize(
+    "odd", [None, True, 7, math.nan, "", "x", [], [7], {}, {"x": 7}, [[]], [{}], {7}], ids=repr
+)
+def test_a_wrong_type_at_any_place_is_mended(dialect: ModuleType, odd: Any) -> None:
+    """A body with anything odd at any one of its places is checked, and mended to a clean one."""
+    body = bodies("f")[dialect.NAME]
+    for way in places(body):
+        clean(dialect, put(body, way, copy.deepcopy(odd)))
+
+
+def many_calls(
+    dialect: ModuleType, count: int, call_id: Callable[[int], str], *, is_answered: bool
+) -> list[Any]:
+    """A turn with many calls, and their results if any; the ids are made by number."""
+    asked, called, result, *_ = bodies("f")[dialect.NAME][KEYS[dialect.NAME]]
+    ids = [call_id(number) for number in range(count)]
+    if dialect.NAME == "openai_chat":
+        (call,) = called["tool_calls"]
+        calls = [{**called, "tool_calls": [{**call, "id": each} for each in ids]}]
+        results = [{**result, "tool_call_id": each} for each in ids]
+    elif dialect.NAME == "openai_responses":
+        calls = [{**asked, "call_id": each} for each in ids]
+        results = [{**called, "call_id": each} for each in ids]
+        asked = {"role": "user", "content": "Go"}
+    elif dialect.NAME == "anthropic_messages":
+        (call,), (answer,) = called["content"], result["content"]
+        calls = [{**called, "content": [{**call, "id": each} for each in ids]}]
+        results = [{**result, "content": [{**answer, "tool_use_id": each} for each in ids]}]
+    else:
+        calls = [{**called, "parts": called["parts"] * count}]
+        results = [{**result, "parts": result["parts"] * count}]
+    return [asked, *calls, *(results if is_answered else ())]
+
+
+@DIALECTS
+@pytest.mark.parametrize("is_answered", [False, True], ids=["open", "answered"])
+@pytest.mark.parametrize("call_id", [str, lambda _: "a", lambda _: ""], ids=["own", "one", "none"])
+def test_a_huge_request_is_mended_in_time(
+    dialect: ModuleType, call_id: Callable[[int], str], is_answered: bool
+) -> None:
+    """Eight times as many calls take far less than the square of that time."""
+    durations: list[float] = []
+    for count in (500, 4000):
+        items = many_calls(dialect, count, call_id, is_answered=is_answered)
+        runs: list[float] = []
+        for _ in range(3):
+            begin = time.perf_counter()
+            mended, _ = dialect.repair(items)
+            runs.append(time.perf_counter() - begin)
+        durations.append(min(runs))
+        assert json.dumps(mended).count('"f"') >= count
+    assert durations[1] < 32 * durations[0] + 0.2

@@ -1,0 +1,254 @@
+"""Names of tools that a provider refuses, on their way out and in requests that have them."""
+
+from __future__ import annotations
+
+import copy
+import json
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lutum_py._assistant import AssistantTurn
+from lutum_py._definition import ToolDef
+from lutum_py._message import Message
+from lutum_py._metadata import ToolMetadata
+from lutum_py._request import TranscriptItem, TurnRequest
+from lutum_py._result import ToolResult
+from lutum_py.dialects import gemini_generate_content, openai_chat, openai_responses
+from lutum_py.dialects._tool_names import WireNames, is_wire_name
+
+from .every_dialect import DIALECTS, KEYS, MODULES, as_response
+
+BAD = "no such tool!"
+FINE = "x_Y-9"
+ANY_NAMES = st.text(min_size=1, max_size=200)
+
+
+def called(*names: str) -> AssistantTurn:
+    calls = [ToolMetadata(id=f"c{n}", name=name, arguments="{}") for n, name in enumerate(names)]
+    return AssistantTurn(tool_calls=calls)
+
+
+def answers(turn: AssistantTurn) -> list[ToolResult]:
+    return [
+        ToolResult(id=call.id, name=call.name, arguments=call.arguments, result="1")
+        for call in turn.tool_calls
+    ]
+
+
+def own(dialect: ModuleType, turn: AssistantTurn) -> AssistantTurn:
+    """The same turn as the provider itself would have sent it, by these very names."""
+    stand_ins = called(*(f"stand_in_{n}" for n, _ in enumerate(turn.tool_calls)))
+    text = json.dumps(as_response(dialect, dialect.messages([stand_ins])))
+    for n, call in enumerate(turn.tool_calls):
+        text = text.replace(f'"stand_in_{n}"', json.dumps(call.name))
+    decoded: AssistantTurn = dialect.decode(json.loads(text))
+    assert [call.name for call in decoded.tool_calls] == [call.name for call in turn.tool_calls]
+    return decoded
+
+
+def names_in(value: Any) -> list[str]:
+    """Every name in rendered messages: of calls, and of results where these have one."""
+    if isinstance(value, list):
+        return [name for item in value for name in names_in(item)]
+    if not isinstance(value, dict):
+        return []
+    own_name = [value["name"]] if isinstance(value.get("name"), str) else []
+    return own_name + [name for item in value.values() for name in names_in(item)]
+
+
+@DIALECTS
+@pytest.mark.parametrize("is_own", [False, True], ids=["neutral", "replayed"])
+def test_a_refused_name_goes_out_under_another(dialect: ModuleType, is_own: bool) -> None:
+    """A name that the provider refuses is another one on the wire, with a loss that names both;
+    the transcript keeps what the model sent.
+    """
+    turn = called(FINE, BAD)
+    turn = own(dialect, turn) if is_own else turn
+    payload = copy.deepcopy(turn.payload)
+    items: list[TranscriptItem] = [Message("user", "Go"), turn, *answers(turn)]
+    body = dialect.encode_request(TurnRequest(items=items))
+    sent = names_in(body[KEYS[dialect.NAME]])
+    assert BAD not in sent
+    assert FINE in sent
+    assert all(is_wire_name(dialect.NAME, name) for name in sent)
+    assert dialect.check(body) == []
+    (loss,) = [each for each in body.losses if BAD in each.text]
+    assert loss.where == "items[1].tool_calls[1]"
+    assert WireNames(dialect.NAME).of(BAD) in loss.text
+    assert turn.tool_calls[1].name == BAD
+    assert turn.payload == payload
+
+
+def test_a_gemini_result_has_the_name_of_its_call() -> None:
+    """Where a result carries the name of the tool, it is the name under which the call went out."""
+    turn = called(BAD)
+    made, result = gemini_generate_content.messages([turn, *answers(turn)])
+    call = made["parts"][0]["functionCall"]
+    assert result["parts"][0]["functionResponse"]["name"] == call["name"] != BAD
+
+
+def test_a_call_of_the_old_form_is_answered_by_its_name_on_the_wire() -> None:
+    """The result of a single-function call names the tool as the call does."""
+    said = {"role": "assistant", "function_call": {"name": BAD, "arguments": "{}"}}
+    turn = openai_chat.decode({"choices": [{"message": said}]})
+    call, result = openai_chat.messages([turn, *answers(turn)])
+    assert call["function_call"]["name"] == result["name"] != BAD
+    assert openai_chat.check([call, result]) == []
+
+
+def test_a_custom_call_goes_out_under_another_name_too() -> None:
+    """Custom calls of both OpenAI dialects are renamed like functions."""
+    custom = {"id": "c", "type": "custom", "custom": {"name": BAD, "input": "x"}}
+    turn = openai_chat.decode({"choices": [{"message": {"tool_calls": [custom]}}]})
+    assert openai_chat.check(openai_chat.messages([turn, *answers(turn)])) == []
+    item = {"type": "custom_tool_call", "call_id": "c", "name": BAD, "input": "x"}
+    turn = openai_responses.decode({"output": [item]})
+    assert openai_responses.check(openai_responses.messages([turn, *answers(turn)])) == []
+
+
+@DIALECTS
+def test_a_fine_name_goes_back_as_it_came(dialect: ModuleType) -> None:
+    """The replay of a turn with names that the provider takes is what the provider sent."""
+    turn = called("add", "x" * 64, "_a-b")
+    said = dialect.messages([own(dialect, turn)])
+    assert as_response(dialect, said) == as_response(dialect, dialect.messages([turn]))
+    assert names_in(said) == [call.name for call in turn.tool_calls]
+
+
+@DIALECTS
+@given(names=st.lists(ANY_NAMES, max_size=6, unique=True))
+def test_no_two_names_meet_on_the_wire(dialect: ModuleType, names: list[str]) -> None:
+    """Other names go out as other names, the same each time, and all of them are taken."""
+    wire = WireNames(dialect.NAME)
+    sent = [wire.of(name) for name in names]
+    assert len(set(sent)) == len(names)
+    assert all(is_wire_name(dialect.NAME, name) for name in sent)
+    assert [WireNames(dialect.NAME).of(name) for name in names] == sent
+    fine = [name for name in names if is_wire_name(dialect.NAME, name)]
+    assert [wire.of(name) for name in fine] == fine
+
+
+@pytest.mark.parametrize("name", [BAD, "", "9 lives", "日本", "x" * 500, "\ud800", "-"])
+def test_a_made_name_is_the_same_for_every_provider(name: str) -> None:
+    """What stands for a name does not hang on the provider, and every provider takes it."""
+    made = {WireNames(module.NAME).of(f"{name}!") for module in MODULES}
+    assert len(made) == 1
+    assert all(is_wire_name(module.NAME, each) for module in MODULES for each in made)
+
+
+@DIALECTS
+def test_a_made_name_never_is_a_tool_on_offer(dialect: ModuleType) -> None:
+    """Where a tool on offer has the name that would be made, another is made."""
+    taken = WireNames(dialect.NAME).of(BAD)
+    tool = ToolDef.from_json_schema(name=taken, input_schema={"type": "object"})
+    turn = called(BAD)
+    items: list[TranscriptItem] = [Message("user", "Go"), turn, *answers(turn)]
+    body = dialect.encode_request(TurnRequest(items=items, tools=(tool,)))
+    assert taken not in names_in(body[KEYS[dialect.NAME]])
+    assert dialect.check(body) == []
+
+
+def bodies(name: str) -> dict[str, dict[str, Any]]:
+    """A body of each dialect in which a tool is declared, asked for, called and answered."""
+    function = {"name": name, "arguments": "{}"}
+    declared = {"name": name, "parameters": {}}
+    allowed = [{"type": "function", "function": {"name": name}}]
+    return {
+        "openai_chat": {
+            "messages": [
+                {"role": "user", "content": "Go"},
+                {"role": "assistant", "tool_calls": [{"id": "a", "function": function}]},
+                {"role": "tool", "tool_call_id": "a", "name": name, "content": "1"},
+                {"role": "assistant", "function_call": function},
+                {"role": "function", "name": name, "content": "1"},
+            ],
+            "functions": [declared],
+            "function_call": {"name": name},
+            "tools": [{"function": declared}, {"type": "custom", "custom": {"name": name}}],
+            "tool_choice": {"type": "allowed_tools", "allowed_tools": {"tools": allowed}},
+        },
+        "openai_responses": {
+            "input": [
+                {"type": "function_call", "call_id": "a", **function},
+                {"type": "function_call_output", "call_id": "a", "output": "1"},
+                {"type": "custom_tool_call", "call_id": "b", "name": name, "input": ""},
+                {"type": "custom_tool_call_output", "call_id": "b", "output": "1"},
+            ],
+            "tools": [{"type": "function", **declared}, {"type": "web_search"}],
+            "tool_choice": {"type": "function", "name": name},
+        },
+        "anthropic_messages": {
+            "messages": [
+                {"role": "user", "content": "Go"},
+                {
+                    "role": "assistant",
+                    "content": [{"type": "tool_use", "id": "a", "name": name, "input": {}}],
+                },
+                {
+                    "role": "user",
+                    "content": [{"type": "tool_result", "tool_use_id": "a", "content": "1"}],
+                },
+            ],
+            "tools": [{"name": name, "input_schema": {}}],
+            "tool_choice": {"type": "tool", "name": name},
+        },
+        "gemini_generate_content": {
+            "contents": [
+                {"role": "user", "parts": [{"text": "Go"}]},
+                {"role": "model", "parts": [{"functionCall": {"name": name, "args": {}}}]},
+                {"parts": [{"functionResponse": {"name": name, "response": {}}}]},
+            ],
+            "tools": [
+                {"functionDeclarations": [{"name": name}]},
+                {"function_declarations": {"name": name}},
+            ],
+            "toolConfig": {"functionCallingConfig": {"allowedFunctionNames": [name]}},
+        },
+    }
+
+
+@DIALECTS
+def test_a_refused_name_is_found_everywhere_and_mended_alike(dialect: ModuleType) -> None:
+    """Each place that has a refused name is a violation, and a repair gives all the same name."""
+    body = bodies(BAD)[dialect.NAME]
+    before = copy.deepcopy(body)
+    violations = dialect.check(body)
+    assert {each.rule for each in violations} == {"invalid_tool_name"}
+    assert len(violations) == json.dumps(body).count(BAD)
+    assert len({each.position for each in violations}) == len(violations)
+    mended, changes = dialect.repair(body)
+    made = WireNames(dialect.NAME).of(BAD)
+    assert mended == bodies(made)[dialect.NAME]
+    assert all(made in change.what and change.is_mended for change in changes)
+    assert dialect.check(mended) == []
+    assert body == before
+
+
+@DIALECTS
+def test_a_declared_name_alone_is_found_at_its_place(dialect: ModuleType) -> None:
+    """Where only a declaration is wrong, its position says which, and the messages stay."""
+    fine = bodies("f")[dialect.NAME]
+    body = {**fine, "tools": bodies(BAD)[dialect.NAME]["tools"][:1]}
+    (violation,) = dialect.check(body)
+    assert violation.position.startswith("tools[0]")
+    assert violation.position.endswith("name")
+    mended, _ = dialect.repair(body)
+    assert mended[KEYS[dialect.NAME]] == fine[KEYS[dialect.NAME]]
+
+
+@DIALECTS
+@pytest.mark.parametrize("name", [None, 7, "", ["f"], "a b", "x" * 300])
+def test_a_call_by_no_name_gets_one(dialect: ModuleType, name: Any) -> None:
+    """Whatever stands where a name belongs, a repair puts a name there that the provider takes."""
+    items = bodies("f")[dialect.NAME][KEYS[dialect.NAME]]
+    text = json.dumps(items).replace('"name": "f"', f'"name": {json.dumps(name)}')
+    broken = [each for each in json.loads(text) if "function_call" not in each]
+    broken = [each for each in broken if each.get("role") != "function"]
+    assert "invalid_tool_name" in {each.rule for each in dialect.check(broken)}
+    mended, _ = dialect.repair(broken)
+    assert dialect.check(mended) == []
+    assert len(mended) == len(broken)
