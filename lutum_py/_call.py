@@ -10,7 +10,7 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ._call_state import CallState
-from ._json import compact_json, shorten
+from ._json import compact_json, sendable, shorten
 from ._lifecycle import CallStatus
 from ._metadata import ToolMetadata
 from ._outcomes import HandledCall, RejectedCall, SuspendedCall
@@ -76,6 +76,7 @@ class AnyToolCall(CallState):
             )
         if message is not None:
             _check_text(self, "message", message)
+            message = sendable(message)
         attached = _checked(self, attachments) if attachments else ()
         text = self.spec.output.encode(metadata.name, output)
         self.move_to(_SUCCEEDED)
@@ -88,7 +89,7 @@ class AnyToolCall(CallState):
             message: What went wrong, and what the model might do about it.
             code: A stable code for programs; it is put before the message in brackets.
         """
-        message = str(message)
+        message = sendable(str(message))
         if code is not None:
             _check_text(self, "code", code)
         self.move_to(_FAILED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from inspect import iscoroutine
 from typing import Any, TypeAlias
 
 from ._call import AnyToolCall
@@ -54,6 +55,12 @@ def as_results(answers: Iterable[Answer]) -> list[ToolResult]:
             raise MisuseError(
                 f"Call {answer.call.id!r} is suspended, so there is no result yet. Give it to "
                 "`plan.suspend(outcome)`."
+            )
+        elif iscoroutine(answer):
+            answer.close()
+            raise MisuseError(
+                "A coroutine is no result: it has not been run. Await it first, as in `await "
+                "call.call()` or `await asyncio.gather(...)`."
             )
         else:
             raise MisuseError(

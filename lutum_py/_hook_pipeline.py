@@ -196,6 +196,12 @@ def _ask_function(
 ) -> Steps[HookOutcome]:
     """Ask a plain function, or an object with a `hook_tool_call`, about a copy of the call."""
     function = getattr(hooks, "hook_tool_call", hooks)
+    toolset = getattr(function, "__self__", None)
+    if getattr(function, "__name__", None) == "HookSet" and isinstance(toolset, type):
+        raise HookError(
+            "Hooks are a HookSet, not the method that makes one. Call it: "
+            f"`{toolset.__qualname__}.HookSet()`."
+        )
     if not callable(function) or isinstance(hooks, type):
         raise HookError(
             f"Hooks are a HookSet, or a function of a call, not {shorten(hooks)}. Make a hook set "

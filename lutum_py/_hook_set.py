@@ -169,6 +169,9 @@ class HookSet(HookPlaces[T]):
     def _places(self, phase: Phase, selector: AnySelector | None) -> list[PhaseHooks]:
         if not isinstance(selector, AnySelector | str):
             raise cannot_register(phase, selector, self._toolset)
+        if isinstance(selector, AnySelector):
+            # A bound view makes hook sets of its origin, whose own member is meant.
+            selector = selector.reaches(self._toolset) or selector
         try:
             members = self._toolset.select(selector)
         except UnknownToolError as error:

@@ -17,6 +17,7 @@ __all__ = [
     "is_array",
     "is_object",
     "parse_json",
+    "sendable",
     "shorten",
 ]
 
@@ -44,6 +45,15 @@ def digest_of(value: object) -> str:
     from hashlib import sha256
 
     return "sha256:" + sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def sendable(text: str) -> str:
+    """Write out what no encoding carries, such as the odd bytes in the name of a file."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode(errors="backslashreplace").decode()
+    return text
 
 
 def parse_json(text: str | bytes) -> Any:

@@ -23,6 +23,7 @@ from ._result import ToolResult
 from ._round_state import RoundState
 from ._suspension import Decision
 from ._transcript import transcript_of
+from .errors import MisuseError
 
 if TYPE_CHECKING:
     from typing import Self
@@ -364,7 +365,7 @@ class ToolRoundPlan(Generic[T]):
         return seal(turn, matched)
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError(
+        raise MisuseError(
             "A plan is not copied or pickled: its round would end twice. Save it with "
             "`plan.dump_json()`, and go on with `load_plan`."
         )

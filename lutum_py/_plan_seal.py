@@ -70,7 +70,7 @@ def check_seal(saved: Saved, key: bytes | None) -> None:
         what = "This plan does not fit this key: it was saved with another one, or was edited"
     elif edited:
         calls = ", ".join(repr(each) for each in edited[:10])
-        what = f"This plan was edited after it was saved: so was what it says of call {calls}"
+        what = f"This plan was edited after it was saved, in what it says of call {calls}"
     else:
         what = "This plan was edited after it was saved: its contents do not match its seal"
     raise PlanError(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import itertools
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
@@ -51,6 +52,16 @@ HOOK_WORDS: dict[str, str] = {
 """What a hook of each phase is called in a message."""
 
 
+_PARAMETERS: dict[str, tuple[str, ...]] = {
+    "execution": ("metadata", "input"),
+    "gates": ("metadata", "input"),
+    "before": ("metadata", "input"),
+    "after": ("call", "result"),
+    "description": ("definition",),
+}
+"""What a hook of each phase is called with; a gate may take the decision as well."""
+
+
 _VERBS: dict[Phase, str] = {
     "execution": "on",
     "gates": "gate",
@@ -78,10 +89,38 @@ class RegisteredHook:
                 f"{HOOK_WORDS.get(phase, 'A hook')} is a function, not {shorten(function)}. Pass "
                 "the function itself."
             )
+        wanted = _PARAMETERS.get(phase)
+        if wanted is not None:
+            _check_parameters(function, phase, wanted)
         self.function: Any = function
         self.name: str = getattr(function, "__qualname__", None) or type(function).__qualname__
         self.order = next(_order)
         self.takes_decision = phase == "gates" and _takes_decision(function)
+
+
+def _check_parameters(function: Any, phase: str, wanted: tuple[str, ...]) -> None:
+    """Refuse a function that cannot be called as hooks of its phase are.
+
+    Raises:
+        HookError: It takes other parameters; the text says which it would have to take.
+    """
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return  # some functions of C tell nothing
+    with suppress(TypeError):
+        signature.bind(*wanted)
+        return
+    if phase == "gates":
+        with suppress(TypeError):
+            signature.bind(*wanted, "decision")
+            return
+    name = getattr(function, "__qualname__", None) or type(function).__qualname__
+    raise HookError(
+        f"{HOOK_WORDS[phase]} is called with ({', '.join(wanted)}), but `{name}` takes "
+        f"{signature}. Give it these parameters.",
+        hook=name,
+    )
 
 
 def _takes_decision(function: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, get_args
 
 from ._frozen import Frozen
-from ._json import compact_json, parse_json, shorten
+from ._json import compact_json, parse_json, sendable, shorten
 from ._metadata import ToolMetadata
 from .errors import InvalidValueError
 
@@ -53,7 +53,8 @@ class ToolResult(Frozen, _ResultFields):
         code: A stable code for an error.
 
     Raises:
-        InvalidValueError: `result` is not JSON text, or `status` is none of the five.
+        InvalidValueError: `result` is not JSON text, a text holds half of a surrogate pair, or
+            `status` is none of the five.
 
     Example:
         >>> r = ToolResult(id="c1", name="add", arguments="{}", result='"three"')
@@ -96,6 +97,11 @@ class ToolResult(Frozen, _ResultFields):
                 f"ToolResult {id!r} of tool {name!r}: `result` must be JSON text, got "
                 f"{shorten(result)} ({error}). Use `call.complete(output)`, or `json.dumps`"
             ) from None
+        for field, text in (("result", result), ("message", message)):
+            try:
+                (text or "").encode()
+            except UnicodeEncodeError as error:
+                raise InvalidValueError.of_text("ToolResult", field, error) from None
         self._fill((id, name, arguments, result, status, message, tuple(attachments), code))
 
     @property
@@ -206,4 +212,5 @@ def make_result(
 
 def rejection(metadata: ToolMetadata, reason: str, *, code: str | None = None) -> ToolResult:
     """Make the standard result of a call that was never executed."""
-    return make_result(metadata, compact_json(REJECTION_PREFIX + reason), "rejected", code=code)
+    text = compact_json(REJECTION_PREFIX + sendable(reason))
+    return make_result(metadata, text, "rejected", code=code)

@@ -78,7 +78,8 @@ def _find(plan: ToolRoundPlan[Any], decision: Decision) -> SuspendedCall:
         )
     raise ResumeError(
         f"Decision {decision.decision_id!r} is for call {decision.call_id!r}, which is not "
-        f"suspended in this plan. Suspended: {[each.call.id for each in plan.suspended]}."
+        f"suspended in this plan. Suspended: {[each.call.id for each in plan.suspended]}. Pass a "
+        "decision for one of these."
     )
 
 

@@ -15,7 +15,7 @@ from ._outcomes import RecoverableToolCallIssue, SuspendedCall
 from ._plan import ToolRoundPlan
 from ._round_state import RoundState
 from ._steps import drive, drive_sync
-from .errors import ToolRoundArityError
+from .errors import MisuseError, ToolRoundArityError
 
 if TYPE_CHECKING:
     from ._toolset import Toolset
@@ -160,7 +160,7 @@ class ToolRound(RoundState, Generic[T]):
         self._close("discarded")
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError(
+        raise MisuseError(
             "A round is not copied or pickled: it would end twice. Save it with "
             "`round.plan().dump_json()`, and go on with `load_plan`."
         )

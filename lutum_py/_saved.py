@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, cast
 
 from ._json import shorten
-from .errors import SavedDataError
+from .errors import MisuseError, SavedDataError
 
 __all__ = ["Saved", "dump_saved", "open_saved"]
 
@@ -43,6 +43,11 @@ def open_saved(
         error: What to raise.
         what: What it is, for messages.
     """
+    if not isinstance(text, str | bytes | bytearray):
+        raise MisuseError(
+            f"A saved {what} is loaded from its text, not from {shorten(text)}. Pass what "
+            "`dump_json()` gave, as str or bytes."
+        )
     try:
         data: Any = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as reason:

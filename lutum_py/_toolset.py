@@ -110,6 +110,11 @@ class Toolset(metaclass=ToolsetMeta):
             selector = cls._by_name[metadata.name]
         except KeyError:
             selector = cls[metadata.name]  # raises, and says what there is
+        except AttributeError:
+            raise MisuseError(
+                f"parse_tool_call takes a ToolMetadata, not {shorten(metadata)}. Make one with "
+                "`ToolMetadata(id=..., name=..., arguments=...)`."
+            ) from None
         return selector.decode(metadata)
 
     @classmethod
@@ -133,7 +138,7 @@ class Toolset(metaclass=ToolsetMeta):
         if not isinstance(turn, AssistantTurn):
             raise MisuseError(
                 f"read_turn takes an AssistantTurn, not {shorten(turn)}. Decode the provider's "
-                "response first, as in `openai_chat.decode(response.to_dict())`."
+                "response first, as in `openai_chat.decode(response.to_dict(mode='json'))`."
             )
         return open_turn(cls, turn, cls._offer.resolve(cls, available), redact)
 
@@ -169,6 +174,11 @@ class Toolset(metaclass=ToolsetMeta):
         """
         from ._runtime_toolset import toolset_from_definitions
 
+        if not isinstance(definitions, Iterable):
+            raise MisuseError(
+                f"from_definitions takes a list of ToolDefs, not {shorten(definitions)}. Make them "
+                "with `ToolDef.from_json_schema(name=..., input_schema=...)`."
+            )
         return toolset_from_definitions(name, tuple(definitions))
 
 

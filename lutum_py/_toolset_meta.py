@@ -23,7 +23,7 @@ from ._outcomes import HandledCall
 from ._selector import AnySelector
 from ._selector_type import selector_type
 from ._suggestion import did_you_mean, names_for_message
-from .errors import ToolDefinitionError, UnknownToolError
+from .errors import MisuseError, ToolDefinitionError, UnknownToolError
 
 if TYPE_CHECKING:
     from ._toolset import Toolset
@@ -78,7 +78,7 @@ class ToolsetMeta(type):
         return isinstance(item, AnySelector) and cls._by_name.get(item.name) is item
 
     def __getitem__(cls, name: str) -> AnySelector:
-        found = cls._by_name.get(name)
+        found = cls._by_name.get(name) if isinstance(name, str) else None
         if found is None:
             raise cls._unknown(name) if isinstance(name, str) else cls._no_member(name)
         return found
@@ -114,7 +114,7 @@ class ToolsetMeta(type):
         raise AttributeError(f"{cls.__qualname__}.{name} cannot be deleted: a toolset is fixed.")
 
     def __call__(cls, *_: object, **__: object) -> NoReturn:
-        raise TypeError(
+        raise MisuseError(
             f"{cls.__qualname__} has no instances: use the class itself, as in "
             f"`{cls.__qualname__}.HookSet()` or `.tools({cls.__qualname__})`."
         )
@@ -191,6 +191,11 @@ def _read_body(
                 f"Toolset `{name}`: `{key}` is a name that the toolset itself uses. Rename it, or "
                 "move it out of the class."
             )
+        elif _is_foreign(value, body):
+            raise ToolDefinitionError(
+                f"Toolset `{name}`: `{key} = {value.__name__}` is a function, but no tool. "
+                f"Decorate the function with `@tool_fn`, and declare `{key} = tool({value.__name__})`."
+            )
         elif not key.startswith("_") and not isinstance(value, _METHODS):
             raise ToolDefinitionError(
                 f"Toolset `{name}`: `{key} = {shorten(value)}` is neither a tool nor a method. "
@@ -199,6 +204,13 @@ def _read_body(
             )
     check_hook_names(name, declared)
     return declared
+
+
+def _is_foreign(value: object, body: dict[str, Any]) -> bool:
+    """Whether it is a function that was made elsewhere: a method says whose it is."""
+    return isinstance(value, FunctionType) and not value.__qualname__.startswith(
+        f"{body['__qualname__']}."
+    )
 
 
 _METHODS = (FunctionType, classmethod, staticmethod, property)

@@ -106,6 +106,11 @@ class _Builder(ABC):
 
     def extra(self, fields: Mapping[str, Any]) -> Self:
         """Add request fields of one provider, passed through untouched."""
+        if not isinstance(fields, Mapping):
+            raise MisuseError(
+                f"`.extra` takes a mapping of request fields, not {shorten(fields)}: write "
+                '`.extra({"seed": 1})`.'
+            )
         return self._but(extra={**self._generation.get("extra", {}), **fields})
 
     def request(self) -> TurnRequest:
@@ -256,6 +261,10 @@ class TurnWithTools(_Builder, Generic[T]):
 
     def describe_many_tools(self, pairs: Descriptions) -> Self:
         """Describe several tools otherwise in this turn."""
+        if not isinstance(pairs, Iterable):
+            raise MisuseError(
+                f"`.describe_many_tools` takes pairs of a tool and a text, not {shorten(pairs)}."
+            )
         more = cast("Iterable[Any]", pairs.items() if isinstance(pairs, Mapping) else pairs)
         return self._choose(descriptions=(*self._choice.get("descriptions", ()), *more))
 

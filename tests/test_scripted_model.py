@@ -9,7 +9,20 @@ from typing import Any
 
 import pytest
 
-from lutum_py import Message, Session, ToolMetadata, Transcript, TurnRequest
+from lutum_py import (
+    ArgumentsDelta,
+    AssistantTurn,
+    Message,
+    ReasoningItem,
+    ServerToolItem,
+    Session,
+    TextItem,
+    ToolCallItem,
+    ToolMetadata,
+    Transcript,
+    TurnRequest,
+    Usage,
+)
 from lutum_py._transcript import TranscriptView
 from lutum_py._transcript_check import TranscriptCheck
 from lutum_py.errors import DeveloperError, DialectError
@@ -38,6 +51,56 @@ def test_a_function_is_asked() -> None:
     assert answer(session.text_turn(model).collect_sync()) == "1 so far"
     session.push_user("b")
     assert answer(session.text_turn(model).collect_sync()) == "3 so far"
+
+
+def test_a_script_may_raise() -> None:
+    """An exception in the place of a turn is raised there, and the script goes on after it."""
+    model = ScriptedModel([TimeoutError("slow"), ScriptedModel.text("x")])
+    request = TurnRequest(items=[])
+    with pytest.raises(TimeoutError, match="slow"):
+        model.respond_sync(request)
+    assert model.respond_sync(request).text == "x"
+    asked = ScriptedModel(lambda request: ConnectionError("gone"))
+    with pytest.raises(ConnectionError, match="gone"):
+        list(asked.stream_sync(request))
+    assert len(asked.requests) == 1
+
+
+ENDS: list[tuple[list[Any], str]] = [
+    ([], "no item at all"),
+    ([Message("user", "Hello")], "a user message: 'Hello'"),
+    ([ScriptedModel.text("Hi")], "a turn of the model: 'Hi'"),
+    (
+        [turn(*adds(1)), forged(turn(*adds(1)).tool_calls[0], "7")],
+        r"the result of call 'c0' \(add\): '7'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("items", "end"), ENDS)
+def test_an_exhausted_script_says_what_it_was_asked(items: list[Any], end: str) -> None:
+    """The error names the last thing that was said, to which there is no answer."""
+    with pytest.raises(ScriptExhausted, match=f"request 1, which ends with {end}"):
+        ScriptedModel([]).respond_sync(TurnRequest(items=items))
+
+
+def test_what_is_left_of_a_script_can_be_asked_for() -> None:
+    """A loop that ends too early is found, as often as one asks; a function has no end."""
+    model = ScriptedModel([ScriptedModel.text("one"), ScriptedModel.text("two")])
+    for _ in range(2):
+        with pytest.raises(AssertionError, match=r"ended after 0 of 2 turns .*'one'"):
+            model.assert_exhausted()
+    model.respond_sync(TurnRequest(items=[]))
+    model.respond_sync(TurnRequest(items=[]))
+    model.assert_exhausted()
+    ScriptedModel(lambda request: ScriptedModel.text("x")).assert_exhausted()
+
+
+@pytest.mark.parametrize("script", ["Hi", [None], [{"text": "Hi"}]])
+def test_what_is_no_turn_is_refused(script: Any) -> None:
+    """A script of something else than turns is told which entry it is, and what makes a turn."""
+    with pytest.raises(TypeError, match=r"Entry 1 of the script is .* `ScriptedModel\.text`"):
+        ScriptedModel(script).respond_sync(TurnRequest(items=[]))
 
 
 def test_turns_are_made_from_triples() -> None:
@@ -156,6 +219,41 @@ def test_transcripts_are_told_apart() -> None:
     del first, second, session, early
     gc.collect()
     assert model._checked == {}
+
+
+def test_a_stream_has_every_part_of_a_turn() -> None:
+    """Texts, reasoning, calls and usage come as events, in their order."""
+    call = ToolMetadata(id="c", name="add", arguments='{"a":1}')
+    whole = AssistantTurn(
+        items=[
+            ReasoningItem("Hm"),
+            ReasoningItem(""),
+            ServerToolItem("search", {}),
+            TextItem("Hi"),
+            ToolCallItem(call),
+        ],
+        usage=Usage(input_tokens=1),
+    )
+    events = list(ScriptedModel([whole]).stream_sync(TurnRequest(items=[])))
+    assert [type(event).__name__ for event in events] == [
+        "ReasoningDelta",
+        "TextDelta",
+        "CallStarted",
+        "ArgumentsDelta",
+        "ArgumentsDelta",
+        "CallCompleted",
+        "UsageReported",
+        "TurnFinished",
+    ]
+
+
+def test_arguments_that_are_no_json_are_streamed_too() -> None:
+    """What cannot be read of the arguments so far is shown as nothing, and the text comes whole."""
+    model = ScriptedModel([ScriptedModel.tool_calls(("c", "add", "no json"))])
+    events = list(model.stream_sync(TurnRequest(items=[])))
+    pieces = [event for event in events if isinstance(event, ArgumentsDelta)]
+    assert "".join(piece.text for piece in pieces) == "no json"
+    assert [piece.partial for piece in pieces] == [{}, {}]
 
 
 def test_a_stream_can_be_read_without_a_session() -> None:

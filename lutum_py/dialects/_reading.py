@@ -87,7 +87,9 @@ class Place:
         """Make the error that says what is wrong here; the caller raises it."""
         where = self.where
         at = f" at {where}" if where else ""
-        return DialectError(f"{self.dialect}{at}: {problem}.", dialect=self.dialect, where=where)
+        end = "" if problem.endswith("?") else "."
+        said = f"{self.dialect}{at}: {problem}{end}"
+        return DialectError(said, dialect=self.dialect, where=where)
 
     def reported(self) -> DialectError:
         """Make the error for one that the provider reports here; the caller raises it."""
@@ -104,7 +106,9 @@ class Place:
         """Go to a key of an object that has to be there and not null."""
         found = self.get(key)
         if found is None:
-            raise self.error(f"the field {key!r} is missing, got {shorten(self.value)}")
+            # At the top it may be something else altogether.
+            hint = "" if self._parent else ". Is it the response of another dialect?"
+            raise self.error(f"the field {key!r} is missing, got {shorten(self.value)}{hint}")
         return found
 
     def object(self) -> Mapping[str, Any]:

@@ -1,7 +1,61 @@
-"""Test a tool loop without a provider."""
+"""Test a tool loop without a provider.
+
+- `ScriptedModel` and `ScriptedClient` answer from a script, and refuse an invalid request.
+- `assert_transcript_valid` says everything that is wrong with a conversation.
+- `check_loop` drives a loop of yours with everything that a model may send, and fails where it
+  loses a call or leaves an invalid transcript. Needs the extra `testing`.
+- `strategies` are the Hypothesis strategies behind it. Needs the extra `testing`.
+- `pytest_plugin` gives the same as fixtures, and is found by pytest on its own.
+"""
 
 from __future__ import annotations
 
-from ._scripted_model import ScriptedModel, ScriptExhausted
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["ScriptExhausted", "ScriptedModel"]
+if TYPE_CHECKING:
+    from . import strategies as strategies
+    from ._check_loop import check_loop as check_loop
+    from ._loop_fault import LoopFailure as LoopFailure
+    from ._loop_fault import LoopFault as LoopFault
+    from ._script import ScriptExhausted as ScriptExhausted
+    from ._scripted_client import ScriptedClient as ScriptedClient
+    from ._scripted_model import ScriptedModel as ScriptedModel
+    from ._transcript_valid import assert_transcript_valid as assert_transcript_valid
+
+# Imported on use: pytest loads the plugin beside this in every run, also in those without a loop.
+_HOMES = {
+    "LoopFailure": "_loop_fault",
+    "LoopFault": "_loop_fault",
+    "ScriptExhausted": "_script",
+    "ScriptedClient": "_scripted_client",
+    "ScriptedModel": "_scripted_model",
+    "assert_transcript_valid": "_transcript_valid",
+    "check_loop": "_check_loop",
+}
+
+__all__ = [
+    "LoopFailure",
+    "LoopFault",
+    "ScriptExhausted",
+    "ScriptedClient",
+    "ScriptedModel",
+    "assert_transcript_valid",
+    "check_loop",
+    "strategies",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "strategies":
+        return import_module(".strategies", __name__)
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f".{home}", __name__), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

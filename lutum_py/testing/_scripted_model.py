@@ -17,7 +17,8 @@ from .._assistant import (
     TextItem,
     ToolCallItem,
 )
-from .._json import compact_json
+from .._json import compact_json, shorten
+from .._message import Message
 from .._metadata import ToolMetadata
 from .._request import TurnRequest
 from .._result import ToolResult
@@ -34,37 +35,40 @@ from .._stream_events import (
 )
 from .._transcript import Transcript, TranscriptView
 from .._transcript_check import TranscriptCheck
-from ..errors import DeveloperError, DialectError
+from ..errors import DialectError
+from ._script import Script
 
-__all__ = ["ScriptExhausted", "ScriptedModel"]
+__all__ = ["ScriptedModel"]
 
-Script: TypeAlias = Iterable[AssistantTurn] | Callable[[TurnRequest], AssistantTurn]
-
-
-class ScriptExhausted(DeveloperError, LookupError):
-    """The loop asked for more turns than the script has."""
+TurnScript: TypeAlias = (
+    Iterable[AssistantTurn | BaseException] | Callable[[TurnRequest], AssistantTurn | BaseException]
+)
 
 
 class ScriptedModel:
     """Answer from a list of turns, or from a function of the request.
 
     Args:
-        script: The turns in order, or a function that makes the next one.
+        script: The turns in order, or a function that makes the next one. In the place of a turn
+            may stand an exception, such as the timeout of a provider's client: it is raised.
         check: Refuse a request whose transcript is invalid, as a provider would. What was checked
             once is not checked again, so a long loop costs no more a turn than a short one.
 
     Attributes:
-        requests: Every request that came, in order.
+        requests: Every request that came, in order, refused ones included. The items of a request
+            stay as they were when it came, while the conversation goes on.
 
     Example:
         >>> model = ScriptedModel([ScriptedModel.text("Hi!")])
         >>> model.respond_sync(TurnRequest(items=[])).text
         'Hi!'
+        >>> len(model.requests)
+        1
+        >>> model.assert_exhausted()
     """
 
-    def __init__(self, script: Script, *, check: bool = True) -> None:
-        self._function = script if callable(script) else None
-        self._turns = iter(() if callable(script) else script)
+    def __init__(self, script: TurnScript, *, check: bool = True) -> None:
+        self._script = Script(script, (AssistantTurn,), "turns")
         self._check = check
         # By identity: transcripts compare by content, which would be slow here and change.
         self._checked: dict[int, tuple[ref[Transcript], TranscriptCheck]] = {}
@@ -107,18 +111,22 @@ class ScriptedModel:
         Raises:
             DialectError: The transcript is invalid.
             ScriptExhausted: The script is at its end.
+            TypeError: The script holds something that is neither a turn nor an exception.
         """
         self.requests.append(request)
         if self._check:
             self._refuse_invalid(request)
-        if self._function is not None:
-            return self._function(request)
-        for turn in self._turns:
-            return turn
-        raise ScriptExhausted(
-            f"The script has no turn for request {len(self.requests)}. Add one, or look why the "
-            "loop goes on."
-        )
+        turn: AssistantTurn = self._script.next(request, _end_of(request))
+        return turn
+
+    def assert_exhausted(self) -> None:
+        """Make sure that the loop asked for every turn of the script.
+
+        Raises:
+            AssertionError: Turns are left; the text says how many.
+        """
+        __tracebackhide__ = True
+        self._script.assert_exhausted()
 
     async def respond(self, request: TurnRequest) -> AssistantTurn:
         """Answer a request."""
@@ -169,6 +177,18 @@ class ScriptedModel:
         key, checked = id(transcript), self._checked
         checked[key] = (ref(transcript, lambda _: checked.pop(key, None)), check)
         return check
+
+
+def _end_of(request: TurnRequest) -> str:
+    """Describe the last item of a request, to which the next turn would be the answer."""
+    if not len(request.items):
+        return "no item at all"
+    last = request.items[len(request.items) - 1]
+    if isinstance(last, ToolResult):
+        return f"the result of call {last.id!r} ({last.name}): {shorten(last.model_text)}"
+    if isinstance(last, Message):
+        return f"a {last.role} message: {shorten(last.text)}"
+    return f"a turn of the model: {shorten(last.text)}"
 
 
 def _check_ephemeral(items: TranscriptView) -> None:

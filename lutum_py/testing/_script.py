@@ -1,0 +1,79 @@
+"""A script: what comes next, and what to say when nothing does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from typing import Any
+
+from .._json import shorten
+from ..errors import DeveloperError
+
+__all__ = ["Script", "ScriptExhausted"]
+
+
+class ScriptExhausted(DeveloperError, LookupError):
+    """The loop asked for more turns than the script has."""
+
+
+class Script:
+    """Give entries one by one, from a list or from a function of the request.
+
+    Args:
+        source: The entries, or a function that makes the next one. An entry that is an exception is
+            raised when its turn comes.
+        kinds: What an entry may be besides.
+        called: How an error calls such an entry.
+    """
+
+    def __init__(
+        self, source: Iterable[Any] | Callable[[Any], Any], kinds: tuple[type, ...], called: str
+    ) -> None:
+        self._function = source if callable(source) else None
+        self._entries: Iterator[Any] = iter(() if callable(source) else source)
+        self._kinds = kinds
+        self._called = called
+        self._given = 0
+
+    def next(self, request: Any, ends_with: str) -> Any:
+        """Give the next entry, or raise it.
+
+        Args:
+            request: What a function is asked with.
+            ends_with: What the request ends with, for the message where there is none.
+
+        Raises:
+            ScriptExhausted: There is none.
+            TypeError: It is nothing that a script can hold.
+        """
+        if self._function is not None:
+            entry = self._function(request)
+        else:
+            missing = object()
+            entry = next(self._entries, missing)
+            if entry is missing:
+                raise ScriptExhausted(
+                    f"The script has no turn for request {self._given + 1}, which ends with "
+                    f"{ends_with}. Add a turn to the script, or find out why the loop goes on."
+                )
+        self._given += 1
+        if isinstance(entry, BaseException):
+            raise entry
+        if isinstance(entry, self._kinds):
+            return entry
+        raise TypeError(
+            f"Entry {self._given} of the script is {shorten(entry)}. A script holds "
+            f"{self._called}, or exceptions to raise; `ScriptedModel.text` and "
+            "`ScriptedModel.tool_calls` make turns."
+        )
+
+    def assert_exhausted(self) -> None:
+        """Fail if there are entries left; a function is never at its end, nor short of it."""
+        __tracebackhide__ = True
+        left = list(self._entries)
+        self._entries = chain(left)
+        if left:
+            raise AssertionError(
+                f"The loop ended after {self._given} of {self._given + len(left)} turns of the "
+                f"script; the next would have been {shorten(left[0])}."
+            )

@@ -1,0 +1,138 @@
+"""Say everything that is wrong with a conversation, whoever holds it and in whatever form."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+from typing import Any, TypeAlias
+
+from .._assistant import AssistantTurn
+from .._json import is_array, is_object, shorten
+from .._message import Message
+from .._request import TranscriptItem, TurnRequest
+from .._result import ToolResult
+from .._transcript_check import TranscriptCheck
+
+__all__ = ["DIALECTS", "Dialect", "assert_transcript_valid", "dialect_of", "transcript_problems"]
+
+DIALECTS = (
+    "openai_chat",
+    "openai_responses",
+    "anthropic_messages",
+    "gemini_generate_content",
+)
+
+Dialect: TypeAlias = "ModuleType | str"
+"""A dialect: its module, as in `lutum_py.dialects.openai_chat`, or its name."""
+
+
+def assert_transcript_valid(conversation: Any, dialect: Dialect | None = None) -> None:
+    """Make sure that a provider would take a conversation.
+
+    Args:
+        conversation: A `Session`, a `Transcript`, the items of one, a `TurnRequest`; or, with a
+            dialect, a request body of that provider or its list of messages.
+        dialect: The provider's format, as a module of `lutum_py.dialects` or its name. For a
+            conversation of the library: what it is rendered to, to be checked in that form too.
+
+    Raises:
+        AssertionError: It breaks a rule; the text lists every violation with its place.
+        TypeError: It is no conversation, or one in a provider's format without the dialect.
+
+    Example:
+        >>> from lutum_py import Session
+        >>> session = Session()
+        >>> session.push_user("Hello")
+        >>> assert_transcript_valid(session)
+        >>> result = {"role": "tool", "tool_call_id": "c1", "content": "3"}
+        >>> try:
+        ...     assert_transcript_valid([result], "openai_chat")
+        ... except AssertionError as error:
+        ...     print(str(error).partition(":")[0])
+        The conversation is invalid as openai_chat, in 1 place
+    """
+    __tracebackhide__ = True
+    problems = transcript_problems(conversation, dialect)
+    if problems:
+        where = "" if dialect is None else f" as {dialect_of(dialect).NAME}"
+        count = "1 place" if len(problems) == 1 else f"{len(problems)} places"
+        lines = "".join(f"\n- {problem}" for problem in problems)
+        raise AssertionError(f"The conversation is invalid{where}, in {count}:{lines}")
+
+
+def transcript_problems(conversation: Any, dialect: Dialect | None = None) -> list[str]:
+    """List what is wrong with a conversation; see `assert_transcript_valid`."""
+    module = None if dialect is None else dialect_of(dialect)
+    items = _items_of(conversation)
+    if items is not None:
+        problems = _item_problems(items)
+        if problems or module is None:
+            return problems
+        return [str(each) for each in module.check(module.encode_request(TurnRequest(items=items)))]
+    if module is None:
+        raise TypeError(
+            f"{shorten(conversation)} is no conversation of this library. If it is a provider's "
+            "request body or list of messages, name the format, as in "
+            '`assert_transcript_valid(messages, "openai_chat")`.'
+        )
+    return [str(violation) for violation in module.check(conversation)]
+
+
+def dialect_of(dialect: Dialect) -> Any:
+    """Find the module of a dialect.
+
+    Raises:
+        TypeError: There is no such dialect.
+    """
+    name = dialect if isinstance(dialect, str) else getattr(dialect, "NAME", None)
+    if name not in DIALECTS:
+        raise TypeError(f"{shorten(dialect)} is no dialect. There are {', '.join(DIALECTS)}.")
+    return import_module(f"lutum_py.dialects.{name}")
+
+
+def _items_of(conversation: Any) -> list[TranscriptItem] | None:
+    """Give the items of a conversation in the library's own form; None where it is in another."""
+    source: Any = conversation
+    if isinstance(conversation, TurnRequest):
+        source = conversation.items
+    elif not hasattr(conversation, "__iter__"):
+        source = getattr(conversation, "transcript", None)
+    if source is None or is_object(source) or isinstance(source, str | bytes):
+        return None
+    items: list[Any] = list(source)
+    if is_array(source) and items and not any(isinstance(item, _ITEMS) for item in items):
+        return None
+    return items
+
+
+_ITEMS = (Message, AssistantTurn, ToolResult)
+
+
+def _item_problems(items: list[TranscriptItem]) -> list[str]:
+    """Go on after each violation, as if what it is about were mended."""
+    check, problems = TranscriptCheck(), list[str]()
+    for item in items:
+        while True:
+            try:
+                check.take([item])
+            except ValueError as error:
+                problems.append(str(error))
+                if check._open and not isinstance(item, ToolResult):
+                    # The results that are missing will not come: take the item once more.
+                    check._open = []
+                    continue
+                _skip(check, item)
+            break
+    try:
+        check.finish()
+    except ValueError as error:
+        problems.append(str(error))
+    return problems
+
+
+def _skip(check: TranscriptCheck, item: TranscriptItem) -> None:
+    check.taken += 1
+    if isinstance(item, ToolResult):
+        check._open = [call for call in check._open if call.id != item.id]
+    elif isinstance(item, AssistantTurn):
+        check._open = list(item.tool_calls)

@@ -1,0 +1,132 @@
+"""The laws of the scripted client: it speaks a provider's JSON, and refuses what that refuses."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from lutum_py import Message, ToolMetadata
+from lutum_py.dialects import (
+    anthropic_messages,
+    gemini_generate_content,
+    openai_chat,
+    openai_responses,
+)
+from lutum_py.errors import DialectError
+from lutum_py.testing import ScriptedClient, ScriptedModel, ScriptExhausted
+
+DIALECTS: list[Any] = [
+    openai_chat,
+    openai_responses,
+    anthropic_messages,
+    gemini_generate_content,
+]
+KEYS = {"openai_responses": "input", "gemini_generate_content": "contents"}
+TURN = ScriptedModel.tool_calls(("a", "f", {"x": 1}), ("b", "g", {}), text="Hm")
+
+
+def body_for(dialect: Any) -> dict[str, Any]:
+    return {KEYS.get(dialect.NAME, "messages"): dialect.messages([Message("user", "Hello")])}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda each: each.NAME)
+def test_a_turn_arrives_as_it_was_written(dialect: Any) -> None:
+    """What a dialect decodes of the response is the turn of the script: text, calls and its end."""
+    cut = ScriptedModel.tool_calls(("c", "f", {}), finish_reason="length")
+    client = ScriptedClient([TURN, ScriptedModel.text("Hi"), cut], dialect)
+    body = body_for(dialect)
+    read = [dialect.decode(client.create(**body)) for _ in range(3)]
+    assert (read[0].text, read[0].tool_calls) == (TURN.text, TURN.tool_calls)
+    assert (read[1].text, read[1].tool_calls) == ("Hi", ())
+    assert [turn.is_truncated for turn in read] == [False, False, True]
+    assert client.requests == [body] * 3
+    assert dialect.check(body[KEYS.get(dialect.NAME, "messages")]) == []
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda each: each.NAME)
+def test_broken_calls_arrive_as_the_wire_can_carry_them(dialect: Any) -> None:
+    """Cut argument text stays text, or is the object it began; a call without an id stays one."""
+    turn = ScriptedModel.tool_calls(
+        ("", "f", '{"a": 1, "b'), ("", "g", "[1]"), ("", "h", "no"), ("", "i", '{"\ud800')
+    )
+    calls = dialect.decode(ScriptedClient([turn], dialect).create(**body_for(dialect))).tool_calls
+    by_object = dialect in (anthropic_messages, gemini_generate_content)
+    expected = (
+        ['{"a":1}', "{}", "{}", "{}"] if by_object else [c.arguments for c in turn.tool_calls]
+    )
+    assert [call.arguments for call in calls] == expected
+    assert len({call.id for call in calls}) == 4
+
+
+def test_every_way_to_the_method_leads_there() -> None:
+    """The paths of all four SDKs give the same, with `await` or without, and dump as theirs do."""
+    client = ScriptedClient([ScriptedModel.text("Hi")] * 6, "openai_chat")
+    body = body_for(openai_chat)
+    answers = [
+        client.create(**body),
+        client.chat.completions.create(**body),
+        client.responses.create(**body),
+        client.messages.create(**body),
+        client.models.generate_content(**body),
+    ]
+
+    async def ask() -> Any:
+        return await client.chat.completions.create(**body)
+
+    answers.append(asyncio.run(ask()))
+    assert len({answer["choices"][0]["message"]["content"] for answer in answers}) == 1
+    assert answers[0].to_dict() == answers[0].model_dump(mode="json", by_alias=True) == answers[0]
+    assert type(answers[0].to_dict()) is dict
+    client.assert_exhausted()
+
+
+def test_a_script_may_hold_responses_errors_and_functions() -> None:
+    """A response goes out as it is, an exception is raised, and a function sees the body."""
+    body = body_for(openai_chat)
+    raw = {"choices": [{"message": {"role": "assistant", "content": "raw"}}]}
+    client = ScriptedClient([raw, TimeoutError("slow")], "openai_chat")
+    assert client.create(**body) == raw
+    with pytest.raises(TimeoutError, match="slow"):
+        client.create(**body)
+    with pytest.raises(ScriptExhausted, match=r"no turn for request 3, which ends with .*Hello"):
+        client.create(**body)
+    counting = ScriptedClient(lambda body: ScriptedModel.text(str(len(body))), "openai_chat")
+    assert counting.create(**body)["choices"][0]["message"]["content"] == "1"
+    with pytest.raises(TypeError, match="A script holds turns, responses, or exceptions"):
+        ScriptedClient([7], "openai_chat").create(**body)  # type: ignore[list-item]
+
+
+def test_what_a_provider_refuses_is_refused() -> None:
+    """A body without messages, with broken ones or asking for a stream is an error that says so."""
+    client = ScriptedClient([TURN] * 4, "openai_chat")
+    with pytest.raises(DialectError, match=r"HTTP 400\): it has no 'messages'") as caught:
+        client.create(model="m")
+    assert (caught.value.dialect, caught.value.where) == ("openai_chat", "messages")
+    orphan = {"role": "tool", "tool_call_id": "c1", "content": "3"}
+    with pytest.raises(DialectError, match="orphan_result") as caught:
+        client.create(messages=[orphan])
+    assert caught.value.where == "messages[0]"
+    with pytest.raises(DialectError, match="does not stream"):
+        client.create(messages=[orphan], stream=True)
+    lenient = ScriptedClient([TURN], "openai_chat", check=False)
+    assert lenient.create(messages=[orphan])["choices"]
+    assert lenient.requests == [{"messages": [orphan]}]
+
+
+def test_requests_stay_as_they_came() -> None:
+    """What was recorded does not change with the list that was sent."""
+    client = ScriptedClient([ScriptedModel.text("Hi")], "openai_chat")
+    messages = openai_chat.messages([Message("user", "Hello")])
+    client.create(messages=messages)
+    messages.append({"role": "user", "content": "More"})
+    assert len(client.requests[0]["messages"]) == 1
+
+
+def test_a_bare_request_has_no_end() -> None:
+    """Where nothing was said, the message of an exhausted script says that."""
+    client = ScriptedClient([], "openai_chat", check=False)
+    with pytest.raises(ScriptExhausted, match="ends with 'no message'"):
+        client.create(messages=[])
+    assert ToolMetadata(id="a", name="f", arguments="").name == "f"

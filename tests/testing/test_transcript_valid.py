@@ -1,0 +1,147 @@
+"""The laws of `assert_transcript_valid`: silent when all is well, complete when it is not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from lutum_py import AssistantTurn, Message, Session, ToolMetadata, Transcript, TurnRequest
+from lutum_py.dialects import openai_chat
+from lutum_py.testing import ScriptedModel, assert_transcript_valid
+
+from ..round_tools import adds, done, forged, opened, turn
+
+HELLO = Message("user", "Hello")
+TURN = turn(*adds(2))
+FIRST, SECOND = (forged(call) for call in TURN.tool_calls)
+
+
+def whole() -> Session:
+    session = Session()
+    session.push_user("Add")
+    found = opened(*adds(2))
+    found.commit(session, done(found.tool_calls))
+    return session
+
+
+def test_a_valid_conversation_passes_in_every_form() -> None:
+    """A session, transcript, view, request, committed round and plain list pass silently."""
+    session = whole()
+    request = session.text_turn(ScriptedModel([])).request()
+    items = list(session.transcript)
+    for form in (session, session.transcript, session.transcript.view(), request, items):
+        assert_transcript_valid(form)
+        assert_transcript_valid(form, "openai_chat")
+        assert_transcript_valid(form, openai_chat)
+    assert_transcript_valid([])
+    found = opened(*adds(1))
+    assert_transcript_valid(found.resolve(done(found.tool_calls)))
+
+
+def test_an_ephemeral_message_counts_where_it_stands() -> None:
+    """A request is judged with its ephemeral messages, not only by its transcript."""
+    session = whole()
+    session.push_ephemeral_user("aside")
+    assert_transcript_valid(session.request_items())
+    assert_transcript_valid(TurnRequest(items=session.request_items()))
+
+
+BROKEN: list[tuple[list[Any], list[str]]] = [
+    ([TURN], ["the transcript ends before the results of 'c0', 'c1'"]),
+    ([TURN, FIRST], ["the transcript ends before the results of 'c1'"]),
+    (
+        [TURN, HELLO, FIRST, SECOND],
+        [
+            "item 1 comes before the results of 'c0', 'c1'",
+            "item 2: result 'c0' answers no open call",
+            "item 3: result 'c1' answers no open call",
+        ],
+    ),
+    (
+        [TURN, SECOND, FIRST],
+        [
+            "item 1: result 'c1' of tool 'add' stands where call 'c0' of tool 'add' is to be",
+        ],
+    ),
+    (
+        [TURN, FIRST, FIRST, SECOND, HELLO, "no item", HELLO],
+        [
+            "item 2: result 'c0' of tool 'add' stands where call 'c1' of tool 'add' is to be",
+            "item 5: 'no item' is no item of a transcript",
+        ],
+    ),
+    (
+        [turn(*adds(1), *adds(1)), forged(TURN.tool_calls[0])],
+        ["item 0: two calls of the turn share an id", "the transcript ends before the results of"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("items", "expected"), BROKEN)
+def test_every_violation_is_told_with_its_place(items: list[Any], expected: list[str]) -> None:
+    """Each violation is told once, the ones behind the first too."""
+    with pytest.raises(AssertionError) as caught:
+        assert_transcript_valid(items)
+    head, *lines = str(caught.value).split("\n- ")
+    count = "1 place" if len(expected) == 1 else f"{len(expected)} places"
+    assert head == f"The conversation is invalid, in {count}:"
+    assert len(lines) == len(expected)
+    assert all(line.startswith(text) for line, text in zip(lines, expected, strict=True))
+
+
+def test_a_tampered_session_is_found() -> None:
+    """What was pushed past the checks of a transcript is found."""
+    session = whole()
+    session.transcript._items.append(TURN)
+    with pytest.raises(AssertionError, match="ends before the results"):
+        assert_transcript_valid(session, "openai_chat")
+
+
+def test_a_providers_messages_are_judged_by_its_rules() -> None:
+    """A list of messages or a whole body is checked by the dialect, violations with their paths."""
+    orphan = {"role": "tool", "tool_call_id": "c1", "content": "3"}
+    for form in ([orphan, orphan], {"messages": [orphan, orphan]}):
+        with pytest.raises(AssertionError) as caught:
+            assert_transcript_valid(form, "openai_chat")
+        text = str(caught.value)
+        assert text.startswith("The conversation is invalid as openai_chat, in 2 places:")
+        assert "messages[0]" in text
+        assert "messages[1]" in text
+        assert "(orphan_result)" in text
+    assert_transcript_valid([{"role": "user", "content": "Hello"}], "openai_chat")
+
+
+def test_a_conversation_is_also_judged_as_it_is_rendered() -> None:
+    """With a dialect, what a transcript becomes on that wire is checked too."""
+
+    class Refusing:
+        NAME = "openai_chat"
+
+    with pytest.raises(AssertionError, match="as openai_chat, in 1 place"):
+        assert_transcript_valid([Message("user", "x"), turn(*adds(1))], Refusing)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "strange", [[{"role": "user"}], {"messages": []}, "text", b"text", 7, None]
+)
+def test_what_is_no_conversation_is_told_so(strange: Any) -> None:
+    """Plain messages without a dialect, and what is no conversation at all, are a TypeError."""
+    with pytest.raises(TypeError, match=r'assert_transcript_valid\(messages, "openai_chat"\)'):
+        assert_transcript_valid(strange)
+
+
+def test_an_unknown_dialect_is_told_with_those_there_are() -> None:
+    """A wrong dialect is refused with the names of the right ones."""
+    with pytest.raises(TypeError, match=r"'openai' is no dialect\. There are openai_chat, "):
+        assert_transcript_valid([], "openai")
+    with pytest.raises(TypeError, match="no dialect"):
+        assert_transcript_valid([], pytest)
+
+
+def test_a_turn_without_calls_needs_no_result() -> None:
+    """A turn that only says something leaves nothing open."""
+    transcript = Transcript()
+    transcript.append_turn(AssistantTurn(text="Hi"))
+    assert_transcript_valid(transcript)
+    assert ToolMetadata(id="a", name="b", arguments="").id == "a"
