@@ -12,12 +12,12 @@ Numbers that JSON cannot carry (NaN, infinities, and `1e400`, which becomes one)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Annotated, Any, cast, get_args, get_origin
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
-from pydantic_core import PydanticSerializationError, from_json
+from pydantic import BaseModel, Secret, SecretBytes, SecretStr, TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError, from_json, to_jsonable_python
 from pydantic_core.core_schema import ErrorType
 
 from ._closed_schema import close_top, infinity_in, is_model, take_as_is
@@ -45,6 +45,7 @@ _SAYS_NO_VALUE = frozenset(get_args(ErrorType)) - {
 _EMPTY = "{}"
 _MAX_ISSUES = 20
 _MAX_MENDING = 4
+_SECRETS = (Secret, SecretStr, SecretBytes)
 
 
 class Arguments:
@@ -66,11 +67,11 @@ class Arguments:
         "_by_alias",
         "_closed",
         "_documented",
+        "_is_plain",
         "_is_union",
         "_mending",
         "_serializer",
         "_source",
-        "_unordered",
         "_validator",
         "type",
         "validate_json",
@@ -98,7 +99,7 @@ class Arguments:
         self._serializer = closing.serializer
         self._bounded = closing.bounded
         self._by_alias = not closing.renames
-        self._unordered = closing.unordered
+        self._is_plain = is_plain
         self.validate_json: Callable[[str], Any] = self._validator.validate_json
 
     def mend(self, text: str, error: ValidationError) -> tuple[Any, tuple[str, ...]]:
@@ -168,20 +169,25 @@ class Arguments:
         The keys are those of the wire. Two exceptions: where the type reads one name and writes
         another they are the names of the fields, and a default that JSON cannot carry is left out.
 
-        Equal inputs give equal data in every process: what comes of a set is sorted.
+        Equal inputs give equal data in every process: what comes of a set is sorted. What pydantic
+        masks, such as a `SecretStr`, is there as it is; `to_shown` masks it.
 
         Raises:
             PydanticSerializationError: It has no JSON form.
         """
-        try:
-            data = self._dump(value)
-        except PydanticSerializationError:
-            return self._dump(value, exclude_unset=True)
-        if infinity_in(data) is not None:
-            return self._dump(value, exclude_unset=True)
-        if self._unordered:
-            _sort_sets(data, self._serializer.to_python(value, round_trip=True))
-        return data
+        data, is_reduced = self._to_json(value)
+        if self._is_plain:
+            return data
+        kept = self._serializer.to_python(value, round_trip=True, exclude_unset=is_reduced)
+        return _exact(data, kept)
+
+    def to_shown(self, value: Any) -> Any:
+        """Give an input as plain JSON data to be looked at: what is secret in it is masked.
+
+        Raises:
+            PydanticSerializationError: It has no JSON form.
+        """
+        return self._to_json(value)[0]
 
     def from_data(self, data: Any) -> Any:
         """Make an input of what `to_data` gave.
@@ -190,6 +196,16 @@ class Arguments:
             ValidationError: It does not fit.
         """
         return self._validator.validate_json(compact_json(data), by_alias=True, by_name=True)
+
+    def _to_json(self, value: Any) -> tuple[Any, bool]:
+        """Encode, and tell whether fields that were not set had to be left out for that."""
+        try:
+            data = self._dump(value)
+        except PydanticSerializationError:
+            return self._dump(value, exclude_unset=True), True
+        if infinity_in(data) is None:
+            return data, False
+        return self._dump(value, exclude_unset=True), True
 
     def _dump(self, value: Any, *, exclude_unset: bool = False) -> Any:
         return self._serializer.to_python(
@@ -225,16 +241,24 @@ def _members(annotation: Any) -> list[Any]:
     return [part for each in inner for part in _members(each)] if inner else [annotation]
 
 
-def _sort_sets(data: Any, value: Any) -> None:
-    """Sort in plain data, in place, what is a set in the value that it came of."""
-    if isinstance(value, set | frozenset):
-        data.sort(key=canonical_json)
-    elif is_object(value) and is_object(data):
-        for part, inner in zip(data.values(), value.values(), strict=False):
-            _sort_sets(part, inner)
+def _exact(data: Any, value: Any) -> Any:
+    """Mend plain data by the value that it came of: reveal what was masked, and sort sets."""
+    if isinstance(value, _SECRETS):
+        return to_jsonable_python(value.get_secret_value())
+    if is_object(value) and is_object(data):
+        # The keys may differ, names here and aliases there; their order does not.
+        for key, inner in zip(list(data), value.values(), strict=False):
+            data[key] = _exact(data[key], inner)
+    elif isinstance(value, set | frozenset):
+        # Two dumps of one set may go through it in different orders: only a secret stands alone.
+        parts = list(cast("Iterable[Any]", value))
+        if parts and all(isinstance(part, _SECRETS) for part in parts):
+            data = [_exact(None, part) for part in parts]
+        data = sorted(data, key=canonical_json)
     elif isinstance(value, list | tuple) and is_array(data):
-        for part, inner in zip(data, cast("Sequence[Any]", value), strict=False):
-            _sort_sets(part, inner)
+        pairs = zip(data, cast("Sequence[Any]", value), strict=False)
+        data = [_exact(part, inner) for part, inner in pairs]
+    return data
 
 
 def fields_of(value: Any) -> Any:

@@ -28,7 +28,6 @@ __all__ = ["Closing", "close_top", "infinity_in", "is_model", "schema_parts"]
 
 # Of each of these pydantic says in the schema which class it is.
 _OBJECTS = frozenset({"dataclass", "model", "typed-dict"})
-_UNORDERED = frozenset({"frozenset", "set"})
 _FIELDS = frozenset({"dataclass-args", "model-fields", "typed-dict"})
 
 
@@ -40,14 +39,12 @@ class Closing:
         closed: Whether unknown arguments are refused although the type does not say so.
         bounded: Whether numbers are finite although the type does not say so.
         renames: Whether some field is read under one name and written under another.
-        unordered: Whether there are sets in it, which are written in any order.
         source: What the JSON schema is generated from.
     """
 
     closed: bool
     bounded: bool
     renames: bool
-    unordered: bool
     source: type[BaseModel] | TypeAdapter[Any]
     validator: SchemaValidator
     serializer: SchemaSerializer
@@ -64,7 +61,6 @@ def take_as_is(model: type[BaseModel]) -> Closing:
         closed=False,
         bounded=False,
         renames=False,
-        unordered=False,
         source=model,
         validator=model.__pydantic_validator__,  # type: ignore[arg-type]
         serializer=model.__pydantic_serializer__,
@@ -118,7 +114,6 @@ def _close(source: Any, core_schema: Any, validator: Any, serializer: Any, stric
         closed=closer.closed,
         bounded=bounds.found,
         renames=any(map(_is_renamed, schema_parts(core_schema))),
-        unordered=any(part.get("type") in _UNORDERED for part in schema_parts(core_schema)),
         source=source,
         validator=validator,
         serializer=serializer,

@@ -33,7 +33,7 @@ def log_decision(call: AnyToolCall, decision: str, reason: str | None) -> None:
 
 def _input_json(call: AnyToolCall) -> str:
     try:
-        return compact_json(call.spec.arguments.to_data(call.input))
+        return compact_json(call.spec.arguments.to_shown(call.input))
     except (TypeError, ValueError):
         # A record is no reason to fail: a field of any type may hold what JSON cannot carry.
         return shorten(call.input)

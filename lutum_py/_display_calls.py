@@ -144,7 +144,7 @@ def _issue(issue: RecoverableToolCallIssue) -> _Row:
 def _arguments(call: AnyToolCall) -> str:
     """Encode what the tool would get, which a hook may have changed."""
     try:
-        return compact_json(call.spec.arguments.to_data(call.input))
+        return compact_json(call.spec.arguments.to_shown(call.input))
     except (TypeError, ValueError):
         return shorten(call.input, _LIMIT)
 

@@ -116,9 +116,10 @@ def _check_parameters(function: Any, phase: str, wanted: tuple[str, ...]) -> Non
             signature.bind(*wanted, "decision")
             return
     name = getattr(function, "__qualname__", None) or type(function).__qualname__
+    plain = (each.replace(annotation=each.empty) for each in signature.parameters.values())
     raise HookError(
         f"{HOOK_WORDS[phase]} is called with ({', '.join(wanted)}), but `{name}` takes "
-        f"{signature}. Give it these parameters.",
+        f"({', '.join(map(str, plain))}). Give it these parameters.",
         hook=name,
     )
 

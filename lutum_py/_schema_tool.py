@@ -92,6 +92,10 @@ class SchemaArguments(Arguments):
         """Give the dict as it is."""
         return value
 
+    def to_shown(self, value: Any) -> Any:
+        """Give the dict as it is."""
+        return value
+
     def json_schema(self) -> JsonSchema:
         """Give the schema that the tool was declared with."""
         return self._schema

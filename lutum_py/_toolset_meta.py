@@ -194,7 +194,7 @@ def _read_body(
         elif _is_foreign(value, body):
             raise ToolDefinitionError(
                 f"Toolset `{name}`: `{key} = {value.__name__}` is a function, but no tool. "
-                f"Decorate the function with `@tool_fn`, and declare `{key} = tool({value.__name__})`."
+                f"Decorate it with `@tool_fn`, and declare `{key} = tool({value.__name__})`."
             )
         elif not key.startswith("_") and not isinstance(value, _METHODS):
             raise ToolDefinitionError(

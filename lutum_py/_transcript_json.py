@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ._item_json import dump_item, load_item
-from ._json import shorten
 from ._request import TranscriptItem
 from ._saved import dump_saved, open_saved
 from ._transcript_check import TranscriptCheck
-from .errors import DeveloperError, MisuseError, TranscriptError
+from .errors import DeveloperError, TranscriptError
 
 __all__ = ["FORMAT", "VERSION", "dump_transcript", "load_transcript"]
 
@@ -25,11 +24,6 @@ def dump_transcript(items: Iterable[TranscriptItem]) -> str:
 
 def load_transcript(text: str | bytes) -> list[TranscriptItem]:
     """Read what `dump_transcript` gave, and refuse what would be invalid."""
-    if not isinstance(text, str | bytes | bytearray):
-        raise MisuseError(
-            f"A transcript is loaded from text, not from {shorten(text)}. Pass what `dump_json()` "
-            "gave, as in `Transcript.load_json(path.read_text())`."
-        )
     saved = open_saved(
         text, form=FORMAT, versions=(VERSION,), error=TranscriptError, what="transcript"
     )

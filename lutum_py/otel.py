@@ -332,7 +332,7 @@ def _id_of(outcome: ToolResult | SuspendedCall) -> str:
 def _arguments_of(call: AnyToolCall) -> str:
     """Encode what the tool gets, which may be other than what the model sent."""
     try:
-        return compact_json(call.spec.arguments.to_data(call.input))
+        return compact_json(call.spec.arguments.to_shown(call.input))
     except (TypeError, ValueError):
         return call.metadata.arguments
 

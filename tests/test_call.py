@@ -308,6 +308,18 @@ def test_another_try_is_another_call() -> None:
     assert again.call_sync().is_success
 
 
+def test_what_no_encoding_carries_is_written_out() -> None:
+    """A message for the model with half of a surrogate pair can be sent all the same."""
+    said = [
+        added().fail("no file \udcff"),
+        added().complete(added().call_sync().output, message="no file \udcff"),
+        added().reject("no file \udcff").result,
+    ]
+    for result in said:
+        assert r"no file \udcff" in result.model_text
+        result.model_text.encode()
+
+
 def test_no_other_try_goes_around_a_decision() -> None:
     """A call that waits for a decision cannot be made anew; its copy waits as well."""
     call = added()

@@ -188,6 +188,17 @@ def no_tool_call() -> object:
 
 
 @comes_to(
+    """ToolDefinitionError: Toolset `Tools`: `wait = wait` is a function, but no tool. Decorate it
+    with `@tool_fn`, and declare `wait = tool(wait)`."""
+)
+def a_plain_function_for_a_member() -> object:
+    def wait(days: int) -> None:
+        """Wait."""
+
+    return toolset_of("Tools", wait=wait)
+
+
+@comes_to(
     """ToolDefinitionError: Toolset `Both`: near and far are both called 'forecast' on the wire.
     Rename one with `name=`, or nest one under `toolset(..., prefix=...)`."""
 )
@@ -224,7 +235,7 @@ def data_for_a_text() -> object:
 
 @comes_to(
     """MisuseError: read_turn takes an AssistantTurn, not {'choices': []}. Decode the provider's
-    response first, as in `openai_chat.decode(response.to_dict())`."""
+    response first, as in `openai_chat.decode(response.to_dict(mode='json'))`."""
 )
 def a_response_for_a_turn() -> object:
     return Desk.read_turn({"choices": []})  # type: ignore[arg-type]
@@ -241,7 +252,7 @@ def an_object_for_a_payload() -> object:
 
 @comes_to(
     """DialectError: openai_chat: the field 'choices' is missing, got {'type': 'message',
-    'content': []}."""
+    'content': []}. Is it the response of another dialect?"""
 )
 def a_payload_of_another_dialect() -> object:
     return openai_chat.decode({"type": "message", "content": []})
@@ -270,8 +281,8 @@ def a_hook_that_returns_true() -> object:
 
 
 @comes_to(
-    """HookError: Hook `approve` for tool `forecast` (call 'c1') raised TypeError: approve() takes 1
-    positional argument but 2 were given. Mend the hook."""
+    """HookError: An execution hook is called with (metadata, input), but `approve` takes (call).
+    Give it these parameters."""
 )
 def a_hook_of_one_parameter() -> object:
     def approve(call: object) -> Any:
@@ -303,6 +314,13 @@ def hooked(function: Any) -> Any:
     hooks: Any = Desk.HookSet()
     hooks.register_forecast_hook(function)
     return hooks
+
+
+@comes_to(
+    """HookError: Hooks are a HookSet, not the method that makes one. Call it: `Desk.HookSet()`."""
+)
+def a_hook_set_that_was_not_made() -> object:
+    return round_of(OSLO).apply_hooks_sync(Desk.HookSet)
 
 
 # Running.
@@ -421,12 +439,21 @@ def an_output_for_a_result() -> object:
     return round_of(OSLO).commit(Transcript(), ["sunny"])
 
 
+@comes_to(
+    """MisuseError: A coroutine is no result: it has not been run. Await it first, as in `await
+    call.call()` or `await asyncio.gather(...)`."""
+)
+def a_coroutine_for_a_result() -> object:
+    one = round_of(PAGE)
+    return one.commit(Transcript(), [one.expect_one().call()])
+
+
 # Resuming.
 
 
 @comes_to(
     """ResumeError: Decision 'd1' is for call 'c9', which is not suspended in this plan. Suspended:
-    ['c1']."""
+    ['c1']. Pass a decision for one of these."""
 )
 def a_decision_for_another_call() -> object:
     return suspended().resume(Decision(call_id="c9", action="resume", decision_id="d1"))

@@ -67,7 +67,21 @@ USES: dict[str, tuple[Callable[[Any], Any], str]] = {
         lambda given: describe_definitions(Net, Net.definitions(), [given]),
         "Descriptions come as pairs of a selector and a text, as in `[(AppTools.search, ",
     ),
-    "load": (Transcript.load_json, "A transcript is loaded from text, not from "),
+    "call": (Net.parse_tool_call, "parse_tool_call takes a ToolMetadata, not "),
+    "extra": (
+        lambda given: turn().extra(given),
+        "`.extra` takes a mapping of request fields, not ",
+    ),
+    "many": (
+        lambda given: turn().describe_many_tools(given),
+        "`.describe_many_tools` takes pairs of a tool and a text",
+    ),
+    "definitions to make": (
+        lambda given: Toolset.from_definitions("Made", given),
+        "from_definitions takes a list of ToolDefs, not ",
+    ),
+    "plan": (Net.load_plan, "A saved plan is loaded from its text, not from "),
+    "load": (Transcript.load_json, "A saved transcript is loaded from its text, not from "),
     "with_name": (ping.definition.with_name, "ToolDef takes a text for `name`, not "),
     "with_description": (
         ping.definition.with_description,

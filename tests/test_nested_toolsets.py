@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lutum_py import RunNormally, Selector, ToolMetadata, Toolset, toolset
-from lutum_py.errors import ToolDefinitionError, UnknownToolError
+from lutum_py.errors import HookError, ToolDefinitionError, UnknownToolError
 
 from .sample_tools import AppTools, DataTools, DeepTools, GetUserArgs, TwinTools, opened, sent
 
@@ -174,6 +174,19 @@ def test_a_turn_can_be_read_with_a_view() -> None:
             plan = asked.apply_hooks_sync(applied)
             assert [call.input.user_id for call in plan.pending] == ["bob"]
             assert plan.pending[0].selector is DeepTools.app.data.get_user
+
+
+def test_a_hook_set_of_a_view_takes_the_views_own_selectors() -> None:
+    """Hooks for a bound view are registered by the members of the view, or those of its origin."""
+    view = DeepTools.app.data
+    for selector in (view.get_user, DataTools.get_user):
+        hooks = view.HookSet()
+        hooks.on(selector)(lambda metadata, input: RunNormally(GetUserArgs(user_id="bob")))
+        with opened(view, sent("app_get_user", user_id="alice")) as asked:
+            plan = asked.apply_hooks_sync(hooks)
+            assert [call.input.user_id for call in plan.pending] == ["bob"]
+    with pytest.raises(HookError, match="is no member of DataTools"):
+        view.HookSet().on(DeepTools.query)
 
 
 def test_prefixes_reach_the_definitions_and_results() -> None:

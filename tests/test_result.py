@@ -12,7 +12,7 @@ import pytest
 from lutum_py import Attachment, ToolMetadata, ToolResult
 from lutum_py._frozen import Frozen
 from lutum_py._result import REJECTION_PREFIX, make_result, rejection
-from lutum_py.errors import TranscriptError
+from lutum_py.errors import InvalidValueError, TranscriptError
 
 METADATA = ToolMetadata(id="c1", name="add", arguments='{"a": 1}')
 FILE = Attachment(media_type="image", mime_type="image/png", url="https://e.org/a.png")
@@ -161,8 +161,16 @@ def test_half_a_surrogate_pair_does_not_make_a_result_unreadable() -> None:
     """What the model sent may be quoted in a rejection, whatever it is."""
     metadata = ToolMetadata(id="c1", name="\ud800", arguments="{}")
     rejected = rejection(metadata, "no tool \ud800")
-    assert rejected.rejection_reason == "no tool \ud800"
-    assert rejected.model_text == REJECTION_PREFIX + "no tool \ud800"
+    assert rejected.rejection_reason == r"no tool \ud800"
+    assert rejected.model_text == REJECTION_PREFIX + r"no tool \ud800"
+
+
+@pytest.mark.parametrize("field", ["result", "message"])
+def test_no_result_holds_what_cannot_be_sent(field: str) -> None:
+    """A text that UTF-8 cannot carry is refused in a result made by hand, and says which it is."""
+    fields = {"id": "c1", "name": "add", "arguments": "{}", "result": '""', field: '"\ud800"'}
+    with pytest.raises(InvalidValueError, match=f"ToolResult: `{field}` holds half of a surrogate"):
+        ToolResult(**fields)  # type: ignore[arg-type]
 
 
 def test_a_deadline_shows_in_the_metadata() -> None:

@@ -505,3 +505,10 @@ def test_a_selector_type_is_generic_for_checkers_only() -> None:
     assert isinstance(AppTools.data.get_user, Selector)
     assert isinstance(AppTools.data.get_user, AppTools.Selector)
     assert not isinstance(DataTools.get_user, AppTools.Selector)
+
+
+@pytest.mark.parametrize("given", [[1], {}, None, 3])
+def test_what_names_no_tool_is_told_what_would(given: Any) -> None:
+    """Anything but a wire name is an error that lists the members, hashable or not."""
+    with pytest.raises(UnknownToolError, match=r"nor the name of one\. It has "):
+        AppTools[given]
