@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from ._outcomes import HandledCall, RecoverableToolCallIssue, RejectedCall, SuspendedCall
     from ._plan import ToolRoundPlan
     from ._progress import TOOL_CALL_PROGRESS_ACTIVITY_TYPE, ProgressStatus, ToolCallProgressState
-    from ._request import ToolChoice, TranscriptItem, TurnRequest
+    from ._request import TranscriptItem, TurnRequest
     from ._result import ResultStatus, ToolResult
     from ._round import ToolRound
     from ._selector import AnySelector, Selector
@@ -81,6 +81,7 @@ if TYPE_CHECKING:
         UsageReported,
     )
     from ._suspension import Decision, ResumeMode, SuspendTicket
+    from ._tool_choice import ToolChoice
     from ._tool_fn import ToolFn, tool_fn
     from ._tool_input import ToolInput, tool_input
     from ._toolset import Toolset
@@ -174,7 +175,6 @@ _HOME: Final = {
         "ToolCallProgressState",
     ),
     "_request": (
-        "ToolChoice",
         "TranscriptItem",
         "TurnRequest",
     ),
@@ -217,6 +217,7 @@ _HOME: Final = {
         "ToolInput",
         "tool_input",
     ),
+    "_tool_choice": ("ToolChoice",),
     "_toolset": ("Toolset",),
     "_transcript": ("Transcript",),
     "_turn_outcome": (

@@ -12,11 +12,12 @@ Numbers that JSON cannot carry (NaN, infinities, and `1e400`, which becomes one)
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Annotated, Any, cast, get_args, get_origin
 
-from pydantic import BaseModel, Secret, SecretBytes, SecretStr, TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_jsonable_python
 from pydantic_core.core_schema import ErrorType
 
@@ -45,7 +46,6 @@ _SAYS_NO_VALUE = frozenset(get_args(ErrorType)) - {
 _EMPTY = "{}"
 _MAX_ISSUES = 20
 _MAX_MENDING = 4
-_SECRETS = (Secret, SecretStr, SecretBytes)
 
 
 class Arguments:
@@ -241,9 +241,17 @@ def _members(annotation: Any) -> list[Any]:
     return [part for each in inner for part in _members(each)] if inner else [annotation]
 
 
+def _is_secret(value: object) -> bool:
+    # Whoever made one has loaded these; to load them for all would cost as much as all of this.
+    types = sys.modules.get("pydantic.types")
+    return types is not None and isinstance(
+        value, types.Secret | types.SecretStr | types.SecretBytes
+    )
+
+
 def _exact(data: Any, value: Any) -> Any:
     """Mend plain data by the value that it came of: reveal what was masked, and sort sets."""
-    if isinstance(value, _SECRETS):
+    if _is_secret(value):
         return to_jsonable_python(value.get_secret_value())
     if is_object(value) and is_object(data):
         # The keys may differ, names here and aliases there; their order does not.
@@ -252,7 +260,7 @@ def _exact(data: Any, value: Any) -> Any:
     elif isinstance(value, set | frozenset):
         # Two dumps of one set may go through it in different orders: only a secret stands alone.
         parts = list(cast("Iterable[Any]", value))
-        if parts and all(isinstance(part, _SECRETS) for part in parts):
+        if parts and all(map(_is_secret, parts)):
             data = [_exact(None, part) for part in parts]
         data = sorted(data, key=canonical_json)
     elif isinstance(value, list | tuple) and is_array(data):

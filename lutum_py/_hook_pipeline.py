@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 _kind_of: Callable[[object], Any] = type
-_new_record: Callable[..., DecisionRecord] = tuple.__new__
+_new_record: Any = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
 _RANK: dict[Any, int] = {Block: 0, Suspend: 1, Complete: 2, ToolResult: 2}
 _DECISIONS = (RunNormally, Complete, Reject, Block, Suspend, ToolResult)

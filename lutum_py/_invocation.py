@@ -8,7 +8,6 @@ from functools import partial
 from types import CoroutineType
 from typing import Any, NoReturn
 
-from ._context import ToolContext
 from ._signature import Signature
 from ._suggestion import names_for_message
 from .errors import MisuseError
@@ -85,6 +84,8 @@ class Invocation:
             for name, field in self._arguments:
                 keywords[name] = getattr(input, field)
         if self.context is not None and keywords.get(self.context) is None:
+            from ._context import ToolContext
+
             keywords[self.context] = ToolContext.noop(call)
         # One that was left out must not let the next one slip into its place.
         positional = [

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ._definition import ToolDef
 from ._json import shorten
-from ._request import AUTO, NONE, REQUIRED, ToolChoice
 from ._selector import AnySelector
 from ._suggestion import names_for_message
+from ._tool_choice import AUTO, NONE, REQUIRED, ToolChoice
 from .errors import MisuseError, ToolConstraintError, UnknownToolError
 
 if TYPE_CHECKING:

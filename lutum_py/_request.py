@@ -3,54 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType, NoneType
-from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args
+from typing import Any, ClassVar, Self, TypeAlias
 
 from ._assistant import AssistantTurn
 from ._definition import ToolDef
 from ._frozen import Frozen
-from ._json import shorten
 from ._message import Message
 from ._result import ToolResult
-from .errors import InvalidValueError, MisuseError
+from ._tool_choice import AUTO, NONE, ToolChoice
+from .errors import MisuseError
 
-__all__ = ["ToolChoice", "ToolChoiceMode", "TranscriptItem", "TurnRequest"]
+__all__ = ["TranscriptItem", "TurnRequest"]
 
 TranscriptItem: TypeAlias = Message | AssistantTurn | ToolResult
 """What a transcript is made of."""
-
-ToolChoiceMode: TypeAlias = Literal["auto", "required", "none", "specific"]
-
-
-@dataclass(frozen=True, slots=True)
-class ToolChoice:
-    """Say what the model is asked to do with the tools on offer.
-
-    Attributes:
-        mode: `auto`, `required` (at least one call), `none` or `specific`.
-        name: The wire name of the tool, for `specific`.
-    """
-
-    mode: ToolChoiceMode = "auto"
-    name: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.mode not in get_args(ToolChoiceMode):
-            raise InvalidValueError(
-                f"ToolChoice: mode {shorten(self.mode)} is none of "
-                f"{', '.join(get_args(ToolChoiceMode))}."
-            )
-        if (self.mode == "specific") is not isinstance(self.name, str):
-            raise InvalidValueError(
-                "ToolChoice names a tool where its mode is 'specific', and nowhere else: got mode "
-                f"{self.mode!r} and name {shorten(self.name)}."
-            )
-
-
-AUTO = ToolChoice("auto")
-REQUIRED = ToolChoice("required")
-NONE = ToolChoice("none")
 
 _NO_EXTRA: Mapping[str, Any] = MappingProxyType({})
 

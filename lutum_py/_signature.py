@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import ast
 import inspect
+import sys
 import typing
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Annotated, Any, Union, get_args, get_origin
 
-from ._context import ToolContext
 from ._docstring import Docstring
 from ._json import cut, shorten
 from .errors import ToolDefinitionError
@@ -215,7 +215,12 @@ def _resolve(
 
 def _names_around(function: Callable[..., Any]) -> dict[str, Any]:
     """List the names of the function's module, and ours where it knows them for checkers only."""
-    return {"ToolContext": ToolContext, **inspect.unwrap(function).__globals__}
+    plain: Any = inspect.unwrap(function)
+    if not any("ToolContext" in str(each) for each in inspect.get_annotations(plain).values()):
+        return dict(plain.__globals__)
+    from ._context import ToolContext
+
+    return {"ToolContext": ToolContext, **plain.__globals__}
 
 
 def _is_marked(
@@ -260,11 +265,15 @@ _MAY_NEST_STRINGS = {
 
 
 def _is_context(annotation: Any) -> bool:
-    if annotation is ToolContext:
+    # Whoever names the class has loaded it; most tools do without.
+    module = sys.modules.get(f"{__package__}._context")
+    if module is None:
+        return False
+    if annotation is module.ToolContext:
         return True
     if get_origin(annotation) is None:
         return False
-    return any(part is ToolContext for part in get_args(annotation))
+    return any(part is module.ToolContext for part in get_args(annotation))
 
 
 def _is_skipped(annotation: Any) -> bool:

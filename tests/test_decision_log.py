@@ -114,7 +114,7 @@ def test_nothing_is_encoded_where_the_level_is_off(
     def encode(self: Arguments, value: Any) -> Any:
         raise AssertionError("encoded")
 
-    monkeypatch.setattr(Arguments, "to_data", encode)
+    monkeypatch.setattr(Arguments, "to_shown", encode)
     with caplog.at_level(logging.WARNING, "lutum.tool_hook"):
         decide(hooked(NEW))
     assert caplog.records == []

@@ -18,11 +18,11 @@ from lutum_py import (
     ServerToolItem,
     TextItem,
     ToolCallItem,
+    ToolChoice,
     ToolMetadata,
     TurnRequest,
     Usage,
 )
-from lutum_py._request import ToolChoice
 from lutum_py.errors import InvalidValueError, MisuseError
 
 SAID: Any = [Message("user", "Hi")]

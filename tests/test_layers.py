@@ -45,6 +45,7 @@ LAYERS: Final[dict[str, tuple[str, ...]]] = {
         "_state",
         "_stream_events",
         "_suspension",
+        "_tool_choice",
     ),
     "functions to schemas": (
         "_arguments",

@@ -6,7 +6,7 @@ from typing import Any
 
 from .._definition import ToolDef
 from .._offer import Descriptions, offered_definitions
-from .._request import ToolChoice
+from .._tool_choice import ToolChoice
 from ..errors import MisuseError
 
 __all__ = ["choice_of", "offered"]

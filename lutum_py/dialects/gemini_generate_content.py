@@ -124,7 +124,7 @@ def tool_choice(requirement: Any) -> dict[str, Any]:
         requirement: A `ToolRequirement`, or a `ToolChoice`.
 
     Example:
-        >>> from lutum_py._request import ToolChoice
+        >>> from lutum_py import ToolChoice
         >>> tool_choice(ToolChoice("specific", "echo"))
         {'functionCallingConfig': {'mode': 'ANY', 'allowedFunctionNames': ['echo']}}
     """

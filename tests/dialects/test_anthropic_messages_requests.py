@@ -18,8 +18,9 @@ from lutum_py._attachment import Attachment
 from lutum_py._committed import CommittedRound
 from lutum_py._definition import ToolDef
 from lutum_py._message import Message
-from lutum_py._request import ToolChoice, TranscriptItem, TurnRequest
+from lutum_py._request import TranscriptItem, TurnRequest
 from lutum_py._result import rejection
+from lutum_py._tool_choice import ToolChoice
 from lutum_py.dialects import anthropic_messages as dialect
 from lutum_py.errors import ToolDefinitionError
 

@@ -17,8 +17,9 @@ from lutum_py._assistant import AssistantTurn
 from lutum_py._definition import ToolDef
 from lutum_py._message import Message
 from lutum_py._metadata import ToolMetadata
-from lutum_py._request import ToolChoice, TranscriptItem, TurnRequest
+from lutum_py._request import TranscriptItem, TurnRequest
 from lutum_py._result import ToolResult, rejection
+from lutum_py._tool_choice import ToolChoice
 from lutum_py.dialects import openai_chat
 
 from .every_dialect import DIALECTS, KEYS, MODULES, as_response

@@ -17,8 +17,9 @@ from lutum_py._attachment import Attachment
 from lutum_py._committed import CommittedRound
 from lutum_py._definition import ToolDef
 from lutum_py._message import Message
-from lutum_py._request import ToolChoice, TurnRequest
+from lutum_py._request import TurnRequest
 from lutum_py._result import rejection
+from lutum_py._tool_choice import ToolChoice
 from lutum_py.dialects import gemini_generate_content as dialect
 from lutum_py.dialects._gemini_contents import FOREIGN_SIGNATURE
 from lutum_py.errors import ToolDefinitionError

@@ -19,7 +19,8 @@ from lutum_py._attachment import Attachment
 from lutum_py._definition import ToolDef
 from lutum_py._message import Message
 from lutum_py._metadata import ToolMetadata
-from lutum_py._request import ToolChoice, TurnRequest
+from lutum_py._request import TurnRequest
+from lutum_py._tool_choice import ToolChoice
 from lutum_py.dialects import openai_responses as dialect
 from lutum_py.errors import DialectError, ToolDefinitionError
 
