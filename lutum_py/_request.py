@@ -98,7 +98,8 @@ class TurnRequest(Frozen, _RequestFields):
             and extra is _NO_EXTRA
             and (tool_choice is None or tool_choice.__class__ is ToolChoice)
             and (tools == () or (tools.__class__ is tuple and tools[0].__class__ is ToolDef))
-            and isinstance(items, Sequence)
+            and hasattr(items, "__getitem__")
+            and items.__class__ not in _NO_ITEMS
         ):
             _check(made)
         made.__class__ = TurnRequest  # immutable from here on, see _frozen
@@ -123,6 +124,8 @@ def _check(request: Any) -> None:
             tools,
             "A toolset gives them with `AppTools.definitions()`.",
         )
+    if isinstance(request.items, _NO_ITEMS):
+        raise MisuseError.of_field("TurnRequest", "items", _SEQUENCE, request.items)
     for name, kinds, expected in _EXPECTED:
         value = getattr(request, name)
         # True is a number for Python, and for nobody else.
@@ -131,8 +134,10 @@ def _check(request: Any) -> None:
 
 
 _DEFINITIONS = frozenset({ToolDef})
+_NO_ITEMS = (str, bytes, dict)
+_SEQUENCE = "a sequence of messages, turns and results"
 _EXPECTED: tuple[tuple[str, tuple[type, ...], str], ...] = (
-    ("items", (Sequence,), "a sequence of messages, turns and results"),
+    ("items", (Sequence,), _SEQUENCE),
     ("tool_choice", (ToolChoice,), "a `ToolChoice` or None"),
     ("temperature", (int, float, NoneType), "a number or None"),
     ("max_output_tokens", (int, NoneType), "a whole number or None"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from ._call import AnyToolCall
@@ -132,15 +133,9 @@ class Toolset(metaclass=ToolsetMeta):
         Raises:
             DuplicateToolCallIdError: Two calls of the turn share an id.
         """
-        from ._assistant import AssistantTurn
-        from ._turn_outcome import open_turn  # neither is needed before there is a turn
-
-        if not isinstance(turn, AssistantTurn):
-            raise MisuseError(
-                f"read_turn takes an AssistantTurn, not {shorten(turn)}. Decode the provider's "
-                "response first, as in `openai_chat.decode(response.to_dict(mode='json'))`."
-            )
-        return open_turn(cls, turn, cls._offer.resolve(cls, available), redact)
+        offered = cls._offer.resolve(cls, available)
+        outcome: NeedsTools[Self] | Finished = _reader()(cls, turn, offered, redact)
+        return outcome
 
     @classmethod
     def load_plan(cls, text: str, *, key: bytes | None = None) -> ToolRoundPlan[Self]:
@@ -180,6 +175,14 @@ class Toolset(metaclass=ToolsetMeta):
                 "with `ToolDef.from_json_schema(name=..., input_schema=...)`."
             )
         return toolset_from_definitions(name, tuple(definitions))
+
+
+@cache
+def _reader() -> Any:
+    """Load what reads turns with the first turn: a tool is declared without it."""
+    from ._turn_outcome import read_turn
+
+    return read_turn
 
 
 def _leads_to(own: AnySelector, selector: AnySelector) -> bool:

@@ -13,12 +13,12 @@ from ._offer import OfferedTools
 from ._outcomes import RecoverableToolCallIssue
 from ._round import ToolRound
 from ._suggestion import did_you_mean, names_for_message
-from .errors import DuplicateToolCallIdError, InvalidArgumentsError
+from .errors import DuplicateToolCallIdError, InvalidArgumentsError, MisuseError
 
 if TYPE_CHECKING:
     from ._toolset import Toolset
 
-__all__ = ["Finished", "NeedsTools", "TextResult", "open_turn"]
+__all__ = ["Finished", "NeedsTools", "TextResult", "open_turn", "read_turn"]
 
 T = TypeVar("T", bound="Toolset")
 
@@ -66,6 +66,18 @@ class Finished:
     """The model asks for nothing more."""
 
     result: TextResult
+
+
+def read_turn(
+    toolset: type[T], turn: AssistantTurn, offered: OfferedTools, redact: bool
+) -> NeedsTools[T] | Finished:
+    """Open what should be a turn; see `Toolset.read_turn`."""
+    if not isinstance(turn, AssistantTurn):
+        raise MisuseError(
+            f"read_turn takes an AssistantTurn, not {shorten(turn)}. Decode the provider's "
+            "response first, as in `openai_chat.decode(response.to_dict(mode='json'))`."
+        )
+    return open_turn(toolset, turn, offered, redact)
 
 
 def open_turn(
