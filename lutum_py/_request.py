@@ -14,7 +14,7 @@ from ._result import ToolResult
 from ._tool_choice import AUTO, NONE, ToolChoice
 from .errors import MisuseError
 
-__all__ = ["TranscriptItem", "TurnRequest"]
+__all__ = ["TranscriptItem", "TurnRequest", "plain_request"]
 
 TranscriptItem: TypeAlias = Message | AssistantTurn | ToolResult
 """What a transcript is made of."""
@@ -92,16 +92,7 @@ class TurnRequest(Frozen, _RequestFields):
         made.max_output_tokens = max_output_tokens
         made.parallel_tool_calls = parallel_tool_calls
         made.extra = extra
-        # Every turn of every loop comes this way, and says nothing of these most of the time.
-        if not (
-            temperature is max_output_tokens is parallel_tool_calls is None
-            and extra is _NO_EXTRA
-            and (tool_choice is None or tool_choice.__class__ is ToolChoice)
-            and (tools == () or (tools.__class__ is tuple and tools[0].__class__ is ToolDef))
-            and hasattr(items, "__getitem__")
-            and items.__class__ not in _NO_ITEMS
-        ):
-            _check(made)
+        _check(made)
         made.__class__ = TurnRequest  # immutable from here on, see _frozen
         return made  # type: ignore[return-value]
 
@@ -111,6 +102,18 @@ class TurnRequest(Frozen, _RequestFields):
     def __reduce__(self) -> tuple[Any, ...]:
         fields = {name: getattr(self, name) for name in self._fields}
         return (_restore, ({**fields, "extra": dict(self.extra)},))
+
+
+def plain_request(items: Sequence[TranscriptItem], tools: tuple[ToolDef, ...]) -> TurnRequest:
+    """Make the request that says nothing more than what is known to be right: most do."""
+    made = _RequestFields()
+    made.items = items
+    made.tools = tools
+    made.tool_choice = AUTO if tools else NONE
+    made.temperature = made.max_output_tokens = made.parallel_tool_calls = None
+    made.extra = _NO_EXTRA
+    made.__class__ = TurnRequest  # immutable from here on, see _frozen
+    return made  # type: ignore[return-value]
 
 
 def _check(request: Any) -> None:
@@ -124,8 +127,6 @@ def _check(request: Any) -> None:
             tools,
             "A toolset gives them with `AppTools.definitions()`.",
         )
-    if isinstance(request.items, _NO_ITEMS):
-        raise MisuseError.of_field("TurnRequest", "items", _SEQUENCE, request.items)
     for name, kinds, expected in _EXPECTED:
         value = getattr(request, name)
         # True is a number for Python, and for nobody else.
@@ -134,10 +135,8 @@ def _check(request: Any) -> None:
 
 
 _DEFINITIONS = frozenset({ToolDef})
-_NO_ITEMS = (str, bytes, dict)
-_SEQUENCE = "a sequence of messages, turns and results"
 _EXPECTED: tuple[tuple[str, tuple[type, ...], str], ...] = (
-    ("items", (Sequence,), _SEQUENCE),
+    ("items", (Sequence,), "a sequence of messages, turns and results"),
     ("tool_choice", (ToolChoice,), "a `ToolChoice` or None"),
     ("temperature", (int, float, NoneType), "a number or None"),
     ("max_output_tokens", (int, NoneType), "a whole number or None"),

@@ -23,7 +23,7 @@ from ._offer import (
     choose,
     describe_definitions,
 )
-from ._request import TurnRequest
+from ._request import TurnRequest, plain_request
 from ._selector import AnySelector
 from ._toolset import Toolset, ToolsetMeta
 from ._turn_outcome import Finished, NeedsTools, open_turn
@@ -282,7 +282,7 @@ class TurnWithTools(_Builder, Generic[T]):
         items = session.request_items()
         if not choice and not self._generation:
             offered = toolset._offer.default
-            request = TurnRequest(items=items, tools=offered.definitions)
+            request = plain_request(items, offered.definitions)
             return Prepared(session, toolset, offered, request, False)
         try:
             offered = toolset._offer.resolve(toolset, choice.get("available"))
