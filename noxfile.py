@@ -141,7 +141,7 @@ def wheel(session: nox.Session) -> None:
         # The version is the same from build to build, so pip must be told to take this one.
         session.install("--force-reinstall", "--no-deps", str(file))
         session.install(f"lutum-py[{','.join(EXTRAS)}] @ {file.as_uri()}", *group("test"))
-        for folder in ("tests", "examples"):
+        for folder in ("docs", "examples", "tests"):
             shutil.copytree(folder, outside / folder)
         shutil.copy("pyproject.toml", outside)
         with session.chdir(outside):
