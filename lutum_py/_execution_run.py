@@ -11,8 +11,8 @@ may heed the token, so it gets the same grace. One that does neither is left beh
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
 from copy import copy
 from enum import Enum, auto
 from inspect import isawaitable
@@ -23,6 +23,7 @@ from ._call import AnyToolCall
 from ._context import ToolContext
 from ._execution_outcome import (
     ExecutionCancelled,
+    ExecutionErrors,
     OnError,
     Outcome,
     cancelled,
@@ -55,6 +56,15 @@ Around: TypeAlias = Callable[[AnyToolCall], AbstractContextManager[Callable[[Out
 """Opens a context for the run of one call; what `with` gives is called with the outcome."""
 
 
+OnBroken: TypeAlias = Callable[[Exception, Outcome], object]
+"""Is shown what `around` raised after a run, and what the run came to."""
+
+
+def raise_with(error: Exception, outcome: Outcome) -> None:
+    """Raise what `around` raised, together with what the run came to."""
+    raise ExecutionErrors.of([error], [outcome]) from error
+
+
 class _Cause(Enum):
     """Why a run ends."""
 
@@ -75,6 +85,7 @@ class Run:
         grace: Seconds that it has to end once it is asked to.
         on_error: Is shown each exception that would become an error result.
         around: Opens what the run happens inside.
+        on_broken: Is shown what that raised once there was an outcome, and the outcome.
 
     Raises:
         MisuseError: A hidden parameter is missing, or the tool has no function.
@@ -89,6 +100,7 @@ class Run:
         "hidden",
         "invocation",
         "is_left",
+        "on_broken",
         "on_error",
         "thread",
         "timeout",
@@ -105,6 +117,7 @@ class Run:
         grace: float,
         on_error: OnError,
         around: Around | None = None,
+        on_broken: OnBroken = raise_with,
     ) -> None:
         if call.status is CallStatus.RUNNING:
             raise LifecycleError(
@@ -123,6 +136,7 @@ class Run:
         self.timeout = default_timeout if own is None else own
         self.on_error = on_error
         self.around = around
+        self.on_broken = on_broken
         # A child: the deadline of this call stops its tool, and no other.
         self.token = given.cancellation.child()
         self.is_left = False
@@ -147,17 +161,36 @@ class Run:
         Raises:
             CancelledError: The task was cancelled; its cause is an `ExecutionCancelled`.
         """
+        if self.around is None or self.token.is_cancelled():
+            return await self._run()
+        with self._surrounded(self.around) as came_to:
+            came_to.append(await self._run())
+        return came_to[0]
+
+    @contextmanager
+    def _surrounded(self, around: Around) -> Iterator[list[Outcome]]:
+        """Open what the run happens inside; whatever that does, an outcome is kept."""
+        came_to: list[Outcome] = []
+        raised: BaseException | None = None
+        try:
+            with around(self.call) as ended:
+                try:
+                    yield came_to
+                except BaseException as error:
+                    raised = error
+                    raise
+                ended(came_to[0])
+        except Exception as error:
+            if not came_to:
+                raise
+            self.on_broken(error, came_to[0])
+        if raised is not None:  # it is not for a context to swallow how a run ended
+            raise raised
+
+    async def _run(self) -> Outcome:
         self.call.begin()
         if self.token.is_cancelled():
             return self._not_executed()
-        if self.around is None:
-            return await self._run()
-        with self.around(self.call) as ended:
-            outcome = await self._run()
-            ended(outcome)
-        return outcome
-
-    async def _run(self) -> Outcome:
         cause = _Cause.ITSELF
         task = asyncio.create_task(self._work(), name=f"tool {self.call.name}")
         try:
@@ -264,17 +297,16 @@ class Run:
 
     def run_sync(self) -> Outcome:
         """Run the call to an outcome: right here, or in a thread where it has a deadline."""
+        if self.around is None or self.token.is_cancelled():
+            return self._run_sync()
+        with self._surrounded(self.around) as came_to:
+            came_to.append(self._run_sync())
+        return came_to[0]
+
+    def _run_sync(self) -> Outcome:
         self.call.begin()
         if self.token.is_cancelled():
             return self._not_executed()
-        if self.around is None:
-            return self._run_sync()
-        with self.around(self.call) as ended:
-            outcome = self._run_sync()
-            ended(outcome)
-        return outcome
-
-    def _run_sync(self) -> Outcome:
         if self.timeout is not None:
             return self._run_in_time(self.timeout)
         try:

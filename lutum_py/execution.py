@@ -45,23 +45,21 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextvars import copy_context
-from typing import TypeAlias
 
 from ._call import AnyToolCall
 from ._context import ToolContext
+from ._execution_batch import Batch, ContextFor
 from ._execution_outcome import (
     ExecutionCancelled,
     ExecutionErrors,
     Outcome,
-    cancelled,
-    cut_off,
     outcomes_of,
 )
 from ._execution_run import Around, Run, Skipped, ignore
 from ._threads import run_in_thread
-from .errors import InvalidValueError, LifecycleError, MisuseError
+from .errors import LutumError, MisuseError
 
 __all__ = [
     "GRACE",
@@ -79,9 +77,6 @@ __all__ = [
 
 GRACE = 1.0
 """Seconds that a tool has to end once it is asked to, before its outcome counts as unknown."""
-
-ContextFor: TypeAlias = Callable[[AnyToolCall], ToolContext]
-"""Makes the context of a call."""
 
 
 async def execute(
@@ -171,10 +166,11 @@ async def execute_all(
         MisuseError: A hidden parameter is missing, or a tool has no function.
         InvalidValueError: A number of seconds is none, or the limit lets nothing run.
         LifecycleError: A call runs or has ended already, waits for a decision, or is there twice.
-        ExecutionErrors: Under `raise_errors`, some tools raised; it carries all outcomes.
+        ExecutionErrors: Under `raise_errors`, some tools raised, or `around` did; it carries all
+            outcomes.
         CancelledError: The task was cancelled; `outcomes_of` finds what the calls came to.
     """
-    batch = _Batch(calls, context, skipped, limit, default_timeout, grace, raise_errors, around)
+    batch = Batch(calls, context, skipped, limit, default_timeout, grace, raise_errors, around)
     gate = asyncio.Semaphore(batch.limit)
 
     async def one(run: Run) -> Outcome:
@@ -189,10 +185,12 @@ async def execute_all(
             for task in tasks:
                 task.cancel()
             await _all_done(tasks)
-            raise stop from ExecutionCancelled(list(map(_kept, batch.runs, tasks)))
-    for broken in [task for task in tasks if not task.cancelled() and task.exception()]:
-        broken.result()
-    return batch.ended(list(map(_kept, batch.runs, tasks)))
+            raise stop from ExecutionCancelled(batch.outcomes(tasks))
+    for task in tasks:
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, LutumError) or not isinstance(error, Exception | None):
+            task.result()
+    return batch.ended(batch.outcomes(tasks))
 
 
 def execute_sync(
@@ -271,23 +269,24 @@ def execute_all_sync(
         MisuseError: A function is async, a hidden parameter is missing, or there is no function.
         InvalidValueError: A number of seconds is none, or the limit lets nothing run.
         LifecycleError: A call runs or has ended already, waits for a decision, or is there twice.
-        ExecutionErrors: Under `raise_errors`, some tools raised; it carries all outcomes.
+        ExecutionErrors: Under `raise_errors`, some tools raised, or `around` did; it carries all
+            outcomes.
     """
-    batch = _Batch(calls, context, skipped, limit, default_timeout, grace, raise_errors, around)
+    batch = Batch(calls, context, skipped, limit, default_timeout, grace, raise_errors, around)
     for run in batch.runs:
         _refuse_async(run)
     if batch.limit == 1:
-        return batch.ended([run.run_sync() for run in batch.runs])
-    outcomes: dict[Run, Outcome] = {}
-    waiting = deque(batch.runs)
+        return batch.ended([batch.run_sync(place) for place in range(len(batch.runs))])
+    outcomes: dict[int, Outcome] = {}
+    waiting = deque(range(len(batch.runs)))
 
     def work() -> None:
         while True:
             try:
-                run = waiting.popleft()
+                place = waiting.popleft()
             except IndexError:
                 return
-            outcomes[run] = copy_context().run(run.run_sync)
+            outcomes[place] = copy_context().run(batch.run_sync, place)
 
     try:
         threads = [run_in_thread(work, "worker") for _ in range(min(batch.limit, len(waiting)))]
@@ -298,59 +297,7 @@ def execute_all_sync(
         for run in batch.runs:
             run.token.cancel("the program was interrupted")
         raise
-    return batch.ended([outcomes[run] for run in batch.runs])
-
-
-class _Batch:
-    """Calls that are run together: checked before any of them is started."""
-
-    def __init__(
-        self,
-        calls: Iterable[AnyToolCall],
-        context: ContextFor | None,
-        skipped: Skipped | None,
-        limit: int | None,
-        default_timeout: float | None,
-        grace: float,
-        raise_errors: bool,
-        around: Around | None,
-    ) -> None:
-        listed = list(calls)
-        self.errors: dict[int, Exception] = {}
-        if limit is not None and limit < 1:
-            raise InvalidValueError(
-                f"limit={limit!r}: at least one call has to run at a time. Or leave it out."
-            )
-        self.limit = limit or max(len(listed), 1)
-        seen: set[int] = set()
-        for call in listed:
-            if id(call) in seen:
-                raise LifecycleError(
-                    f"Call {call.id!r} of tool `{call.name}` is given twice, and a call runs once. "
-                    "`call.again()` makes a new call of the same metadata and input."
-                )
-            seen.add(id(call))
-        self.runs = [
-            Run(
-                call,
-                None if context is None else context(call),
-                skipped=skipped,
-                default_timeout=default_timeout,
-                grace=grace,
-                on_error=self._noting(place) if raise_errors else ignore,
-                around=around,
-            )
-            for place, call in enumerate(listed)
-        ]
-
-    def _noting(self, place: int) -> Callable[[Exception], object]:
-        return lambda error: self.errors.__setitem__(place, error)
-
-    def ended(self, outcomes: list[Outcome]) -> list[Outcome]:
-        """Give the outcomes, or raise what was noted."""
-        if self.errors:
-            raise ExecutionErrors.of([self.errors[at] for at in sorted(self.errors)], outcomes)
-        return outcomes
+    return batch.ended([outcomes[place] for place in sorted(outcomes)])
 
 
 def _raise(error: Exception) -> None:
@@ -372,18 +319,3 @@ async def _all_done(tasks: Sequence[asyncio.Future[Outcome]]) -> None:
             await asyncio.wait(tasks)
         except asyncio.CancelledError:
             continue
-
-
-def _kept(run: Run, task: asyncio.Future[Outcome]) -> Outcome:
-    """Say what a call came to whose task is done, in whichever way."""
-    try:
-        error = task.exception()
-    except asyncio.CancelledError as stop:
-        for outcome in outcomes_of(stop):
-            return outcome
-        why = "not executed, because the run was cancelled before it started."
-        return cancelled(run.call, why)
-    if error is None:
-        return task.result()
-    # Of a copy: the status of the call may be one from which it cannot fail any more.
-    return cut_off(run.call._again(), f"{type(error).__name__} ended it.", "cancelled")

@@ -109,6 +109,7 @@ LAYERS: Final[dict[str, tuple[str, ...]]] = {
         "_turn_outcome",
     ),
     "running": (
+        "_execution_batch",
         "_execution_outcome",
         "_execution_run",
         "execution",
