@@ -12,18 +12,18 @@ Numbers that JSON cannot carry (NaN, infinities, and `1e400`, which becomes one)
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Annotated, Any, cast, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
-from pydantic_core import PydanticSerializationError, from_json, to_jsonable_python
+from pydantic_core import PydanticSerializationError, from_json
 from pydantic_core.core_schema import ErrorType
 
 from ._closed_schema import close_top, infinity_in, is_model, take_as_is
 from ._definition import JsonSchema
-from ._json import canonical_json, compact_json, cut, is_array, is_object, shorten
+from ._exact_data import exact_data
+from ._json import compact_json, cut, is_object, shorten
 from ._mending import container_in, mend_places, path_of
 from .errors import FieldIssue
 
@@ -113,7 +113,10 @@ class Arguments:
         try:
             data: Any = from_json(text)
         except (TypeError, ValueError):  # a lone surrogate is a TypeError
-            raise error from None
+            try:
+                raise error from None
+            finally:
+                del error  # else its traceback would hold this frame, and this frame the error
         paths: list[str] = []
         failed = error
         if isinstance(data, str) and is_object(inner := container_in(data)):
@@ -132,7 +135,10 @@ class Arguments:
                 failed = again
             except ValueError:
                 break
-        raise error
+        try:
+            raise error
+        finally:
+            del error, failed
 
     def _mending_schema(self) -> JsonSchema:
         if self._mending is None:
@@ -175,11 +181,8 @@ class Arguments:
         Raises:
             PydanticSerializationError: It has no JSON form.
         """
-        data, is_reduced = self._to_json(value)
-        if self._is_plain:
-            return data
-        kept = self._serializer.to_python(value, round_trip=True, exclude_unset=is_reduced)
-        return _exact(data, kept)
+        data = self.to_shown(value)
+        return data if self._is_plain else exact_data(data, value)
 
     def to_shown(self, value: Any) -> Any:
         """Give an input as plain JSON data to be looked at: what is secret in it is masked.
@@ -187,7 +190,11 @@ class Arguments:
         Raises:
             PydanticSerializationError: It has no JSON form.
         """
-        return self._to_json(value)[0]
+        try:
+            data = self._dump(value)
+        except PydanticSerializationError:
+            return self._dump(value, exclude_unset=True)
+        return data if infinity_in(data) is None else self._dump(value, exclude_unset=True)
 
     def from_data(self, data: Any) -> Any:
         """Make an input of what `to_data` gave.
@@ -196,16 +203,6 @@ class Arguments:
             ValidationError: It does not fit.
         """
         return self._validator.validate_json(compact_json(data), by_alias=True, by_name=True)
-
-    def _to_json(self, value: Any) -> tuple[Any, bool]:
-        """Encode, and tell whether fields that were not set had to be left out for that."""
-        try:
-            data = self._dump(value)
-        except PydanticSerializationError:
-            return self._dump(value, exclude_unset=True), True
-        if infinity_in(data) is None:
-            return data, False
-        return self._dump(value, exclude_unset=True), True
 
     def _dump(self, value: Any, *, exclude_unset: bool = False) -> Any:
         return self._serializer.to_python(
@@ -239,34 +236,6 @@ def _models_in(input_type: Any) -> list[type[BaseModel]]:
 def _members(annotation: Any) -> list[Any]:
     inner = get_args(annotation)
     return [part for each in inner for part in _members(each)] if inner else [annotation]
-
-
-def _is_secret(value: object) -> bool:
-    # Whoever made one has loaded these; to load them for all would cost as much as all of this.
-    types = sys.modules.get("pydantic.types")
-    return types is not None and isinstance(
-        value, types.Secret | types.SecretStr | types.SecretBytes
-    )
-
-
-def _exact(data: Any, value: Any) -> Any:
-    """Mend plain data by the value that it came of: reveal what was masked, and sort sets."""
-    if _is_secret(value):
-        return to_jsonable_python(value.get_secret_value())
-    if is_object(value) and is_object(data):
-        # The keys may differ, names here and aliases there; their order does not.
-        for key, inner in zip(list(data), value.values(), strict=False):
-            data[key] = _exact(data[key], inner)
-    elif isinstance(value, set | frozenset):
-        # Two dumps of one set may go through it in different orders: only a secret stands alone.
-        parts = list(cast("Iterable[Any]", value))
-        if parts and all(map(_is_secret, parts)):
-            data = [_exact(None, part) for part in parts]
-        data = sorted(data, key=canonical_json)
-    elif isinstance(value, list | tuple) and is_array(data):
-        pairs = zip(data, cast("Sequence[Any]", value), strict=False)
-        data = [_exact(part, inner) for part, inner in pairs]
-    return data
 
 
 def fields_of(value: Any) -> Any:

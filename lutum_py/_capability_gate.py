@@ -240,7 +240,7 @@ def _declared(root: JsonSchema, schema: Any, seen: set[str]) -> Iterator[str]:
 
 
 def _effects(call: AnyToolCall) -> str:
-    arguments = _arguments(call)
+    arguments = call.spec.arguments.to_shown(call.input)
     told = [_tell(e, arguments) for e in call.selector.definition.capabilities.effects]
     return "; ".join(told) or "it declares no effects"
 
@@ -257,6 +257,6 @@ def _ticket(call: AnyToolCall, risk: RiskLevel) -> SuspendTicket:
         parameters={
             "tool": call.name,
             "risk": risk.value,
-            "arguments": _arguments(call),
+            "arguments": call.spec.arguments.to_shown(call.input),
         },
     )

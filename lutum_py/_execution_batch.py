@@ -55,18 +55,12 @@ class Batch:
                 skipped=skipped,
                 default_timeout=default_timeout,
                 grace=grace,
-                on_error=self._noting(place) if raise_errors else ignore,
+                on_error=_noting(self.errors, place) if raise_errors else ignore,
                 around=around,
-                on_broken=self._noting_broken(place),
+                on_broken=_noting(self.errors, place),
             )
             for place, call in enumerate(listed)
         ]
-
-    def _noting(self, place: int) -> Callable[[Exception], object]:
-        return lambda error: self.errors.__setitem__(place, error)
-
-    def _noting_broken(self, place: int) -> Callable[[Exception, Outcome], object]:
-        return lambda error, _: self.errors.__setitem__(place, error)
 
     def run_sync(self, place: int) -> Outcome:
         """Run one call; what keeps its context from opening is noted."""
@@ -105,3 +99,12 @@ class Batch:
         if self.errors:
             raise ExecutionErrors.of([self.errors[at] for at in sorted(self.errors)], outcomes)
         return outcomes
+
+
+def _noting(errors: dict[int, Exception], place: int) -> Callable[..., None]:
+    """Make what notes an exception; it knows the notes only, so that a batch is no cycle."""
+
+    def note(error: Exception, *_: object) -> None:
+        errors[place] = error
+
+    return note

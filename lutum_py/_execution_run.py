@@ -11,7 +11,7 @@ may heed the token, so it gets the same grace. One that does neither is left beh
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from copy import copy
 from enum import Enum, auto
@@ -168,7 +168,7 @@ class Run:
         return came_to[0]
 
     @contextmanager
-    def _surrounded(self, around: Around) -> Iterator[list[Outcome]]:
+    def _surrounded(self, around: Around) -> Generator[list[Outcome]]:
         """Open what the run happens inside; whatever that does, an outcome is kept."""
         came_to: list[Outcome] = []
         raised: BaseException | None = None

@@ -98,16 +98,26 @@ class RegisteredHook:
         self.takes_decision = phase == "gates" and _takes_decision(function)
 
 
+def _signature_of(function: Any) -> inspect.Signature | None:
+    """Read what a function is called with, and what it wraps only where it passes all on."""
+    try:
+        own = inspect.signature(function, follow_wrapped=False)
+        if any(each.kind is each.VAR_POSITIONAL for each in own.parameters.values()):
+            return inspect.signature(function)
+    except (TypeError, ValueError):  # some functions of C tell nothing
+        return None
+    return own
+
+
 def _check_parameters(function: Any, phase: str, wanted: tuple[str, ...]) -> None:
     """Refuse a function that cannot be called as hooks of its phase are.
 
     Raises:
         HookError: It takes other parameters; the text says which it would have to take.
     """
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):
-        return  # some functions of C tell nothing
+    signature = _signature_of(function)
+    if signature is None:
+        return
     with suppress(TypeError):
         signature.bind(*wanted)
         return
@@ -116,10 +126,11 @@ def _check_parameters(function: Any, phase: str, wanted: tuple[str, ...]) -> Non
             signature.bind(*wanted, "decision")
             return
     name = getattr(function, "__qualname__", None) or type(function).__qualname__
-    plain = (each.replace(annotation=each.empty) for each in signature.parameters.values())
+    plain = [each.replace(annotation=each.empty) for each in signature.parameters.values()]
+    takes = signature.replace(parameters=plain, return_annotation=signature.empty)
     raise HookError(
-        f"{HOOK_WORDS[phase]} is called with ({', '.join(wanted)}), but `{name}` takes "
-        f"({', '.join(map(str, plain))}). Give it these parameters.",
+        f"{HOOK_WORDS[phase]} is called with ({', '.join(wanted)}), but `{name}` takes {takes}. "
+        "Give it these parameters.",
         hook=name,
     )
 
@@ -130,10 +141,10 @@ def _takes_decision(function: Any) -> bool:
     One with a default is not, unless it is called so: `lambda metadata, input, limit=limit: ...` is
     how Python keeps a value, and a decision in its place would do harm.
     """
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
+    signature = _signature_of(function)
+    if signature is None:
         return False
+    parameters = signature.parameters.values()
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if len(positional) < 3:
         return any(p.kind is p.VAR_POSITIONAL for p in parameters)

@@ -139,6 +139,8 @@ class AnySelector:
         except ValidationError as failed:
             # Its cause would carry the values on, into the first log that shows a traceback.
             raise self._explain(metadata, failed, redact) from (None if redact else failed)
+        finally:
+            del error  # else a cycle: see `Arguments.mend`
 
     def _explain(
         self, metadata: ToolMetadata, error: ValidationError, redact: bool

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
+from ._json import shorten
 from .errors import InvalidValueError
 
 __all__ = ["Decision", "DecisionAction", "ResumeMode", "SuspendTicket"]
@@ -44,6 +45,9 @@ class SuspendTicket:
         response_schema: A JSON schema that the decision's result has to fit, if it is not None.
         resume_mode: What a decision to resume means.
 
+    Raises:
+        InvalidValueError: `resume_mode` is no mode.
+
     Example:
         >>> SuspendTicket(action="approve", message="Pay 20 EUR?").resume_mode.value
         'replay_tool_call'
@@ -57,7 +61,15 @@ class SuspendTicket:
     resume_mode: ResumeMode = ResumeMode.REPLAY_TOOL_CALL
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "resume_mode", ResumeMode(self.resume_mode))
+        try:
+            mode = ResumeMode(self.resume_mode)
+        except ValueError:
+            modes = ", ".join(repr(each.value) for each in ResumeMode)
+            raise InvalidValueError(
+                f"SuspendTicket {shorten(self.id)}: `resume_mode` is {shorten(self.resume_mode)}, "
+                f"which is none of the modes: {modes}. Give one of `ResumeMode`."
+            ) from None
+        object.__setattr__(self, "resume_mode", mode)
 
     def to_dict(self) -> dict[str, Any]:
         """Give the ticket as plain data; what is not set is left out."""

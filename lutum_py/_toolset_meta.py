@@ -191,7 +191,7 @@ def _read_body(
                 f"Toolset `{name}`: `{key}` is a name that the toolset itself uses. Rename it, or "
                 "move it out of the class."
             )
-        elif _is_foreign(value, body):
+        elif not key.startswith("_") and _is_plain_function(value):
             raise ToolDefinitionError(
                 f"Toolset `{name}`: `{key} = {value.__name__}` is a function, but no tool. "
                 f"Decorate it with `@tool_fn`, and declare `{key} = tool({value.__name__})`."
@@ -206,11 +206,9 @@ def _read_body(
     return declared
 
 
-def _is_foreign(value: object, body: dict[str, Any]) -> bool:
-    """Whether it is a function that was made elsewhere: a method says whose it is."""
-    return isinstance(value, FunctionType) and not value.__qualname__.startswith(
-        f"{body['__qualname__']}."
-    )
+def _is_plain_function(value: object) -> bool:
+    """Whether it is a function of a module: methods and what decorators make have longer names."""
+    return isinstance(value, FunctionType) and "." not in value.__qualname__
 
 
 _METHODS = (FunctionType, classmethod, staticmethod, property)

@@ -32,10 +32,11 @@ class Transcript(Sequence[TranscriptItem]):
         True
     """
 
-    __slots__ = ("__weakref__", "_items")
+    __slots__ = ("__weakref__", "_items", "_last")
 
     def __init__(self) -> None:
         self._items: list[TranscriptItem] = []
+        self._last: CommittedRound | None = None
 
     def push(self, message: Message) -> None:
         """Append what someone other than the model says."""
@@ -72,15 +73,14 @@ class Transcript(Sequence[TranscriptItem]):
                 f"A round comes in as a CommittedRound, not a {type(committed).__name__}. Use "
                 "`plan.commit(...)`, or append what `plan.resolve(results)` gives."
             )
-        items, results = self._items, committed.results
-        # A model may give an equal turn again, but nobody makes the same result object twice.
-        if results and items and items[-1] is results[-1]:
+        if committed is self._last:
             raise InvalidValueError(
-                "This round is already the last of the transcript. `plan.commit(session, ...)` has "
-                "appended it; what it returns is for other uses, not to be appended once more."
+                "This round was appended to the transcript already: `plan.commit(session, ...)` "
+                "does that. What it returns is for other uses."
             )
         # One call of `extend` with a ready tuple: all of it is there, or nothing.
-        items.extend(committed.items)
+        self._items.extend(committed.items)
+        self._last = committed
 
     def view(self) -> TranscriptView:
         """Give what is there now; it stays as it is while the transcript grows."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
@@ -82,6 +82,20 @@ class Recorded:
     def everything(self) -> str:
         """All that would leave the process, as text."""
         return "".join(span.to_json() for span in self.spans)
+
+
+def recording() -> Iterator[Recorded]:
+    """For a fixture: spans without content."""
+    made = Recorded()
+    yield made
+    made.provider.shutdown()
+
+
+def recording_content() -> Iterator[Recorded]:
+    """The same with content on."""
+    made = Recorded(content=True, content_limit=4000)
+    yield made
+    made.provider.shutdown()
 
 
 def call_of(arguments: Any = None, name: str = "run", of: type[Toolset] = Outer) -> AnyToolCall:

@@ -50,6 +50,7 @@ LAYERS: Final[dict[str, tuple[str, ...]]] = {
     "functions to schemas": (
         "_arguments",
         "_closed_schema",
+        "_exact_data",
         "_input_model",
         "_invocation",
         "_json_schema",

@@ -195,6 +195,7 @@ def a_plain_function_for_a_member() -> object:
     def wait(days: int) -> None:
         """Wait."""
 
+    wait.__qualname__ = "wait"
     return toolset_of("Tools", wait=wait)
 
 

@@ -6,9 +6,9 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -25,7 +25,7 @@ from lutum_py import (
     ToolMetadata,
     Toolset,
 )
-from lutum_py.errors import Cancelled, NotFound
+from lutum_py.errors import Cancelled, InvalidValueError, MisuseError, NotFound
 from lutum_py.execution import execute
 from lutum_py.otel import ToolTracer
 
@@ -34,6 +34,8 @@ from .recorded_spans import (
     Recorded,
     call_of,
     raising,
+    recording,
+    recording_content,
 )
 from .round_tools import opened
 
@@ -43,19 +45,8 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=400)
 OK = ("success", None, StatusCode.UNSET)
 
 
-@pytest.fixture
-def recorded() -> Iterator[Recorded]:
-    made = Recorded()
-    yield made
-    made.provider.shutdown()
-
-
-@pytest.fixture
-def open_recorded() -> Iterator[Recorded]:
-    """The same with content on."""
-    made = Recorded(content=True, content_limit=4000)
-    yield made
-    made.provider.shutdown()
+recorded = pytest.fixture(recording)
+open_recorded = pytest.fixture(recording_content)
 
 
 # What a span says of its call.
@@ -375,6 +366,52 @@ def test_without_the_package_nothing_happens(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(ValueError, match="no"), tracer.span(call_of()):
         raise ValueError("no")
     tracer.record_decisions([Decision(call_id="c1", action="cancel")])
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_a_mistake_is_refused_whether_tracing_is_on_or_off(
+    recorded: Recorded, monkeypatch: pytest.MonkeyPatch, is_on: bool
+) -> None:
+    """What is neither a decision nor a list of them, or no call, is refused in both cases alike."""
+    plan = opened(("c1", "ask", {"question": "?"})).apply_hooks_sync(lambda call: call)
+    if not is_on:
+        monkeypatch.setitem(sys.modules, "opentelemetry", None)
+    tracer = recorded.tracer if is_on else ToolTracer()
+    takes = r"^record_decisions takes a list, such as plan\.decisions, not "
+    with recorded.user.start_as_current_span("turn"):
+        for wrong in (5, plan, None):
+            with pytest.raises(MisuseError, match=takes):
+                tracer.record_decisions(cast("Any", wrong))
+        for each in (5, call_of()):
+            with pytest.raises(MisuseError, match=takes + "something that holds"):
+                tracer.record_decisions(cast("Any", [each]))
+        with pytest.raises(
+            MisuseError, match=r"as in `tracer\.span\(plan\.pending\[0\]\)`, not of 5"
+        ):
+            tracer.span(cast("Any", 5))
+    plan.discard()
+    assert recorded.only().events == ()
+
+
+def test_a_single_decision_is_taken_too(recorded: Recorded) -> None:
+    """One decision by itself is recorded as a list of one is."""
+    with recorded.user.start_as_current_span("turn"):
+        recorded.tracer.record_decisions(Decision(call_id="c1", action="cancel"))
+        recorded.tracer.record_decisions([Decision(call_id="c1", action="cancel")])
+    first, second = (
+        {**(event.attributes or {}), "lutum.decision.by": ""} for event in recorded.only().events
+    )
+    assert first == second
+    assert first["lutum.decision"] == "cancel"
+
+
+def test_a_limit_that_is_none_is_refused() -> None:
+    """A negative limit, or one that is no whole number, is refused when the tracer is made."""
+    with pytest.raises(InvalidValueError, match="`content_limit` is -3, and"):
+        ToolTracer(content_limit=-3)
+    for wrong in ("8192", None, 2.5, True):
+        with pytest.raises(MisuseError, match="takes an int for `content_limit`, not"):
+            ToolTracer(content_limit=cast("Any", wrong))
 
 
 def test_the_module_loads_no_opentelemetry() -> None:

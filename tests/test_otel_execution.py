@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,14 +11,9 @@ from opentelemetry.trace import StatusCode
 from lutum_py import CancellationToken, ToolContext, ToolMetadata
 from lutum_py.execution import execute, execute_all, execute_all_sync, execute_sync, outcomes_of
 
-from .recorded_spans import Outer, Recorded, call_of, raising
+from .recorded_spans import Outer, Recorded, call_of, raising, recording
 
-
-@pytest.fixture
-def recorded() -> Iterator[Recorded]:
-    made = Recorded()
-    yield made
-    made.provider.shutdown()
+recorded = pytest.fixture(recording)
 
 
 def calls(count: int) -> list[Any]:

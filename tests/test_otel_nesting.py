@@ -6,7 +6,6 @@ import asyncio
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -32,23 +31,13 @@ from lutum_py.execution import execute, execute_sync
 from .recorded_spans import (
     Recorded,
     call_of,
+    recording,
+    recording_content,
 )
 from .round_tools import Shop, gated, opened
 
-
-@pytest.fixture
-def recorded() -> Iterator[Recorded]:
-    made = Recorded()
-    yield made
-    made.provider.shutdown()
-
-
-@pytest.fixture
-def open_recorded() -> Iterator[Recorded]:
-    """The same with content on."""
-    made = Recorded(content=True, content_limit=4000)
-    yield made
-    made.provider.shutdown()
+recorded = pytest.fixture(recording)
+open_recorded = pytest.fixture(recording_content)
 
 
 # Suspending, and going on elsewhere.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import sys
 import threading
@@ -27,6 +28,7 @@ from lutum_py import (
     tool,
     tool_fn,
 )
+from lutum_py.execution import execute_all
 from lutum_py.testing import ScriptedModel
 
 SMALL = '{"query":"hello world","max_results":3}'
@@ -38,8 +40,15 @@ def search(query: str, max_results: int = 5, site: str | None = None) -> str:
     return query * max_results
 
 
+@tool_fn
+def fail() -> str:
+    """Fail."""
+    raise ValueError("as it should")
+
+
 class Tools(Toolset):
     search = tool(search)
+    fail = tool(fail)
 
 
 hooks = Tools.HookSet()
@@ -160,14 +169,34 @@ def test_a_turn_copies_nothing_of_the_conversation() -> None:
     assert long <= short + 1000
 
 
-def test_no_call_leaves_a_reference_cycle() -> None:
+def unusable() -> None:
+    """A round of calls that cannot be used, each in a way of its own."""
+    arguments = ['{"query": 5}', '{"query', '{"query": "x", "max_results": "[1]"}']
+    calls = [ToolMetadata(id=text, name="search", arguments=text) for text in arguments]
+    calls.append(ToolMetadata(id="c", name="no such tool", arguments="{}"))
+    outcome = Tools.read_turn(AssistantTurn(tool_calls=calls))
+    assert isinstance(outcome, NeedsTools)
+    outcome.round.commit(Transcript(), [])
+
+
+def run_at_once() -> None:
+    """Two calls that run at once, and one that fails."""
+    loop = asyncio.new_event_loop()
+    calls = [Tools.parse_tool_call(metadata(index)) for index in range(2)]
+    calls.append(Tools.parse_tool_call(ToolMetadata(id="f", name="fail", arguments="{}")))
+    loop.run_until_complete(execute_all(calls))
+    loop.close()
+
+
+@pytest.mark.parametrize("work", [partial(round_of, 4), unusable, run_at_once])
+def test_no_call_leaves_a_reference_cycle(work: Callable[[], object]) -> None:
     """With the collector off, all that a round made is gone when the round is."""
-    round_of(4)
+    work()
     gc.collect()
     gc.disable()
     try:
         for _ in range(20):
-            round_of(4)
+            work()
         assert gc.collect() == 0
     finally:
         gc.enable()

@@ -116,11 +116,9 @@ def test_one_call_in_a_broken_context() -> None:
         around = broken_at(when, "c0")
         for is_async in (False, True):
             (call,) = calls(4)
+            made = execute(call, around=around) if is_async else None
             with pytest.raises(ExecutionErrors) as caught:
-                if is_async:
-                    asyncio.run(execute(call, around=around))
-                else:
-                    execute_sync(call, around=around)
+                asyncio.run(made) if made is not None else execute_sync(call, around=around)
             (outcome,) = caught.value.outcomes
             assert isinstance(outcome, ToolResult)
             assert outcome.output == 8

@@ -29,6 +29,7 @@ from lutum_py import (
 )
 from lutum_py.errors import (
     CommitError,
+    InvalidValueError,
     LifecycleError,
     ResumeError,
     ToolDefinitionError,
@@ -40,6 +41,16 @@ from .round_tools import Receipt, Shop, add, adds, check_transcript, close, done
 PAY = ("p", "pay", {"amount": 20, "to": ["ann"]})
 USE = ResumeMode.USE_DECISION_AS_TOOL_RESULT
 PASS = ResumeMode.PASS_DECISION_TO_TOOL
+
+
+@pytest.mark.parametrize("mode", ["x", None, ["replay_tool_call"]])
+def test_a_mode_that_there_is_not_is_told_with_those_there_are(mode: Any) -> None:
+    """A ticket with an unknown mode is refused; the text names the ticket and every mode."""
+    with pytest.raises(InvalidValueError) as caught:
+        SuspendTicket(id="t1", resume_mode=mode)
+    text = str(caught.value)
+    assert text.startswith("SuspendTicket 't1': `resume_mode` is ")
+    assert all(repr(each.value) in text for each in ResumeMode)
 
 
 def waiting(*calls: Any, ticket: SuspendTicket | None = None, **fields: Any) -> ToolRoundPlan[Any]:

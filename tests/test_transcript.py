@@ -52,7 +52,7 @@ def test_a_transcript_takes_only_what_is_whole() -> None:
     tool_round = turn(*adds(1))
     committed = CommittedRound(tool_round, [forged(tool_round.tool_calls[0])])
     transcript.append_round(committed)
-    with pytest.raises(ValueError, match="already the last of the transcript"):
+    with pytest.raises(ValueError, match="was appended to the transcript already"):
         transcript.append_round(committed)
     assert len(transcript) == 3
     check_transcript(transcript)
