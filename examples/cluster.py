@@ -4,9 +4,9 @@
     python examples/cluster.py --kill-a-worker
     python examples/cluster.py --scheduler tcp://ADDRESS:8786
 
-Needs `distributed` (`pip install lutum-py[examples]`). Without `--scheduler` it starts three worker
-processes of its own, on the loopback. With it, the workers need `lutum_py`, and must be able to
-write to `--outbox`.
+Needs `distributed` (`python -m pip install -e '.[examples]'`). Without `--scheduler` it starts
+three worker processes of its own, on the loopback. With it, the workers need `lutum_py`, and must
+be able to write to `--outbox`.
 
 Calls and results are plain data: a call is pickled, run somewhere else, and its result comes back.
 What is left to decide is what happens when a worker dies. Dask then runs again what was lost with
@@ -34,7 +34,11 @@ from uuid import uuid4
 
 import cluster_tools
 from cluster_tools import Jobs
-from distributed import Client, Future, LocalCluster, Queue
+
+try:
+    from distributed import Client, Future, LocalCluster, Queue
+except ModuleNotFoundError as error:
+    sys.exit(f"cluster.py needs the package {error.name!r}: python -m pip install -e '.[examples]'")
 
 from lutum_py import (
     AnyToolCall,

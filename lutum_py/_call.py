@@ -113,7 +113,16 @@ class AnyToolCall(CallState):
         return self.spec.handled_type(self.metadata, self._input, output, self.complete(output))
 
     def suspend(self, ticket: SuspendTicket) -> SuspendedCall:
-        """Let the call wait for a decision; its input is frozen from now on."""
+        """Let the call wait for a decision; its input is frozen from now on.
+
+        Raises:
+            MisuseError: The ticket is none.
+        """
+        if not hasattr(ticket, "resume_mode"):
+            raise MisuseError(
+                f"Call {self.id!r} of tool `{self.name}` waits under a SuspendTicket, not "
+                f"{shorten(ticket)}. Write `call.suspend(SuspendTicket(message=...))`."
+            )
         self._input = deepcopy(self._input)  # whoever saw it before may still hold the other one
         digest, was_started = self.digest, self._status is _RUNNING
         self.move_to(CallStatus.SUSPENDED)
@@ -137,9 +146,11 @@ class AnyToolCall(CallState):
         """
         # Not by way of `invoke`: one coroutine less for what every loop does most.
         invocation = self.begin(skipped)
+        # What was approved stays what it is, whatever the function does to its arguments.
+        input = self._input if self._approval is None else self.input
         if invocation.is_async:
-            return self.complete(await invocation.start(self, self._input, skipped))
-        return self.complete(await invocation.run(self, self._input, skipped))
+            return self.complete(await invocation.start(self, input, skipped))
+        return self.complete(await invocation.run(self, input, skipped))
 
     def call_sync(self, /, **skipped: Any) -> ToolResult:
         """Run a sync function right here and answer the call with what it returns.
@@ -150,21 +161,23 @@ class AnyToolCall(CallState):
         invocation = self.spec.invocation
         if invocation is not None and invocation.is_async:
             invocation.refuse_sync(self)
-        return self.complete(self.begin(skipped).run_sync(self, self._input, skipped))
+        begun = self.begin(skipped)
+        input = self._input if self._approval is None else self.input
+        return self.complete(begun.run_sync(self, input, skipped))
 
     async def invoke(self, /, **skipped: Any) -> Any:
         """Run the decorated function and give its raw output; answer with `complete` yourself."""
         invocation = self.begin(skipped)
         if invocation.is_async:
-            return await invocation.start(self, self._input, skipped)
-        return await invocation.run(self, self._input, skipped)
+            return await invocation.start(self, self.input, skipped)
+        return await invocation.run(self, self.input, skipped)
 
     def invoke_sync(self, /, **skipped: Any) -> Any:
         """Run a sync function right here and give its raw output."""
         invocation = self.spec.invocation
         if invocation is not None and invocation.is_async:
             invocation.refuse_sync(self)
-        return self.begin(skipped).run_sync(self, self._input, skipped)
+        return self.begin(skipped).run_sync(self, self.input, skipped)
 
     def begin(self, skipped: dict[str, Any] | None = None) -> Invocation:
         """Mark the call as running, and give what runs its function.

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
+from ._json import shorten
 from ._suspension import SuspendTicket
+from .errors import MisuseError
 
 __all__ = [
     "Block",
@@ -72,9 +74,20 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Suspend:
-    """Let the call wait for a decision."""
+    """Let the call wait for a decision.
+
+    Raises:
+        MisuseError: The ticket is none.
+    """
 
     ticket: SuspendTicket
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.ticket, SuspendTicket):
+            raise MisuseError(
+                f"Suspend takes a SuspendTicket, not {shorten(self.ticket)}. Write "
+                "`Suspend(SuspendTicket(message=...))`."
+            )
 
 
 ToolDecision: TypeAlias = RunNormally[In] | Complete[Out] | Reject

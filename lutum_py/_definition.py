@@ -303,7 +303,9 @@ def check_hints(
             f"{place} needs a name, got {shorten(name)}. Pass `name=` with a text."
         )
     if not isinstance(description, str):
-        raise ToolDefinitionError(f"{place}: description={shorten(description)} is no text.")
+        raise ToolDefinitionError(
+            f"{place}: description={shorten(description)} is no text. Give a text, or leave it out."
+        )
     for field, text in (("name", name), ("description", description)):
         try:
             text.encode()
@@ -313,7 +315,7 @@ def check_hints(
                 "which UTF-8 cannot carry to a provider. Take it out."
             ) from None
     if category is not None and not isinstance(category, str):
-        raise ToolDefinitionError(f"{place}: category={shorten(category)} is no text.")
+        raise ToolDefinitionError(f"{place}: category={shorten(category)} is no text. Give a text.")
     if capabilities is not None and not isinstance(capabilities, ToolCapabilities):
         raise ToolDefinitionError(
             f"{place}: capabilities={shorten(capabilities)} are no `ToolCapabilities`. Write "

@@ -10,8 +10,9 @@ from ._call import AnyToolCall
 from ._context import ToolContext
 from ._execution_outcome import ExecutionErrors, Outcome, cancelled, cut_off, outcomes_of
 from ._execution_run import Around, Run, Skipped, ignore
+from ._json import shorten
 from ._lifecycle import CallStatus
-from .errors import InvalidValueError, LifecycleError, LutumError
+from .errors import InvalidValueError, LifecycleError, LutumError, MisuseError
 
 __all__ = ["Batch", "ContextFor"]
 
@@ -33,6 +34,10 @@ class Batch:
         raise_errors: bool,
         around: Around | None,
     ) -> None:
+        if not isinstance(calls, Iterable):
+            raise MisuseError(
+                f"Calls are run from a list, not from {shorten(calls)}. Pass `plan.pending`."
+            )
         listed = list(calls)
         self.errors: dict[int, Exception] = {}
         if limit is not None and limit < 1:

@@ -32,6 +32,7 @@ from ._execution_outcome import (
     finished,
     timed_out,
 )
+from ._json import shorten
 from ._lifecycle import CallStatus
 from ._suggestion import names_for_message
 from ._threads import Ended, landed, run_in_thread
@@ -119,6 +120,11 @@ class Run:
         around: Around | None = None,
         on_broken: OnBroken = raise_with,
     ) -> None:
+        if not isinstance(call, AnyToolCall):
+            raise MisuseError(
+                f"What is run is a call, not {shorten(call)}. Take it from `plan.pending`, or "
+                "decode one with `AppTools.parse_tool_call(metadata)`."
+            )
         if call.status is CallStatus.RUNNING:
             raise LifecycleError(
                 f"Call {call.id!r} of tool `{call.name}` is running already. `call.again()` makes "

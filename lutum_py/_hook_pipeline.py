@@ -35,7 +35,6 @@ from ._result import ToolResult
 from ._round_state import RoundState
 from ._selector import AnySelector
 from ._steps import Steps, drive, drive_sync
-from ._suspension import SuspendTicket
 from .errors import HookError
 
 __all__ = [
@@ -160,7 +159,7 @@ def _ask_gates(
         given = _kind_of(answer)
         if given is Block:
             kind, reason = "block", _reason_of(gate, call, answer.reason)
-        elif given is Suspend and isinstance(answer.ticket, SuspendTicket):
+        elif given is Suspend:
             kind, reason = "suspend", answer.ticket.action
         elif given is Complete or given is ToolResult:
             kind, reason = "complete", None

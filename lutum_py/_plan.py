@@ -133,8 +133,8 @@ class ToolRoundPlan(Generic[T]):
         pending: list[AnyToolCall] = []
         for call in self.pending:
             outcome: HookOutcome = call
-            # What was answered already needs no decision; nearly every call is new.
-            if call._status is CallStatus.NEW or call._status not in _ENDED:
+            # What was answered already, or waits, needs no decision; nearly every call is new.
+            if call._status is CallStatus.NEW or call._status not in _DECIDED:
                 outcome = yield from decide(call, hooks, records, self._state)
             if isinstance(outcome, AnyToolCall):
                 pending.append(outcome)
@@ -292,16 +292,15 @@ class ToolRoundPlan(Generic[T]):
         """
         transcript = transcript_of(target)
         self._state._check_open()
+        own = {call.metadata for call in self.pending}
+        waits = list(self.suspended)
         finished: list[Answer] = []
         for outcome in results:
-            # A call that suspended itself while it was run has no result, but it was started.
-            if isinstance(outcome, SuspendedCall):
-                self.note_started(outcome)
-            else:
+            if not isinstance(outcome, SuspendedCall):
                 finished.append(outcome)
-        for waiting in self.suspended:
-            self.note_started(waiting)
-        started = self._state._started
+            elif outcome.call.metadata in own:  # has no result, but it was started
+                waits.append(outcome)
+        started = {*self._state._started, *(each.call.id for each in waits if each.was_started)}
         filled: dict[str, ToolResult] = {}
         for call in self.pending:
             filled[call.id] = unfinished(
@@ -389,7 +388,7 @@ class ToolRoundPlan(Generic[T]):
         return f"<plan of {self.toolset.__qualname__}: {counts}{closed}>"
 
 
-_ENDED = tuple(status for status in CallStatus if status.is_terminal)
+_DECIDED = (*(status for status in CallStatus if status.is_terminal), CallStatus.SUSPENDED)
 # A call that is still pending and suspended did that itself, while it was run.
 _STARTED = (
     CallStatus.RUNNING,

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Generic, TypeVar, cast
 
 from ._json import compact_json, parse_json, shorten
-from .errors import SavedDataError
+from .errors import MisuseError, SavedDataError
 
 __all__ = ["State", "StateKey"]
 
@@ -81,6 +81,11 @@ class State:
 
     def set(self, key: StateKey[T], value: T) -> State:
         """Return a state with `value` under `key` and everything else as here."""
+        if not isinstance(key, StateKey):
+            raise MisuseError(
+                f"A state is set by a StateKey, not by {shorten(key)}. Declare one, as in "
+                "`VISITS = StateKey('visits', default=0)`."
+            )
         return State({**self._values, key.name: value})
 
     def keys(self) -> KeysView[str]:

@@ -15,7 +15,7 @@ from ._offer import Available
 from ._outcomes import HandledCall
 from ._selector import AnySelector
 from ._toolset_meta import ToolsetMeta, make_toolset
-from .errors import MisuseError
+from .errors import MisuseError, ToolConstraintError, UnknownToolError
 
 if TYPE_CHECKING:
     from ._assistant import AssistantTurn
@@ -132,8 +132,13 @@ class Toolset(metaclass=ToolsetMeta):
 
         Raises:
             DuplicateToolCallIdError: Two calls of the turn share an id.
+            ToolConstraintError: `available` names a tool that is not there.
         """
-        offered = cls._offer.resolve(cls, available)
+        try:
+            offered = cls._offer.resolve(cls, available)
+        except UnknownToolError as error:
+            # The name came from the program here, not from the model.
+            raise ToolConstraintError(f"The turn cannot be read: {error}") from error
         outcome: NeedsTools[Self] | Finished = _reader()(cls, turn, offered, redact)
         return outcome
 

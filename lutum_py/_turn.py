@@ -135,13 +135,9 @@ class _Builder(ABC):
             DuplicateToolCallIdError: Two calls of the turn share an id; nothing was added.
         """
         prepared = self.prepare()
-        model = self._model
-        respond = getattr(model, "respond", None)
+        respond = getattr(self._model, "respond", None)
         if respond is None:
-            raise MisuseError(
-                f"{type(model).__name__} has no `respond`, so it cannot be asked from async code. "
-                "Use `.collect_sync()`, or a model with `async def respond(self, request)`."
-            )
+            raise _no_model(self._model, "respond")
         outcome: NeedsTools[Any] | Finished = prepared.take(await respond(prepared.request))
         return outcome
 
@@ -152,13 +148,9 @@ class _Builder(ABC):
             MisuseError: The model has no `respond_sync`.
         """
         prepared = self.prepare()
-        model = self._model
-        respond = getattr(model, "respond_sync", None)
+        respond = getattr(self._model, "respond_sync", None)
         if respond is None:
-            raise MisuseError(
-                f"{type(model).__name__} has no `respond_sync`, so it cannot be asked from sync "
-                "code. Use `await .collect()`, or a model with `def respond_sync(self, request)`."
-            )
+            raise _no_model(self._model, "respond_sync")
         outcome: NeedsTools[Any] | Finished = prepared.take(respond(prepared.request))
         return outcome
 
@@ -169,6 +161,25 @@ class _Builder(ABC):
     def stream_sync(self) -> SyncTurnStream[Any]:
         """Do the same from sync code."""
         return SyncTurnStream(self._model, self.prepare())
+
+
+def _no_model(model: Any, wanted: str) -> MisuseError:
+    """Say what to do with a model that cannot be asked in the way that is wanted."""
+    name = type(model).__name__
+    if wanted == "respond" and hasattr(model, "respond_sync"):
+        return MisuseError(
+            f"{name} has no `respond`, so it cannot be asked from async code. Use "
+            "`.collect_sync()`, or a model with `async def respond(self, request)`."
+        )
+    if wanted == "respond_sync" and hasattr(model, "respond"):
+        return MisuseError(
+            f"{name} has no `respond_sync`, so it cannot be asked from sync code. Use "
+            "`await .collect()`, or a model with `def respond_sync(self, request)`."
+        )
+    return MisuseError(
+        f"A model is an object with `respond` or `respond_sync`, not {shorten(model)}. Wrap the "
+        "client of a provider, as in `lutum_py.models.OpenAIChat(client, 'gpt-5')`."
+    )
 
 
 class Turn(_Builder):

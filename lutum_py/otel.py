@@ -28,18 +28,18 @@ from asyncio import CancelledError
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from traceback import format_exception
-from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, TypeVar, cast
 
 from ._call import AnyToolCall
 from ._context import ToolSuspended
 from ._decisions import DecisionRecord
-from ._json import compact_json, cut
+from ._json import compact_json, cut, shorten
 from ._lifecycle import CallStatus
 from ._outcomes import HandledCall, RecoverableToolCallIssue, RejectedCall, SuspendedCall
 from ._result import ToolResult
 from ._suspension import Decision
 from ._version import __version__
-from .errors import Cancelled, ToolError
+from .errors import Cancelled, InvalidValueError, MisuseError, ToolError
 from .execution import outcomes_of
 
 if TYPE_CHECKING:
@@ -75,6 +75,10 @@ class ToolTracer:
         content_limit: Characters that are kept of each of them.
         tracer_provider: Whose tracer is used; None for the one that is configured globally.
 
+    Raises:
+        MisuseError: `content_limit` is no whole number.
+        InvalidValueError: `content_limit` is negative.
+
     Example:
         >>> from lutum_py import ToolMetadata, Toolset, tool, tool_fn
         >>> @tool_fn
@@ -99,6 +103,14 @@ class ToolTracer:
         content_limit: int = 8192,
         tracer_provider: TracerProvider | None = None,
     ) -> None:
+        if not isinstance(content_limit, int) or isinstance(content_limit, bool):
+            raise MisuseError.of_field("ToolTracer", "content_limit", "an int", content_limit)
+        if content_limit < 0:
+            raise InvalidValueError(
+                f"ToolTracer: `content_limit` is {content_limit}, and no text has fewer than 0 "
+                "characters. Give how many are kept of each, or leave content out with "
+                "`content=False`."
+            )
         self.content = content
         self.content_limit = content_limit
         self.tracer: Tracer | None = None
@@ -125,16 +137,29 @@ class ToolTracer:
             context: The parent's context; None for the current one. A thread that you start
                 yourself does not know the current span of the thread that started it.
             links: Spans of other traces that this one belongs to.
+
+        Raises:
+            MisuseError: It is no call.
         """
+        if not isinstance(call, AnyToolCall):
+            raise MisuseError(
+                f"A span is that of one call, as in `tracer.span(plan.pending[0])`, not of "
+                f"{shorten(call)}."
+            )
         return CallSpan(self, call, context, links)
 
-    def record_decisions(self, decided: Iterable[Decided]) -> None:
+    def record_decisions(self, decided: Iterable[Decided] | Decided) -> None:
         """Add an event to the current span for each decision about a call.
 
         Args:
             decided: Such as `plan.decisions`, `plan.recoverable_tool_call_issues`, or the
                 `Decision` on a call that was suspended.
+
+        Raises:
+            MisuseError: It is something else, also where no span is recorded.
         """
+        # First of all, so that a mistake shows also where tracing is off.
+        decisions = _decisions_of(decided)
         if self.tracer is None:
             return
         from opentelemetry.trace import get_current_span
@@ -142,7 +167,7 @@ class ToolTracer:
         span = get_current_span()
         if not span.is_recording():
             return
-        for each in decided:
+        for each in decisions:
             attributes, reason = _decision_attributes(each)
             if self.content and reason is not None:
                 attributes["lutum.decision.reason"] = _bounded(reason, self.content_limit)
@@ -292,6 +317,28 @@ def _call_attributes(call: AnyToolCall) -> dict[str, str]:
     if call.suspension_id is not None:
         attributes["lutum.suspension.id"] = _bounded(call.suspension_id, _NAME_LIMIT)
     return attributes
+
+
+def _decisions_of(decided: object) -> list[Decided]:
+    """Take decisions, or a single one.
+
+    Raises:
+        MisuseError: It is something else.
+    """
+    if isinstance(decided, Decided):
+        return [decided]
+    if not isinstance(decided, Iterable):
+        raise _no_decisions(shorten(decided))
+    decisions: list[Decided] = []
+    for each in cast("Iterable[object]", decided):
+        if not isinstance(each, Decided):
+            raise _no_decisions(f"something that holds {shorten(each)}")
+        decisions.append(each)
+    return decisions
+
+
+def _no_decisions(given: str) -> MisuseError:
+    return MisuseError(f"record_decisions takes a list, such as plan.decisions, not {given}.")
 
 
 def _decision_attributes(decided: Decided) -> tuple[dict[str, str], str | None]:

@@ -334,7 +334,8 @@ class RichProgressSink(_Closing):
             from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
         except ImportError as error:
             raise MissingExtraError(
-                "RichProgressSink needs the package `rich`: `pip install lutum-py[rich]`."
+                "RichProgressSink needs the package `rich`: "
+                '`python -m pip install "lutum-py[rich]"`.'
             ) from error
         self._progress = Progress(
             # Tools choose the names and messages, so none of it may be read as markup.

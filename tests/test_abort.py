@@ -163,3 +163,18 @@ def test_a_call_that_suspended_itself_was_started() -> None:
     plan.pending[1].suspend(SuspendTicket(action="ask"))
     committed = plan.abort(session, "The user left.", [outcome])
     assert [result.status for result in committed.results] == ["indeterminate"] * 2
+
+
+def test_an_abort_that_fails_has_changed_nothing() -> None:
+    """A suspended call of another round says nothing about the calls of this one."""
+    plan, other = opened(*adds(1)).plan(), opened(("c0", "add", {"a": 7})).plan()
+    (foreign,) = other.pending
+    foreign.move_to(CallStatus.RUNNING)
+    stranger = foreign.suspend(SuspendTicket())
+    wrong = forged(other.pending[0].metadata)
+    with pytest.raises(CommitError):
+        plan.abort(Session(), "stop", [stranger, wrong])
+    session = Session()
+    plan.abort(session, "stop", [stranger])
+    assert statuses(session) == {"c0": "cancelled"}
+    close(other)

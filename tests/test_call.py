@@ -233,6 +233,35 @@ def test_an_approved_call_runs_as_it_was_approved() -> None:
     assert call.call_sync().output == {"total": 2}
 
 
+def test_a_function_cannot_change_what_was_approved() -> None:
+    """An approved call passes a copy: it can be tried again after a function spoilt its own."""
+
+    @tool_fn
+    def drain(items: list[int]) -> int:
+        """Take all, and fail the first time."""
+        taken = len(items)
+        items.clear()
+        if not failed:
+            failed.append(True)
+            raise OSError("once")
+        return taken
+
+    failed: list[bool] = []
+    metadata = ToolMetadata(id="c1", name="drain", arguments="{}")
+    call = drain.Call(metadata, drain.Input(items=[1, 2]))
+    digest = call.suspend(SuspendTicket(id="s1", action="confirm")).digest
+    decision = Decision(call_id="c1", action="resume", decision_id="d1")
+    call.go_on(
+        Approval(decision, digest=digest, suspension_id="s1", action="confirm", is_for_tool=False)
+    )
+    for run in (call.call_sync, call.again().invoke_sync):
+        if not failed:
+            with pytest.raises(OSError, match="once"):
+                run()
+        else:
+            assert run() == 2
+
+
 def run_elsewhere(program: str) -> set[str]:
     """What a program prints in processes that hash differently."""
     command = [sys.executable, "-c", program]

@@ -382,3 +382,67 @@ def test_hooks_count_from_their_registration_on() -> None:
     outcome = call.hook_sync(hooks)
     assert isinstance(outcome, RejectedCall)
     assert (outcome.reason, outcome.source) == ("late", "hook")
+
+
+def test_a_hook_that_wraps_a_function_of_other_parameters_is_asked_as_it_is() -> None:
+    """What `functools.wraps` says of the inner function does not decide how the outer is called."""
+
+    def with_store(metadata: ToolMetadata, input: Any, store: dict[str, int]) -> Any:
+        store[metadata.id] = 1
+        return None
+
+    store: dict[str, int] = {}
+
+    @functools.wraps(with_store)
+    def gate(metadata: ToolMetadata, input: Any) -> Any:
+        return with_store(metadata, input, store)
+
+    @functools.wraps(with_store)
+    def hook(metadata: ToolMetadata, input: Any) -> RunNormally[Any]:
+        with_store(metadata, input, store)
+        return RunNormally(input)
+
+    hooks = DataTools.HookSet()
+    hooks.on(DataTools.get_user)(hook)
+    hooks.gate(DataTools.get_user)(gate)
+    hooks.before(DataTools.get_user)(gate)
+    call = DataTools.parse_tool_call(sent("get_user", user_id="a"))
+    assert call.hook_sync(hooks) is call
+    assert store == {"c1": 1}
+
+
+def test_a_hook_that_passes_all_on_is_known_by_what_it_wraps() -> None:
+    """A wrapper of `*args` takes what the function takes that it wraps: here, the decision too."""
+    asked: list[Any] = []
+
+    def logged(function: Any) -> Any:
+        @functools.wraps(function)
+        def inner(*args: Any, **kwargs: Any) -> Any:
+            return function(*args, **kwargs)
+
+        return inner
+
+    hooks = DataTools.HookSet()
+    hooks.gate(DataTools.get_user)(logged(lambda metadata, input, decision: asked.append(decision)))
+    hooks.gate(DataTools.get_user)(logged(lambda metadata, input: asked.append("none")))
+    call = DataTools.parse_tool_call(sent("get_user", user_id="a"))
+    assert call.hook_sync(hooks) is call
+    assert asked == [None, "none"]
+
+
+@pytest.mark.parametrize(
+    ("register", "function", "said"),
+    [
+        ("on", lambda call: None, "(metadata, input), but `"),
+        ("gate", lambda metadata: None, "takes (metadata)."),
+        ("before", lambda: None, "takes ()."),
+        ("after", lambda call, result, more: None, "(call, result), but `"),
+        ("describe", lambda definition, *, more: None, "takes (definition, *, more)."),
+    ],
+)
+def test_a_hook_of_other_parameters_is_refused(register: str, function: Any, said: str) -> None:
+    """The mistake comes out where the hook is registered, with what it should take and takes."""
+    decorate = getattr(DataTools.HookSet(), register)(DataTools.get_user)
+    with pytest.raises(HookError) as caught:
+        decorate(function)
+    assert said in str(caught.value)

@@ -29,7 +29,8 @@ from lutum_py import (
     tool_fn,
 )
 from lutum_py.dialects import openai_chat
-from lutum_py.errors import RoundClosedError
+from lutum_py.errors import MisuseError, RoundClosedError
+from lutum_py.execution import execute_all_sync
 from lutum_py.testing import ScriptedModel
 
 
@@ -438,6 +439,31 @@ def no_session() -> object:
 )
 def an_output_for_a_result() -> object:
     return round_of(OSLO).commit(Transcript(), ["sunny"])
+
+
+@comes_to(
+    """MisuseError: Suspend takes a SuspendTicket, not 'Really?'. Write
+    `Suspend(SuspendTicket(message=...))`."""
+)
+def a_text_for_a_ticket() -> object:
+    return Suspend("Really?")  # type: ignore[arg-type]
+
+
+@comes_to(
+    """MisuseError: A model is an object with `respond` or `respond_sync`, not 'gpt-5'. Wrap the
+    client of a provider, as in `lutum_py.models.OpenAIChat(client, 'gpt-5')`."""
+)
+def a_name_for_a_model() -> object:
+    return Session().text_turn("gpt-5").collect_sync()  # type: ignore[arg-type]
+
+
+@comes_to("MisuseError: Calls are run from a list, not from <plan of Desk>. Pass `plan.pending`.")
+def a_plan_for_its_calls() -> object:
+    plan = round_of(OSLO).plan()
+    try:
+        return execute_all_sync(plan)
+    except MisuseError as error:
+        raise MisuseError(str(error).replace(repr(plan), "<plan of Desk>")) from None
 
 
 @comes_to(

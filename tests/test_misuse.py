@@ -10,7 +10,9 @@ from pydantic import AfterValidator, AliasPath, Field
 
 from lutum_py import (
     Session,
+    State,
     ToolAvailability,
+    ToolMetadata,
     Toolset,
     Transcript,
     tool,
@@ -19,6 +21,7 @@ from lutum_py import (
 from lutum_py._input_model import FnInput
 from lutum_py._offer import describe_definitions, offered_definitions
 from lutum_py.errors import DeveloperError, MisuseError, ToolDefinitionError
+from lutum_py.execution import execute_all_sync, execute_sync
 from lutum_py.testing import ScriptedModel
 
 from .declared import declare
@@ -81,6 +84,15 @@ USES: dict[str, tuple[Callable[[Any], Any], str]] = {
         "from_definitions takes a list of ToolDefs, not ",
     ),
     "plan": (Net.load_plan, "A saved plan is loaded from its text, not from "),
+    "run": (execute_sync, "What is run is a call, not "),
+    "run all": (execute_all_sync, "Calls are run from a list, not from "),
+    "state": (lambda given: State().set(given, 1), "A state is set by a StateKey, not by "),
+    "suspend": (
+        lambda given: ping.Call(ToolMetadata(id="c", name="ping", arguments="{}"), {}).suspend(
+            given
+        ),
+        "Call 'c' of tool `ping` waits under a SuspendTicket, not ",
+    ),
     "load": (Transcript.load_json, "A saved transcript is loaded from its text, not from "),
     "with_name": (ping.definition.with_name, "ToolDef takes a text for `name`, not "),
     "with_description": (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import pickle
 from collections.abc import Iterable
 from typing import Any
 
@@ -25,7 +26,7 @@ from lutum_py import (
 )
 from lutum_py._transcript import TranscriptView
 from lutum_py._transcript_check import TranscriptCheck
-from lutum_py.errors import DeveloperError, DialectError
+from lutum_py.errors import DeveloperError, DialectError, MisuseError
 from lutum_py.testing import ScriptedModel, ScriptExhausted
 
 from .round_tools import Shop, adds, answer, done, forged, needs, turn
@@ -96,10 +97,41 @@ def test_what_is_left_of_a_script_can_be_asked_for() -> None:
     ScriptedModel(lambda request: ScriptedModel.text("x")).assert_exhausted()
 
 
-@pytest.mark.parametrize("script", ["Hi", [None], [{"text": "Hi"}]])
+@pytest.mark.parametrize("script", ["Hi", b"Hi", None, 5, {"text": "Hi"}, ScriptedModel.text("Hi")])
+def test_what_is_no_script_is_refused_at_once(script: Any) -> None:
+    """A script is a list of turns or a function; all else is refused when the model is made."""
+    with pytest.raises(MisuseError, match=r"A script is a list of turns, or a function.*, not "):
+        ScriptedModel(script)
+
+
+def test_what_a_function_gives_is_told_as_such() -> None:
+    """A function that gives no turn is named as the one that did, with the request."""
+    model = ScriptedModel(lambda request: "Hi")  # type: ignore[arg-type, return-value]
+    with pytest.raises(MisuseError, match=r"For request 1 the script's function gave 'Hi'\. It gi"):
+        model.respond_sync(TurnRequest(items=[]))
+
+
+@pytest.mark.parametrize("calls", [("c1", "forecast", {}), [("c1", "forecast")], [None]])
+def test_what_is_no_triple_is_refused(calls: Any) -> None:
+    """A call that is not written as a triple is refused with a line that is."""
+    with pytest.raises(MisuseError) as caught:
+        ScriptedModel.tool_calls(*calls)
+    assert str(caught.value) == (
+        "A scripted call is a triple (id, name, arguments), as in "
+        f"tool_calls(('c1', 'forecast', {{...}})), not {calls[0]!r}."
+    )
+
+
+def test_the_error_at_the_end_is_called_as_it_is_imported() -> None:
+    """What a traceback calls the error is where it can be imported from, and it pickles."""
+    assert ScriptExhausted.__module__ == "lutum_py.testing"
+    assert type(pickle.loads(pickle.dumps(ScriptExhausted("over")))) is ScriptExhausted
+
+
+@pytest.mark.parametrize("script", [[None], [{"text": "Hi"}]])
 def test_what_is_no_turn_is_refused(script: Any) -> None:
     """A script of something else than turns is told which entry it is, and what makes a turn."""
-    with pytest.raises(TypeError, match=r"Entry 1 of the script is .* `ScriptedModel\.text`"):
+    with pytest.raises(MisuseError, match=r"Entry 1 of the script is .* `ScriptedModel\.text`"):
         ScriptedModel(script).respond_sync(TurnRequest(items=[]))
 
 

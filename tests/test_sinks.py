@@ -393,5 +393,5 @@ def test_a_transient_display_leaves_nothing() -> None:
 def test_without_rich_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """A missing extra is an error that says what to install."""
     monkeypatch.setitem(sys.modules, "rich.progress", None)
-    with pytest.raises(MissingExtraError, match=r"pip install lutum-py\[rich\]"):
+    with pytest.raises(MissingExtraError, match=r'pip install "lutum-py\[rich\]"'):
         RichProgressSink()

@@ -6,6 +6,7 @@ import copy
 import pickle
 import typing
 from dataclasses import dataclass
+from types import new_class
 from typing import Any
 
 import pytest
@@ -28,6 +29,7 @@ from lutum_py import (
 from lutum_py.errors import (
     HookError,
     InvalidArgumentsError,
+    ToolConstraintError,
     ToolDefinitionError,
     UnknownToolError,
 )
@@ -512,3 +514,34 @@ def test_what_names_no_tool_is_told_what_would(given: Any) -> None:
     """Anything but a wire name is an error that lists the members, hashable or not."""
     with pytest.raises(UnknownToolError, match=r"nor the name of one\. It has "):
         AppTools[given]
+
+
+def test_methods_may_come_from_anywhere() -> None:
+    """What a decorator made, a method of another class and private helpers are no tools."""
+
+    def loud(function: Any) -> Any:
+        def inner(cls: Any) -> str:
+            return str(function(cls)).upper()
+
+        return inner
+
+    class Mixin:
+        def greet(self) -> str:
+            return "hello"
+
+    def body(names: dict[str, Any]) -> None:
+        names["shout"] = classmethod(loud(lambda cls: "hey"))
+        names["raw"] = loud(lambda cls: "hey")
+        names["greet"] = Mixin.greet
+        names["_join"] = copy.copy
+        names["plain"] = lambda self: 1
+
+    made: Any = new_class("Made", (Toolset,), {}, body)
+    assert made.shout() == "HEY"
+    assert made.greet(None) == "hello"
+
+
+def test_a_turn_is_not_read_with_tools_that_are_not_there() -> None:
+    """A name in `available` is the program's, so a wrong one is no mistake of the model's."""
+    with pytest.raises(ToolConstraintError, match="cannot be read: AppTools has no tool 'nope'"):
+        AppTools.read_turn(AssistantTurn(text="Hi"), ["nope"])

@@ -58,6 +58,16 @@ def test_a_transcript_takes_only_what_is_whole() -> None:
     check_transcript(transcript)
 
 
+def test_a_result_may_stand_in_two_rounds() -> None:
+    """A gate that keeps its answer gives the same result again, which is no second commit."""
+    transcript = Transcript()
+    asked = turn(*adds(1))
+    result = forged(asked.tool_calls[0])
+    for _ in range(2):
+        transcript.append_round(CommittedRound(asked, [result]))
+    assert len(transcript) == 4
+
+
 def test_transcripts_compare_by_what_was_said() -> None:
     """Two transcripts are equal when their items are, and have no hash, because they grow."""
     assert said(2) == said(2) != said(3)

@@ -1,6 +1,7 @@
 """The command `lutum`: look at toolsets, check and repair conversations, lock schemas.
 
-It needs the extra `cli` (`pip install "lutum-py[cli]"`); without it the command says so and ends.
+It needs the extra `cli` (`python -m pip install "lutum-py[cli]"`); without it the command says so
+and ends.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             raise
         sys.stderr.write(
             f"lutum: the command line needs the package `{missing}`. "
-            'Install it with: pip install "lutum-py[cli]"\n'
+            'Install it with: python -m pip install "lutum-py[cli]"\n'
         )
         sys.exit(2)
     sys.exit(run(arguments))

@@ -7,7 +7,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from ._screen import Failure, safe
+from ._screen import Failure, reason_of, safe
 
 __all__ = ["write_file"]
 
@@ -29,8 +29,7 @@ def write_file(path: Path, data: bytes) -> None:
             return
         _replace(target, data)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise Failure(f"`{safe(str(path))}` cannot be written: {reason}.") from error
+        raise Failure(f"`{safe(str(path))}` cannot be written: {reason_of(error)}.") from error
 
 
 def _replace(target: Path, data: bytes) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Sequence
+from errno import ENOSPC
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,10 +18,21 @@ from ..dialects.openai_chat import Change, Violation
 from ..errors import ToolDefinitionError
 from ._atomic_write import write_file
 from ._conversation import Dialect, dialect_module, read_conversation
-from ._loading import ImportFailure, load_toolset
-from ._lock_check import ToolChange, compare_tools
-from ._lock_file import Lock, lock_of, lock_text, read_lock
-from ._screen import Failure, complain, json_text, render, safe, text, write, write_bytes
+from ._loading import load_toolset
+from ._lock_file import DEFAULT_FILE
+from ._locking import check_lock, write_lock
+from ._screen import (
+    Failure,
+    complain,
+    counted,
+    json_text,
+    render,
+    silence,
+    text,
+    unwritten,
+    write,
+    write_bytes,
+)
 from ._tool_report import report_on
 from ._tool_view import view_of
 
@@ -55,9 +67,13 @@ def run(arguments: Sequence[str] | None) -> int:
         complain(text("lutum: the input is nested too deeply."))
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 2 if end.code else 0
-    except Exception:  # noqa: BLE001 - exit code 1 is taken: it says that something was found
-        write(sys.stderr, traceback.format_exc())
-        complain(text("lutum: this is an error in lutum itself."))
+    except Exception as error:  # noqa: BLE001 - 1 is taken: it says that something was found
+        if isinstance(error, OSError) and error.errno == ENOSPC:  # typer wrote, as for `--help`
+            silence(sys.stdout)
+            complain(text(f"lutum: {unwritten(error)}"))
+        else:
+            write(sys.stderr, traceback.format_exc())
+            complain(text("lutum: this is an error in lutum itself."))
     return 2
 
 
@@ -65,6 +81,13 @@ def _show_version(is_asked: bool) -> None:
     if is_asked:
         write(sys.stdout, f"lutum_py {__version__}\n")
         raise typer.Exit
+
+
+def _dialect(name: str) -> Dialect:
+    try:
+        return Dialect(name)
+    except ValueError:
+        raise typer.BadParameter(f"{name!r} is not one of {_DIALECTS}.") from None
 
 
 @app.callback(epilog="`lutum COMMAND --help` tells what the exit codes of a command mean.")
@@ -77,15 +100,6 @@ def root(
     """Look at toolsets, check and repair conversations, lock the schemas of tools."""
 
 
-def _load(reference: str, with_traceback: bool) -> type[Toolset]:
-    try:
-        return load_toolset(reference)
-    except ImportFailure as failure:
-        if with_traceback:
-            write(sys.stderr, failure.trace)
-        raise
-
-
 @app.command(
     epilog="Exit codes: 0 printed; 1 a tool has no form in the dialect; 2 the toolset was not "
     "found, or could not be imported."
@@ -95,7 +109,9 @@ def inspect(
     schema: Annotated[
         Dialect | None,
         typer.Option(
-            metavar="DIALECT", help=f"Print what a provider is sent instead: {_DIALECTS}."
+            metavar="DIALECT",
+            parser=_dialect,
+            help=f"Print what a provider is sent instead: {_DIALECTS}.",
         ),
     ] = None,
     strict: Annotated[
@@ -112,7 +128,7 @@ def inspect(
     For each tool: what it does, its input with types and defaults, its output, whether it is on,
     what it declares of effects and limits, and an estimate of the tokens that it costs.
     """
-    found = _load(toolset, with_traceback)
+    found = load_toolset(toolset, with_traceback=with_traceback)
     if schema is not None:
         _print_schema(found, schema, strict, everything, as_json)
         return
@@ -164,7 +180,11 @@ def check(
     file: Annotated[str, typer.Argument(metavar="FILE", help=_FILE)],
     dialect: Annotated[
         Dialect | None,
-        typer.Option(metavar="DIALECT", help=f"Whose rules apply: {_DIALECTS}. {_WHEN}"),
+        typer.Option(
+            metavar="DIALECT",
+            parser=_dialect,
+            help=f"Whose rules apply: {_DIALECTS}. {_WHEN}",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -184,7 +204,7 @@ def check(
         }
         write(sys.stdout, json_text(data) + "\n")
     else:
-        count = _counted(len(violations), "violation") if violations else "clean"
+        count = counted(len(violations), "violation") if violations else "clean"
         render(
             text(f"{conversation.name} ({conversation.what}): {count}", "bold"),
             *(line for violation in violations for line in _violation_lines(violation)),
@@ -210,10 +230,6 @@ def _violation_lines(violation: Violation) -> list[Any]:
     ]
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'s' * (count != 1)}"
-
-
 @app.command(
     epilog="Exit codes: 0 clean now; 1 something is left that could not be repaired; 2 the file "
     "cannot be read or written, is no JSON, or of another dialect."
@@ -222,7 +238,11 @@ def repair(
     file: Annotated[str, typer.Argument(metavar="FILE", help=_FILE)],
     dialect: Annotated[
         Dialect | None,
-        typer.Option(metavar="DIALECT", help=f"Whose rules apply: {_DIALECTS}. {_WHEN}"),
+        typer.Option(
+            metavar="DIALECT",
+            parser=_dialect,
+            help=f"Whose rules apply: {_DIALECTS}. {_WHEN}",
+        ),
     ] = None,
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="OUT", help="Write to this file.")
@@ -268,14 +288,14 @@ def repair(
 def _tell_repair(
     name: str, changes: list[Change], left: list[Violation], written: str | None
 ) -> None:
-    count = _counted(len(changes), "change") if changes else "nothing to repair"
+    count = counted(len(changes), "change") if changes else "nothing to repair"
     complain(text(f"{name}: {count}" if changes or not left else f"{name}: nothing was repaired"))
     for change in changes:
         complain(text(f"  {change.position}: {change.what} ({change.rule})"))
     if written is not None:
         complain(text(f"Written to `{written}`."))
     if left:
-        complain(text(f"Not repaired: {_counted(len(left), 'violation')}"))
+        complain(text(f"Not repaired: {counted(len(left), 'violation')}"))
         for violation in left:
             complain(*_violation_lines(violation))
 
@@ -289,7 +309,11 @@ def lock(
         list[str] | None,
         typer.Argument(metavar="[TOOLSET]...", help=f"{_TOOLSET} By default those in the file."),
     ] = None,
-    file: Annotated[Path, typer.Option(help="The lock file.")] = Path("lutum.lock"),
+    file: Annotated[Path, typer.Option(help="The lock file.")] = DEFAULT_FILE,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TOOLSET", help="Lock this one no longer, as the file names it."),
+    ] = None,
     is_check: Annotated[
         bool, typer.Option("--check", help="Write nothing; say what differs from the file.")
     ] = False,
@@ -298,69 +322,15 @@ def lock(
 ) -> None:
     """Keep tool schemas in a file, to see changes.
 
-    Commit the file. With --check, each tool that was added, removed or changed is shown field by
-    field, and whether a call that was valid before would still decode.
+    Commit the file. Toolsets that are named are written anew or added; the others in it stay. With
+    --check, each tool that was added, removed or changed is shown field by field, and whether a
+    call that was valid before would still decode.
     """
-    locked = read_lock(file) if is_check or not toolsets or file.exists() else {}
-    references = list(dict.fromkeys(toolsets or locked))
-    changes: list[ToolChange] = []
-    current: Lock = {}
-    for reference in references:
-        found = _load(reference, with_traceback)
-        current[reference] = lock_of(found)
-        changes += compare_tools(reference, locked.get(reference, {}), current[reference], found)
-    if not is_check:
-        gone = [reference for reference in locked if reference not in current]
-        is_written = bool(changes or gone or not locked)
-        if is_written:
-            write_file(file, lock_text(current).encode())
-        _tell_lock(file, current, is_written, as_json)
-        return
-    if as_json:
-        data = {
-            "file": str(file),
-            "up_to_date": not changes,
-            "toolsets": references,
-            "changes": [change.to_dict() for change in changes],
-        }
-        write(sys.stdout, json_text(data) + "\n")
+    named, dropped = toolsets or (), drop or ()
+    if is_check and dropped:
+        raise Failure("`--drop` does not go with `--check`, which writes nothing.")
+    if is_check:
+        code = check_lock(named, file, as_json, with_traceback)
     else:
-        _tell_changes(file, current, changes)
-    raise typer.Exit(1 if changes else 0)
-
-
-def _size(lock: Lock) -> str:
-    tools = _counted(sum(map(len, lock.values())), "tool")
-    return f"{tools} of {_counted(len(lock), 'toolset')}"
-
-
-def _tell_lock(file: Path, lock: Lock, is_written: bool, as_json: bool) -> None:
-    if as_json:
-        data = {"file": str(file), "written": is_written, "toolsets": list(lock)}
-        write(sys.stdout, json_text(data) + "\n")
-    else:
-        state = "written" if is_written else "up to date already"
-        render(text(f"`{safe(str(file))}`: {state}, {_size(lock)}"))
-
-
-def _tell_changes(file: Path, lock: Lock, changes: list[ToolChange]) -> None:
-    name = f"`{safe(str(file))}`"
-    if not changes:
-        render(text(f"{name} is up to date: {_size(lock)}"))
-        return
-    counts = [
-        f"{count} {kind}"
-        for kind in ("changed", "added", "removed")
-        if (count := sum(change.kind == kind for change in changes))
-    ]
-    render(text(f"{name} is out of date: {', '.join(counts)}", "bold"))
-    for reference in lock:
-        of_toolset = [change for change in changes if change.toolset == reference]
-        if of_toolset:
-            render(text(""), text(reference, "bold"))
-        for change in of_toolset:
-            render(*(text(f"  {line}") for line in change.lines()))
-    render(
-        text(""),
-        text("If this is as it should be, run `lutum lock` and commit the file."),
-    )
+        code = write_lock(named, file, dropped, as_json, with_traceback)
+    raise typer.Exit(code)

@@ -160,11 +160,9 @@ def read_conversation(file: str, dialect: Dialect | None) -> Conversation:
 
 
 def _read(file: str) -> tuple[str, bytes]:
-    if file == "-":
-        return "standard input", sys.stdin.buffer.read()
-    name = f"`{safe(file)}`"
+    name = "standard input" if file == "-" else f"`{safe(file)}`"
     try:
-        return name, Path(file).read_bytes()
+        return name, sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise Failure(f"{name} cannot be read: {safe(reason).lower()}.") from error

@@ -87,8 +87,23 @@ def read_exact(data: bytes, name: str) -> tuple[Any, Style]:
     except RecursionError:
         raise Failure(f"{name} is nested too deeply to be read.") from None
     except ValueError as error:
+        if _is_lines(words):
+            raise Failure(
+                f"{name} is JSON Lines, a value on each line, and not one JSON value. Give one "
+                "line at a time; where each line is a message, make one list of them."
+            ) from None
         raise Failure(f"{name} is no JSON: {safe(str(error))}.") from None
     return value, _style_of(words)
+
+
+def _is_lines(words: str) -> bool:
+    """Whether each line is an object or a list of its own."""
+    lines = [line for line in words.split("\n") if line.strip()]
+    try:
+        values = [json.loads(line) for line in lines]
+    except ValueError:
+        return False
+    return len(values) > 1 and all(is_object(value) or is_array(value) for value in values)
 
 
 def _refuse_constant(name: str) -> Any:

@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 from .._json import cut
 from .._suggestion import did_you_mean
 from .._toolset import Toolset
-from ._screen import Failure, safe
+from ._screen import Failure, safe, write
 
 __all__ = ["ImportFailure", "load_toolset"]
 
@@ -25,14 +25,10 @@ _FORM: Final = (
 
 
 class ImportFailure(Failure):
-    """The user's own module could not be imported; `trace` is the whole traceback."""
-
-    def __init__(self, message: str, trace: str) -> None:
-        super().__init__(message)
-        self.trace = trace
+    """The user's own module could not be imported."""
 
 
-def load_toolset(reference: str) -> type[Toolset]:
+def load_toolset(reference: str, *, with_traceback: bool = False) -> type[Toolset]:
     """Import a module and give the toolset in it.
 
     The current directory can be imported from; of a file, the directory that it stands in. What
@@ -40,6 +36,7 @@ def load_toolset(reference: str) -> type[Toolset]:
 
     Args:
         reference: Module or file, a colon, and the name, with dots for what is nested.
+        with_traceback: Whether the traceback of a failing import goes to standard error.
 
     Raises:
         Failure: There is no such thing, or it is no toolset; the text says what there is.
@@ -47,10 +44,10 @@ def load_toolset(reference: str) -> type[Toolset]:
     """
     place, colon, name = reference.rpartition(":")
     if not colon or not place or not name:
-        module = _import(reference) if reference and not colon else None
+        module = _import(reference, with_traceback) if reference and not colon else None
         named = f"`{safe(reference)}`" if reference else "An empty text"
-        raise Failure(f"{named} names no toolset. {_hint(module)}.")
-    module = _import(place)
+        raise Failure(f"{named} names no toolset. {_hint(module, reference)}.")
+    module = _import(place, with_traceback)
     found: Any = module
     for step in name.split("."):
         inner = getattr(found, step, None)
@@ -67,13 +64,13 @@ def load_toolset(reference: str) -> type[Toolset]:
     return toolset
 
 
-def _hint(module: ModuleType | None, place: str | None = None) -> str:
+def _hint(module: ModuleType | None, place: str) -> str:
     if module is None:
         return _FORM
     names = _toolsets_in(module)
     if not names:
         return f"There is no toolset in it. {_FORM}"
-    listed = ", ".join(f"{place or module.__name__}:{name}" for name in names)
+    listed = ", ".join(f"{place}:{name}" for name in names)
     return f"There {'is' if len(names) == 1 else 'are'}: {safe(listed)}"
 
 
@@ -91,7 +88,7 @@ def _is_toolset(value: Any) -> bool:
     return isinstance(value, type) and issubclass(value, Toolset)
 
 
-def _import(place: str) -> ModuleType:
+def _import(place: str, with_traceback: bool) -> ModuleType:
     is_file = place.endswith(".py") or "/" in place or os.sep in place
     if is_file:
         root, module_name = _module_of_file(Path(place))
@@ -110,6 +107,8 @@ def _import(place: str) -> ModuleType:
                 f"There is no module `{safe(place)}`: it is neither installed nor in the current "
                 f"directory. {_FORM}."
             ) from None
+        if with_traceback:
+            write(sys.stderr, "".join(traceback.format_exception(error)))
         raise _failure_of(error, place) from error
     if is_file and not _is_same_file(module, Path(place)):
         raise Failure(
@@ -155,6 +154,5 @@ def _failure_of(error: BaseException, place: str) -> ImportFailure:
         last = ""
     return ImportFailure(
         f"Importing `{safe(place)}` failed: {type(error).__name__}: {safe(cause)}{safe(last)}. "
-        "See the whole of it with `--traceback`.",
-        "".join(traceback.format_exception(error)),
+        "See the whole of it with `--traceback`."
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,10 +15,20 @@ from .._selector import AnySelector
 from .._toolset import Toolset
 from ..errors import SavedDataError
 from ._exact_json import read_exact
-from ._screen import Failure, json_text, safe
+from ._screen import Failure, json_text, reason_of, safe
 
-__all__ = ["Lock", "LockedTool", "lock_of", "lock_text", "read_lock"]
+__all__ = [
+    "DEFAULT_FILE",
+    "DamagedLock",
+    "Lock",
+    "LockedTool",
+    "lock_command",
+    "lock_of",
+    "lock_text",
+    "read_lock",
+]
 
+DEFAULT_FILE: Final = Path("lutum.lock")
 _FORMAT: Final = "lutum_py.lock"
 _VERSION: Final = 1
 
@@ -102,27 +113,45 @@ class _LockError(SavedDataError):
     """The file is no lock, or was damaged."""
 
 
+class DamagedLock(Failure):
+    """There is a file, but what it holds is no lock; `reason` says why, without a remedy."""
+
+    def __init__(self, reason: str, path: Path) -> None:
+        super().__init__(f"{reason} Write it anew: {lock_command(path, 'module:Toolset')}.")
+        self.reason = reason
+
+
+def lock_command(path: Path, *arguments: str) -> str:
+    """Give the command that writes a lock file, as it is typed in a shell."""
+    file = [] if path == DEFAULT_FILE else ["--file", str(path)]
+    return f"`{safe(shlex.join(['lutum', 'lock', *file, *arguments]))}`"
+
+
 def read_lock(path: Path) -> Lock:
     """Read a lock file, and make sure that nobody edited its schemas by hand.
 
     Raises:
-        Failure: There is none, it is damaged, or from a later release.
+        DamagedLock: It holds something else, was edited, or is from a later release.
+        Failure: There is none, or it cannot be read.
     """
     name = f"`{safe(str(path))}`"
     try:
         data = path.read_bytes()
     except FileNotFoundError:
         raise Failure(
-            f"There is no {name}. Write it with `lutum lock module:Toolset`, or name another "
-            "with `--file`."
+            f"There is no {name}. Write it with {lock_command(path, 'module:Toolset')}, or name "
+            "another with `--file`."
         ) from None
     except OSError as error:
-        raise Failure(f"{name} cannot be read: {str(error.strerror).lower()}.") from error
-    value, _ = read_exact(data, name)
+        raise Failure(f"{name} cannot be read: {reason_of(error)}.") from error
+    try:
+        value, _ = read_exact(data, name)
+    except Failure as failure:
+        raise DamagedLock(str(failure), path) from None
     try:
         return _read(Saved(value, "$", _LockError))
     except (_LockError, ValueError) as error:
-        raise Failure(f"{name} is no lock file: {safe(str(error))} Write it anew.") from None
+        raise DamagedLock(f"{name} is no lock file: {safe(str(error))}", path) from None
 
 
 def _read(saved: Saved) -> Lock:

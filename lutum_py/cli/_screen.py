@@ -6,13 +6,27 @@ import json
 import os
 import sys
 import unicodedata
+from io import StringIO
 from typing import Any, Final, TextIO
 
 from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-__all__ = ["Failure", "complain", "json_text", "render", "safe", "text", "write", "write_bytes"]
+__all__ = [
+    "Failure",
+    "complain",
+    "counted",
+    "json_text",
+    "reason_of",
+    "render",
+    "safe",
+    "silence",
+    "text",
+    "unwritten",
+    "write",
+    "write_bytes",
+]
 
 _PIPED_WIDTH: Final = 100
 """Columns where no terminal says how many it has, and `COLUMNS` is not set either."""
@@ -20,6 +34,11 @@ _PIPED_WIDTH: Final = 100
 
 class Failure(Exception):
     """The command cannot do its work: the text says why, and what to do about it."""
+
+
+def reason_of(error: OSError) -> str:
+    """Give the system's own word for what is wrong, to end a sentence with."""
+    return safe(error.strerror or str(error)).lower()
 
 
 def safe(words: str) -> str:
@@ -42,6 +61,11 @@ def text(words: str, style: str = "") -> Text:
     return Text(safe(words), style=style)
 
 
+def counted(count: int, what: str) -> str:
+    """Say how many there are: `1 tool`, `2 tools`."""
+    return f"{count} {what}{'s' * (count != 1)}"
+
+
 def json_text(data: Any) -> str:
     """Encode data as JSON that people read, with everything escaped that does not print."""
     written = json.dumps(data, ensure_ascii=False, indent=2)
@@ -61,18 +85,25 @@ def complain(*shown: RenderableType) -> None:
 
 
 def _rendered(stream: TextIO, *shown: RenderableType) -> str:
-    console = Console(file=stream, markup=False, highlight=False, emoji=False)
+    # Into memory, so that only `_send` ever writes to the stream, and meets what is wrong with it.
+    memory = StringIO()
+    console = Console(
+        file=memory,
+        force_terminal=stream.isatty() or None,
+        markup=False,
+        highlight=False,
+        emoji=False,
+    )
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _PIPED_WIDTH
-    with console.capture() as capture:
-        for each in shown:
-            if not isinstance(each, Text):
-                console.print(each)
-            elif console.is_terminal:
-                console.print(_hanging(each))
-            else:
-                console.print(each, soft_wrap=True)  # a line stays one for `grep`
-    lines = capture.get().split("\n")
+    for each in shown:
+        if not isinstance(each, Text):
+            console.print(each)
+        elif console.is_terminal:
+            console.print(_hanging(each))
+        else:
+            console.print(each, soft_wrap=True)  # a line stays one for `grep`
+    lines = memory.getvalue().split("\n")
     return "\n".join(line.rstrip() for line in lines)
 
 
@@ -83,13 +114,21 @@ def _hanging(line: Text) -> RenderableType:
 
 
 def write(stream: TextIO, words: str) -> None:
-    """Write text; what the stream cannot encode is escaped, and a reader that left is no error."""
+    """Write text; what the stream cannot encode is escaped, and a reader that left is no error.
+
+    Raises:
+        Failure: Standard output takes no more, as on a full disk.
+    """
     encoding = stream.encoding or "utf-8"
     _send(stream, stream, words.encode(encoding, "backslashreplace").decode(encoding))
 
 
 def write_bytes(data: bytes) -> None:
-    """Write to standard output exactly what is given."""
+    """Write to standard output exactly what is given.
+
+    Raises:
+        Failure: It takes no more, as on a full disk.
+    """
     _send(sys.stdout, sys.stdout.buffer, data)
 
 
@@ -97,8 +136,20 @@ def _send(stream: TextIO, target: Any, data: str | bytes) -> None:
     try:
         target.write(data)
         target.flush()
-    except BrokenPipeError:
-        # What is written from here on, also by the interpreter as it ends, goes nowhere.
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, stream.fileno())
-        os.close(nowhere)
+    except OSError as error:
+        silence(stream)
+        # Where standard error itself fails there is nowhere left to say so.
+        if not isinstance(error, BrokenPipeError) and stream is not sys.stderr:
+            raise Failure(unwritten(error)) from error
+
+
+def silence(stream: TextIO) -> None:
+    """Let all that is written from here on, also by the interpreter as it ends, go nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+def unwritten(error: OSError) -> str:
+    """Say that standard output takes no more."""
+    return f"the output cannot be written: {reason_of(error)}."

@@ -11,7 +11,7 @@ from .._json import compact_json
 from .._selector import AnySelector
 from .._toolset import Toolset
 from ._schema_parts import merged_part
-from ._type_words import bounds_of, type_words
+from ._type_words import bounds_of, named_types, type_words
 
 __all__ = ["ESTIMATE", "estimated_tokens", "report_on"]
 
@@ -84,7 +84,9 @@ def _tool(selector: AnySelector, start: int) -> dict[str, Any]:
         "description": definition.description,
         "fields": list(_fields(definition)),
         "takes": None if "properties" in schema else type_words(schema, schema),
+        "input_types": named_types(schema),
         "output": None if output is None else type_words(output, output),
+        "output_types": {} if output is None else named_types(output),
         "category": definition.category,
         "capabilities": definition.capabilities.to_dict(),
         "risk": risk_of(definition.capabilities).value,

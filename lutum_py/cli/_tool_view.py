@@ -63,7 +63,11 @@ def _tool(tool: dict[str, Any]) -> RenderableType:
     rows.add_column(no_wrap=True)
     rows.add_column()
     rows.add_row(text("input", "dim"), _fields(tool))
+    for words in _types(tool["input_types"]):
+        rows.add_row(text("  with", "dim"), text(words))
     rows.add_row(text("output", "dim"), text(tool["output"] or "not declared"))
+    for words in _types(tool["output_types"]):
+        rows.add_row(text("  with", "dim"), text(words))
     for label, value in _extras(tool):
         rows.add_row(text(label, "dim"), text(value))
     summary = [text(tool["summary"])] if tool["summary"] else []
@@ -73,18 +77,26 @@ def _tool(tool: dict[str, Any]) -> RenderableType:
 def _fields(tool: dict[str, Any]) -> RenderableType:
     if not tool["fields"]:
         return text(tool["takes"] or "nothing")
+    has_descriptions = any(field["description"] for field in tool["fields"])
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(max_width=30, overflow="fold")
-    table.add_column(max_width=44, overflow="fold")
-    table.add_column(overflow="fold")
+    table.add_column(max_width=44 if has_descriptions else None, overflow="fold")
+    if has_descriptions:
+        table.add_column(overflow="fold")
     for field in tool["fields"]:
         kind = field["type"] + "".join(f", {bound}" for bound in field["bounds"])
         if "default" in field:
             kind += f", default {cut(compact_json(field['default']), 40)}"
         else:
             kind += ", required" if field["required"] else ", optional"
-        table.add_row(text(field["name"]), text(kind), text(field["description"], "dim"))
+        cells = text(field["name"]), text(kind), text(field["description"], "dim")
+        table.add_row(*cells[: len(table.columns)])
     return table
+
+
+def _types(types: dict[str, str]) -> list[str]:
+    """Say what the types are that fields only name."""
+    return [f"{name} = {words}" for name, words in types.items()]
 
 
 def _extras(tool: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from .._json import compact_json, cut, is_array, is_object
 from ._schema_parts import Part, merged_part
 
-__all__ = ["bounds_of", "type_words"]
+__all__ = ["bounds_of", "named_types", "type_words"]
 
 _RANGES: Final = (
     ("minimum", "maximum", ""),
@@ -37,6 +37,16 @@ def type_words(schema: Any, root: Any, depth: int = 3) -> str:
     """
     named = _name_of(schema)
     return _words(merged_part(schema, root), root, named, depth)
+
+
+def named_types(root: Any) -> dict[str, str]:
+    """Describe what `type_words` only names: the objects that a document defines, by name."""
+    return {
+        name: type_words(part, root)
+        for key in ("$defs", "definitions")
+        for name, part in root.get(key, {}).items()
+        if is_object(part) and part.get("properties")
+    }
 
 
 def _name_of(schema: Any) -> str | None:

@@ -23,9 +23,9 @@ Behind them stand small private modules. Those that all dialects share:
 - `_reading`: `Place`, typed access to untrusted JSON that fails with a `DialectError(where=...)`;
   `response_place(dialect, response)` and `read_event(dialect, event, number)` begin it.
 - `_losses`: `Loss`, what a request could not carry over; `EncodedRequest`, a dict with `losses`.
-- `_violations`: `Violation`, `Change`, `NOT_EXECUTED`, `NOT_SHOWN`. `_conversation`: `Form`, which
-  finds the conversation in a request that may be anything, has the dialect mend it and puts it
-  back; `_mending`: `Mending`, the notes of one pass over it; `_pairing`: `pair`, which result
+- `_violations`: `Violation`, `Change`, `NOT_SHOWN`, `OUTCOME_UNKNOWN`. `_conversation`: `Form`,
+  which finds the conversation in a request that may be anything, has the dialect mend it and puts
+  it back; `_mending`: `Mending`, the notes of one pass over it; `_pairing`: `pair`, which result
   answers which call, and `FreshIds`.
 - `_tool_names`: `WireNames`, what goes out for a name that the provider refuses;
   `check_tool_name(dialect, name)`. `_declared_names`: where names stand outside the conversation.

@@ -19,7 +19,7 @@ from ._conversation import Form
 from ._mending import Mending
 from ._pairing import FreshIds, Pairing, Standing, pair
 from ._pieces import note_places
-from ._violations import NOT_EXECUTED, NOT_SHOWN, Change, Violation
+from ._violations import NOT_SHOWN, OUTCOME_UNKNOWN, Change, Violation
 
 __all__ = ["check", "repair"]
 
@@ -44,7 +44,7 @@ def check(request: Any) -> list[Violation]:
 def repair(request: Any) -> tuple[Any, list[Change]]:
     """Mend a conversation so that `check` finds nothing.
 
-    A call that nobody answered gets an error result that says that it was not executed.
+    A call that nobody answered gets an error result that says that its outcome is unknown.
 
     Args:
         request: A request body, or its list of messages; it is not changed.
@@ -116,11 +116,11 @@ def _answers(
                 "call_without_result",
                 f"the call {shorten(call.value.get('id', call.value.get('name')))} has no result",
                 "Send one result for each call at the head of the next user message",
-                "added a result that says that the call was not executed",
+                "added a result that says that its outcome is unknown",
             )
             touched.add(call.group)
             same = {"tool_use_id": call.value["id"]} if call.value.get("id") else {}
-            content = {"content": NOT_EXECUTED, "is_error": True}
+            content = {"content": OUTCOME_UNKNOWN, "is_error": True}
             result = call.beside({"type": "tool_result", **same, **content})
         else:
             result = results[found]

@@ -17,7 +17,7 @@ from ._chat_turn import DIALECT
 from ._conversation import Form
 from ._mending import Mending
 from ._pairing import FreshIds, Standing, pair
-from ._violations import NOT_EXECUTED, Change, Violation
+from ._violations import OUTCOME_UNKNOWN, Change, Violation
 
 __all__ = ["check", "repair"]
 
@@ -42,7 +42,7 @@ def check(request: Any) -> list[Violation]:
 def repair(request: Any) -> tuple[Any, list[Change]]:
     """Mend a conversation so that `check` finds nothing.
 
-    A call that nobody answered gets a result that says that it was not executed.
+    A call that nobody answered gets a result that says that its outcome is unknown.
 
     Args:
         request: A request body, or its list of messages; it is not changed.
@@ -54,7 +54,7 @@ def repair(request: Any) -> tuple[Any, list[Change]]:
         >>> call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
         >>> mended, changes = repair([{"role": "assistant", "tool_calls": [call]}])
         >>> mended[1]["content"]
-        'Not executed: the conversation holds no result for this call.'
+        'Outcome unknown: the conversation holds no result for this call. It may ...'
     """
     return _FORM.repair(request)
 
@@ -111,9 +111,9 @@ def _mend(messages: list[Any], mending: Mending) -> None:
                 "call_without_result",
                 f"the call {_named(call)} has no result",
                 "Send one result for each call, right after the turn that made it",
-                "added a result that says that the call was not executed",
+                "added a result that says that its outcome is unknown",
             )
-            result = {**call.form, "content": NOT_EXECUTED}
+            result = {**call.form, "content": OUTCOME_UNKNOWN}
         else:
             index, result = results[found]
             due.setdefault(call.index, []).append(index)

@@ -19,7 +19,7 @@ from ._gemini_spoken import Part, Spoken, read_contents
 from ._gemini_turn import DIALECT
 from ._mending import Mending
 from ._pieces import note_places
-from ._violations import NOT_EXECUTED, NOT_SHOWN, Change, Violation
+from ._violations import NOT_SHOWN, OUTCOME_UNKNOWN, Change, Violation
 
 __all__ = ["check", "repair"]
 
@@ -44,7 +44,7 @@ def check(request: Any) -> list[Violation]:
 def repair(request: Any) -> tuple[Any, list[Change]]:
     """Mend a conversation so that `check` finds nothing.
 
-    A call that nobody answered gets an error response that says that it was not executed.
+    A call that nobody answered gets an error response that says that its outcome is unknown.
 
     Args:
         request: A request body, or its list of contents; it is not changed.
@@ -72,7 +72,7 @@ def _mend(contents: list[Any], mending: Mending) -> None:
         for answer in answered:
             if answer.result is None:
                 touched.add(group)
-                answer.result = _not_executed(answer.call, mending)
+                answer.result = _outcome_unknown(answer.call, mending)
         results_of = [(each.call, each.result) for each in answered if each.result is not None]
         if note_places(group, results_of, "response", mending):
             touched.add(group)
@@ -85,15 +85,15 @@ def _mend(contents: list[Any], mending: Mending) -> None:
     _begin(mending)
 
 
-def _not_executed(call: Part, mending: Mending) -> Part:
+def _outcome_unknown(call: Part, mending: Mending) -> Part:
     mending.note(
         call.position,
         "call_without_result",
         f"the call of {shorten(call.name)} has no response",
         "Send as many function responses as there are calls, right after them",
-        "added a response that says that the call was not executed",
+        "added a response that says that its outcome is unknown",
     )
-    response = {"name": call.name, "response": {"error": NOT_EXECUTED}}
+    response = {"name": call.name, "response": {"error": OUTCOME_UNKNOWN}}
     return call.beside({"functionResponse": response})
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from .._definition import ToolDef
+from .._json import shorten
 from .._offer import Descriptions, offered_definitions
 from .._tool_choice import ToolChoice
 from ..errors import MisuseError
@@ -26,9 +28,11 @@ def offered(
     Raises:
         MisuseError: `toolset` is neither, or `available` is given with plain definitions.
     """
-    # A toolset is a class, and iterable too: over its selectors, which are no definitions.
-    if isinstance(toolset, type):
+    # A toolset is iterable too: over its selectors, which are no definitions.
+    if hasattr(toolset, "_offer"):
         return offered_definitions(toolset, available, descriptions)
+    if not _is_list(toolset):
+        raise _no_tools(shorten(toolset))
     if available is not None:
         raise MisuseError(
             "`available` chooses among the tools of a Toolset. Pass only the ToolDefs on offer."
@@ -36,7 +40,7 @@ def offered(
     definitions = tuple(toolset)
     for definition in definitions:
         if not isinstance(definition, ToolDef):
-            raise MisuseError(f"Expected a Toolset or a list of ToolDefs, got {definition!r}.")
+            raise _no_tools(f"something that holds {shorten(definition)}")
     pairs = dict(descriptions)
     texts = {str(getattr(tool, "name", tool)): text for tool, text in pairs.items()}
     return tuple(
@@ -44,6 +48,18 @@ def offered(
         if definition.name in texts
         else definition
         for definition in definitions
+    )
+
+
+def _is_list(given: object) -> bool:
+    return isinstance(given, Iterable) and not isinstance(given, str | type)
+
+
+def _no_tools(given: str) -> MisuseError:
+    return MisuseError(
+        f"tools() takes a Toolset or a list of ToolDefs, not {given}. To offer some tools of a "
+        "Toolset, choose them with `available=[...]`, as in "
+        "`tools(AppTools, available=[AppTools.search])`."
     )
 
 
@@ -56,4 +72,7 @@ def choice_of(requirement: ToolChoice | Any) -> ToolChoice:
     choice = getattr(requirement, "choice", requirement)
     if isinstance(choice, ToolChoice):
         return choice
-    raise MisuseError(f"Expected a ToolRequirement or a ToolChoice, got {requirement!r}.")
+    raise MisuseError(
+        f"Expected a ToolRequirement or a ToolChoice, got {shorten(requirement)}. Make one, as in "
+        "`ToolRequirement.at_least_one()`."
+    )

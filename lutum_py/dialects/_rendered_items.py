@@ -41,15 +41,18 @@ def _refusal(items: Any) -> str | None:
     """Say what to pass instead; a class far above is told by what it has."""
     name = type(items).__name__
     if isinstance(items, AssistantTurn | ToolResult | Message):
-        return f"Items are passed as a list, also where there is only one: [{name}(...)]"
+        return f"Items are passed as a list, also where there is only one: `[{name}(...)]`."
     if hasattr(items, "__iter__"):
         return None
     said = f"Expected a committed round, or a list of items, got {shorten(items)}"
     if hasattr(items, "resolve") or hasattr(items, "round"):
         return (
             f"{said}: its calls have no results yet. Pass `plan.resolve(results)`, or the round "
-            "that `plan.commit(session, results)` gives"
+            "that `plan.commit(session, results)` gives."
         )
     if hasattr(items, "transcript"):
-        return f"{said}. Pass its `transcript`"
-    return said
+        return f"{said}. Pass its `transcript`."
+    return (
+        f"{said}. Pass what `plan.resolve(results)` gives, or a list of Message, AssistantTurn and "
+        "ToolResult."
+    )

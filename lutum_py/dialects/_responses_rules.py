@@ -18,7 +18,7 @@ from ._mending import Mending
 from ._pairing import FreshIds, Pairing, Standing, pair
 from ._responses_item import ANSWERS, Item, read_item
 from ._responses_turn import DIALECT
-from ._violations import NOT_EXECUTED, Change, Violation
+from ._violations import OUTCOME_UNKNOWN, Change, Violation
 
 __all__ = ["check", "repair"]
 
@@ -46,7 +46,7 @@ def check(request: Any) -> list[Violation]:
 def repair(request: Any) -> tuple[Any, list[Change]]:
     """Mend an input so that `check` finds nothing.
 
-    A call that nobody answered gets an output that says that it was not executed.
+    A call that nobody answered gets an output that says that its outcome is unknown.
 
     Args:
         request: A request body, or its list of input items; it is not changed.
@@ -58,7 +58,7 @@ def repair(request: Any) -> tuple[Any, list[Change]]:
         >>> call = {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}
         >>> mended, changes = repair([call])
         >>> mended[1]["output"]
-        'Not executed: the conversation holds no result for this call.'
+        'Outcome unknown: the conversation holds no result for this call. It may ...'
     """
     return _FORM.repair(request)
 
@@ -247,10 +247,10 @@ def _unanswered(call: Item, mending: Mending) -> Item:
         "call_without_result",
         f"the call {shorten(call.fields.get('call_id', call.fields.get('name')))} has no result",
         "Send one output for each call, with its call id",
-        "added a result that says that the call was not executed",
+        "added a result that says that its outcome is unknown",
     )
     same = {"call_id": call.fields["call_id"]} if "call_id" in call.fields else {}
-    return Item(-1, {"type": ANSWERS[call.kind][0], **same, "output": NOT_EXECUTED})
+    return Item(-1, {"type": ANSWERS[call.kind][0], **same, "output": OUTCOME_UNKNOWN})
 
 
 def _of_right_type(call: Item, result: Item, mending: Mending) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["NOT_EXECUTED", "NOT_SHOWN", "Change", "Violation"]
+__all__ = ["NOT_SHOWN", "OUTCOME_UNKNOWN", "Change", "Violation"]
 
-NOT_EXECUTED = "Not executed: the conversation holds no result for this call."
+OUTCOME_UNKNOWN = (
+    "Outcome unknown: the conversation holds no result for this call. It may or may not have run."
+)
 """What a repair answers a call with that nobody answered."""
 
 NOT_SHOWN = "The beginning of this conversation is not shown."

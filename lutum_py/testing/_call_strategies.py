@@ -8,15 +8,16 @@ take what it forbids.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, TypeAlias
 
-from .._json import compact_json, is_object
+from .._json import compact_json, is_object, shorten
 from .._metadata import ToolMetadata
 from .._offer import Available
 from .._selector import AnySelector
 from .._toolset import Toolset
-from ..errors import InvalidArgumentsError
+from .._toolset_meta import ToolsetMeta
+from ..errors import InvalidArgumentsError, InvalidValueError, MisuseError
 from ._hypothesis import NoSuchExample, Phase, Settings, Unsatisfiable, event, find, reject, st
 from ._near_miss import Spoiling, spoilings
 from ._schema_strategy import ANY_TEXT, SchemaValues
@@ -28,6 +29,7 @@ __all__ = [
     "Spoken",
     "check_arguments",
     "fits",
+    "require_toolset",
 ]
 
 AnyToolset: TypeAlias = type[Toolset]
@@ -39,6 +41,7 @@ Spoken: TypeAlias = tuple[str, str]
 """A call without its id: wire name, and argument text."""
 
 _A_FEW = Settings(max_examples=200, deadline=None, database=None, phases=[Phase.generate])
+_OWN: Final = '`{"forecast": st.just({"city": "Oslo"})}`'
 _MENDED = ("container_as_string", "null_for_optional")
 _ODD_NAMES = ("", " ", "no such tool!", "tool\n", "ünïcode", "🔧", '"quoted"', "a/b", "x" * 200)
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -54,6 +57,9 @@ class CallStrategies:
         available: Which of them are on offer; those that are on by default.
         arguments: Strategies for tools whose arguments cannot be found by trying.
         odd_names: Whether unknown names may be such as providers refuse to take back.
+
+    Raises:
+        MisuseError: `arguments` holds something else than strategies.
     """
 
     def __init__(
@@ -68,11 +74,11 @@ class CallStrategies:
         self._odd_names = odd_names
         self._arguments: dict[str, st.SearchStrategy[Any]] = {}
         self._offered = toolset._offer.resolve(toolset, available)
-        self._own = {
-            selector.name: strategy
-            for named, strategy in arguments.items()
-            for selector in toolset.select(named)
-        }
+        self._own: dict[str, st.SearchStrategy[Any]] = {}
+        for named, strategy in _pairs(arguments):
+            for selector in toolset.select(named):
+                _require_strategy(selector.name, strategy)
+                self._own[selector.name] = strategy
 
     @property
     def offered(self) -> tuple[AnySelector, ...]:
@@ -163,6 +169,40 @@ class CallStrategies:
         return st.sampled_from(list(chosen)).flatmap(chosen.__getitem__)
 
 
+def _pairs(arguments: ArgumentStrategies) -> Iterable[tuple[Any, Any]]:
+    if not isinstance(arguments, Mapping):
+        raise MisuseError(
+            f"`arguments` maps tools to strategies of JSON objects, as in {_OWN}; it is "
+            f"{shorten(arguments)}."
+        )
+    return arguments.items()
+
+
+def _require_strategy(tool: str, given: object) -> None:
+    if not isinstance(given, st.SearchStrategy):
+        raise MisuseError(
+            f"`arguments` gives tool `{tool}` {shorten(given)}, which is no strategy. Give one of "
+            f"JSON objects, as in {_OWN}."
+        )
+
+
+def require_toolset(taker: str, given: object) -> None:
+    """Make sure that something is a toolset.
+
+    Args:
+        taker: What takes it, for the message.
+        given: What was given.
+
+    Raises:
+        MisuseError: It is none.
+    """
+    if not isinstance(given, ToolsetMeta):
+        raise MisuseError(
+            f"{taker} takes a Toolset, not {shorten(given)}. Declare a class with `tool(...)` "
+            "members."
+        )
+
+
 def fits(selector: AnySelector, text: str) -> bool:
     """Whether a tool takes this argument text."""
     try:
@@ -232,14 +272,14 @@ def check_arguments(
     """Make sure that arguments that fit can be found for every tool on offer.
 
     Raises:
-        ValueError: For some tool there are none; the text names it.
+        InvalidValueError: For some tool there are none; the text names it.
     """
     made = CallStrategies(toolset, available, arguments)
     for selector in made.offered:
         try:
             find(made.arguments(selector), lambda _: True, settings=_A_FEW)
         except (NoSuchExample, Unsatisfiable):
-            raise ValueError(
+            raise InvalidValueError(
                 f"No arguments were found that tool `{selector.name}` takes. Make some that its "
                 f"validators allow: `arguments={{{selector.name!r}: strategy}}`, with a "
                 "strategy of JSON objects."

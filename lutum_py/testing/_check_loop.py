@@ -44,6 +44,7 @@ from ._call_strategies import AnyToolset, ArgumentStrategies, check_arguments
 from ._hypothesis import Flaky, NoSuchExample, Phase, Settings, find, st
 from ._judgement import judge, said_in_items, said_in_turn
 from ._loop_fault import LoopFailure, LoopFault
+from ._loop_options import require_usable
 from ._loop_report import report
 from ._referee import JudgedClient, JudgedModel, Referee, fault_of
 from ._simpler import simplest
@@ -99,8 +100,10 @@ def check_loop(
     Raises:
         LoopFailure: The loop went wrong. This `AssertionError` shows the shortest script that was
             found, what went wrong, and what the loop left.
-        ValueError: For some tool no arguments were found that fit; the text names it.
-        RuntimeError: The loop is async, and an event loop runs here already.
+        InvalidValueError: For some tool no arguments were found that fit, or an option is out of
+            its range; the text names it.
+        MisuseError: An argument is of the wrong type, the loop does not take two arguments, or it
+            is async and an event loop runs here already.
 
     Example:
         >>> from lutum_py import Finished, NeedsTools, Toolset, tool, tool_fn
@@ -119,7 +122,18 @@ def check_loop(
         >>> check_loop(loop, Tools, examples=20)
     """
     __tracebackhide__ = True
-    own = arguments or {}
+    require_usable(
+        loop,
+        toolset,
+        plain=dialect is not None,
+        start=start,
+        may_raise=may_raise,
+        examples=examples,
+        max_turns=max_turns,
+        max_calls=max_calls,
+        settings=settings,
+    )
+    own: ArgumentStrategies = {} if arguments is None else arguments
     check_arguments(toolset, available, own)
     scripted = scripts(
         toolset,

@@ -48,6 +48,8 @@ class LoopFailure(AssertionError):
         script: The turns that the model gave, with which it can be seen again.
     """
 
+    __module__ = "lutum_py.testing"  # where it is imported from, which pytest shows
+
     def __init__(
         self, message: str, *, faults: Iterable[LoopFault], script: Sequence[AssistantTurn]
     ) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Final, NoReturn, cast
 from .._assistant import AssistantTurn
 from .._json import cut
 from .._request import TurnRequest
-from ..errors import DialectError
+from ..errors import DialectError, MisuseError
 from ._loop_fault import FaultKind, LoopFault
 from ._scripted_client import ScriptedClient, ScriptedResponse
 from ._scripted_model import ScriptedModel
@@ -89,20 +89,20 @@ class Referee:
         """Run the loop to its end, an async one in an event loop of its own.
 
         Raises:
-            RuntimeError: The loop is async, and an event loop runs here already.
+            MisuseError: The loop is async, and an event loop runs here already.
         """
+        outcome: object = None
         try:
             outcome = call()
-            if inspect.isawaitable(outcome):
-                _refuse_running_loop(outcome)
+            if inspect.isawaitable(outcome) and not _is_inside_event_loop():
                 asyncio.run(_awaited(outcome))
-        except _RunningLoopError:
-            raise
         except BaseException as error:
             if not self.is_stopped:
                 if not isinstance(error, Exception):
                     raise
                 self._ended_by(error)
+        if inspect.isawaitable(outcome) and _is_inside_event_loop():
+            raise _never_run(outcome)
         if not (self._asked or self.faults):
             text = "The loop never asked the model, so nothing was tried. Is it the right function?"
             self.faults.append(LoopFault("never_asked", text))
@@ -119,18 +119,18 @@ class Referee:
         self.faults.append(LoopFault("raised", text))
 
 
-class _RunningLoopError(RuntimeError):
-    """An async loop cannot be run to its end inside of another event loop."""
-
-
-def _refuse_running_loop(outcome: Awaitable[object]) -> None:
+def _is_inside_event_loop() -> bool:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return
+        return False
+    return True
+
+
+def _never_run(outcome: Awaitable[object]) -> MisuseError:
     if inspect.iscoroutine(outcome):
         outcome.close()
-    raise _RunningLoopError(
+    return MisuseError(
         "The loop is async, and an event loop runs here already. Call `check_loop` from a sync "
         "test: it runs the loop by itself."
     )

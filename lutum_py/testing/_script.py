@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
 from .._json import shorten
-from ..errors import DeveloperError
+from ..errors import DeveloperError, MisuseError
 
 __all__ = ["Script", "ScriptExhausted"]
 
 
 class ScriptExhausted(DeveloperError, LookupError):
     """The loop asked for more turns than the script has."""
+
+    __module__ = "lutum_py.testing"  # where it is imported from, which pytest shows
+
+
+_MAKERS = "`ScriptedModel.text` and `ScriptedModel.tool_calls` make turns"
 
 
 class Script:
@@ -24,13 +29,16 @@ class Script:
             raised when its turn comes.
         kinds: What an entry may be besides.
         called: How an error calls such an entry.
+
+    Raises:
+        MisuseError: The source is neither a list nor a function.
     """
 
     def __init__(
         self, source: Iterable[Any] | Callable[[Any], Any], kinds: tuple[type, ...], called: str
     ) -> None:
         self._function = source if callable(source) else None
-        self._entries: Iterator[Any] = iter(() if callable(source) else source)
+        self._entries: Iterator[Any] = iter(() if callable(source) else _listed(source, called))
         self._kinds = kinds
         self._called = called
         self._given = 0
@@ -44,7 +52,7 @@ class Script:
 
         Raises:
             ScriptExhausted: There is none.
-            TypeError: It is nothing that a script can hold.
+            MisuseError: It is nothing that a script can hold.
         """
         if self._function is not None:
             entry = self._function(request)
@@ -61,10 +69,13 @@ class Script:
             raise entry
         if isinstance(entry, self._kinds):
             return entry
-        raise TypeError(
-            f"Entry {self._given} of the script is {shorten(entry)}. A script holds "
-            f"{self._called}, or exceptions to raise; `ScriptedModel.text` and "
-            "`ScriptedModel.tool_calls` make turns."
+        said, what = (
+            (f"Entry {self._given} of the script is", "A script holds")
+            if self._function is None
+            else (f"For request {self._given} the script's function gave", "It gives")
+        )
+        raise MisuseError(
+            f"{said} {shorten(entry)}. {what} {self._called}, or exceptions to raise; {_MAKERS}."
         )
 
     def assert_exhausted(self) -> None:
@@ -77,3 +88,18 @@ class Script:
                 f"The loop ended after {self._given} of {self._given + len(left)} turns of the "
                 f"script; the next would have been {shorten(left[0])}."
             )
+
+
+def _listed(source: Any, called: str) -> Any:
+    if not _is_list(source):
+        raise MisuseError(
+            f"A script is a list of {called}, or a function that makes the next one, not "
+            f"{shorten(source)}. Write it as in "
+            f'`[ScriptedModel.text("Hi!")]`; {_MAKERS}.'
+        )
+    return source
+
+
+def _is_list(source: object) -> bool:
+    # A text and a response are iterable too, over what is no entry.
+    return isinstance(source, Iterable) and not isinstance(source, str | bytes | Mapping)

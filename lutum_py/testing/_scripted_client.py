@@ -47,6 +47,9 @@ class ScriptedClient:
         dialect: The provider's format, as a module of `lutum_py.dialects` or its name.
         check: Refuse a request that the provider would refuse.
 
+    Raises:
+        MisuseError: The script is neither a list nor a function, or there is no such dialect.
+
     Attributes:
         requests: Every request body that came, copied, in order.
 
@@ -84,6 +87,7 @@ class ScriptedClient:
         Raises:
             DialectError: The provider would refuse it, or it asks for a stream.
             ScriptExhausted: The script is at its end.
+            MisuseError: The script holds something that is no answer.
         """
         body = copy_json(body)
         self.requests.append(body)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from typing import Any, TypeAlias
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeAlias, cast
 from weakref import ref
 
 from pydantic_core import from_json
@@ -35,7 +35,7 @@ from .._stream_events import (
 )
 from .._transcript import Transcript, TranscriptView
 from .._transcript_check import TranscriptCheck
-from ..errors import DialectError
+from ..errors import DialectError, MisuseError
 from ._script import Script
 
 __all__ = ["ScriptedModel"]
@@ -53,6 +53,9 @@ class ScriptedModel:
             may stand an exception, such as the timeout of a provider's client: it is raised.
         check: Refuse a request whose transcript is invalid, as a provider would. What was checked
             once is not checked again, so a long loop costs no more a turn than a short one.
+
+    Raises:
+        MisuseError: The script is neither a list nor a function.
 
     Attributes:
         requests: Every request that came, in order, refused ones included. The items of a request
@@ -91,18 +94,12 @@ class ScriptedModel:
             calls: Triples of call id, wire name and arguments: raw text, or data to encode.
             text: What the model says beside its calls.
             finish_reason: What the provider gives as the reason.
+
+        Raises:
+            MisuseError: A call is no such triple.
         """
         return AssistantTurn(
-            text=text,
-            tool_calls=[
-                ToolMetadata(
-                    id=id,
-                    name=name,
-                    arguments=given if isinstance(given, str) else compact_json(given),
-                )
-                for id, name, given in calls
-            ],
-            finish_reason=finish_reason,
+            text=text, tool_calls=[*map(_call, calls)], finish_reason=finish_reason
         )
 
     def respond_sync(self, request: TurnRequest) -> AssistantTurn:
@@ -111,7 +108,7 @@ class ScriptedModel:
         Raises:
             DialectError: The transcript is invalid.
             ScriptExhausted: The script is at its end.
-            TypeError: The script holds something that is neither a turn nor an exception.
+            MisuseError: The script holds something that is neither a turn nor an exception.
         """
         self.requests.append(request)
         if self._check:
@@ -177,6 +174,18 @@ class ScriptedModel:
         key, checked = id(transcript), self._checked
         checked[key] = (ref(transcript, lambda _: checked.pop(key, None)), check)
         return check
+
+
+def _call(triple: Any) -> ToolMetadata:
+    if not isinstance(triple, tuple | list) or len(cast("Sequence[Any]", triple)) != 3:
+        raise MisuseError(
+            "A scripted call is a triple (id, name, arguments), as in "
+            f"tool_calls(('c1', 'forecast', {{...}})), not {shorten(cast('object', triple))}."
+        )
+    id, name, given = cast("Sequence[Any]", triple)
+    return ToolMetadata(
+        id=id, name=name, arguments=given if isinstance(given, str) else compact_json(given)
+    )
 
 
 def _end_of(request: TurnRequest) -> str:

@@ -12,6 +12,7 @@ from .._message import Message
 from .._request import TranscriptItem, TurnRequest
 from .._result import ToolResult
 from .._transcript_check import TranscriptCheck
+from ..errors import MisuseError
 
 __all__ = ["DIALECTS", "Dialect", "assert_transcript_valid", "dialect_of", "transcript_problems"]
 
@@ -37,7 +38,7 @@ def assert_transcript_valid(conversation: Any, dialect: Dialect | None = None) -
 
     Raises:
         AssertionError: It breaks a rule; the text lists every violation with its place.
-        TypeError: It is no conversation, or one in a provider's format without the dialect.
+        MisuseError: It is no conversation, or one in a provider's format without the dialect.
 
     Example:
         >>> from lutum_py import Session
@@ -70,7 +71,7 @@ def transcript_problems(conversation: Any, dialect: Dialect | None = None) -> li
             return problems
         return [str(each) for each in module.check(module.encode_request(TurnRequest(items=items)))]
     if module is None:
-        raise TypeError(
+        raise MisuseError(
             f"{shorten(conversation)} is no conversation of this library. If it is a provider's "
             "request body or list of messages, name the format, as in "
             '`assert_transcript_valid(messages, "openai_chat")`.'
@@ -82,11 +83,11 @@ def dialect_of(dialect: Dialect) -> Any:
     """Find the module of a dialect.
 
     Raises:
-        TypeError: There is no such dialect.
+        MisuseError: There is no such dialect.
     """
     name = dialect if isinstance(dialect, str) else getattr(dialect, "NAME", None)
     if name not in DIALECTS:
-        raise TypeError(f"{shorten(dialect)} is no dialect. There are {', '.join(DIALECTS)}.")
+        raise MisuseError(f"{shorten(dialect)} is no dialect. There are {', '.join(DIALECTS)}.")
     return import_module(f"lutum_py.dialects.{name}")
 
 

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from .._assistant import AssistantTurn
+from .._json import shorten
 from .._metadata import ToolMetadata
+from ..errors import InvalidValueError, MisuseError
 from ._call_strategies import Spoken
 from ._hypothesis import event, st
 from ._schema_strategy import ANY_TEXT
 
-__all__ = ["FINAL", "script_strategy", "turn_strategy"]
+__all__ = ["FINAL", "require_count", "script_strategy", "turn_strategy"]
 
 FINAL = AssistantTurn(text="Done.", finish_reason="stop")
 """How every script ends: the model asks for nothing more."""
@@ -35,9 +37,29 @@ class _Shape:
     finish_reason: str | None
 
 
+def require_count(name: str, given: object) -> None:
+    """Make sure that a limit lets something through.
+
+    Args:
+        name: The parameter.
+        given: What was given.
+
+    Raises:
+        MisuseError: It is no whole number.
+        InvalidValueError: It is below 1.
+    """
+    if not isinstance(given, int) or isinstance(given, bool):
+        raise MisuseError(f"`{name}` takes a whole number from 1 on, not {shorten(given)}.")
+    if given < 1:
+        raise InvalidValueError(
+            f"`{name}` is {given}, so nothing would be tried. Give a whole number from 1 on."
+        )
+
+
 def _shapes(
     calls: st.SearchStrategy[Spoken], *, max_calls: int, odd_ids: bool
 ) -> st.SearchStrategy[_Shape]:
+    require_count("max_calls", max_calls)
     ids = _ANY_ID if odd_ids else _USUAL_ID
     several = st.lists(st.tuples(calls, ids), min_size=1, max_size=max_calls)
     return st.builds(_Shape, several.map(tuple), _TEXTS, _REASONS)
@@ -87,6 +109,7 @@ def script_strategy(
     calls: st.SearchStrategy[Spoken], *, max_turns: int, max_calls: int, odd_ids: bool
 ) -> st.SearchStrategy[tuple[AssistantTurn, ...]]:
     """Give scripts: turns with calls, and a last one that answers."""
+    require_count("max_turns", max_turns)
     shapes = _shapes(calls, max_calls=max_calls, odd_ids=odd_ids)
 
     def script(chosen: list[_Shape]) -> tuple[AssistantTurn, ...]:

@@ -42,7 +42,14 @@ from .._assistant import AssistantTurn
 from .._metadata import ToolMetadata
 from .._offer import Available
 from .._selector import AnySelector
-from ._call_strategies import AnyToolset, ArgumentStrategies, CallStrategies, Spoken
+from ..errors import InvalidValueError
+from ._call_strategies import (
+    AnyToolset,
+    ArgumentStrategies,
+    CallStrategies,
+    Spoken,
+    require_toolset,
+)
 from ._hypothesis import st
 from ._turn_strategies import script_strategy, turn_strategy
 
@@ -73,7 +80,9 @@ def valid_arguments(
 
     Raises:
         UnknownToolError: The toolset has no such tool.
+        MisuseError: It is no toolset.
     """
+    require_toolset("valid_arguments", toolset)
     selector = toolset.select(tool)[0]
     return CallStrategies(toolset, (selector,), _NONE).arguments(selector)
 
@@ -98,7 +107,8 @@ def calls(
         A strategy of calls; each kind comes about as often as the others.
 
     Raises:
-        ValueError: The toolset cannot be sent a call of this kind, or there is no such kind.
+        InvalidValueError: The toolset cannot be sent a call of this kind, or there is no such kind.
+        MisuseError: It is no toolset, or `arguments` holds something else than strategies.
         UnknownToolError: `available` or `arguments` names no tool of the toolset.
     """
     spoken = _spoken(toolset, kinds, available, arguments, odd_names)
@@ -126,7 +136,10 @@ def turns(
         odd_names: Whether some unknown names are such as providers refuse to take back.
 
     Raises:
-        ValueError: The toolset cannot be sent a call of this kind, or there is no such kind.
+        InvalidValueError: The toolset cannot be sent a call of this kind, there is no such kind, or
+            `max_calls` is below 1.
+        MisuseError: It is no toolset, `arguments` holds something else than strategies, or
+            `max_calls` is no whole number.
         UnknownToolError: `available` or `arguments` names no tool of the toolset.
     """
     spoken = _spoken(toolset, kinds, available, arguments, odd_names)
@@ -145,19 +158,11 @@ def scripts(
 ) -> st.SearchStrategy[tuple[AssistantTurn, ...]]:
     """Make scripts for a `ScriptedModel`: turns with calls, and a last one that answers.
 
-    Args:
-        toolset: The toolset.
-        kinds: What kinds of calls; all by default.
-        available: Which tools are on offer; those that are on by default.
-        arguments: Strategies of your own for the arguments of some tools.
-        max_turns: How many turns with calls there are at most.
-        max_calls: How many calls a turn has at most.
-        odd_ids: Whether some ids are empty, or come twice in a turn.
-        odd_names: Whether some unknown names are such as providers refuse to take back.
+    There are at most `max_turns` turns with calls, and at least one. The other parameters are those
+    of `turns`, and so is what is raised.
 
-    Raises:
-        ValueError: The toolset cannot be sent a call of this kind, or there is no such kind.
-        UnknownToolError: `available` or `arguments` names no tool of the toolset.
+    Returns:
+        A strategy of tuples of turns.
     """
     spoken = _spoken(toolset, kinds, available, arguments, odd_names)
     return script_strategy(spoken, max_turns=max_turns, max_calls=max_calls, odd_ids=odd_ids)
@@ -170,10 +175,11 @@ def _spoken(
     arguments: ArgumentStrategies,
     odd_names: bool,
 ) -> st.SearchStrategy[Spoken]:
+    require_toolset("A strategy of calls", toolset)
     possible = CallStrategies(toolset, available, arguments, odd_names=odd_names).kinds()
     for kind in kinds:
         if kind not in possible:
-            raise ValueError(
+            raise InvalidValueError(
                 f"{toolset.__qualname__} cannot be sent a call of kind {kind!r}; it can be sent "
                 f"{', '.join(possible)}."
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -181,7 +182,7 @@ def test_a_repair_changes_nothing_else(lutum: Lutum, tmp_path: Path) -> None:
     assert ran.code == 0
     assert ran.err == (
         "`body.json` (request body of openai_chat): 1 change\n"
-        "  messages[1].tool_calls[0]: added a result that says that the call was not executed"
+        "  messages[1].tool_calls[0]: added a result that says that its outcome is unknown"
         " (call_without_result)\n"
     )
     kept, _, added = ran.out.partition('\n      },\n      {\n         "role": "tool"')
@@ -306,3 +307,39 @@ def test_recorded_requests_are_recognised(lutum: Lutum, dialect: str) -> None:
 
     for one in recordings(dialect):
         assert dialect in _possible(one.request), one.id
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_json_lines_are_called_so(lutum: Lutum, end: str) -> None:
+    """A file with a value on each line is no conversation, and is told apart from broken JSON."""
+    line = json.dumps({"messages": []})
+    ran = lutum("check", "-", stdin=f"{line}\n{line}{end}".encode())
+    assert (ran.code, ran.out) == (2, "")
+    assert "standard input is JSON Lines, a value on each line" in ran.err
+    for broken in ("{", "1\n2", f"{line}\n{{"):
+        assert "standard input is no JSON: " in lutum("check", "-", stdin=broken.encode()).err
+
+
+def test_another_dialect_is_no_value_error(lutum: Lutum) -> None:
+    """A dialect that there is not is told with those that there are, in plain words."""
+    ran = lutum("check", "x.json", "--dialect", "foo")
+    assert ran.code == 2
+    assert "'--dialect': 'foo' is not one of openai_chat, openai_responses," in ran.err
+    assert "Value error" not in ran.err
+
+
+def test_standard_input_that_cannot_be_read_is_told(
+    lutum: Lutum, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error of the stream is told like that of a file."""
+
+    class Broken(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("tests.cli.conftest.io.BytesIO", Broken)
+    ran = lutum("check", "-")
+    assert (ran.code, ran.err) == (
+        2,
+        "lutum: standard input cannot be read: input/output error.\n",
+    )

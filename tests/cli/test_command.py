@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from errno import ENOSPC
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,56 @@ def test_a_reader_that_leaves_gets_no_traceback(tmp_path: Path) -> None:
         assert ran.stderr == b""
 
 
+FULL = Path("/dev/full")
+ON_A_FULL_DISK = [
+    ["inspect", f"{EXAMPLE}:FileTools"],
+    ["repair", "body.json"],
+    ["check", "--help"],
+    ["--version"],
+]
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="only Linux has a device that is always full")
+@pytest.mark.parametrize("arguments", ON_A_FULL_DISK, ids=" ".join)
+def test_a_full_disk_is_told(tmp_path: Path, arguments: list[str]) -> None:
+    """Output that cannot be written ends with exit code 2 and one line that says why."""
+    (tmp_path / "body.json").write_text(json.dumps(BODY), encoding="utf-8")
+    command = [sys.executable, "-m", "lutum_py", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    for unbuffered in ("", "1"):
+        environment["PYTHONUNBUFFERED"] = unbuffered
+        with FULL.open("w") as full:
+            ran = subprocess.run(
+                command,
+                cwd=tmp_path,
+                env=environment,
+                stdout=full,
+                stderr=subprocess.PIPE,
+                check=False,
+            )
+        assert ran.returncode == 2
+        told = b"lutum: the output cannot be written: no space left on device.\n"
+        assert ran.stderr.endswith(told)
+        assert b"Traceback" not in ran.stderr
+
+
+def test_help_on_a_full_disk_is_no_error_of_the_command(
+    lutum: Lutum, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What another library could not write is told as the command's own output is."""
+
+    def fail(*_: object) -> None:
+        raise OSError(ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(_commands, "read_conversation", fail)
+    with (tmp_path / "out").open("w") as stream:
+        monkeypatch.setattr(sys, "stdout", stream)
+        ran = lutum("check", "x")
+        assert os.path.samestat(os.fstat(stream.fileno()), Path(os.devnull).stat())
+    told = "lutum: the output cannot be written: no space left on device.\n"
+    assert (ran.code, ran.err) == (2, told)
+
+
 def test_a_plain_locale_is_enough(tmp_path: Path) -> None:
     """Where the output takes ASCII only, what is beyond it is escaped."""
     (tmp_path / "named.py").write_text(
@@ -116,7 +167,7 @@ def test_without_the_extra_one_line_names_it(missing: str) -> None:
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr == (
         f"lutum: the command line needs the package `{missing}`. "
-        'Install it with: pip install "lutum-py[cli]"\n'
+        'Install it with: python -m pip install "lutum-py[cli]"\n'
     )
 
 
@@ -159,6 +210,8 @@ def test_errors_that_nobody_foresaw_are_no_findings(
     assert ran.code == 2
     assert "RuntimeError: unforeseen" in ran.err
     assert ran.err.endswith("lutum: this is an error in lutum itself.\n")
+    error = OSError("of no number")
+    assert "lutum: this is an error in lutum itself.\n" in lutum("check", "x").err
     error = RecursionError()
     assert lutum("check", "x").err == "lutum: the input is nested too deeply.\n"
     error = SystemExit("text")  # type: ignore[assignment]

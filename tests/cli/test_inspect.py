@@ -43,7 +43,9 @@ group: nested toolset Middle
       Find a place.
       input   places  list of Place, required         Where to look.
               count   integer, at least 1, default 1
+        with  Place = {name: string, height?: number}
       output  Place or null
+        with  Place = {name: string, height?: number}
       member  group.deep.find_place
 
 3 tools, 2 on. About 145 tokens for the tools that are on, 207 for all.
@@ -67,6 +69,28 @@ def test_the_example_is_shown(lutum: Lutum) -> None:
         assert name in ran.out
     assert "edit: nested toolset WriteTools, off" in ran.out
     assert "4 tools, 3 on." in ran.out
+
+
+def test_a_field_without_descriptions_has_the_line(lutum: Lutum, tmp_path: Path) -> None:
+    """Where no field is described, types take the room that descriptions would have."""
+    bound = "Annotated[str, Field(min_length=1, max_length=200, pattern='^[a-z]+$')]"
+    (tmp_path / "plain.py").write_text(
+        "from typing import Annotated\n"
+        "from pydantic import BaseModel, Field\n"
+        "from lutum_py import Toolset, tool, tool_fn\n"
+        "class Tree(BaseModel):\n"
+        "    leaves: list['Tree'] = []\n"
+        "@tool_fn\n"
+        f"def f(word: {bound}, x: int, tree: Tree) -> None: ...\n"
+        "class Tools(Toolset):\n"
+        "    f = tool(f)\n",
+        encoding="utf-8",
+    )
+    lines = lutum("inspect", "plain:Tools").out.splitlines()
+    assert "  input   word  string, 1 to 200 characters, matching ^[a-z]+$, required" in lines
+    assert "          x     integer, required" in lines
+    assert "          tree  Tree, required" in lines
+    assert "    with  Tree = {leaves?: list of Tree}" in lines
 
 
 def test_a_nested_toolset_can_be_shown_alone(lutum: Lutum) -> None:

@@ -10,6 +10,7 @@ from .conftest import Lutum
 
 MISTAKES = {
     "tools": "There are: tools:Inner, tools:Middle, tools:Tools, tools:Empty",
+    "below/other.py": "There is: below/other.py:Only.",
     "tools:": "`tools:` names no toolset. Name a toolset as `module:Toolset`",
     "": "An empty text names no toolset. Name a toolset as `module:Toolset`",
     "tools:Tool": "`tools` has no `Tool`. Did you mean `Tools`? There are: tools:Inner",
@@ -45,7 +46,8 @@ MODULES = {
 @pytest.mark.parametrize("reference", MISTAKES)
 def test_a_mistake_is_told_with_its_remedy(lutum: Lutum, tmp_path: Path, reference: str) -> None:
     """What names no toolset ends with exit code 2, and one line that says what there is."""
-    for name, code in MODULES.items():
+    (tmp_path / "below").mkdir()
+    for name, code in {**MODULES, "below/other": MODULES["one"]}.items():
         (tmp_path / f"{name}.py").write_text(code, encoding="utf-8")
     ran = lutum("inspect", reference)
     assert (ran.code, ran.out) == (2, "")

@@ -48,14 +48,67 @@ def test_a_lock_is_written_once(lutum: Lutum, tmp_path: Path) -> None:
         "file": "lutum.lock",
         "written": False,
         "toolsets": ["tools:Inner", "tools:Tools"],
+        "kept": [],
+        "dropped": [],
     }
 
 
-def test_toolsets_that_are_named_replace_those_in_the_file(lutum: Lutum, tmp_path: Path) -> None:
-    """A lock holds just the toolsets that were named last."""
+def test_toolsets_that_are_named_join_those_in_the_file(lutum: Lutum, tmp_path: Path) -> None:
+    """Those that are not named stay as they were locked, whatever became of them meanwhile."""
+    lutum("lock", "tools:Tools")
+    before = json.loads((tmp_path / "lutum.lock").read_text())["toolsets"]
+    edit(tmp_path / "tools.py", ("Wait.", "Wait a little."))
+    ran = lutum("lock", "tools:Inner")
+    assert ran.out == (
+        "`lutum.lock`: written, 4 tools of 2 toolsets\nLeft as locked: tools:Tools\n"
+    )
+    after = json.loads((tmp_path / "lutum.lock").read_text())["toolsets"]
+    assert list(after) == ["tools:Inner", "tools:Tools"]
+    assert after["tools:Tools"] == before["tools:Tools"]
+    told = json.loads(lutum("lock", "tools:Empty", "--json").out)
+    assert told["written"]
+    assert told["kept"] == ["tools:Inner", "tools:Tools"]
+    assert told["toolsets"] == ["tools:Empty", "tools:Inner", "tools:Tools"]
+
+
+def test_a_toolset_can_be_dropped(lutum: Lutum, tmp_path: Path) -> None:
+    """`--drop` takes a toolset out of the file without importing it, and needs one that is in."""
     lutum("lock", "tools:Tools", "tools:Inner")
-    assert "written, 1 tool of 1 toolset" in lutum("lock", "tools:Inner").out
-    assert list(json.loads((tmp_path / "lutum.lock").read_text())["toolsets"]) == ["tools:Inner"]
+    (tmp_path / "tools.py").rename(tmp_path / "moved.py")
+    sys.modules.pop("tools")
+    ran = lutum("lock", "--drop", "tools:Inner")
+    assert ran.code == 0
+    assert ran.out == (
+        "`lutum.lock`: written, 3 tools of 1 toolset\nLeft as locked: tools:Tools\n"
+        "No longer locked: tools:Inner\n"
+    )
+    ran = lutum("lock", "--drop", "tools:Inner")
+    assert (ran.code, ran.out) == (2, "")
+    assert "`lutum.lock` does not lock `tools:Inner`. It locks: tools:Tools." in ran.err
+    told = json.loads(lutum("lock", "--drop", "tools:Tools", "moved:Tools", "--json").out)
+    assert (told["toolsets"], told["dropped"]) == (["moved:Tools"], ["tools:Tools"])
+    assert "No longer locked: moved:Tools" in lutum("lock", "--drop", "moved:Tools").out
+    assert "It locks: nothing." in lutum("lock", "--drop", "moved:Tools").err
+    assert "`--drop` does not go with `--check`" in lutum("lock", "--check", "--drop", "x:Y").err
+
+
+def test_a_locked_toolset_that_is_gone_is_told(lutum: Lutum, tmp_path: Path) -> None:
+    """Where a name leads nowhere any more, the lock is named, and the command that goes on."""
+    lutum("lock", "tools:Tools", "tools:Empty", "--file", "my lock")
+    edit(tmp_path / "tools.py", ("class Empty", "class Void"))
+    for flags in ([], ["--check"], ["tools:Empty"]):
+        ran = lutum("lock", *flags, "--file", "my lock")
+        assert (ran.code, ran.out) == (2, "")
+        assert "`tools` has no `Empty`." in ran.err
+        assert (
+            "`my lock` locks it. If it is gone, run `lutum lock --file 'my lock' --drop "
+            "tools:Empty`; if it was renamed or moved, put its new name at the end"
+        ) in ran.err
+    assert "locks it" not in lutum("lock", "tools:Empty", "--file", "other.lock").err
+    edit(tmp_path / "tools.py", ("class Void", "1 / 0\nclass Void"))
+    ran = lutum("lock", "--check", "--file", "my lock")
+    assert "ZeroDivisionError" in ran.err
+    assert "locks it" not in ran.err
 
 
 def test_an_unchanged_toolset_is_up_to_date(lutum: Lutum) -> None:
@@ -174,9 +227,13 @@ def test_a_lenient_decoder_is_told(lutum: Lutum, tmp_path: Path) -> None:
 def test_a_toolset_that_is_not_locked_is_new(lutum: Lutum) -> None:
     """`--check` of a toolset that the file does not know calls each of its tools added."""
     lutum("lock", "tools:Inner")
-    ran = lutum("lock", "--check", "tools:Middle")
+    ran = lutum("lock", "--check", "tools:Inner", "tools:Middle")
     assert ran.code == 1
-    assert "+ find: added" in ran.out
+    assert "tools:Middle (not locked yet)\n  + find: added" in ran.out
+    assert "run `lutum lock tools:Inner tools:Middle` and commit the file." in ran.out
+    lutum("lock", "--file", "other.lock", "tools:Inner")
+    ran = lutum("lock", "--check", "--file", "other.lock", "tools:Middle")
+    assert "run `lutum lock --file other.lock tools:Middle` and commit the file." in ran.out
 
 
 GOOD_TOOL: dict[str, Any] = {
@@ -212,9 +269,26 @@ def test_a_damaged_lock_is_refused(lutum: Lutum, tmp_path: Path, case: str) -> N
     """A lock that was edited, merged badly or is from elsewhere gives exit code 2."""
     text, told = DAMAGED[case]
     (tmp_path / "lutum.lock").write_text(text, encoding="utf-8")
-    ran = lutum("lock", "--check")
-    assert (ran.code, ran.out) == (2, "")
+    for arguments in (["--check"], ["--check", "tools:Inner"], []):
+        ran = lutum("lock", *arguments)
+        assert (ran.code, ran.out) == (2, "")
+        assert told in ran.err
+        assert ran.err.endswith(" Write it anew: `lutum lock module:Toolset`.\n")
+    (tmp_path / "y.lock").write_text(text, encoding="utf-8")
+    ran = lutum("lock", "--file", "y.lock")
+    assert ran.err.endswith(" Write it anew: `lutum lock --file y.lock module:Toolset`.\n")
+
+
+@pytest.mark.parametrize("case", DAMAGED)
+def test_a_damaged_lock_can_be_written_anew(lutum: Lutum, tmp_path: Path, case: str) -> None:
+    """Where toolsets are named, they replace whatever the file held that is no lock."""
+    text, told = DAMAGED[case]
+    (tmp_path / "lutum.lock").write_text(text, encoding="utf-8")
+    ran = lutum("lock", "tools:Inner")
+    assert (ran.code, ran.out) == (0, "`lutum.lock`: written, 1 tool of 1 toolset\n")
     assert told in ran.err
+    assert ran.err.endswith(" It is written anew, and holds only what is named here.\n")
+    assert lutum("lock", "--check").code == 0
 
 
 def test_a_lock_that_is_not_there(lutum: Lutum, tmp_path: Path) -> None:

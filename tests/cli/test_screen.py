@@ -6,6 +6,7 @@ import io
 import json
 import os
 import sys
+from errno import ENOSPC
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,36 @@ def test_a_reader_that_left_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None
         monkeypatch.setattr(sys, "stdout", stream)
         _screen.write_bytes(b"lost as well\n")
         assert os.path.samestat(os.fstat(writer), Path(os.devnull).stat())
+
+
+class Full(io.StringIO):
+    """A stream that takes nothing, over a file of its own."""
+
+    def __init__(self, handle: int) -> None:
+        super().__init__()
+        self.handle = handle
+
+    def write(self, words: str) -> int:
+        raise OSError(ENOSPC, "No space left on device")
+
+    def fileno(self) -> int:
+        return self.handle
+
+
+@pytest.mark.parametrize("name", ["stdout", "stderr"])
+def test_a_full_stream_is_told_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    """What cannot be written is a failure, but on standard error, where nothing can be told."""
+    with (tmp_path / "file").open("w") as file:
+        full = Full(file.fileno())
+        monkeypatch.setattr(sys, name, full)
+        if name == "stderr":
+            _screen.complain(_screen.text("lost"))
+        else:
+            with pytest.raises(_screen.Failure, match="cannot be written: no space left on device"):
+                _screen.render(_screen.text("lost"))
+        assert os.path.samestat(os.fstat(full.handle), Path(os.devnull).stat())
 
 
 class Terminal(io.StringIO):

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lutum_py.dialects import anthropic_messages as dialect
+from lutum_py.dialects._violations import OUTCOME_UNKNOWN
 
 from .anthropic_wire import USER
 
@@ -176,13 +177,13 @@ def test_calls_without_ids_meet_their_results_by_order() -> None:
 
 
 def test_an_unanswered_call_is_never_called_a_success() -> None:
-    """What a repair adds for a call says that it was not executed, and is marked as an error."""
+    """What a repair adds for a call says that its outcome is unknown, and is marked as an error."""
     mended, _ = dialect.repair([USER, called("a")])
     assert mended[2]["content"] == [
         {
             "type": "tool_result",
             "tool_use_id": "a",
-            "content": "Not executed: the conversation holds no result for this call.",
+            "content": OUTCOME_UNKNOWN,
             "is_error": True,
         }
     ]

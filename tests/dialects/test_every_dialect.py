@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from lutum_py import Toolset, tool, tool_fn
 from lutum_py._assistant import AssistantTurn
 from lutum_py._definition import ToolDef
 from lutum_py._message import Message
@@ -21,6 +22,7 @@ from lutum_py._request import TranscriptItem, TurnRequest
 from lutum_py._result import ToolResult, rejection
 from lutum_py._tool_choice import ToolChoice
 from lutum_py.dialects import openai_chat
+from lutum_py.errors import MisuseError
 
 from .every_dialect import DIALECTS, KEYS, MODULES, as_response
 
@@ -217,15 +219,44 @@ def parameters(function: Any) -> list[tuple[str, Any, Any]]:
 @DIALECTS
 def test_every_choice_and_tool_has_a_form(dialect: ModuleType) -> None:
     """Each mode of a choice, and a tool, plain or strict, has a form that is JSON."""
-    tool = ToolDef.from_json_schema(name="echo", input_schema={"type": "object"})
+    echo = ToolDef.from_json_schema(name="echo", input_schema={"type": "object"})
     modes = [ToolChoice(), ToolChoice("required"), ToolChoice("none")]
     for choice in (*modes, ToolChoice("specific", "echo")):
         json.dumps(dialect.tool_choice(choice))
-        asked = TurnRequest(items=[Message("user", "Go")], tools=(tool,), tool_choice=choice)
+        asked = TurnRequest(items=[Message("user", "Go")], tools=(echo,), tool_choice=choice)
         json.dumps(dialect.encode_request(asked))
     for strict in (False, True):
-        described = dialect.tools([tool], descriptions=[("echo", "Repeat")], strict=strict)
+        described = dialect.tools([echo], descriptions=[("echo", "Repeat")], strict=strict)
         assert "Repeat" in json.dumps(described)
+
+
+@DIALECTS
+def test_what_is_no_toolset_is_told_how_to_choose(dialect: ModuleType) -> None:
+    """A single tool, a selector, another class or nothing is refused with what `tools` takes."""
+
+    @tool_fn
+    def search(query: str) -> str:
+        """Search."""
+        return query
+
+    class Web(Toolset):
+        web = tool(search)
+
+    for wrong in (search, Web.web, None, 5, int, "search", [search], [Web.web]):
+        with pytest.raises(MisuseError) as caught:
+            dialect.tools(wrong)
+        text = str(caught.value)
+        assert text.startswith("tools() takes a Toolset or a list of ToolDefs, not "), text
+        assert "choose them with `available=[...]`" in text
+    (named,) = dialect.tools(Web, available=[Web.web])
+    assert "search" in json.dumps(named)
+
+
+@DIALECTS
+def test_what_is_no_choice_is_told_how_to_make_one(dialect: ModuleType) -> None:
+    """Anything else than a requirement or a choice is refused with the line that makes one."""
+    with pytest.raises(MisuseError, match=r"got 'required'\. Make one, as in `ToolRequirement\."):
+        dialect.tool_choice("required")
 
 
 @DIALECTS

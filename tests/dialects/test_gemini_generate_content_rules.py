@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lutum_py.dialects import gemini_generate_content as dialect
+from lutum_py.dialects._violations import OUTCOME_UNKNOWN
 
 from .gemini_wire import USER
 
@@ -128,16 +129,14 @@ def test_both_ways_of_writing_a_key_are_understood() -> None:
 
 
 def test_an_unanswered_call_is_never_called_a_success() -> None:
-    """What a repair adds for a call says that it was not executed, as an error."""
+    """What a repair adds for a call says that its outcome is unknown, as an error."""
     mended, _ = dialect.repair([USER, called("f#1")])
     assert mended[2]["parts"] == [
         {
             "functionResponse": {
                 "name": "f",
                 "id": "1",
-                "response": {
-                    "error": "Not executed: the conversation holds no result for this call."
-                },
+                "response": {"error": OUTCOME_UNKNOWN},
             }
         }
     ]

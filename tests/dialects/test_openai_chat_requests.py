@@ -99,7 +99,7 @@ def test_plain_definitions_are_all_on_offer() -> None:
     """Definitions without a toolset are offered as they are; nothing can be chosen among them."""
     with pytest.raises(TypeError, match="available"):
         dialect.tools([ECHO], available=["echo"])
-    with pytest.raises(TypeError, match="Expected a Toolset or a list of ToolDefs"):
+    with pytest.raises(TypeError, match="takes a Toolset or a list of ToolDefs"):
         dialect.tools(["echo"])
 
 

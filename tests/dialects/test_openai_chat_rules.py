@@ -106,11 +106,14 @@ def test_each_breach_is_found_and_mended(messages: list[Any], found: list[str]) 
 
 
 def test_an_unanswered_call_is_never_mended_to_a_success() -> None:
-    """The result that a repair adds says that the call was not executed."""
+    """The result that a repair adds says that its outcome is unknown."""
     mended, (change,) = dialect.repair([calls("a"), {"role": "user", "content": "x"}])
     assert mended[1] == tool("a", mended[1]["content"])
-    assert mended[1]["content"].startswith("Not executed")
-    assert "not executed" in str(change)
+    assert mended[1]["content"] == (
+        "Outcome unknown: the conversation holds no result for this call. "
+        "It may or may not have run."
+    )
+    assert "its outcome is unknown" in str(change)
 
 
 def test_results_go_back_to_their_own_calls() -> None:

@@ -90,7 +90,7 @@ def test_a_conversation_that_the_provider_keeps_may_hold_the_call(key: str) -> N
 
 
 def test_an_unanswered_call_is_never_mended_to_a_success() -> None:
-    """The output that a repair adds says that the call was not executed, in the round's place."""
+    """The output that a repair adds says that its outcome is unknown, in the round's place."""
     mended, changes = dialect.repair([USER, call("a"), CUSTOM | {"call_id": "b"}, USER])
     assert [item.get("type", "user") for item in mended] == [
         "user",
@@ -100,8 +100,8 @@ def test_an_unanswered_call_is_never_mended_to_a_success() -> None:
         "custom_tool_call_output",
         "user",
     ]
-    assert all(item["output"].startswith("Not executed") for item in mended[3:5])
-    assert all("not executed" in str(change) for change in changes)
+    assert all(item["output"].startswith("Outcome unknown") for item in mended[3:5])
+    assert all("its outcome is unknown" in str(change) for change in changes)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_a_result_is_put_where_its_call_stands(items: list[Any], mended: list[An
     made, _ = dialect.repair(items)
     assert len(made) == len(mended)
     for item, right in zip(made, mended, strict=True):
-        assert item == right or (right is None and item["output"].startswith("Not executed"))
+        assert item == right or (right is None and item["output"].startswith("Outcome unknown"))
 
 
 def test_text_alone_is_an_input_too() -> None:

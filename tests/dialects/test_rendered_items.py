@@ -50,7 +50,9 @@ def test_what_holds_items_or_is_one_is_told_apart(dialect: ModuleType) -> None:
         dialect.messages(Message("user", "Hi"))
     with pytest.raises(TypeError, match=r"at items\[0\], got 'H'"):
         dialect.messages("Hi")
-    with pytest.raises(TypeError, match="or a list of items, got 7"):
+    with pytest.raises(
+        TypeError, match=r"or a list of items, got 7\. Pass what `plan\.resolve\(results\)`"
+    ):
         dialect.messages(7)
     with pytest.raises(TypeError, match=r"at items\[1\], got 7"):
         dialect.encode_request(TurnRequest(items=[Message("user", "Hi"), 7]))  # type: ignore[list-item]

@@ -13,7 +13,7 @@ from lutum_py import Finished, Message, NeedsTools, Session, Toolset, tool, tool
 from lutum_py.dialects import (
     openai_chat,
 )
-from lutum_py.errors import ToolRoundArityError
+from lutum_py.errors import InvalidValueError, MisuseError, ToolRoundArityError
 from lutum_py.testing import LoopFailure, LoopFault, ScriptedModel, check_loop
 from lutum_py.testing._check_loop import _search, _Verdict
 from lutum_py.testing.strategies import CallKind
@@ -158,13 +158,6 @@ def test_a_finish_reason_that_matters_is_shown() -> None:
     assert "finish_reason='length',\n" in str(failure)
 
 
-def test_what_is_no_loop_is_told_so() -> None:
-    """Something that cannot be called with two arguments is shown as the error that it is."""
-    failure = failure_of(len)
-    assert failure.faults[0].kind == "raised"
-    assert "TypeError" in str(failure)
-
-
 def test_groups_of_exceptions_are_taken_apart() -> None:
     """What a task group wraps counts as what it is."""
 
@@ -231,10 +224,10 @@ def test_an_async_loop_in_a_running_event_loop_is_refused() -> None:
     """Inside of a running event loop an async loop is refused, and the text says what to do."""
 
     async def inside() -> None:
-        with pytest.raises(RuntimeError, match="Call `check_loop` from a sync test"):
+        with pytest.raises(MisuseError, match="Call `check_loop` from a sync test"):
             check_loop(loops.concurrent, Small)
         future = asyncio.get_running_loop().create_future()
-        with pytest.raises(RuntimeError, match="from a sync test"):
+        with pytest.raises(MisuseError, match="from a sync test"):
             check_loop(lambda *_: future, Small)
         check_loop(loops.readme, Small, examples=5)
 
@@ -361,7 +354,9 @@ def test_a_tool_that_nothing_fits_is_named() -> None:
                 case Finished():
                     return
 
-    with pytest.raises(ValueError, match=r"tool `vault` takes.*arguments=\{'vault': strategy\}"):
+    with pytest.raises(
+        InvalidValueError, match=r"tool `vault` takes.*arguments=\{'vault': strategy\}"
+    ):
         check_loop(loop, Vault)
     own = st.just({"code": "open sesame"})
     check_loop(loop, Vault, arguments={"vault": own}, examples=20)

@@ -14,7 +14,7 @@ from lutum_py.dialects import (
     openai_chat,
     openai_responses,
 )
-from lutum_py.errors import DialectError
+from lutum_py.errors import DialectError, MisuseError
 from lutum_py.testing import ScriptedClient, ScriptedModel, ScriptExhausted
 
 DIALECTS: list[Any] = [
@@ -94,8 +94,10 @@ def test_a_script_may_hold_responses_errors_and_functions() -> None:
         client.create(**body)
     counting = ScriptedClient(lambda body: ScriptedModel.text(str(len(body))), "openai_chat")
     assert counting.create(**body)["choices"][0]["message"]["content"] == "1"
-    with pytest.raises(TypeError, match="A script holds turns, responses, or exceptions"):
+    with pytest.raises(MisuseError, match="A script holds turns, responses, or exceptions"):
         ScriptedClient([7], "openai_chat").create(**body)  # type: ignore[list-item]
+    with pytest.raises(MisuseError, match="A script is a list of turns, responses, or a function"):
+        ScriptedClient(raw, "openai_chat")  # type: ignore[arg-type]
 
 
 def test_what_a_provider_refuses_is_refused() -> None:

@@ -21,7 +21,12 @@ from lutum_py import (
     tool_fn,
 )
 from lutum_py._json import compact_json
-from lutum_py.errors import DuplicateToolCallIdError, UnknownToolError
+from lutum_py.errors import (
+    DuplicateToolCallIdError,
+    InvalidValueError,
+    MisuseError,
+    UnknownToolError,
+)
 from lutum_py.testing import strategies
 from lutum_py.testing._call_strategies import fits
 from lutum_py.testing._near_miss import spoilings
@@ -230,14 +235,48 @@ def test_own_arguments_are_used() -> None:
 
 def test_what_cannot_be_made_is_said() -> None:
     """A kind that a toolset cannot be sent, and a tool that it has not, are refused by name."""
-    with pytest.raises(ValueError, match="Every cannot be sent a call of kind 'not_available'"):
+    with pytest.raises(
+        InvalidValueError, match="Every cannot be sent a call of kind 'not_available'"
+    ):
         strategies.calls(Every, "not_available")
-    with pytest.raises(ValueError, match="it can be sent valid, near_miss, mended, truncated"):
+    with pytest.raises(
+        InvalidValueError, match="it can be sent valid, near_miss, mended, truncated"
+    ):
         strategies.turns(Small, "wrong")  # type: ignore[arg-type]
     with pytest.raises(UnknownToolError):
         strategies.valid_arguments(Small, "nowhere")
     with pytest.raises(UnknownToolError):
         strategies.scripts(Small, arguments={"nowhere": st.nothing()})
+
+
+@pytest.mark.parametrize("wrong", [None, [], Small.forecast])
+def test_what_is_no_toolset_is_refused(wrong: Any) -> None:
+    """Every strategy says that it is made of a toolset, and how one is declared."""
+    for make in (strategies.calls, strategies.turns, strategies.scripts):
+        with pytest.raises(MisuseError, match=r"of calls takes a Toolset, not .*`tool\(\.\.\.\)`"):
+            make(wrong)
+    with pytest.raises(MisuseError, match="valid_arguments takes a Toolset, not"):
+        strategies.valid_arguments(wrong, "forecast")
+
+
+def test_own_arguments_that_are_none_are_refused_by_name() -> None:
+    """What is no strategy, and what is no mapping of tools to strategies, is refused."""
+    with pytest.raises(MisuseError, match=r"tool `forecast` 3, which is no strategy\. Give one"):
+        strategies.calls(Small, arguments={Small.forecast: 3})  # type: ignore[dict-item]
+    with pytest.raises(MisuseError, match=r"`arguments` maps tools to strategies.*it is 5\."):
+        strategies.scripts(Small, arguments=5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["max_turns", "max_calls"])
+def test_a_limit_that_lets_nothing_through_is_refused_by_name(name: str) -> None:
+    """A limit is a whole number from 1 on; anything else is refused in the library's words."""
+    options: dict[str, Any] = {name: 0}
+    with pytest.raises(InvalidValueError, match=f"`{name}` is 0, so nothing would be tried"):
+        strategies.scripts(Small, **options)
+    for wrong in ("3", 1.5, True, None):
+        options = {name: wrong}
+        with pytest.raises(MisuseError, match=f"`{name}` takes a whole number from 1 on, not"):
+            strategies.scripts(Small, **options)
 
 
 def test_a_toolset_without_tools_is_sent_unknown_ones_only() -> None:
@@ -247,7 +286,7 @@ def test_a_toolset_without_tools_is_sent_unknown_ones_only() -> None:
     none = ToolAvailability.only([])
     hidden = find(strategies.calls(Small, "not_available", available=none), lambda _: True)
     assert hidden.name in ("forecast", "wipe")
-    with pytest.raises(ValueError, match="cannot be sent a call of kind 'valid'"):
+    with pytest.raises(InvalidValueError, match="cannot be sent a call of kind 'valid'"):
         strategies.calls(empty, "valid")
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from lutum_py import AssistantTurn, Message, Session, ToolMetadata, Transcript, TurnRequest
 from lutum_py.dialects import openai_chat
+from lutum_py.errors import MisuseError
 from lutum_py.testing import ScriptedModel, assert_transcript_valid
 
 from ..round_tools import adds, done, forged, opened, turn
@@ -126,16 +127,16 @@ def test_a_conversation_is_also_judged_as_it_is_rendered() -> None:
     "strange", [[{"role": "user"}], {"messages": []}, "text", b"text", 7, None]
 )
 def test_what_is_no_conversation_is_told_so(strange: Any) -> None:
-    """Plain messages without a dialect, and what is no conversation at all, are a TypeError."""
-    with pytest.raises(TypeError, match=r'assert_transcript_valid\(messages, "openai_chat"\)'):
+    """Plain messages without a dialect, and what is no conversation at all, are a misuse."""
+    with pytest.raises(MisuseError, match=r'assert_transcript_valid\(messages, "openai_chat"\)'):
         assert_transcript_valid(strange)
 
 
 def test_an_unknown_dialect_is_told_with_those_there_are() -> None:
     """A wrong dialect is refused with the names of the right ones."""
-    with pytest.raises(TypeError, match=r"'openai' is no dialect\. There are openai_chat, "):
+    with pytest.raises(MisuseError, match=r"'openai' is no dialect\. There are openai_chat, "):
         assert_transcript_valid([], "openai")
-    with pytest.raises(TypeError, match="no dialect"):
+    with pytest.raises(MisuseError, match="no dialect"):
         assert_transcript_valid([], pytest)
 
 
