@@ -81,12 +81,7 @@ def _revealed(data: Any, secret: Any, met: list[None]) -> Any:
 
 def _key_of(name: Any) -> Any:
     """Tell how JSON writes the key of a mapping."""
-    if isinstance(name, str):
-        return name
-    try:
-        return next(iter(to_jsonable_python({name: None})))
-    except (TypeError, ValueError):
-        return None
+    return name if isinstance(name, str) else next(iter(to_jsonable_python({name: None})))
 
 
 def _named_parts(value: Any) -> list[tuple[tuple[str, ...], Any]] | None:

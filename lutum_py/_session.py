@@ -95,10 +95,9 @@ class Session:
 
     def drop_ephemeral(self, sent: TranscriptView) -> None:
         """Forget the ephemeral messages of a request that succeeded; later ones stay."""
-        if sent.ephemeral:
-            # By identity: the same words may have been pushed again while the model was busy.
-            gone = set(map(id, sent.ephemeral))
-            self._ephemeral = tuple(each for each in self._ephemeral if id(each) not in gone)
+        # By identity: the same words may have been pushed again while the model was busy.
+        gone = set(map(id, sent.ephemeral))
+        self._ephemeral = tuple(each for each in self._ephemeral if id(each) not in gone)
 
     def _repr_html_(self) -> str:
         from ._display_transcript import items_html

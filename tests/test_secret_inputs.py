@@ -204,6 +204,17 @@ def test_what_the_author_writes_in_his_own_way_is_left_alone() -> None:
     assert data == {"second": "2", "first": "1"}
 
 
+class Code(BaseModel):
+    """A model that is written as a text."""
+
+    key: SecretStr
+
+    @model_serializer
+    def text(self) -> str:
+        """Write it as stars."""
+        return str(self.key)
+
+
 class Hidden(BaseModel):
     """Secrets in places from which JSON does not bring them back."""
 
@@ -211,6 +222,11 @@ class Hidden(BaseModel):
     text: Json[dict[str, SecretStr]] = {}
     raw: SecretBytes = SecretBytes(b"")
     odd: dict[Frozen, int] = {}
+    code: Code | None = None
+    loud: Annotated[
+        dict[str, SecretStr],
+        PlainSerializer(lambda named: {name.upper(): "*" for name in named}),
+    ] = {}
 
 
 @pytest.mark.parametrize(
@@ -220,8 +236,10 @@ class Hidden(BaseModel):
         Hidden.model_construct(text={"a": SecretStr("p")}),
         Hidden(raw=SecretBytes(b"\xff")),
         Hidden.model_construct(odd={Frozen(name="a", key=SecretStr("k")): 1}),
+        Hidden(code=Code(key=SecretStr("k"))),
+        Hidden(loud={"a": SecretStr("k")}),
     ],
-    ids=["keys", "json text", "raw bytes", "models as keys"],
+    ids=["keys", "json text", "raw bytes", "models as keys", "a model as text", "other keys"],
 )
 def test_a_secret_that_cannot_be_stored_is_an_error(hidden: Hidden) -> None:
     """Where the value would be lost, saving fails and says so: stars are never saved."""

@@ -19,6 +19,7 @@ from lutum_py import (
     tool,
     tool_fn,
 )
+from lutum_py.errors import LifecycleError
 from lutum_py.execution import (
     ExecutionErrors,
     Outcome,
@@ -150,3 +151,19 @@ def test_an_abort_after_a_context_that_did_not_open_is_honest() -> None:
     with pytest.raises(Broken):
         execute_sync(plan.pending[0], around=broken_at("opening", "c0"))
     assert [each.status for each in plan.abort(session, "no tracing").results] == ["cancelled"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_call_that_was_answered_meanwhile_is_an_error_of_its_own(way: int) -> None:
+    """What the library says of a call is raised as it is, and not taken for a broken context."""
+    listed = calls(1, 2)
+
+    @contextmanager
+    def meddling(call: AnyToolCall) -> Iterator[Callable[[Outcome], object]]:
+        if listed[1].status is CallStatus.NEW:
+            listed[1].fail("answered elsewhere")
+        yield lambda outcome: None
+
+    run = list(run_all(listed, around=meddling))[way]
+    with pytest.raises(LifecycleError, match="'c1'"):
+        run()
