@@ -74,6 +74,7 @@ def own_table(figures: dict[str, Any]) -> str:
     for key, name, promise, form in (
         ("growth", "loop, T(10,000)/T(1,000)", 11, ".1f"),
         ("modules", "modules added by the import", 140, "d"),
+        ("megabytes", "MB of memory added by the import", 2, ".1f"),
     ):
         if key in figures:
             lines.append(f"| {name} | | | {_held(figures[key], promise, form)} | ≤ {promise} |")
