@@ -321,8 +321,8 @@ def check_hints(
             f"{place}: capabilities={shorten(capabilities)} are no `ToolCapabilities`. Write "
             "`capabilities=ToolCapabilities(...)`."
         )
-    is_number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
-    if timeout is not None and not (is_number and 0 < timeout < inf):  # type: ignore[operator]
+    fits = isinstance(timeout, int | float) and not isinstance(timeout, bool) and 0 < timeout < inf
+    if timeout is not None and not fits:
         raise ToolDefinitionError(
             f"{place}: timeout={shorten(timeout)} is no positive number of seconds. Leave it out "
             "for none."

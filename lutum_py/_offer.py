@@ -299,8 +299,9 @@ def offered_definitions(
         available: Which of its tools; those that are on by default.
         descriptions: Descriptions that hold for this turn.
     """
-    offer: Offer | None = getattr(toolset, "_offer", None)
+    given: Any = toolset
+    offer: Offer | None = getattr(given, "_offer", None)
     if offer is None:
-        return tuple(toolset)  # type: ignore[arg-type]
-    definitions = offer.resolve(toolset, available).definitions  # type: ignore[arg-type]
-    return describe_definitions(toolset, definitions, descriptions)  # type: ignore[arg-type]
+        return tuple(given)
+    definitions = offer.resolve(given, available).definitions
+    return describe_definitions(given, definitions, descriptions)

@@ -28,16 +28,24 @@ from asyncio import CancelledError
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from traceback import format_exception
-from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Final, Self, TypeVar, cast
 
 from ._call import AnyToolCall
 from ._context import ToolSuspended
-from ._decisions import DecisionRecord
-from ._json import compact_json, cut, shorten
+from ._json import shorten
 from ._lifecycle import CallStatus
-from ._outcomes import HandledCall, RecoverableToolCallIssue, RejectedCall, SuspendedCall
+from ._outcomes import HandledCall, RejectedCall, SuspendedCall
 from ._result import ToolResult
-from ._suspension import Decision
+from ._span_attributes import (
+    NAME_LIMIT,
+    Decided,
+    arguments_of,
+    bounded,
+    call_attributes,
+    class_name,
+    decision_attributes,
+    text_of,
+)
 from ._version import __version__
 from .errors import Cancelled, InvalidValueError, MisuseError, ToolError
 from .execution import outcomes_of
@@ -51,12 +59,6 @@ if TYPE_CHECKING:
 __all__ = ["CallSpan", "Decided", "ToolTracer"]
 
 R = TypeVar("R")
-
-Decided: TypeAlias = DecisionRecord | RecoverableToolCallIssue | Decision
-"""What is told of a call that is not run, or not yet: see `ToolTracer.record_decisions`."""
-
-_NAME_LIMIT: Final = 128
-_TEXT_LIMIT: Final = 1024
 
 _OUTCOMES: Final = {
     CallStatus.SUCCEEDED: "success",
@@ -168,9 +170,9 @@ class ToolTracer:
         if not span.is_recording():
             return
         for each in decisions:
-            attributes, reason = _decision_attributes(each)
+            attributes, reason = decision_attributes(each)
             if self.content and reason is not None:
-                attributes["lutum.decision.reason"] = _bounded(reason, self.content_limit)
+                attributes["lutum.decision.reason"] = bounded(reason, self.content_limit)
             span.add_event("lutum.tool.decision", attributes)
 
 
@@ -214,16 +216,16 @@ class CallSpan:
         if tracer is not None:
             self.span = self._open.enter_context(
                 tracer.start_as_current_span(
-                    f"execute_tool {_bounded(self.call.name, _NAME_LIMIT)}",
+                    f"execute_tool {bounded(self.call.name, NAME_LIMIT)}",
                     context=self._context,
-                    attributes=_call_attributes(self.call),
+                    attributes=call_attributes(self.call),
                     links=self._links,
                     record_exception=False,
                     set_status_on_exception=False,
                 )
             )
             if self._tracer.content and self.span.is_recording():
-                self._content("gen_ai.tool.call.arguments", _arguments_of(self.call))
+                self._content("gen_ai.tool.call.arguments", arguments_of(self.call))
         return self
 
     def __exit__(
@@ -259,7 +261,7 @@ class CallSpan:
 
     def _suspended(self, span: Span, ticket: str) -> None:
         span.set_attribute("lutum.tool.outcome", "suspended")
-        span.set_attribute("lutum.suspension.id", _bounded(ticket, _NAME_LIMIT))
+        span.set_attribute("lutum.suspension.id", bounded(ticket, NAME_LIMIT))
 
     def _result(self, span: Span, result: ToolResult) -> None:
         status = result.status
@@ -275,16 +277,16 @@ class CallSpan:
             word = "indeterminate" if self.call.status is CallStatus.RUNNING else "cancelled"
         else:
             word = "cancelled" if isinstance(error, Cancelled) else "error"
-        kind = _class_name(type(error))
+        kind = class_name(type(error))
         self._outcome_word(
-            span, word, error.code if isinstance(error, ToolError) else kind, _text_of(error)
+            span, word, error.code if isinstance(error, ToolError) else kind, text_of(error)
         )
         if self._tracer.content:
             limit = self._tracer.content_limit
             attributes = {
                 "exception.type": kind,
-                "exception.message": _bounded(_text_of(error), limit),
-                "exception.stacktrace": _bounded("".join(format_exception(error)), limit),
+                "exception.message": bounded(text_of(error), limit),
+                "exception.stacktrace": bounded("".join(format_exception(error)), limit),
             }
             span.add_event("exception", attributes)
 
@@ -294,29 +296,13 @@ class CallSpan:
             return
         from opentelemetry.trace import StatusCode
 
-        span.set_attribute("error.type", _bounded(error_type, _NAME_LIMIT))
-        shown = _bounded(text, self._tracer.content_limit) if self._tracer.content else None
+        span.set_attribute("error.type", bounded(error_type, NAME_LIMIT))
+        shown = bounded(text, self._tracer.content_limit) if self._tracer.content else None
         span.set_status(StatusCode.ERROR, shown)
 
     def _content(self, name: str, text: str) -> None:
         assert self.span is not None
-        self.span.set_attribute(name, _bounded(text, self._tracer.content_limit))
-
-
-def _call_attributes(call: AnyToolCall) -> dict[str, str]:
-    attributes = {
-        "gen_ai.operation.name": "execute_tool",
-        "gen_ai.tool.name": _bounded(call.name, _NAME_LIMIT),
-        "gen_ai.tool.type": "function",
-        "gen_ai.tool.call.id": _bounded(call.id, _NAME_LIMIT),
-    }
-    if description := call.selector.definition.description:
-        attributes["gen_ai.tool.description"] = _bounded(description, _TEXT_LIMIT)
-    if len(call.selector.path) > 1:
-        attributes["lutum.tool.path"] = _bounded(".".join(call.selector.path), _NAME_LIMIT)
-    if call.suspension_id is not None:
-        attributes["lutum.suspension.id"] = _bounded(call.suspension_id, _NAME_LIMIT)
-    return attributes
+        self.span.set_attribute(name, bounded(text, self._tracer.content_limit))
 
 
 def _decisions_of(decided: object) -> list[Decided]:
@@ -341,61 +327,5 @@ def _no_decisions(given: str) -> MisuseError:
     return MisuseError(f"record_decisions takes a list, such as plan.decisions, not {given}.")
 
 
-def _decision_attributes(decided: Decided) -> tuple[dict[str, str], str | None]:
-    """Say who decided what about which call, and apart from it why."""
-    attributes: dict[str, str]
-    if isinstance(decided, DecisionRecord):
-        reason = decided.reason
-        attributes = {
-            "gen_ai.tool.call.id": decided.call_id,
-            "gen_ai.tool.name": decided.tool,
-            "lutum.decision": decided.decision,
-            "lutum.decision.phase": decided.phase,
-            "lutum.decision.by": decided.hook,
-        }
-    elif isinstance(decided, RecoverableToolCallIssue):
-        reason = decided.text
-        attributes = {
-            "gen_ai.tool.call.id": decided.metadata.id,
-            "gen_ai.tool.name": decided.metadata.name,
-            "lutum.decision": decided.reason,
-            "lutum.decision.phase": "decode",
-        }
-    else:
-        reason = decided.reason
-        attributes = {
-            "gen_ai.tool.call.id": decided.call_id,
-            "lutum.decision": decided.action,
-            "lutum.decision.phase": "resume",
-            "lutum.decision.by": decided.decision_id,
-        }
-    return {name: _bounded(text, _NAME_LIMIT) for name, text in attributes.items()}, reason
-
-
 def _id_of(outcome: ToolResult | SuspendedCall) -> str:
     return outcome.id if isinstance(outcome, ToolResult) else outcome.call.id
-
-
-def _arguments_of(call: AnyToolCall) -> str:
-    """Encode what the tool gets, which may be other than what the model sent."""
-    try:
-        return compact_json(call.spec.arguments.to_shown(call.input))
-    except (TypeError, ValueError):
-        return call.metadata.arguments
-
-
-def _text_of(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception:  # noqa: BLE001 - its text is of its own making
-        return ""
-
-
-def _class_name(kind: type[Any]) -> str:
-    plain = kind.__module__ == "builtins"
-    return kind.__qualname__ if plain else f"{kind.__module__}.{kind.__qualname__}"
-
-
-def _bounded(text: str, limit: int) -> str:
-    """Cut a text, and make it one that exporters can encode."""
-    return cut(text, limit).encode("utf-8", "backslashreplace").decode("utf-8")

@@ -120,6 +120,7 @@ LAYERS: Final[dict[str, tuple[str, ...]]] = {
     "wire": ("dialects", "dialects.*"),
     "edges": (
         "__main__",
+        "_span_attributes",
         "cli",
         "cli.*",
         "models",

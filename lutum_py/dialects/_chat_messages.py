@@ -37,7 +37,7 @@ def render(
         offered: The names of the tools on offer.
 
     Raises:
-        TypeError: An item is none of the three.
+        MisuseError: An item is none of the three.
     """
     rendered: list[dict[str, Any]] = []
     losses: list[Loss] = []

@@ -49,7 +49,7 @@ class FrontRendering(ABC):
         """Render messages, turns and results.
 
         Raises:
-            TypeError: An item is none of the three.
+            MisuseError: An item is none of the three.
         """
         rendering = cls(offered)
         for position, item in rendered_items(items):

@@ -172,7 +172,7 @@ def messages(committed: Iterable[TranscriptItem]) -> list[dict[str, Any]]:
         One message a turn, and one for all that stands between two turns; yours to change.
 
     Raises:
-        TypeError: What is passed is no committed round and no list of items, such as a plan.
+        MisuseError: What is passed is no committed round and no list of items, such as a plan.
 
     Example:
         >>> from lutum_py._message import Message

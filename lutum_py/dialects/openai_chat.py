@@ -159,7 +159,7 @@ def messages(committed: Iterable[TranscriptItem]) -> list[dict[str, Any]]:
         One object an item; yours to change.
 
     Raises:
-        TypeError: What is passed is no committed round and no list of items, such as a plan.
+        MisuseError: What is passed is no committed round and no list of items, such as a plan.
 
     Example:
         >>> from lutum_py import Message

@@ -158,7 +158,7 @@ def messages(committed: Iterable[TranscriptItem]) -> list[dict[str, Any]]:
         The input items, several for a turn that had several; yours to change.
 
     Raises:
-        TypeError: What is passed is no committed round and no list of items, such as a plan.
+        MisuseError: What is passed is no committed round and no list of items, such as a plan.
 
     Example:
         >>> from lutum_py import Message
