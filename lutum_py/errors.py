@@ -1,5 +1,7 @@
 """Every exception of the library, by whose fault it was.
 
+One file, so that they are read beside each other; half of it is what causes and what mends each.
+
 ```
 LutumError
 ├── DeveloperError                 your code, or the code of a colleague

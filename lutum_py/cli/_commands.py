@@ -49,7 +49,6 @@ app = typer.Typer(
 _TOOLSET = "module:Toolset, path/to/file.py:Toolset or module:Outer.Inner."
 _FILE = "A saved transcript or a request body, as JSON; - for standard input."
 _DIALECTS = ", ".join(Dialect)
-_WHEN = "May be left out where the content tells."
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 WithTraceback = Annotated[
     bool, typer.Option("--traceback", help="Show the whole traceback of a failing import.")
@@ -88,6 +87,16 @@ def _dialect(name: str) -> Dialect:
         return Dialect(name)
     except ValueError:
         raise typer.BadParameter(f"{name!r} is not one of {_DIALECTS}.") from None
+
+
+RulesOf = Annotated[
+    Dialect | None,
+    typer.Option(
+        metavar="DIALECT",
+        parser=_dialect,
+        help=f"Whose rules apply: {_DIALECTS}. May be left out where the content tells.",
+    ),
+]
 
 
 @app.callback(epilog="`lutum COMMAND --help` tells what the exit codes of a command mean.")
@@ -178,14 +187,7 @@ def _print_schema(
 )
 def check(
     file: Annotated[str, typer.Argument(metavar="FILE", help=_FILE)],
-    dialect: Annotated[
-        Dialect | None,
-        typer.Option(
-            metavar="DIALECT",
-            parser=_dialect,
-            help=f"Whose rules apply: {_DIALECTS}. {_WHEN}",
-        ),
-    ] = None,
+    dialect: RulesOf = None,
     as_json: AsJson = False,
 ) -> None:
     """Find what a provider would refuse.
@@ -236,14 +238,7 @@ def _violation_lines(violation: Violation) -> list[Any]:
 )
 def repair(
     file: Annotated[str, typer.Argument(metavar="FILE", help=_FILE)],
-    dialect: Annotated[
-        Dialect | None,
-        typer.Option(
-            metavar="DIALECT",
-            parser=_dialect,
-            help=f"Whose rules apply: {_DIALECTS}. {_WHEN}",
-        ),
-    ] = None,
+    dialect: RulesOf = None,
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="OUT", help="Write to this file.")
     ] = None,
