@@ -11,7 +11,7 @@ from html import escape
 from typing import Final
 
 from lutum_py import EFFECT_DEFAULTS
-from lutum_py._lifecycle import TRANSITIONS, CallStatus
+from lutum_py._call.lifecycle import TRANSITIONS, CallStatus
 
 __all__ = [
     "DRAWINGS",

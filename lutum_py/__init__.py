@@ -11,21 +11,47 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from . import errors
-    from ._assistant import (
-        AssistantItem,
-        AssistantTurn,
-        ReasoningItem,
-        RefusalItem,
-        ServerToolItem,
-        TextItem,
-        ToolCallItem,
-        Usage,
+    from ._call.call import AnyToolCall, ToolCall
+    from ._call.lifecycle import CallStatus
+    from ._call.outcomes import (
+        HandledCall,
+        RecoverableToolCallIssue,
+        RejectedCall,
+        SuspendedCall,
     )
-    from ._attachment import Attachment
-    from ._call import AnyToolCall, ToolCall
-    from ._call_gate import CallGate
-    from ._cancellation import CancellationToken
-    from ._capabilities import (
+    from ._call.selector import AnySelector, Selector
+    from ._context.cancellation import CancellationToken
+    from ._context.context import RunIdentity, ToolContext, ToolSuspended
+    from ._context.progress import (
+        TOOL_CALL_PROGRESS_ACTIVITY_TYPE,
+        ProgressStatus,
+        ToolCallProgressState,
+    )
+    from ._context.state import State, StateKey
+    from ._context.suspension import Decision, ResumeMode, SuspendTicket
+    from ._declare.member import tool, toolset
+    from ._declare.offer import ToolAvailability, ToolRequirement
+    from ._declare.tool_fn import ToolFn, tool_fn
+    from ._declare.tool_input import ToolInput, tool_input
+    from ._hooks.call_gate import CallGate
+    from ._hooks.capability_gate import capability_gate, dry_run_in
+    from ._hooks.decisions import (
+        Block,
+        Complete,
+        DecisionRecord,
+        GateDecision,
+        Reject,
+        RunNormally,
+        Suspend,
+        ToolDecision,
+    )
+    from ._hooks.hook_outcome import HookOutcome, ToolHooks
+    from ._hooks.hook_set import HookSet
+    from ._round.continue_suggestion import ContinueSuggestion
+    from ._round.plan import ToolRoundPlan
+    from ._round.read_turn import Finished, NeedsTools, TextResult
+    from ._round.round import ToolRound
+    from ._schema.capabilities import (
         EFFECT_DEFAULTS,
         Confirmation,
         DryRun,
@@ -36,40 +62,33 @@ if TYPE_CHECKING:
         ToolEffect,
         risk_of,
     )
-    from ._capability_gate import capability_gate, dry_run_in
-    from ._committed import CommittedRound
-    from ._context import RunIdentity, ToolContext, ToolSuspended
-    from ._continue_suggestion import ContinueSuggestion
-    from ._decisions import (
-        Block,
-        Complete,
-        DecisionRecord,
-        GateDecision,
-        Reject,
-        RunNormally,
-        Suspend,
-        ToolDecision,
+    from ._schema.definition import ToolDef
+    from ._schema.signature import Skip
+    from ._session.model import (
+        Model,
+        StreamingModel,
+        SyncModel,
+        SyncStreamingModel,
     )
-    from ._definition import ToolDef
-    from ._hook_outcome import HookOutcome, ToolHooks
-    from ._hook_set import HookSet
-    from ._lifecycle import CallStatus
-    from ._member import tool, toolset
-    from ._message import Message
-    from ._metadata import ToolMetadata
-    from ._model import Model, StreamingModel, SyncModel, SyncStreamingModel
-    from ._offer import ToolAvailability, ToolRequirement
-    from ._outcomes import HandledCall, RecoverableToolCallIssue, RejectedCall, SuspendedCall
-    from ._plan import ToolRoundPlan
-    from ._progress import TOOL_CALL_PROGRESS_ACTIVITY_TYPE, ProgressStatus, ToolCallProgressState
-    from ._request import TranscriptItem, TurnRequest
-    from ._result import ResultStatus, ToolResult
-    from ._round import ToolRound
-    from ._selector import AnySelector, Selector
-    from ._session import Session
-    from ._signature import Skip
-    from ._state import State, StateKey
-    from ._stream_events import (
+    from ._session.session import Session
+    from ._toolset import Toolset
+    from ._transcript.assistant import (
+        AssistantItem,
+        AssistantTurn,
+        ReasoningItem,
+        RefusalItem,
+        ServerToolItem,
+        TextItem,
+        ToolCallItem,
+        Usage,
+    )
+    from ._transcript.attachment import Attachment
+    from ._transcript.committed import CommittedRound
+    from ._transcript.message import Message
+    from ._transcript.metadata import ToolMetadata
+    from ._transcript.request import TranscriptItem, TurnRequest
+    from ._transcript.result import ResultStatus, ToolResult
+    from ._transcript.stream_events import (
         ArgumentsDelta,
         CallCompleted,
         CallStarted,
@@ -80,17 +99,12 @@ if TYPE_CHECKING:
         TurnFinished,
         UsageReported,
     )
-    from ._suspension import Decision, ResumeMode, SuspendTicket
-    from ._tool_choice import ToolChoice
-    from ._tool_fn import ToolFn, tool_fn
-    from ._tool_input import ToolInput, tool_input
-    from ._toolset import Toolset
-    from ._transcript import Transcript
-    from ._turn_outcome import Finished, NeedsTools, TextResult
+    from ._transcript.tool_choice import ToolChoice
+    from ._transcript.transcript import Transcript
     from ._version import __version__
 
 _HOME: Final = {
-    "_assistant": (
+    "_transcript.assistant": (
         "AssistantItem",
         "AssistantTurn",
         "ReasoningItem",
@@ -100,14 +114,14 @@ _HOME: Final = {
         "ToolCallItem",
         "Usage",
     ),
-    "_attachment": ("Attachment",),
-    "_call": (
+    "_transcript.attachment": ("Attachment",),
+    "_call.call": (
         "AnyToolCall",
         "ToolCall",
     ),
-    "_call_gate": ("CallGate",),
-    "_cancellation": ("CancellationToken",),
-    "_capabilities": (
+    "_hooks.call_gate": ("CallGate",),
+    "_context.cancellation": ("CancellationToken",),
+    "_schema.capabilities": (
         "Confirmation",
         "DryRun",
         "EFFECT_DEFAULTS",
@@ -118,18 +132,18 @@ _HOME: Final = {
         "ToolEffect",
         "risk_of",
     ),
-    "_capability_gate": (
+    "_hooks.capability_gate": (
         "capability_gate",
         "dry_run_in",
     ),
-    "_committed": ("CommittedRound",),
-    "_context": (
+    "_transcript.committed": ("CommittedRound",),
+    "_context.context": (
         "RunIdentity",
         "ToolContext",
         "ToolSuspended",
     ),
-    "_continue_suggestion": ("ContinueSuggestion",),
-    "_decisions": (
+    "_round.continue_suggestion": ("ContinueSuggestion",),
+    "_hooks.decisions": (
         "Block",
         "Complete",
         "DecisionRecord",
@@ -139,61 +153,61 @@ _HOME: Final = {
         "Suspend",
         "ToolDecision",
     ),
-    "_definition": ("ToolDef",),
-    "_hook_outcome": (
+    "_schema.definition": ("ToolDef",),
+    "_hooks.hook_outcome": (
         "HookOutcome",
         "ToolHooks",
     ),
-    "_hook_set": ("HookSet",),
-    "_lifecycle": ("CallStatus",),
-    "_member": (
+    "_hooks.hook_set": ("HookSet",),
+    "_call.lifecycle": ("CallStatus",),
+    "_declare.member": (
         "tool",
         "toolset",
     ),
-    "_message": ("Message",),
-    "_metadata": ("ToolMetadata",),
-    "_model": (
+    "_transcript.message": ("Message",),
+    "_transcript.metadata": ("ToolMetadata",),
+    "_session.model": (
         "Model",
         "StreamingModel",
         "SyncModel",
         "SyncStreamingModel",
     ),
-    "_offer": (
+    "_declare.offer": (
         "ToolAvailability",
         "ToolRequirement",
     ),
-    "_outcomes": (
+    "_call.outcomes": (
         "HandledCall",
         "RecoverableToolCallIssue",
         "RejectedCall",
         "SuspendedCall",
     ),
-    "_plan": ("ToolRoundPlan",),
-    "_progress": (
+    "_round.plan": ("ToolRoundPlan",),
+    "_context.progress": (
         "TOOL_CALL_PROGRESS_ACTIVITY_TYPE",
         "ProgressStatus",
         "ToolCallProgressState",
     ),
-    "_request": (
+    "_transcript.request": (
         "TranscriptItem",
         "TurnRequest",
     ),
-    "_result": (
+    "_transcript.result": (
         "ResultStatus",
         "ToolResult",
     ),
-    "_round": ("ToolRound",),
-    "_selector": (
+    "_round.round": ("ToolRound",),
+    "_call.selector": (
         "AnySelector",
         "Selector",
     ),
-    "_session": ("Session",),
-    "_signature": ("Skip",),
-    "_state": (
+    "_session.session": ("Session",),
+    "_schema.signature": ("Skip",),
+    "_context.state": (
         "State",
         "StateKey",
     ),
-    "_stream_events": (
+    "_transcript.stream_events": (
         "ArgumentsDelta",
         "CallCompleted",
         "CallStarted",
@@ -204,23 +218,23 @@ _HOME: Final = {
         "TurnFinished",
         "UsageReported",
     ),
-    "_suspension": (
+    "_context.suspension": (
         "Decision",
         "ResumeMode",
         "SuspendTicket",
     ),
-    "_tool_fn": (
+    "_declare.tool_fn": (
         "ToolFn",
         "tool_fn",
     ),
-    "_tool_input": (
+    "_declare.tool_input": (
         "ToolInput",
         "tool_input",
     ),
-    "_tool_choice": ("ToolChoice",),
+    "_transcript.tool_choice": ("ToolChoice",),
     "_toolset": ("Toolset",),
-    "_transcript": ("Transcript",),
-    "_turn_outcome": (
+    "_transcript.transcript": ("Transcript",),
+    "_round.read_turn": (
         "Finished",
         "NeedsTools",
         "TextResult",

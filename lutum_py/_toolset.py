@@ -6,21 +6,21 @@ from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
-from ._call import AnyToolCall
-from ._definition import ToolDef
-from ._hook_set import HookSet as _HookSet
-from ._json import shorten
-from ._metadata import ToolMetadata
-from ._offer import Available
-from ._outcomes import HandledCall
-from ._selector import AnySelector
-from ._toolset_meta import ToolsetMeta, make_toolset
+from ._call.call import AnyToolCall
+from ._call.outcomes import HandledCall
+from ._call.selector import AnySelector
+from ._declare.offer import Available
+from ._declare.toolset_meta import ToolsetMeta, make_toolset
+from ._hooks.hook_set import HookSet as _HookSet
+from ._schema.definition import ToolDef
+from ._text.json import shorten
+from ._transcript.metadata import ToolMetadata
 from .errors import MisuseError, ToolConstraintError, UnknownToolError
 
 if TYPE_CHECKING:
-    from ._assistant import AssistantTurn
-    from ._plan import ToolRoundPlan
-    from ._turn_outcome import Finished, NeedsTools
+    from ._round.plan import ToolRoundPlan
+    from ._round.read_turn import Finished, NeedsTools
+    from ._transcript.assistant import AssistantTurn
 
 __all__ = ["Toolset", "ToolsetMeta", "make_toolset"]
 
@@ -153,7 +153,7 @@ class Toolset(metaclass=ToolsetMeta):
         Raises:
             PlanError: The text is no plan, was edited, or was made for tools that have changed.
         """
-        from ._plan_json import load_plan
+        from ._round.plan_json import load_plan
 
         return load_plan(cls, text, key)
 
@@ -172,7 +172,7 @@ class Toolset(metaclass=ToolsetMeta):
             MissingExtraError: The package `jsonschema` is not installed.
             ToolDefinitionError: Two tools share a name, or a schema is invalid.
         """
-        from ._runtime_toolset import toolset_from_definitions
+        from ._declare.runtime_toolset import toolset_from_definitions
 
         if not isinstance(definitions, Iterable):
             raise MisuseError(
@@ -185,7 +185,7 @@ class Toolset(metaclass=ToolsetMeta):
 @cache
 def _reader() -> Any:
     """Load what reads turns with the first turn: a tool is declared without it."""
-    from ._turn_outcome import read_turn
+    from ._round.read_turn import read_turn
 
     return read_turn
 

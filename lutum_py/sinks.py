@@ -14,7 +14,7 @@ from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
-from ._progress import (
+from ._context.progress import (
     TOOL_CALL_PROGRESS_ACTIVITY_TYPE,
     ActivityDelta,
     ActivitySnapshot,

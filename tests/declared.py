@@ -9,9 +9,9 @@ import pytest
 from pydantic import BaseModel
 
 from lutum_py import AnyToolCall, ToolDef, ToolMetadata
-from lutum_py._schema_tool import spec_from_definition
-from lutum_py._spec import ToolSpec
-from lutum_py._tool_input import find_spec
+from lutum_py._call.spec import ToolSpec
+from lutum_py._declare.schema_tool import spec_from_definition
+from lutum_py._declare.tool_input import find_spec
 from lutum_py.errors import InvalidArgumentsError
 
 

@@ -22,7 +22,7 @@ from lutum_py import (
     tool,
     tool_fn,
 )
-from lutum_py._capability_gate import GateAction, GatePolicy
+from lutum_py._hooks.capability_gate import GateAction, GatePolicy
 
 
 def make(*effects: ToolEffect | str, background_safe: bool = False) -> ToolFn[..., Any, str]:

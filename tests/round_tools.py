@@ -28,9 +28,9 @@ from lutum_py import (
     tool,
     tool_fn,
 )
-from lutum_py._request import TranscriptItem
-from lutum_py._transcript import Transcript
-from lutum_py._transcript_check import TranscriptCheck
+from lutum_py._transcript.check import TranscriptCheck
+from lutum_py._transcript.request import TranscriptItem
+from lutum_py._transcript.transcript import Transcript
 from lutum_py.testing import ScriptedModel
 
 

@@ -132,7 +132,7 @@ def waiting(folder: Path) -> dict[str, str]:
 def outcome_in(folder: Path) -> Outcome:
     """Collect what the desk and the world have on record at the end."""
     from lutum_py import ToolResult, Transcript, TurnRequest
-    from lutum_py._transcript_check import TranscriptCheck
+    from lutum_py._transcript.check import TranscriptCheck
 
     desk = importlib.import_module("desk").Desk
     books, world = sqlite3.connect(folder / "desk.db"), sqlite3.connect(folder / "world.db")

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel, field_validator
 from typing_extensions import TypedDict
 
 from lutum_py import ToolInput, tool_fn
-from lutum_py._arguments import Arguments, field_issues
+from lutum_py._schema.arguments import Arguments, field_issues
 from lutum_py.errors import InvalidArgumentsError, ToolInputError
 
 from .declared import call_of, refusal, schema_of, spec_of

@@ -31,7 +31,7 @@ from lutum_py import (
     tool_fn,
     toolset,
 )
-from lutum_py._approval import Approval
+from lutum_py._call.approval import Approval
 from lutum_py.errors import LifecycleError, ToolInputError, ToolOutputError
 
 from .declared import call_of, spec_of

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lutum_py
-from lutum_py._cancellation import CancellationToken
+from lutum_py._context.cancellation import CancellationToken
 from lutum_py.errors import Cancelled
 
 SECONDS = 10.0
@@ -309,7 +309,8 @@ def test_importing_loads_nothing_heavy() -> None:
         "package = types.ModuleType('lutum_py')\n"
         f"package.__path__ = {list(lutum_py.__path__)!r}\n"
         "sys.modules['lutum_py'] = package\n"
-        "import lutum_py._context, lutum_py._lifecycle, lutum_py._capabilities\n"
+        "import lutum_py._context.context\n"
+        "import lutum_py._call.lifecycle, lutum_py._schema.capabilities\n"
         "loaded = sys.modules.keys() - floor\n"
         "print([name for name in ('asyncio', 'rich', 'logging') if name in loaded])"
     )

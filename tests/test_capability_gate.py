@@ -24,8 +24,13 @@ from lutum_py import (
     ToolMetadata,
     capability_gate,
 )
-from lutum_py._capabilities import EFFECT_DEFAULTS, Confirmation, EffectKind, Reversibility
-from lutum_py._capability_gate import GateAction
+from lutum_py._hooks.capability_gate import GateAction
+from lutum_py._schema.capabilities import (
+    EFFECT_DEFAULTS,
+    Confirmation,
+    EffectKind,
+    Reversibility,
+)
 from lutum_py.errors import HookError, ToolDefinitionError
 from tests.gating import Ops, action_of, ask, blocked, call_of, deploy, make, plan_of, ticket_of
 

@@ -25,7 +25,7 @@ from lutum_py import (
     ToolRoundPlan,
     Transcript,
 )
-from lutum_py._commit import as_results
+from lutum_py._round.commit import as_results
 from lutum_py.errors import (
     CommitError,
     CommitFault,

@@ -13,10 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py._cancellation import CancellationToken
-from lutum_py._context import RunIdentity, ToolContext, ToolSuspended
-from lutum_py._progress import ActivityDelta, ActivitySnapshot, ObserverText, ToolEvent
-from lutum_py._state import State, StateKey
+from lutum_py._context.cancellation import CancellationToken
+from lutum_py._context.context import RunIdentity, ToolContext, ToolSuspended
+from lutum_py._context.progress import (
+    ActivityDelta,
+    ActivitySnapshot,
+    ObserverText,
+    ToolEvent,
+)
+from lutum_py._context.state import State, StateKey
 from lutum_py.errors import ToolError
 
 CALL = SimpleNamespace(id="c1", name="index")

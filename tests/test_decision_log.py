@@ -21,7 +21,7 @@ from lutum_py import (
     Toolset,
     tool,
 )
-from lutum_py._arguments import Arguments
+from lutum_py._schema.arguments import Arguments
 
 from .sample_tools import ALICE, AppTools, GetUserArgs, sent
 

@@ -20,7 +20,7 @@ from pydantic_core import to_jsonable_python
 from typing_extensions import TypedDict
 
 from lutum_py import Skip, ToolContext, ToolDef, ToolMetadata, Toolset, tool, tool_fn
-from lutum_py._json import canonical_json
+from lutum_py._text.json import canonical_json
 from lutum_py.errors import InvalidArgumentsError
 
 from .declared import call_of, schema_of, spec_of

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lutum_py import ToolDef
-from lutum_py._offer import offered_definitions
+from lutum_py._declare.offer import offered_definitions
 from lutum_py.errors import HookError
 
 from .sample_tools import AppTools, DataTools, DeepTools, TwinTools

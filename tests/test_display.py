@@ -32,7 +32,7 @@ from lutum_py import (
     tool_fn,
     toolset,
 )
-from lutum_py._transcript import Transcript
+from lutum_py._transcript.transcript import Transcript
 from lutum_py.errors import CommitError, DuplicateResult, MissingResult
 from lutum_py.testing import ScriptedModel
 
@@ -388,7 +388,7 @@ from lutum_py import Session, Toolset
 session = Session()
 before = [name for name in sys.modules if "_display" in name or name == "html"]
 session._repr_html_(); Toolset._repr_html_(); list(session.__rich_repr__())
-print(before, "rich" in sys.modules, "lutum_py._display_transcript" in sys.modules)
+print(before, "rich" in sys.modules, "lutum_py._transcript.display" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[] False True"

@@ -27,7 +27,7 @@ from lutum_py import (
     ToolMetadata,
     Toolset,
 )
-from lutum_py._display_html import (
+from lutum_py._text.html import (
     MARKS,
     cut_text,
     figure,

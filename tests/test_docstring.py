@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from lutum_py._docstring import Docstring, attribute_docstrings, parse_docstring
+from lutum_py._schema.docstring import Docstring, attribute_docstrings, parse_docstring
 
 GOOGLE = """Search the web.
 
@@ -368,7 +368,7 @@ def test_the_parser_is_imported_only_for_parameters() -> None:
     """A docstring without a parameter section never imports docstring-parser."""
     script = (
         "import sys\n"
-        "from lutum_py._docstring import parse_docstring\n"
+        "from lutum_py._schema.docstring import parse_docstring\n"
         "parse_docstring('Do.\\n\\nReturns:\\n    It.\\n\\n:raises ValueError: never.')\n"
         "assert 'docstring_parser' not in sys.modules\n"
         "parse_docstring(':param x: y')\n"
@@ -526,7 +526,7 @@ def test_field_names_decide_without_a_line_number(module: ModuleType) -> None:
 def test_the_running_statement_decides_between_equals(tmp_path: Path) -> None:
     """Of equal statements, the one being run is meant, and after the fact the last one."""
     source = """\
-        from lutum_py._docstring import attribute_docstrings
+        from lutum_py._schema.docstring import attribute_docstrings
 
         def seen(cls):
             lineless = type("Args", (), {"__module__": __name__, "__annotations__": {"x": int}})

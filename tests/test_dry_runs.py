@@ -25,7 +25,7 @@ from lutum_py import (
     tool_fn,
     tool_input,
 )
-from lutum_py._capability_gate import GateAction
+from lutum_py._hooks.capability_gate import GateAction
 from tests.gating import Ops, ask, blocked, call_of, deploy, make, plan_of
 
 

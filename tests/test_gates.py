@@ -23,7 +23,7 @@ from lutum_py import (
     ToolMetadata,
     ToolResult,
 )
-from lutum_py._call_gate import CallGate
+from lutum_py._hooks.call_gate import CallGate
 from lutum_py.errors import HookError
 
 from .sample_tools import ALICE, AppTools, DeepTools, GetUserArgs, User, opened, sent, web_search

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lutum_py import Toolset, tool, toolset
-from lutum_py._hook_names import generated_names, slot_of
+from lutum_py._declare.hook_names import generated_names, slot_of
 from lutum_py.errors import ToolDefinitionError
 
 from .sample_tools import AppTools, DataTools, list_orders, ping

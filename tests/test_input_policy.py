@@ -20,7 +20,7 @@ from pydantic.dataclasses import dataclass as pydantic_dataclass
 from typing_extensions import TypedDict
 
 from lutum_py import ToolInput, tool_fn, tool_input
-from lutum_py._closed_schema import close_top, infinity_in
+from lutum_py._schema.closed_schema import close_top, infinity_in
 from lutum_py.errors import ToolInputError
 
 from .declared import call_of, refusal, schema_of, spec_of

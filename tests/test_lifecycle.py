@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py._lifecycle import TRANSITIONS, CallStatus, check_transition, state_diagram
+from lutum_py._call.lifecycle import (
+    TRANSITIONS,
+    CallStatus,
+    check_transition,
+    state_diagram,
+)
 from lutum_py.errors import LifecycleError
 
 STATUSES = st.sampled_from(CallStatus)

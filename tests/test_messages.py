@@ -6,9 +6,16 @@ from typing import Annotated, Any
 
 import pytest
 
-from lutum_py._json import canonical_json, compact_json, copy_json, cut, digest_of, shorten
-from lutum_py._signature import type_name
-from lutum_py._suggestion import did_you_mean, names_for_message
+from lutum_py._schema.signature import type_name
+from lutum_py._text.json import (
+    canonical_json,
+    compact_json,
+    copy_json,
+    cut,
+    digest_of,
+    shorten,
+)
+from lutum_py._text.suggestion import did_you_mean, names_for_message
 
 
 class Grumpy:

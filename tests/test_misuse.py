@@ -18,8 +18,8 @@ from lutum_py import (
     tool,
     tool_fn,
 )
-from lutum_py._input_model import FnInput
-from lutum_py._offer import describe_definitions, offered_definitions
+from lutum_py._declare.offer import describe_definitions, offered_definitions
+from lutum_py._schema.input_model import FnInput
 from lutum_py.errors import DeveloperError, MisuseError, ToolDefinitionError
 from lutum_py.execution import execute_all_sync, execute_sync
 from lutum_py.testing import ScriptedModel

@@ -7,7 +7,12 @@ from typing import Any
 import pytest
 
 from lutum_py import ToolAvailability, ToolChoice, ToolRequirement, Toolset
-from lutum_py._offer import Offer, choose, describe_definitions, offered_definitions
+from lutum_py._declare.offer import (
+    Offer,
+    choose,
+    describe_definitions,
+    offered_definitions,
+)
 from lutum_py.errors import ToolConstraintError, UnknownToolError
 
 from .sample_tools import AppTools, DataTools, PingTools, TwinTools, opened, sent

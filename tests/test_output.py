@@ -14,7 +14,7 @@ from pydantic_core import ValidationError
 from typing_extensions import TypedDict
 
 from lutum_py import tool_fn
-from lutum_py._output import Output
+from lutum_py._schema.output import Output
 from lutum_py.errors import ToolDefinitionError, ToolOutputError
 
 from .declared import spec_of

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Optional
 import pytest
 from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter
 
-from lutum_py._plain_types import is_plain
+from lutum_py._schema.plain_types import is_plain
 
 
 class Model(BaseModel):

@@ -35,7 +35,7 @@ from lutum_py import (
     tool,
     tool_fn,
 )
-from lutum_py._json import canonical_json
+from lutum_py._text.json import canonical_json
 from lutum_py.errors import LifecycleError, PlanError, ResumeError, RoundClosedError
 
 from .round_tools import (

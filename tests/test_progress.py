@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py._progress import (
+from lutum_py._context.progress import (
     TOOL_CALL_PROGRESS_ACTIVITY_TYPE,
     TOOL_CALL_PROGRESS_SCHEMA,
     ActivityDelta,

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, AwareDatetime, BeforeValidator
 from pydantic_core import PydanticCustomError
 
 from lutum_py import ToolDef, ToolMetadata, tool_fn
-from lutum_py._json import compact_json
+from lutum_py._text.json import compact_json
 from lutum_py.errors import InvalidArgumentsError, ToolInputError
 
 from .declared import spec_of

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from lutum_py import Attachment, ToolMetadata, ToolResult
-from lutum_py._frozen import Frozen
-from lutum_py._result import REJECTION_PREFIX, make_result, rejection
+from lutum_py._transcript.frozen import Frozen
+from lutum_py._transcript.result import REJECTION_PREFIX, make_result, rejection
 from lutum_py.errors import InvalidValueError, TranscriptError
 
 METADATA = ToolMetadata(id="c1", name="add", arguments='{"a": 1}')

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from lutum_py import ToolDef, ToolMetadata, Toolset, tool, toolset
-from lutum_py._json_schema_check import schema_faults
+from lutum_py._schema.schema_check import schema_faults
 from lutum_py.errors import InvalidArgumentsError, MissingExtraError, ToolDefinitionError
 
 from .declared import call_of, refusal, schema_of, spec_of

@@ -24,8 +24,8 @@ from lutum_py import (
     TurnRequest,
     Usage,
 )
-from lutum_py._transcript import TranscriptView
-from lutum_py._transcript_check import TranscriptCheck
+from lutum_py._transcript.check import TranscriptCheck
+from lutum_py._transcript.transcript import TranscriptView
 from lutum_py.errors import DeveloperError, DialectError, MisuseError
 from lutum_py.testing import ScriptedModel, ScriptExhausted
 

@@ -37,7 +37,7 @@ from lutum_py import (
     tool,
     tool_fn,
 )
-from lutum_py._arguments import Arguments
+from lutum_py._schema.arguments import Arguments
 
 
 class Account(BaseModel):

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from lutum_py._progress import ToolCallProgressState
+from lutum_py._context.progress import ToolCallProgressState
 from lutum_py.errors import MissingExtraError
 from lutum_py.sinks import (
     ActivityDelta,

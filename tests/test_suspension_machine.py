@@ -24,7 +24,7 @@ from lutum_py import (
     ToolResult,
     ToolRoundPlan,
 )
-from lutum_py._lifecycle import TRANSITIONS
+from lutum_py._call.lifecycle import TRANSITIONS
 from lutum_py.errors import (
     CommitError,
     LifecycleError,

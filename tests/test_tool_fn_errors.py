@@ -124,8 +124,8 @@ def test_a_dataclass_of_aliens_is_refused() -> None:
 
 def test_pairs_of_sound_parameters_that_fail_together() -> None:
     """A model that fails as a whole is told as such."""
-    from lutum_py._input_model import build_input_model
-    from lutum_py._signature import REQUIRED, Parameter
+    from lutum_py._schema.input_model import build_input_model
+    from lutum_py._schema.signature import REQUIRED, Parameter
 
     sound = (Parameter("a", int, REQUIRED, None),)
     with pytest.raises(ToolDefinitionError, match=r"Tool function `f` cannot become a tool: "):

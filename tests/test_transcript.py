@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lutum_py import Attachment, Message, ServerToolItem, TextItem, ToolMetadata, Transcript
-from lutum_py._assistant import AssistantTurn, ReasoningItem, RefusalItem
-from lutum_py._committed import CommittedRound
-from lutum_py._transcript import TranscriptView
-from lutum_py._transcript_check import TranscriptCheck
+from lutum_py._transcript.assistant import AssistantTurn, ReasoningItem, RefusalItem
+from lutum_py._transcript.check import TranscriptCheck
+from lutum_py._transcript.committed import CommittedRound
+from lutum_py._transcript.transcript import TranscriptView
 
 from .round_tools import adds, check, check_transcript, forged, turn
 

@@ -23,9 +23,9 @@ from lutum_py import (
     Transcript,
     Usage,
 )
-from lutum_py._assistant import AssistantTurn
-from lutum_py._committed import CommittedRound
-from lutum_py._item_json import dump_item
+from lutum_py._transcript.assistant import AssistantTurn
+from lutum_py._transcript.committed import CommittedRound
+from lutum_py._transcript.item_json import dump_item
 from lutum_py.errors import TranscriptError
 
 from .round_tools import adds, any_text, check_transcript, done, forged, opened

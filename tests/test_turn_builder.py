@@ -18,8 +18,8 @@ from lutum_py import (
     TurnRequest,
     tool,
 )
-from lutum_py._transcript import TranscriptView
-from lutum_py._turn import TurnWithTools
+from lutum_py._session.turn import TurnWithTools
+from lutum_py._transcript.transcript import TranscriptView
 from lutum_py.errors import ToolConstraintError, UnknownToolError
 from lutum_py.testing import ScriptedModel
 

@@ -9,8 +9,13 @@ from typing import Any
 import pytest
 
 from lutum_py import AssistantTurn, Session, TurnRequest, Usage
-from lutum_py._assistant import ReasoningItem, RefusalItem, ServerToolItem, TextItem
-from lutum_py._stream_events import (
+from lutum_py._transcript.assistant import (
+    ReasoningItem,
+    RefusalItem,
+    ServerToolItem,
+    TextItem,
+)
+from lutum_py._transcript.stream_events import (
     ArgumentsDelta,
     CallCompleted,
     CallStarted,

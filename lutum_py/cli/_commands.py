@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .._offer import ToolAvailability
+from .._declare.offer import ToolAvailability
 from .._toolset import Toolset
 from .._version import __version__
 from ..dialects.openai_chat import Change, Violation
@@ -19,8 +19,8 @@ from ..errors import ToolDefinitionError
 from ._atomic_write import write_file
 from ._conversation import Dialect, dialect_module, read_conversation
 from ._loading import load_toolset
-from ._lock_file import DEFAULT_FILE
-from ._locking import check_lock, write_lock
+from ._lock.command import check_lock, write_lock
+from ._lock.file import DEFAULT_FILE
 from ._screen import (
     Failure,
     complain,

@@ -14,8 +14,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from .._json import is_array, is_object, shorten
-from .._transcript import Transcript
+from .._text.json import is_array, is_object, shorten
+from .._transcript.transcript import Transcript
 from ..dialects.openai_chat import Change, Violation
 from ._exact_json import Style, exact_text, read_exact
 from ._screen import Failure, safe

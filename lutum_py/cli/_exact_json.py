@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
-from .._json import is_array, is_object
+from .._text.json import is_array, is_object
 from ._screen import Failure, safe
 
 __all__ = ["Style", "exact_text", "read_exact"]

@@ -11,8 +11,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, cast
 
-from .._json import cut
-from .._suggestion import did_you_mean
+from .._text.json import cut
+from .._text.suggestion import did_you_mean
 from .._toolset import Toolset
 from ._screen import Failure, safe, write
 

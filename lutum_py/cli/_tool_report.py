@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from .._capabilities import risk_of
-from .._definition import ToolDef
-from .._json import compact_json
-from .._selector import AnySelector
+from .._call.selector import AnySelector
+from .._compat.parts import merged_part
+from .._compat.type_words import bounds_of, named_types, type_words
+from .._schema.capabilities import risk_of
+from .._schema.definition import ToolDef
+from .._text.json import compact_json
 from .._toolset import Toolset
-from ._schema_parts import merged_part
-from ._type_words import bounds_of, named_types, type_words
 
 __all__ = ["ESTIMATE", "estimated_tokens", "report_on"]
 

@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from .._json import compact_json, cut
+from .._text.json import compact_json, cut
 from ._screen import text
 
 __all__ = ["view_of"]

@@ -9,13 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from .._assistant import AssistantTurn
-from .._item_json import dump_item, load_item
-from .._json import copy_json, is_array, is_object, shorten
-from .._metadata import ToolMetadata
-from .._result import ToolResult
-from .._saved import Saved
-from .._transcript_json import FORMAT, VERSION
+from .._text.json import (
+    copy_json,
+    is_array,
+    is_object,
+    shorten,
+)
+from .._transcript.assistant import AssistantTurn
+from .._transcript.item_json import dump_item, load_item
+from .._transcript.metadata import ToolMetadata
+from .._transcript.result import ToolResult
+from .._transcript.saved import Saved
+from .._transcript.transcript_json import FORMAT, VERSION
 from ..dialects.openai_chat import Change, Violation
 from ..errors import TranscriptError
 from ._screen import Failure, safe

@@ -12,10 +12,10 @@ import codecs
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from typing import Any
 
-from .._json import parse_json, shorten
+from .._text.json import parse_json, shorten
 from ..errors import DialectError
-from ._json_stream import ObjectSplitter
-from ._reading import is_object
+from ._stream.json_stream import ObjectSplitter
+from ._wire.reading import is_object
 
 __all__ = ["EventSplitter", "aevents", "events"]
 

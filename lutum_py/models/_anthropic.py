@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, Protocol
 
-from .._request import TurnRequest
+from .._transcript.request import TurnRequest
 from ..dialects import anthropic_messages
 from ._create_model import CreateModel
 from ._prepared import Dialect, Prepared

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final, Protocol
 
-from .._request import TurnRequest
+from .._transcript.request import TurnRequest
 from ..dialects import gemini_generate_content
 from ._prepared import Dialect, Prepared
 from ._sdk_model import Methods, SdkModel

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterable
 from typing import Final
 
-from ..dialects._losses import Loss
+from ..dialects._wire.losses import Loss
 
 __all__ = ["LossReport", "LossWarning"]
 

@@ -12,13 +12,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
-from .._assistant import AssistantTurn, ToolCallItem
-from .._metadata import ToolMetadata
-from .._request import TurnRequest
-from .._stream_events import CallCompleted, StreamEvent, TurnFinished
-from ..dialects._compiled import compiled
-from ..dialects._losses import EncodedRequest, Loss
-from ..dialects._streaming import StreamReader
+from .._transcript.assistant import AssistantTurn, ToolCallItem
+from .._transcript.metadata import ToolMetadata
+from .._transcript.request import TurnRequest
+from .._transcript.stream_events import CallCompleted, StreamEvent, TurnFinished
+from ..dialects._stream.streaming import StreamReader
+from ..dialects._wire.compiled import compiled
+from ..dialects._wire.losses import EncodedRequest, Loss
 
 __all__ = ["Dialect", "Prepared", "prepare"]
 

@@ -19,12 +19,12 @@ from typing import Any, ClassVar, NoReturn
 
 from pydantic import ValidationError
 
-from .._assistant import AssistantTurn
-from .._json import shorten
-from .._request import TurnRequest
-from .._stream_events import StreamEvent, TurnFinished
-from ..dialects._losses import Loss
-from ..dialects._streaming import StreamReader
+from .._text.json import shorten
+from .._transcript.assistant import AssistantTurn
+from .._transcript.request import TurnRequest
+from .._transcript.stream_events import StreamEvent, TurnFinished
+from ..dialects._stream.streaming import StreamReader
+from ..dialects._wire.losses import Loss
 from ..errors import DialectError, MisuseError
 from ._loss_report import LossReport
 from ._prepared import Dialect, Prepared, prepare

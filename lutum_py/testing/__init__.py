@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import strategies as strategies
-    from ._check_loop import check_loop as check_loop
-    from ._loop_fault import LoopFailure as LoopFailure
-    from ._loop_fault import LoopFault as LoopFault
+    from ._loop.check import check_loop as check_loop
+    from ._loop.fault import LoopFailure as LoopFailure
+    from ._loop.fault import LoopFault as LoopFault
     from ._script import ScriptExhausted as ScriptExhausted
     from ._scripted_client import ScriptedClient as ScriptedClient
     from ._scripted_model import ScriptedModel as ScriptedModel
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 # Imported on use: pytest loads the plugin beside this in every run, also in those without a loop.
 _HOMES = {
-    "LoopFailure": "_loop_fault",
-    "LoopFault": "_loop_fault",
+    "LoopFailure": "_loop.fault",
+    "LoopFault": "_loop.fault",
     "ScriptExhausted": "_script",
     "ScriptedClient": "_scripted_client",
     "ScriptedModel": "_scripted_model",
     "assert_transcript_valid": "_transcript_valid",
-    "check_loop": "_check_loop",
+    "check_loop": "_loop.check",
 }
 
 __all__ = [

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
-from .._json import shorten
+from .._text.json import shorten
 from ..errors import DeveloperError, MisuseError
 
 __all__ = ["Script", "ScriptExhausted"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Any, Self, TypeAlias
 
-from .._assistant import AssistantTurn
-from .._json import copy_json
+from .._text.json import copy_json
+from .._transcript.assistant import AssistantTurn
 from ..errors import DialectError
 from ._script import Script
 from ._transcript_valid import Dialect, dialect_of

@@ -8,7 +8,8 @@ from weakref import ref
 
 from pydantic_core import from_json
 
-from .._assistant import (
+from .._text.json import compact_json, shorten
+from .._transcript.assistant import (
     AssistantItem,
     AssistantTurn,
     ReasoningItem,
@@ -17,12 +18,12 @@ from .._assistant import (
     TextItem,
     ToolCallItem,
 )
-from .._json import compact_json, shorten
-from .._message import Message
-from .._metadata import ToolMetadata
-from .._request import TurnRequest
-from .._result import ToolResult
-from .._stream_events import (
+from .._transcript.check import TranscriptCheck
+from .._transcript.message import Message
+from .._transcript.metadata import ToolMetadata
+from .._transcript.request import TurnRequest
+from .._transcript.result import ToolResult
+from .._transcript.stream_events import (
     ArgumentsDelta,
     CallCompleted,
     CallStarted,
@@ -33,8 +34,7 @@ from .._stream_events import (
     TurnFinished,
     UsageReported,
 )
-from .._transcript import Transcript, TranscriptView
-from .._transcript_check import TranscriptCheck
+from .._transcript.transcript import Transcript, TranscriptView
 from ..errors import DialectError, MisuseError
 from ._script import Script
 

@@ -6,12 +6,12 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, TypeAlias
 
-from .._assistant import AssistantTurn
-from .._json import is_array, is_object, shorten
-from .._message import Message
-from .._request import TranscriptItem, TurnRequest
-from .._result import ToolResult
-from .._transcript_check import TranscriptCheck
+from .._text.json import is_array, is_object, shorten
+from .._transcript.assistant import AssistantTurn
+from .._transcript.check import TranscriptCheck
+from .._transcript.message import Message
+from .._transcript.request import TranscriptItem, TurnRequest
+from .._transcript.result import ToolResult
 from ..errors import MisuseError
 
 __all__ = ["DIALECTS", "Dialect", "assert_transcript_valid", "dialect_of", "transcript_problems"]

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from pydantic_core import from_json
 
-from .._assistant import AssistantTurn
-from .._json import compact_json, is_array, is_object
+from .._text.json import compact_json, is_array, is_object
+from .._transcript.assistant import AssistantTurn
 
 __all__ = ["WIRE_FORMS", "Said", "WireForm"]
 

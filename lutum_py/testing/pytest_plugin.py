@@ -96,7 +96,7 @@ def check_loop(request: pytest.FixtureRequest) -> Callable[..., None]:
 
     Options come from the marker `lutum_loop`, the nearest first, and from `--lutum-examples`.
     """
-    from . import _check_loop
+    from ._loop import check as _check_loop
 
     options: dict[str, Any] = {}
     for marker in request.node.iter_markers(_MARKER):

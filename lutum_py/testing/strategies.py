@@ -38,20 +38,20 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
 
-from .._assistant import AssistantTurn
-from .._metadata import ToolMetadata
-from .._offer import Available
-from .._selector import AnySelector
+from .._call.selector import AnySelector
+from .._declare.offer import Available
+from .._transcript.assistant import AssistantTurn
+from .._transcript.metadata import ToolMetadata
 from ..errors import InvalidValueError
-from ._call_strategies import (
+from ._strategies.calls import (
     AnyToolset,
     ArgumentStrategies,
     CallStrategies,
     Spoken,
     require_toolset,
 )
-from ._hypothesis import st
-from ._turn_strategies import script_strategy, turn_strategy
+from ._strategies.hypothesis import st
+from ._strategies.turns import script_strategy, turn_strategy
 
 __all__ = ["CallKind", "calls", "scripts", "turns", "valid_arguments"]
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from lutum_py.cli._schema_changes import changes_between
-from lutum_py.cli._type_words import bounds_of, type_words
+from lutum_py._compat.changes import changes_between
+from lutum_py._compat.type_words import bounds_of, type_words
 
 from .schemas import PAIRS, SCHEMAS, nodes_of
 

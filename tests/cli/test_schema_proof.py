@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from lutum_py.cli._schema_fits import equal_json, fits, misfit
-from lutum_py.cli._schema_implies import Proof
-from lutum_py.cli._schema_samples import samples_of
-from lutum_py.cli._schema_verdict import judge
+from lutum_py._compat.fits import equal_json, fits, misfit
+from lutum_py._compat.implies import Proof
+from lutum_py._compat.samples import samples_of
+from lutum_py._compat.verdict import judge
 
 from .schemas import PAIRS, is_valid
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lutum_py.cli._schema_fits import fits, misfit
-from lutum_py.cli._schema_samples import samples_of
-from lutum_py.cli._schema_verdict import judge
+from lutum_py._compat.fits import fits, misfit
+from lutum_py._compat.samples import samples_of
+from lutum_py._compat.verdict import judge
 
 from .schemas import PAIRS, SCHEMAS, VALUES, is_valid
 

@@ -20,7 +20,7 @@ from lutum_py import (
     ToolResult,
     Transcript,
 )
-from lutum_py._transcript_json import dump_transcript
+from lutum_py._transcript.transcript_json import dump_transcript
 from lutum_py.cli._transcript_rules import check_transcript, repair_transcript
 from lutum_py.errors import TranscriptError
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lutum_py._result import ToolResult
+from lutum_py._transcript.result import ToolResult
 from lutum_py.dialects import openai_chat, openai_responses
 
 from .recordings import Recording, answered

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from lutum_py._definition import ToolDef
-from lutum_py.dialects._schema import CompiledSchema, compile_schema
+from lutum_py._schema.definition import ToolDef
+from lutum_py.dialects._schema.compiler import CompiledSchema, compile_schema
 
 OPENAI = "openai_chat"
 ANTHROPIC = "anthropic_messages"

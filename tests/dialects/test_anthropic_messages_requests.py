@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-from lutum_py._assistant import (
+from lutum_py._schema.definition import ToolDef
+from lutum_py._transcript.assistant import (
     AssistantTurn,
     ReasoningItem,
     RefusalItem,
     TextItem,
 )
-from lutum_py._attachment import Attachment
-from lutum_py._committed import CommittedRound
-from lutum_py._definition import ToolDef
-from lutum_py._message import Message
-from lutum_py._request import TranscriptItem, TurnRequest
-from lutum_py._result import rejection
-from lutum_py._tool_choice import ToolChoice
+from lutum_py._transcript.attachment import Attachment
+from lutum_py._transcript.committed import CommittedRound
+from lutum_py._transcript.message import Message
+from lutum_py._transcript.request import TranscriptItem, TurnRequest
+from lutum_py._transcript.result import rejection
+from lutum_py._transcript.tool_choice import ToolChoice
 from lutum_py.dialects import anthropic_messages as dialect
 from lutum_py.errors import ToolDefinitionError
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lutum_py.dialects import anthropic_messages as dialect
-from lutum_py.dialects._violations import OUTCOME_UNKNOWN
+from lutum_py.dialects._repair.violations import OUTCOME_UNKNOWN
 
 from .anthropic_wire import USER
 

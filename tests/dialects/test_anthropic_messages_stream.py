@@ -6,13 +6,9 @@ from typing import Any
 
 import pytest
 
-from lutum_py._assistant import (
-    ReasoningItem,
-    TextItem,
-    Usage,
-)
-from lutum_py._metadata import ToolMetadata
-from lutum_py._stream_events import (
+from lutum_py._transcript.assistant import ReasoningItem, TextItem, Usage
+from lutum_py._transcript.metadata import ToolMetadata
+from lutum_py._transcript.stream_events import (
     ArgumentsDelta,
     CallCompleted,
     CallStarted,

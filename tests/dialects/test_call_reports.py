@@ -9,16 +9,21 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from lutum_py._assistant import AssistantTurn
-from lutum_py._metadata import ToolMetadata
-from lutum_py._stream_events import ArgumentsDelta, CallCompleted, CallStarted, StreamEvent
+from lutum_py._transcript.assistant import AssistantTurn
+from lutum_py._transcript.metadata import ToolMetadata
+from lutum_py._transcript.stream_events import (
+    ArgumentsDelta,
+    CallCompleted,
+    CallStarted,
+    StreamEvent,
+)
 from lutum_py.dialects import (
     anthropic_messages,
     gemini_generate_content,
     openai_chat,
     openai_responses,
 )
-from lutum_py.dialects._call_reports import CallReports
+from lutum_py.dialects._stream.call_reports import CallReports
 
 from .every_dialect import DIALECTS, MODULES
 from .recordings import Recording, recordings, report

@@ -14,13 +14,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lutum_py import Toolset, tool, tool_fn
-from lutum_py._assistant import AssistantTurn
-from lutum_py._definition import ToolDef
-from lutum_py._message import Message
-from lutum_py._metadata import ToolMetadata
-from lutum_py._request import TranscriptItem, TurnRequest
-from lutum_py._result import ToolResult, rejection
-from lutum_py._tool_choice import ToolChoice
+from lutum_py._schema.definition import ToolDef
+from lutum_py._transcript.assistant import AssistantTurn
+from lutum_py._transcript.message import Message
+from lutum_py._transcript.metadata import ToolMetadata
+from lutum_py._transcript.request import TranscriptItem, TurnRequest
+from lutum_py._transcript.result import ToolResult, rejection
+from lutum_py._transcript.tool_choice import ToolChoice
 from lutum_py.dialects import openai_chat
 from lutum_py.errors import MisuseError
 

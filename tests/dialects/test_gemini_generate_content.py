@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lutum_py._assistant import (
+from lutum_py._transcript.assistant import (
     ReasoningItem,
     ServerToolItem,
     TextItem,

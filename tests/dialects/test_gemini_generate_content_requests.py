@@ -7,21 +7,21 @@ import copy
 
 import pytest
 
-from lutum_py._assistant import (
+from lutum_py._schema.definition import ToolDef
+from lutum_py._transcript.assistant import (
     AssistantTurn,
     ReasoningItem,
     RefusalItem,
     TextItem,
 )
-from lutum_py._attachment import Attachment
-from lutum_py._committed import CommittedRound
-from lutum_py._definition import ToolDef
-from lutum_py._message import Message
-from lutum_py._request import TurnRequest
-from lutum_py._result import rejection
-from lutum_py._tool_choice import ToolChoice
+from lutum_py._transcript.attachment import Attachment
+from lutum_py._transcript.committed import CommittedRound
+from lutum_py._transcript.message import Message
+from lutum_py._transcript.request import TurnRequest
+from lutum_py._transcript.result import rejection
+from lutum_py._transcript.tool_choice import ToolChoice
 from lutum_py.dialects import gemini_generate_content as dialect
-from lutum_py.dialects._gemini_contents import FOREIGN_SIGNATURE
+from lutum_py.dialects.gemini_generate_content._encode import FOREIGN_SIGNATURE
 from lutum_py.errors import ToolDefinitionError
 
 from .gemini_wire import CALL, ECHO, USER, call_of, response, result

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lutum_py.dialects import gemini_generate_content as dialect
-from lutum_py.dialects._violations import OUTCOME_UNKNOWN
+from lutum_py.dialects._repair.violations import OUTCOME_UNKNOWN
 
 from .gemini_wire import USER
 

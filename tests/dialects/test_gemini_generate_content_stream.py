@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from lutum_py._assistant import (
-    Usage,
-)
-from lutum_py._stream_events import (
+from lutum_py._transcript.assistant import Usage
+from lutum_py._transcript.stream_events import (
     ArgumentsDelta,
     CallCompleted,
     CallStarted,

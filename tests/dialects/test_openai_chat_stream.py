@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py._assistant import (
+from lutum_py._transcript.assistant import (
     AssistantTurn,
     ReasoningItem,
     RefusalItem,
     TextItem,
     Usage,
 )
-from lutum_py._metadata import ToolMetadata
-from lutum_py._stream_events import (
+from lutum_py._transcript.metadata import ToolMetadata
+from lutum_py._transcript.stream_events import (
     ArgumentsDelta,
     CallCompleted,
     CallStarted,

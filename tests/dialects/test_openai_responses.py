@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from lutum_py._assistant import (
+from lutum_py._schema.definition import ToolDef
+from lutum_py._transcript.assistant import (
     AssistantTurn,
     ReasoningItem,
     RefusalItem,
@@ -15,12 +16,11 @@ from lutum_py._assistant import (
     ToolCallItem,
     Usage,
 )
-from lutum_py._attachment import Attachment
-from lutum_py._definition import ToolDef
-from lutum_py._message import Message
-from lutum_py._metadata import ToolMetadata
-from lutum_py._request import TurnRequest
-from lutum_py._tool_choice import ToolChoice
+from lutum_py._transcript.attachment import Attachment
+from lutum_py._transcript.message import Message
+from lutum_py._transcript.metadata import ToolMetadata
+from lutum_py._transcript.request import TurnRequest
+from lutum_py._transcript.tool_choice import ToolChoice
 from lutum_py.dialects import openai_responses as dialect
 from lutum_py.errors import DialectError, ToolDefinitionError
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from lutum_py._assistant import (
+from lutum_py._transcript.assistant import (
     AssistantTurn,
     ReasoningItem,
     TextItem,
     Usage,
 )
-from lutum_py._stream_events import (
+from lutum_py._transcript.stream_events import (
     ArgumentsDelta,
     CallCompleted,
     CallStarted,

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lutum_py._stream_events import (
+from lutum_py._transcript.stream_events import (
     ArgumentsDelta,
     CallCompleted,
     CallStarted,

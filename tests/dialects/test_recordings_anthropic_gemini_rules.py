@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lutum_py._result import ToolResult
+from lutum_py._transcript.result import ToolResult
 from lutum_py.dialects import anthropic_messages, gemini_generate_content
 
 from .recordings import Recording, answered, recordings, report

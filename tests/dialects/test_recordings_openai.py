@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from lutum_py._stream_events import (
+from lutum_py._transcript.stream_events import (
     ArgumentsDelta,
     CallCompleted,
     CallStarted,

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from lutum_py import NeedsTools, Session, ToolDef, Toolset
-from lutum_py._assistant import AssistantTurn
-from lutum_py._message import Message
-from lutum_py._metadata import ToolMetadata
-from lutum_py._request import TurnRequest
-from lutum_py._tool_choice import ToolChoice
+from lutum_py._transcript.assistant import AssistantTurn
+from lutum_py._transcript.message import Message
+from lutum_py._transcript.metadata import ToolMetadata
+from lutum_py._transcript.request import TurnRequest
+from lutum_py._transcript.tool_choice import ToolChoice
 from lutum_py.dialects import anthropic_messages, openai_chat, openai_responses
 
 from .every_dialect import DIALECTS, KEYS

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, RootModel, create_model
 
-from lutum_py.dialects._schema import compile_schema
+from lutum_py.dialects._schema.compiler import compile_schema
 from lutum_py.errors import ToolDefinitionError
 
 from .schema_tools import (

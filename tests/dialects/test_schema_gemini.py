@@ -7,7 +7,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from lutum_py.dialects._schema import compile_schema
+from lutum_py.dialects._schema.compiler import compile_schema
 from lutum_py.errors import ToolDefinitionError
 
 from .schema_tools import (

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lutum_py.dialects._schema_restore import fits
+from lutum_py.dialects._schema.restore import fits
 
 from .schema_tools import (
     strict_openai,

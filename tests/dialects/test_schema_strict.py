@@ -8,8 +8,8 @@ import jsonschema
 import pytest
 from pydantic import BaseModel, Field
 
-from lutum_py.dialects._schema import compile_schema
-from lutum_py.dialects._schema_openai_limits import check_openai_limits
+from lutum_py.dialects._schema.compiler import compile_schema
+from lutum_py.dialects._schema.openai_limits import check_openai_limits
 from lutum_py.errors import ToolDefinitionError
 
 from .schema_tools import (

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py._assistant import AssistantTurn
-from lutum_py._definition import ToolDef
-from lutum_py._message import Message
-from lutum_py._metadata import ToolMetadata
-from lutum_py._request import TranscriptItem, TurnRequest
-from lutum_py._result import ToolResult
+from lutum_py._schema.definition import ToolDef
+from lutum_py._transcript.assistant import AssistantTurn
+from lutum_py._transcript.message import Message
+from lutum_py._transcript.metadata import ToolMetadata
+from lutum_py._transcript.request import TranscriptItem, TurnRequest
+from lutum_py._transcript.result import ToolResult
 from lutum_py.dialects import gemini_generate_content, openai_chat, openai_responses
-from lutum_py.dialects._tool_names import WireNames, is_wire_name
+from lutum_py.dialects._wire.tool_names import WireNames, is_wire_name
 
 from .every_dialect import DIALECTS, KEYS, MODULES, as_response
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lutum_py import Finished, Session
-from lutum_py._stream_events import TextDelta
+from lutum_py._transcript.stream_events import TextDelta
 from lutum_py.errors import DialectError
 
 from .loopback import EVENTS, PAGE, Loopback, Reply, sse

@@ -24,7 +24,7 @@ from lutum_py import (
     TurnRequest,
     tool,
 )
-from lutum_py._stream_events import CallCompleted
+from lutum_py._transcript.stream_events import CallCompleted
 from lutum_py.models import LossWarning
 
 from .loopback import Loopback

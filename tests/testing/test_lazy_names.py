@@ -35,7 +35,7 @@ def test_the_strategies_are_an_attribute() -> None:
 
 def test_a_missing_hypothesis_is_an_error_of_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """The error of a missing Hypothesis names the extra, also inside of this process."""
-    from lutum_py.testing import _hypothesis
+    from lutum_py.testing._strategies import hypothesis as _hypothesis
 
     monkeypatch.setitem(sys.modules, "hypothesis", None)
     with pytest.raises(MissingExtraError, match=r"lutum-py\[testing\]"):

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 from jsonschema import Draft202012Validator
 
-from lutum_py.testing._call_strategies import CallStrategies, fits
-from lutum_py.testing._schema_nodes import branches_of, kinds_accepted, opened
-from lutum_py.testing._schema_strategy import SchemaValues
+from lutum_py.testing._strategies.calls import CallStrategies, fits
+from lutum_py.testing._strategies.schema import SchemaValues
+from lutum_py.testing._strategies.schema_nodes import branches_of, kinds_accepted, opened
 
 from .samples import Every
 
@@ -161,7 +161,7 @@ def test_arguments_are_mostly_right_without_a_judge(selector: Any) -> None:
     @settings(FEW, max_examples=100, database=None)
     @given(SchemaValues(schema).values(schema))
     def take(value: Any) -> None:
-        from lutum_py._json import compact_json
+        from lutum_py._text.json import compact_json
 
         made.append(fits(selector, compact_json(value)))
 

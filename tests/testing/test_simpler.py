@@ -9,7 +9,7 @@ import pytest
 
 from lutum_py import AssistantTurn
 from lutum_py.testing import ScriptedModel
-from lutum_py.testing._simpler import simplest
+from lutum_py.testing._loop.simpler import simplest
 
 LAST = ScriptedModel.text("Done.")
 Script = tuple[AssistantTurn, ...]

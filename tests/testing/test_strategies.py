@@ -20,7 +20,7 @@ from lutum_py import (
     tool,
     tool_fn,
 )
-from lutum_py._json import compact_json
+from lutum_py._text.json import compact_json
 from lutum_py.errors import (
     DuplicateToolCallIdError,
     InvalidValueError,
@@ -28,9 +28,9 @@ from lutum_py.errors import (
     UnknownToolError,
 )
 from lutum_py.testing import strategies
-from lutum_py.testing._call_strategies import fits
-from lutum_py.testing._near_miss import spoilings
-from lutum_py.testing._schema_strategy import SchemaValues
+from lutum_py.testing._strategies.calls import fits
+from lutum_py.testing._strategies.near_miss import spoilings
+from lutum_py.testing._strategies.schema import SchemaValues
 
 from .samples import SCHEMA_TOOL, Every, FromSchema, Small
 

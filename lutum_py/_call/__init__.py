@@ -1,0 +1,1 @@
+"""One call: its life, its input, and its outcomes."""

@@ -1,0 +1,273 @@
+"""One decoded tool call: typed input in, one result out.
+
+What it holds stands in `_call_state`; here is what can be done with it: answer it, or run it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from .._text.json import compact_json, sendable, shorten
+from .._transcript.metadata import ToolMetadata
+from .._transcript.result import ToolResult, make_result
+from ..errors import LifecycleError, MisuseError, ToolOutputError
+from .call_state import CallState
+from .lifecycle import CallStatus
+from .outcomes import HandledCall, RejectedCall, SuspendedCall
+
+if TYPE_CHECKING:
+    from .._context.suspension import SuspendTicket
+    from .._hooks.hook_outcome import HookOutcome, Hooks
+    from .._schema.invocation import Invocation
+    from .._transcript.attachment import Attachment
+
+__all__ = ["AnyToolCall", "ToolCall"]
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+
+_NEW = CallStatus.NEW
+_RUNNING = CallStatus.RUNNING
+_SUSPENDED = CallStatus.SUSPENDED
+_SUCCEEDED = CallStatus.SUCCEEDED
+_FAILED = CallStatus.FAILED
+
+
+class AnyToolCall(CallState):
+    """Decoded call of any tool: the base under which calls of several tools are kept.
+
+    Attributes:
+        metadata: The call exactly as the model sent it.
+        selector: The member of the toolset that the call came in through.
+        mended: Paths of arguments that came in a form that had to be mended, such as an array
+            sent as a string.
+    """
+
+    __slots__ = ()
+
+    # Ways to answer.
+
+    def complete(
+        self,
+        output: Any,
+        *,
+        message: str | None = None,
+        attachments: Iterable[Attachment] = (),
+    ) -> ToolResult:
+        """Answer the call with the tool's output.
+
+        Args:
+            output: What the tool gives; checked against the declared output type.
+            message: What the model reads instead of the output.
+            attachments: Files that go with it.
+
+        Raises:
+            ToolOutputError: The output does not fit, or the call's metadata is of another tool.
+            LifecycleError: The call has already ended otherwise, or waits for a decision.
+        """
+        metadata = self.metadata
+        if metadata.name != self.selector.name:
+            raise ToolOutputError(
+                f"Call {self.id!r} was made for tool `{metadata.name}`, but is answered as a call "
+                f"of `{self.selector.name}`. Use the metadata of the call that you answer.",
+                tool=self.selector.name,
+            )
+        if message is not None:
+            _check_text(self, "message", message)
+            message = sendable(message)
+        attached = _checked(self, attachments) if attachments else ()
+        text = self.spec.output.encode(metadata.name, output)
+        self.move_to(_SUCCEEDED)
+        return make_result(metadata, text, "success", message, attached)
+
+    def fail(self, message: str, *, code: str | None = None) -> ToolResult:
+        """Answer the call with an error that the model reads.
+
+        Args:
+            message: What went wrong, and what the model might do about it.
+            code: A stable code for programs; it is put before the message in brackets.
+        """
+        message = sendable(str(message))
+        if code is not None:
+            _check_text(self, "code", code)
+        self.move_to(_FAILED)
+        if code is None:
+            return make_result(self.metadata, "null", "error", message)
+        data = compact_json({"error": {"code": code, "message": message}})
+        return make_result(self.metadata, data, "error", f"[{code}] {message}", code=code)
+
+    def reject(self, reason: str) -> RejectedCall:
+        """Refuse the call; the model is told the reason.
+
+        Raises:
+            MisuseError: The reason is no text.
+        """
+        _check_text(self, "reason", reason)
+        self.move_to(CallStatus.CANCELLED)
+        return RejectedCall(self.metadata, self, reason)
+
+    def handled(self, output: Any) -> HandledCall[Any, Any]:
+        """Answer the call without running it, as a hook does."""
+        return self.spec.handled_type(self.metadata, self._input, output, self.complete(output))
+
+    def suspend(self, ticket: SuspendTicket) -> SuspendedCall:
+        """Let the call wait for a decision; its input is frozen from now on.
+
+        Raises:
+            MisuseError: The ticket is none.
+        """
+        if not hasattr(ticket, "resume_mode"):
+            raise MisuseError(
+                f"Call {self.id!r} of tool `{self.name}` waits under a SuspendTicket, not "
+                f"{shorten(ticket)}. Write `call.suspend(SuspendTicket(message=...))`."
+            )
+        self._input = deepcopy(self._input)  # whoever saw it before may still hold the other one
+        digest, was_started = self.digest, self._status is _RUNNING
+        self.move_to(CallStatus.SUSPENDED)
+        self._approval = None
+        return SuspendedCall(self, ticket, digest, was_started)
+
+    # Ways to run.
+
+    async def call(self, /, **skipped: Any) -> ToolResult:
+        """Run the decorated function and answer the call with what it returns.
+
+        An async function runs here, a sync one in a worker thread. An exception of the function
+        comes out unchanged, and the call stays `running`: what follows is for you to decide.
+
+        Args:
+            skipped: The parameters that are hidden from the model, by name.
+
+        Raises:
+            MisuseError: A hidden parameter is missing or unknown, or the tool has no function.
+            ToolOutputError: The function returned something else than it declares.
+        """
+        # Not by way of `invoke`: one coroutine less for what every loop does most.
+        invocation = self.begin(skipped)
+        # What was approved stays what it is, whatever the function does to its arguments.
+        input = self._input if self._approval is None else self.input
+        if invocation.is_async:
+            return self.complete(await invocation.start(self, input, skipped))
+        return self.complete(await invocation.run(self, input, skipped))
+
+    def call_sync(self, /, **skipped: Any) -> ToolResult:
+        """Run a sync function right here and answer the call with what it returns.
+
+        Raises:
+            MisuseError: The function is async; or as for `call`.
+        """
+        invocation = self.spec.invocation
+        if invocation is not None and invocation.is_async:
+            invocation.refuse_sync(self)
+        begun = self.begin(skipped)
+        input = self._input if self._approval is None else self.input
+        return self.complete(begun.run_sync(self, input, skipped))
+
+    async def invoke(self, /, **skipped: Any) -> Any:
+        """Run the decorated function and give its raw output; answer with `complete` yourself."""
+        invocation = self.begin(skipped)
+        if invocation.is_async:
+            return await invocation.start(self, self.input, skipped)
+        return await invocation.run(self, self.input, skipped)
+
+    def invoke_sync(self, /, **skipped: Any) -> Any:
+        """Run a sync function right here and give its raw output."""
+        invocation = self.spec.invocation
+        if invocation is not None and invocation.is_async:
+            invocation.refuse_sync(self)
+        return self.begin(skipped).run_sync(self, self.input, skipped)
+
+    def begin(self, skipped: dict[str, Any] | None = None) -> Invocation:
+        """Mark the call as running, and give what runs its function.
+
+        Args:
+            skipped: What will be passed for the hidden parameters, where that is to be checked.
+
+        Raises:
+            MisuseError: The tool has no function, or a hidden parameter is missing or unknown.
+            LifecycleError: The call has ended, waits for a decision, or is not what was approved.
+        """
+        invocation = self.spec.invocation
+        if invocation is None:
+            raise MisuseError(
+                f"Tool `{self.name}` (call {self.id!r}) is an input model without a function. "
+                "Do the work yourself and answer with `call.complete(output)`."
+            )
+        if self._approval is not None and self._approval.digest != self.digest:
+            raise LifecycleError(
+                f"Call {self.id!r} of tool `{self.name}` no longer is what was approved: its input "
+                "was changed in place. Reject it, and let the model make another one."
+            )
+        if skipped is not None and (skipped or invocation.required):
+            invocation.check(self, skipped)
+        self.move_to(_RUNNING)
+        return invocation
+
+    async def hook(self, hooks: Hooks, /) -> HookOutcome:
+        """Send this one call through hooks.
+
+        Returns:
+            The call itself where it is still to be run, or a `HandledCall`, `RejectedCall` or
+            `SuspendedCall`.
+
+        Raises:
+            HookError: A hook raised, or gave something that is no decision.
+        """
+        from .._hooks.pipeline import decide_one
+
+        return await decide_one(self, hooks)
+
+    def hook_sync(self, hooks: Hooks, /) -> HookOutcome:
+        """Do the same where every hook is sync."""
+        from .._hooks.pipeline import decide_one_sync
+
+        return decide_one_sync(self, hooks)
+
+
+def _check_text(call: AnyToolCall, what: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise MisuseError(
+            f"The {what} for call {call.id!r} of tool `{call.name}` is {shorten(value)}. Give a "
+            "text: the model reads it."
+        )
+
+
+def _checked(call: AnyToolCall, attachments: Iterable[Attachment]) -> tuple[Attachment, ...]:
+    from .._transcript.attachment import Attachment
+
+    listed = tuple(attachments)
+    for each in listed:
+        if not isinstance(each, Attachment):
+            raise MisuseError(
+                f"An attachment of call {call.id!r} of tool `{call.name}` is {shorten(each)}. Give "
+                "a list of `Attachment(media_type=..., mime_type=..., url=...)`."
+            )
+    return listed
+
+
+class ToolCall(AnyToolCall, Generic[In, Out]):
+    """Decoded call of one tool, with its input and output types."""
+
+    __slots__ = ()
+    __match_args__ = ("input",)
+
+    if TYPE_CHECKING:
+
+        @property
+        def input(self) -> In: ...
+        @input.setter
+        def input(self, value: In) -> None: ...
+        @property
+        def parts(self) -> tuple[ToolMetadata, In]: ...
+        def complete(
+            self,
+            output: Out,
+            *,
+            message: str | None = None,
+            attachments: Iterable[Attachment] = (),
+        ) -> ToolResult: ...
+        def handled(self, output: Out) -> HandledCall[In, Out]: ...
+        async def invoke(self, /, **skipped: Any) -> Out: ...
+        def invoke_sync(self, /, **skipped: Any) -> Out: ...

@@ -1,0 +1,214 @@
+"""What one decoded call holds: what the model sent, what the program makes of it, how far it is.
+
+`metadata` is what the model sent, and never changes; `input` is what the program makes of it,
+changed by hooks or by hand. `status` moves by the table of `_lifecycle`: nothing but a move of that
+table is possible.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic_core import PydanticSerializationError
+
+from .._text.json import cut, digest_of
+from .._transcript.metadata import ToolMetadata
+from ..errors import LifecycleError, ToolInputError
+from .lifecycle import CallStatus, check_transition
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from .._context.suspension import Decision
+    from .approval import Approval
+    from .selector import AnySelector
+    from .spec import ToolSpec
+
+__all__ = ["CallState"]
+
+_NEW = CallStatus.NEW
+_SUSPENDED = CallStatus.SUSPENDED
+
+
+class CallState:
+    """Keep what is known of one call; `AnyToolCall` documents the attributes."""
+
+    __slots__ = ("_approval", "_input", "_status", "mended", "metadata", "selector")
+
+    spec: ClassVar[ToolSpec[Any, Any]]
+    metadata: ToolMetadata
+    selector: AnySelector
+    mended: tuple[str, ...]
+    _input: Any
+    _status: CallStatus
+    _approval: Approval | None
+
+    def __init__(
+        self,
+        metadata: ToolMetadata,
+        input: Any,
+        *,
+        selector: AnySelector | None = None,
+        mended: tuple[str, ...] = (),
+    ) -> None:
+        self.metadata = metadata
+        self.selector = self.spec.free_selector if selector is None else selector
+        self.mended = mended
+        self._input = input
+        self._status = _NEW
+        self._approval = None
+
+    @property
+    def id(self) -> str:
+        """The provider's id of the call."""
+        return self.metadata.id
+
+    @property
+    def name(self) -> str:
+        """The wire name of the tool."""
+        return self.metadata.name
+
+    @property
+    def status(self) -> CallStatus:
+        """Where the call is on its way; moves by the lifecycle table only."""
+        return self._status
+
+    def move_to(self, status: CallStatus) -> None:
+        """Move the call to another status.
+
+        Raises:
+            LifecycleError: The present status does not lead there; nothing changed.
+        """
+        if status not in self._status.leads_to:
+            check_transition(self._status, status, call_id=self.id, tool=self.name)
+        self._status = status
+
+    # What the program reads and changes.
+
+    @property
+    def input(self) -> Any:
+        """The decoded input. Assigning validates, and is refused once the call is approved.
+
+        From its suspension on this is a copy: nothing that is done to it reaches what was approved.
+        """
+        if self._approval is None and self._status is not _SUSPENDED:
+            return self._input
+        return deepcopy(self._input)
+
+    @input.setter
+    def input(self, value: Any) -> None:
+        if self._approval is not None or self._status is CallStatus.SUSPENDED:
+            raise LifecycleError(
+                f"The input of call {self.id!r} of tool `{self.name}` is frozen: a decision is "
+                "bound to it. Reject the call instead, and let the model make another one."
+            )
+        self._input = self.spec.check_input(self.name, value)
+
+    @property
+    def parts(self) -> tuple[ToolMetadata, Any]:
+        """The metadata and the input."""
+        return (self.metadata, self._input)
+
+    @property
+    def digest(self) -> str:
+        """A digest of the tool, its schema and the final arguments."""
+        return digest_of([self.name, self.selector.definition.digest, self._final_arguments()])
+
+    @property
+    def idempotency_key(self) -> str:
+        """A key for services that ask for one: the same everywhere, until the input changes.
+
+        It is made of the call's id and digest. Some providers send no ids that differ from turn to
+        turn: put an id of the conversation and the turn before it where that matters.
+        """
+        return digest_of([self.id, self.digest]).removeprefix("sha256:")
+
+    @property
+    def approval(self) -> Decision | None:
+        """The decision by which a suspended call goes on, if that is how it came here."""
+        return None if self._approval is None else self._approval.decision
+
+    @property
+    def resume(self) -> Decision | None:
+        """The decision that the tool itself is to read, where the ticket asked for that."""
+        approval = self._approval
+        return approval.decision if approval is not None and approval.is_for_tool else None
+
+    @property
+    def suspension_id(self) -> str | None:
+        """The id of the suspension that the call comes from."""
+        return None if self._approval is None else self._approval.suspension_id
+
+    @property
+    def suspension_reason(self) -> str | None:
+        """Why the call was suspended: the action that its ticket asked for."""
+        return None if self._approval is None else self._approval.action
+
+    def _final_arguments(self) -> Any:
+        try:
+            return self.spec.arguments.to_data(self._input)
+        except PydanticSerializationError as error:
+            reason = cut(" ".join(str(error).split()), 200)
+            raise ToolInputError(
+                f"The input of call {self.id!r} of tool `{self.name}` has no JSON form ({reason}). "
+                "Assign an input that has, as in `call.input = ...`.",
+                tool=self.name,
+            ) from error
+
+    def again(self) -> Self:
+        """Return a new call of the same metadata and input, for another try.
+
+        Raises:
+            LifecycleError: The call waits for a decision, which a new one would go around.
+        """
+        if self._status is _SUSPENDED:
+            raise LifecycleError(
+                f"Call {self.id!r} of tool `{self.name}` waits for a decision, so it cannot be "
+                "made anew. Take the decision in with `plan.resume(decision)`, or `plan.abort`."
+            )
+        return self._again()
+
+    def _again(self) -> Self:
+        cls = type(self)
+        made = cls(self.metadata, self._input, selector=self.selector, mended=self.mended)
+        made._approval = self._approval
+        return made
+
+    def with_input(self, input: Any) -> Self:
+        """Return the same call with another input, which is validated.
+
+        Raises:
+            ToolInputError: The input does not fit the tool.
+            LifecycleError: The call was approved with the input that it has.
+        """
+        made = self._again()
+        made._status = self._status
+        made.input = input
+        return made
+
+    def go_on(self, approval: Approval) -> None:
+        """Let a suspended call go on by a decision; its input stays frozen."""
+        self.move_to(CallStatus.RESUMING)
+        self._approval = approval
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(id={self.id!r}, name={self.name!r}, input={self._input!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = (self._status, self.mended, self._approval)
+        return (_rebuild, (self.selector, self.metadata, self._input, state))
+
+    def __copy__(self) -> Self:
+        made = self._again()
+        made._status = self._status
+        return made
+
+
+def _rebuild(
+    selector: AnySelector, metadata: ToolMetadata, input: Any, state: tuple[Any, ...]
+) -> CallState:
+    made = selector.Call(metadata, input, selector=selector, mended=state[1])
+    made._status = state[0]
+    made._approval = state[2]
+    return made

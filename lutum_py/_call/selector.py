@@ -1,0 +1,261 @@
+"""The members of a toolset: each names one tool on one path."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, TypeGuard, TypeVar
+
+from pydantic import ValidationError
+
+from .._schema.definition import ToolDef
+from .._text.json import cut, shorten
+from .._transcript.metadata import ToolMetadata
+from ..errors import (
+    InvalidArgumentsError,
+    LutumError,
+    MisuseError,
+    ToolInputError,
+)
+from .call import AnyToolCall, ToolCall
+from .lifecycle import CallStatus
+from .spec import ToolSpec
+
+if TYPE_CHECKING:
+    from .._toolset import Toolset
+
+__all__ = ["AnySelector", "Selector"]
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+
+_NEW = CallStatus.NEW
+_new = object.__new__
+
+
+class AnySelector:
+    """A member of any toolset.
+
+    Attributes:
+        name: The tool's name on the wire, prefixes included.
+        path: The names of the members that lead to it, as in `("data", "get_user")`.
+        toolset: The toolset that it is a member of; None for a tool outside of any.
+        index: Its place in the order of declaration.
+        is_off: Whether it is left out unless it is asked for.
+    """
+
+    __slots__ = (
+        "_definition",
+        "index",
+        "inner",
+        "is_off",
+        "name",
+        "path",
+        "spec",
+        "toolset",
+    )
+
+    def __init__(
+        self,
+        spec: ToolSpec[Any, Any],
+        *,
+        name: str,
+        path: tuple[str, ...] = (),
+        toolset: type[Toolset] | None = None,
+        inner: AnySelector | None = None,
+        index: int = 0,
+        is_off: bool = False,
+    ) -> None:
+        self.spec = spec
+        self.name = name
+        self.path = path
+        self.toolset = toolset
+        self.inner = inner
+        self.index = index
+        self.is_off = is_off
+        self._definition: ToolDef | None = None
+
+    if TYPE_CHECKING:
+        # What the selector class of each toolset has; checkers take every such class for this one.
+
+        @classmethod
+        def all(cls) -> tuple[AnySelector, ...]: ...
+        @classmethod
+        def try_from_name(cls, name: str) -> AnySelector | None: ...
+        @classmethod
+        def from_name(cls, name: str) -> AnySelector: ...
+
+    @property
+    def definition(self) -> ToolDef:
+        """The tool's definition under its wire name."""
+        if self._definition is None:
+            own = self.spec.definition
+            self._definition = own if own.name == self.name else own.with_name(self.name)
+        return self._definition
+
+    @property
+    def Call(self) -> type[ToolCall[Any, Any]]:  # noqa: N802 - a class, named as one
+        """The class of the tool's calls, for `isinstance` and `case`."""
+        return self.spec.call_type
+
+    def decode(self, metadata: ToolMetadata, *, redact: bool = False) -> AnyToolCall:
+        """Decode a call of this tool.
+
+        Args:
+            metadata: What the model sent.
+            redact: Hide the values that came, and a validator's own words, in an error.
+
+        Raises:
+            InvalidArgumentsError: The arguments do not fit; the error names every failing field.
+        """
+        spec = self.spec
+        try:
+            value = spec.validate_json(metadata.arguments)
+            mended: tuple[str, ...] = ()
+        except ValidationError as error:
+            value, mended = self._mend(metadata, error, redact)
+        except LutumError:
+            raise
+        except Exception as error:  # noqa: BLE001 - raised again, as one that says what to do
+            if not isinstance(metadata, ToolMetadata):
+                raise MisuseError(
+                    f"A call is decoded from its ToolMetadata, not from {shorten(metadata)}. Make "
+                    "one, as in `ToolMetadata(id=..., name=..., arguments=text)`."
+                ) from None
+            said = " (its text is hidden)" if redact else f": {cut(str(error), 200)}"
+            raise ToolInputError(
+                f"A validator of tool `{self.name}` raised {type(error).__name__}{said} (call "
+                f"{metadata.id!r}). Validators raise ValueError for what does not fit; mend the "
+                "validator.",
+                tool=self.name,
+            ) from (None if redact else error)
+        call = _new(spec.call_type)
+        call.metadata = metadata
+        call.selector = self
+        call.mended = mended
+        call._input = value
+        call._status = _NEW
+        call._approval = None
+        return call
+
+    def _mend(
+        self, metadata: ToolMetadata, error: ValidationError, redact: bool
+    ) -> tuple[Any, tuple[str, ...]]:
+        try:
+            return self.spec.arguments.mend(metadata.arguments, error)
+        except ValidationError as failed:
+            # Its cause would carry the values on, into the first log that shows a traceback.
+            raise self._explain(metadata, failed, redact) from (None if redact else failed)
+        finally:
+            del error  # else a cycle: see `Arguments.mend`
+
+    def _explain(
+        self, metadata: ToolMetadata, error: ValidationError, redact: bool
+    ) -> InvalidArgumentsError:
+        issues = self.spec.issues_of(error, redact=redact)
+        lines = "\n".join(f"- {issue}" for issue in issues)
+        return InvalidArgumentsError(
+            f"The arguments of tool `{self.name}` are invalid, so it was not run:\n{lines}\n"
+            "Call it again with corrected arguments.",
+            tool=self.name,
+            call_id=metadata.id,
+            fields=issues,
+        )
+
+    def reaches(self, toolset: type[Toolset]) -> AnySelector | None:
+        """Return what this selector is as a member of another toolset that it leads through."""
+        selector: AnySelector | None = self
+        while selector is not None and selector.toolset is not toolset:
+            selector = selector.inner
+        return selector
+
+    def selects(self, call: AnyToolCall) -> bool:
+        """Whether a call came in through this member, or through a parent of it."""
+        came: AnySelector | None = call.selector
+        while came is not None:
+            if came is self:
+                return True
+            came = came.inner
+        return False
+
+    def __lt__(self, other: object) -> bool:
+        if not isinstance(other, AnySelector) or other.toolset is not self.toolset:
+            return NotImplemented
+        return self.index < other.index
+
+    def __repr__(self) -> str:
+        owner = "" if self.toolset is None else f"{self.toolset.__qualname__}."
+        return f"<Selector {owner}{'.'.join(self.path)}: {self.name!r}>"
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __copy__(self) -> AnySelector:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> AnySelector:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.toolset is None:
+            return (_free, (self.spec.origin,))
+        return (_member, (self.toolset, self.name))
+
+
+class Selector(AnySelector, Generic[In, Out]):
+    """A member of a toolset, with its tool's input and output types."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        @property
+        def Call(self) -> type[ToolCall[In, Out]]: ...  # noqa: N802
+
+    def match(self, call: AnyToolCall, /) -> ToolCall[In, Out] | None:
+        """Return the call with its types if it is one of this tool, else None.
+
+        A member of an inner toolset matches through every parent, a member of an outer one only
+        what came in on its own path.
+
+        Example:
+            >>> from lutum_py import Toolset, ToolMetadata, tool, tool_fn
+            >>> @tool_fn
+            ... def add(a: int, b: int) -> int:
+            ...     return a + b
+            >>> class Sums(Toolset):
+            ...     plus = tool(add)
+            >>> metadata = ToolMetadata(id="c1", name="add", arguments='{"a": 1, "b": 2}')
+            >>> call = Sums.plus.match(Sums.parse_tool_call(metadata))
+            >>> call.call_sync().result
+            '3'
+        """
+        try:
+            return call if call.selector is self or self.selects(call) else None  # type: ignore[return-value]
+        except AttributeError:
+            raise _no_call(call) from None
+
+    def matches(self, call: AnyToolCall, /) -> TypeGuard[ToolCall[In, Out]]:
+        """Whether `match` would give the call."""
+        try:
+            return call.selector is self or self.selects(call)
+        except AttributeError:
+            raise _no_call(call) from None
+
+
+def _no_call(given: object) -> MisuseError:
+    return MisuseError(
+        f"A selector matches calls, as a round or plan has them in `round.tool_calls` and "
+        f"`plan.pending`, not {shorten(given)}."
+    )
+
+
+def _member(toolset: type[Toolset], name: str) -> AnySelector:
+    return toolset[name]
+
+
+def _free(origin: Any) -> AnySelector:
+    if isinstance(origin, ToolDef):
+        from .._declare.schema_tool import spec_from_definition
+
+        return spec_from_definition(origin).free_selector
+    spec: ToolSpec[Any, Any] = origin.__lutum_tool__()
+    return spec.free_selector

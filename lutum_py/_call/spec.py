@@ -1,0 +1,128 @@
+"""What a declaration comes to: one tool, ready to be named by toolsets and to make calls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from pydantic import ValidationError
+
+from .._schema.arguments import Arguments, field_issues
+from .._schema.definition import ToolDef
+from .._schema.invocation import Invocation
+from .._schema.output import Output
+from .._schema.signature import type_name
+from ..errors import FieldIssue, ToolInputError
+
+if TYPE_CHECKING:
+    from .call import ToolCall
+    from .outcomes import HandledCall
+    from .selector import Selector
+
+__all__ = ["HasSpec", "ToolSpec"]
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+
+
+class ToolSpec(Generic[In, Out]):
+    """Hold all that a tool is, apart from the names that toolsets give it.
+
+    Attributes:
+        definition: Name, description and schemas.
+        origin: What the author declared: the decorated function, or the model class.
+        arguments: Decodes and checks inputs.
+        output: Checks and encodes outputs.
+        invocation: Runs the function; None for a tool that is only an input model.
+        validate_json: The straight way from argument text to input, kept here for the hot path.
+        call_type: The class of its calls, as in `WebSearchInputCall`.
+        handled_type: The class of its handled calls, as in `WebSearchInputHandled`.
+    """
+
+    __slots__ = (
+        "_free",
+        "arguments",
+        "call_type",
+        "definition",
+        "handled_type",
+        "invocation",
+        "origin",
+        "output",
+        "validate_json",
+    )
+
+    def __init__(
+        self,
+        *,
+        definition: ToolDef,
+        origin: Any,
+        arguments: Arguments,
+        output: Output,
+        invocation: Invocation | None,
+        input_name: str,
+        module: str,
+        qualname: str,
+    ) -> None:
+        from .call import ToolCall
+        from .outcomes import HandledCall
+
+        self._free: Selector[In, Out] | None = None
+        self.definition = definition
+        self.origin = origin
+        self.arguments = arguments
+        self.validate_json = arguments.validate_json
+        self.output = output
+        self.invocation = invocation
+        names = {"__slots__": (), "__module__": module}
+        self.call_type: type[ToolCall[In, Out]] = type(
+            f"{input_name}Call",
+            (ToolCall,),
+            {**names, "__qualname__": f"{qualname}.Call", "spec": self},
+        )
+        self.handled_type: type[HandledCall[In, Out]] = type(
+            f"{input_name}Handled",
+            (HandledCall,),
+            {**names, "__qualname__": f"{qualname}.Handled"},
+        )
+
+    @property
+    def free_selector(self) -> Selector[In, Out]:
+        """The tool's selector outside of any toolset, for calls that are made by hand."""
+        if self._free is None:
+            from .selector import Selector
+
+            self._free = Selector(self, name=self.definition.name)
+        return self._free
+
+    def check_input(self, tool: str, value: Any) -> In:
+        """Validate an input that a program made for one of this tool's calls.
+
+        Raises:
+            ToolInputError: It does not fit; the error names every failing field.
+        """
+        try:
+            checked: In = self.arguments.check(value)
+        except ValidationError as error:
+            issues = field_issues(error)
+            raise ToolInputError(
+                f"This input does not fit tool `{tool}`: {'; '.join(map(str, issues))}. "
+                f"Pass a valid `{type_name(self.arguments.type)}`.",
+                tool=tool,
+                fields=issues,
+            ) from error
+        return checked
+
+    def issues_of(self, error: ValidationError, *, redact: bool) -> tuple[FieldIssue, ...]:
+        """Say what is wrong with arguments that the model sent."""
+        known = list(self.definition.input_schema.get("properties", ()))
+        return field_issues(error, known=known, redact=redact)
+
+    def __repr__(self) -> str:
+        return f"ToolSpec({self.definition.name!r})"
+
+
+class HasSpec(Protocol[In, Out]):
+    """Anything that `tool(...)` takes: a decorated function, or an input model."""
+
+    def __lutum_tool__(self) -> ToolSpec[In, Out]:
+        """Give the tool's specification."""
+        ...

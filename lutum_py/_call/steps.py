@@ -1,0 +1,58 @@
+"""Steps that may have to wait, run by async code and by sync code alike.
+
+The steps are a generator that hands out whatever is to be awaited, with the name of the hook that
+gave it. Two small drivers run it, so that both kinds of code do the same.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Generator
+from typing import Any, TypeAlias, TypeVar
+
+from ..errors import MisuseError
+
+__all__ = ["Steps", "drive", "drive_sync"]
+
+R = TypeVar("R")
+
+Waits: TypeAlias = tuple[str, Awaitable[Any]]
+"""The name of a hook, and what it gave to be awaited."""
+
+Steps: TypeAlias = Generator[Waits, Any, R]
+
+
+async def drive(steps: Steps[R]) -> R:
+    """Run steps to their end, awaiting what has to be awaited."""
+    try:
+        _, awaitable = next(steps)
+        while True:
+            try:
+                value = await awaitable
+            except BaseException as error:  # noqa: BLE001 - it goes where it would have been raised
+                _, awaitable = steps.throw(error)
+            else:
+                _, awaitable = steps.send(value)
+    except StopIteration as end:
+        result: R = end.value
+        return result
+
+
+def drive_sync(steps: Steps[R]) -> R:
+    """Run steps to their end where nothing has to be awaited.
+
+    Raises:
+        MisuseError: A hook is async; the text names it.
+    """
+    try:
+        name, awaitable = next(steps)
+    except StopIteration as end:
+        result: R = end.value
+        return result
+    if inspect.iscoroutine(awaitable):
+        awaitable.close()
+    steps.close()
+    raise MisuseError(
+        f"Hook `{name}` is async, so it cannot be asked from sync code. Use the async twin of this "
+        "method, or make the hook a plain function."
+    )

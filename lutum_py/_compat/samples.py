@@ -1,0 +1,226 @@
+"""Make values of a JSON schema, chosen to lie where another schema may differ from it.
+
+Each bound, enum and name of either schema suggests values on both sides of it. They are only
+candidates: whether one fits is for `fits` to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import cycle, islice, zip_longest
+from typing import Any, Final
+
+from .._text.json import canonical_json, is_array, is_object
+from .fits import fits
+from .parts import (
+    NEVER,
+    Part,
+    parts_of,
+    types_of,
+    without_keyword,
+)
+
+__all__ = ["samples_of"]
+
+_DEPTH: Final = 5
+"""Levels of nesting below which only the simplest values are made."""
+_MOST: Final = 150
+"""Values of one schema."""
+_BUDGET: Final = 20_000
+"""Candidates that are tried in all."""
+_LONGEST: Final = 10_000
+"""Characters of a text; items of an array are held to a hundredth of it."""
+_EXTRA: Final = "extra"
+"""The name of a property that neither schema knows."""
+_NOTHING: Final = object()
+
+
+def samples_of(old: Any, new: Any) -> list[Any]:
+    """Make values that fit the old schema, the small ones first.
+
+    Args:
+        old: The schema that the values are to fit.
+        new: The schema that some of them may not fit.
+
+    Returns:
+        At most a few hundred values, each of which is known to fit `old`.
+    """
+    maker = _Maker(old, new)
+    found = maker.make(parts_of(old, old), parts_of(new, new), 0, _MOST * 4)
+    return sorted(found, key=_plainness)
+
+
+def _plainness(value: Any) -> tuple[int, str]:
+    """Rank by size; a word reads better than an empty text."""
+    text = canonical_json(value)
+    return (len(text) + 5 * text.count('""'), text)
+
+
+class _Maker:
+    def __init__(self, old: Any, new: Any) -> None:
+        self._old, self._new = old, new
+        self._left = _BUDGET
+
+    def make(self, old: list[Part], new: list[Part], depth: int, most: int = _MOST) -> list[Any]:
+        """Make different values of the old parts; the first ones are the simplest."""
+        found: dict[str, Any] = {}
+        for value in self._candidates(old, self._hints(new), depth):
+            self._left -= 1
+            if self._left < 0:
+                break
+            key = canonical_json(value)
+            if key not in found and all(fits(value, part, self._old) is True for part in old):
+                found[key] = value
+                if len(found) >= most:
+                    break
+        return list(found.values())
+
+    def _hints(self, new: list[Part]) -> list[Part]:
+        """Give the new parts and those of their branches."""
+        return [*new, *(each for branch in _branches(new) for each in parts_of(branch, self._new))]
+
+    def _candidates(self, old: list[Part], new: list[Part], depth: int) -> Iterator[Any]:
+        if NEVER in old:
+            return
+        for part in old:
+            yield from part.get("enum", ())
+            if "const" in part:
+                yield part["const"]
+        for at, part in enumerate(old):
+            for key in ("anyOf", "oneOf"):
+                if is_array(part.get(key)) and depth <= _DEPTH:
+                    rest = [*old[:at], without_keyword(part, key), *old[at + 1 :]]
+                    yield from _in_turn(
+                        self._candidates([*rest, *parts_of(branch, self._old)], new, depth + 1)
+                        for branch in part[key]
+                    )
+                    return
+        types = types_of(old)
+        if "string" in types:
+            yield from _texts(old, new)
+        if types & {"integer", "fraction"}:
+            yield from _numbers(old, new, "fraction" in types)
+        if "boolean" in types:
+            yield from (False, True)
+        if "null" in types:
+            yield None
+        for part in [*old, *new]:
+            yield from [part["default"]] if "default" in part else []
+            yield from part.get("examples", ())
+        if "array" in types:
+            yield from self._arrays(old, new, depth)
+        if "object" in types:
+            yield from self._objects(old, new, depth)
+
+    def _arrays(self, old: list[Part], new: list[Part], depth: int) -> Iterator[Any]:
+        lengths = {0, 1}
+        for count in _operands([*old, *new], "minItems", "maxItems"):
+            lengths |= {count - 1, count, count + 1}
+        wanted = sorted(length for length in lengths if 0 <= length <= _LONGEST // 100)
+        if depth > _DEPTH:
+            yield []
+            return
+        choices = [self._item(old, new, at, depth) for at in range(max(wanted, default=0))]
+        for length in wanted:
+            if all(choices[:length]):
+                yield [options[at % len(options)] for at, options in enumerate(choices[:length])]
+        least = max([1, *_operands(old, "minItems")])
+        if least <= len(choices) and all(choices[:least]):
+            plain = [options[0] for options in choices[:least]]
+            for at, options in enumerate(choices[:least]):
+                for option in options:
+                    yield [*plain[:at], option, *plain[at + 1 :]]
+            yield list(islice(cycle(plain), 2 * least))
+
+    def _item(self, old: list[Part], new: list[Part], at: int, depth: int) -> list[Any]:
+        own, theirs = _items_at(old, at), _items_at(new, at)
+        return self.make(
+            [part for schema in own for part in parts_of(schema, self._old)],
+            [part for schema in theirs for part in parts_of(schema, self._new)],
+            depth + 1,
+        )
+
+    def _objects(self, old: list[Part], new: list[Part], depth: int) -> Iterator[Any]:
+        if depth > _DEPTH + 2:
+            return
+        required = [name for names in _listed(old, "required") for name in names]
+        named = [name for names in _mappings(old, "properties") for name in names]
+        theirs = [name for names in _mappings(new, "properties") for name in names]
+        wanted = [*required] if depth > _DEPTH else [*required, *named, *theirs, _EXTRA]
+        choices = {name: self._property(old, new, name, depth) for name in dict.fromkeys(wanted)}
+        if not all(choices[name] for name in required):
+            return
+        plain = {name: choices[name][0] for name in required}
+        yield plain
+        for name, options in choices.items():
+            for option in options:
+                yield {**plain, name: option}
+        yield {name: options[0] for name, options in choices.items() if options and name in named}
+
+    def _property(self, old: list[Part], new: list[Part], name: str, depth: int) -> list[Any]:
+        return self.make(
+            [part for schema in _at(old, name) for part in parts_of(schema, self._old)],
+            [part for schema in _at(new, name) for part in parts_of(schema, self._new)],
+            depth + 1,
+        )
+
+
+def _in_turn(sources: Iterable[Iterator[Any]]) -> Iterator[Any]:
+    """Take one value of each source after the other, until all are at their end."""
+    for row in zip_longest(*sources, fillvalue=_NOTHING):
+        yield from (value for value in row if value is not _NOTHING)
+
+
+def _branches(parts: list[Part]) -> list[Any]:
+    return [branch for key in ("anyOf", "oneOf") for each in _listed(parts, key) for branch in each]
+
+
+def _listed(parts: list[Part], key: str) -> list[list[Any]]:
+    return [part[key] for part in parts if is_array(part.get(key))]
+
+
+def _mappings(parts: list[Part], key: str) -> list[dict[str, Any]]:
+    return [part[key] for part in parts if is_object(part.get(key))]
+
+
+def _operands(parts: Iterable[Part], *keys: str) -> list[int]:
+    return [part[key] for part in parts for key in keys if isinstance(part.get(key), int)]
+
+
+def _items_at(parts: list[Part], at: int) -> list[Any]:
+    found: list[Any] = []
+    for part in parts:
+        first = part.get("prefixItems", [])
+        found.append(first[at] if at < len(first) else part.get("items", True))
+    return found
+
+
+def _at(parts: list[Part], name: str) -> list[Any]:
+    found: list[Any] = []
+    for part in parts:
+        named = part.get("properties", {})
+        found.append(named[name] if name in named else part.get("additionalProperties", True))
+    return found
+
+
+def _texts(old: list[Part], new: list[Part]) -> Iterator[str]:
+    yield "text"
+    for part in [*old, *new]:
+        yield from (text for text in part.get("enum", ()) if isinstance(text, str))
+    for count in _operands([*old, *new], "minLength", "maxLength"):
+        for length in (count - 1, count, count + 1):
+            if 0 <= length <= _LONGEST:
+                yield "x" * length
+    yield ""
+
+
+def _numbers(old: list[Part], new: list[Part], has_fractions: bool) -> Iterator[float]:
+    yield from (0, 1, -1)
+    keys = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "const")
+    for part in [*old, *new]:
+        for bound in [*(part.get(key) for key in keys), *part.get("enum", ())]:
+            if isinstance(bound, int | float) and not isinstance(bound, bool):
+                yield from (bound - 1, bound, bound + 1)
+                yield from (int(bound), 2 * bound)
+    if has_fractions:
+        yield from (0.5, 1.5)

@@ -1,0 +1,1 @@
+"""What a running tool is given: its context, and all that hangs on it."""

@@ -1,0 +1,381 @@
+"""What a tool is given besides its input: who calls it, what it may read, and where it reports.
+
+A context is made once a call, so making one is cheap and everything that costs waits until it is
+used. Reports are plain calls: they check what they are given, build an event only when there is a
+sink, and hand it over in the thread of the tool. A sink is an onlooker, and its failure is not the
+tool's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from inspect import iscoroutinefunction
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Protocol, TypeVar
+
+from .._text.json import copy_json, shorten
+from ..errors import InvalidValueError, MisuseError
+from .cancellation import CancellationToken
+from .progress import (
+    TOOL_CALL_PROGRESS_ACTIVITY_TYPE,
+    ActivityDelta,
+    ActivitySnapshot,
+    ObserverText,
+    ProgressStatus,
+    Sink,
+    ToolCallProgressState,
+    ToolEvent,
+    check_report,
+)
+from .state import State, StateKey
+
+if TYPE_CHECKING:
+    from .suspension import Decision, SuspendTicket
+
+__all__ = ["CallLike", "RunIdentity", "ToolContext", "ToolSuspended"]
+
+T = TypeVar("T")
+
+
+class CallLike(Protocol):
+    """What a context needs to know of a call.
+
+    A call that is being resumed may also have `resume`, `suspension_id` and `suspension_reason`.
+    """
+
+    @property
+    def id(self) -> str:
+        """The id of the call."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """The wire name of its tool."""
+        ...
+
+
+class ToolSuspended(Exception):
+    """Leave a tool that cannot go on before somebody decides.
+
+    Raised by `ToolContext.suspend` and caught by `execution`, which makes a suspended call of it.
+    It is no `ToolError`, since nothing failed: a tool lets it pass.
+
+    Attributes:
+        ticket: What is to be decided.
+    """
+
+    def __init__(self, ticket: SuspendTicket) -> None:
+        super().__init__(ticket)
+        self.ticket = ticket
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunIdentity:
+    """Say in which run and on whose behalf a tool is called; all of it is the user's to fill.
+
+    Attributes:
+        run_id: The id of the run.
+        thread_id: The id of the conversation.
+        parent_run_id: The run that started this one.
+        parent_thread_id: The conversation from which this one was started.
+        parent_call_id: The tool call from within which this run was started.
+        parent_tool_id: The tool of that call.
+        actor: On whose behalf it runs.
+        source: Where it was asked for, as in "cli" or "slack".
+        execution_scope: "foreground" where a user is present, else "background".
+
+    >>> RunIdentity(run_id="r1", execution_scope="background").is_background
+    True
+    """
+
+    run_id: str | None = None
+    thread_id: str | None = None
+    parent_run_id: str | None = None
+    parent_thread_id: str | None = None
+    parent_call_id: str | None = None
+    parent_tool_id: str | None = None
+    actor: str | None = None
+    source: str | None = None
+    execution_scope: Literal["foreground", "background"] = "foreground"
+
+    def __post_init__(self) -> None:
+        """Refuse a scope that is not one of the two, with a ValueError."""
+        if self.execution_scope not in ("foreground", "background"):
+            raise InvalidValueError(
+                f"The execution scope is {self.execution_scope!r}. "
+                "Give 'foreground' or 'background'."
+            )
+
+    @property
+    def is_background(self) -> bool:
+        """Whether it runs where no user is present."""
+        return self.execution_scope == "background"
+
+
+_NO_RUN: Final = RunIdentity()
+_NO_STATE: Final = State()
+_SEVERAL: tuple[type[object], ...] = (list, tuple)
+
+
+class ToolContext:
+    """Give a running tool its surroundings; read-only.
+
+    Attributes:
+        call_id: The id of the call.
+        tool_name: The wire name of the tool.
+        run: In which run it is called.
+        agent: The user's own object, passed through.
+        cancellation: The request to stop, which the tool may heed.
+        snapshot: The state as it was when the call began.
+        resume: The decision that brought the call back, or None.
+        suspension_id: The id of the suspension that it answers, or None.
+        suspension_reason: Why the call had been suspended, or None.
+
+    >>> events = []
+    >>> context = ToolContext("c1", "index", sink=events.append)
+    >>> context.report_progress("running", "half way", 0.5)
+    >>> events[0].content["message"]
+    'half way'
+    """
+
+    __slots__ = (
+        "_sink",
+        "_sink_failed",
+        "agent",
+        "call_id",
+        "cancellation",
+        "resume",
+        "run",
+        "snapshot",
+        "suspension_id",
+        "suspension_reason",
+        "tool_name",
+    )
+
+    def __init__(
+        self,
+        call_id: str,
+        tool_name: str,
+        *,
+        sink: Sink | None = None,
+        state: State | None = None,
+        run: RunIdentity | None = None,
+        cancellation: CancellationToken | None = None,
+        agent: Any = None,
+        resume: Decision | None = None,
+        suspension_id: str | None = None,
+        suspension_reason: str | None = None,
+    ) -> None:
+        """Put a context together by hand; `for_call` takes the first half from a call.
+
+        Args:
+            call_id: The id of the call.
+            tool_name: The wire name of the tool.
+            sink: Receives what the tool reports; None for nobody.
+            state: The snapshot that the tool may read; None for an empty one.
+            run: In which run it is called; None for an unnamed one in the foreground.
+            cancellation: The request to stop; None for a token of its own.
+            agent: Any object that the user's tools want to see.
+            resume: The decision that brought the call back.
+            suspension_id: The id of the suspension that it answers.
+            suspension_reason: Why the call had been suspended.
+        """
+        self.call_id: Final = call_id
+        self.tool_name: Final = tool_name
+        self.run: Final = _NO_RUN if run is None else run
+        self.agent: Final = agent
+        self.cancellation: Final = CancellationToken() if cancellation is None else cancellation
+        self.snapshot: Final = _NO_STATE if state is None else state
+        self.resume: Final = resume
+        self.suspension_id: Final = suspension_id
+        self.suspension_reason: Final = suspension_reason
+        if sink is not None and iscoroutinefunction(sink):
+            raise MisuseError(
+                f"The sink of call {call_id!r} is async, so nobody would await it. Pass an "
+                "`AsyncSink()`, and iterate it where the events are wanted."
+            )
+        self._sink: Final = sink
+        self._sink_failed = False
+
+    @classmethod
+    def for_call(
+        cls,
+        call: CallLike,
+        *,
+        sink: Sink | None = None,
+        state: State | None = None,
+        run: RunIdentity | None = None,
+        cancellation: CancellationToken | None = None,
+        agent: Any = None,
+    ) -> ToolContext:
+        """Make the context of one call; what the call knows of its resumption comes along.
+
+        Args:
+            call: The call that is about to run.
+            sink: Receives what the tool reports; None for nobody.
+            state: The snapshot that the tool may read; None for an empty one.
+            run: In which run it is called; None for an unnamed one in the foreground.
+            cancellation: The request to stop; None for a token of its own.
+            agent: Any object that the user's tools want to see.
+
+        >>> from types import SimpleNamespace
+        >>> ToolContext.for_call(SimpleNamespace(id="c1", name="search")).tool_name
+        'search'
+        """
+        return cls(
+            call.id,
+            call.name,
+            sink=sink,
+            state=state,
+            run=run,
+            cancellation=cancellation,
+            agent=agent,
+            resume=getattr(call, "resume", None),
+            suspension_id=getattr(call, "suspension_id", None),
+            suspension_reason=getattr(call, "suspension_reason", None),
+        )
+
+    @classmethod
+    def noop(cls, call: CallLike) -> ToolContext:
+        """Make a context that reports to nobody, for a call that was given none."""
+        return cls.for_call(call)
+
+    def with_cancellation(self, cancellation: CancellationToken) -> ToolContext:
+        """Return the same context under another request to stop.
+
+        Args:
+            cancellation: The token that the tool is to look at.
+        """
+        return ToolContext(
+            self.call_id,
+            self.tool_name,
+            sink=self._sink,
+            state=self.snapshot,
+            run=self.run,
+            cancellation=cancellation,
+            agent=self.agent,
+            resume=self.resume,
+            suspension_id=self.suspension_id,
+            suspension_reason=self.suspension_reason,
+        )
+
+    def state(self, key: StateKey[T]) -> T:
+        """Read a typed value from the snapshot, or the key's default."""
+        return self.snapshot.get(key)
+
+    def report_progress(
+        self,
+        status: ProgressStatus | str,
+        message: str | None = None,
+        progress: float | None = None,
+        loaded: int | None = None,
+        total: int | None = None,
+    ) -> None:
+        """Report how far the tool has come; may be called from any thread.
+
+        Args:
+            status: A `ProgressStatus` or its name.
+            message: A line for people.
+            progress: How much is done, from 0 to 1; None where nobody knows.
+            loaded: Units done, not negative.
+            total: Units in all, not negative.
+
+        Raises:
+            InvalidValueError: An argument is out of its range, with or without a sink.
+        """
+        if (sink := self._sink) is None:
+            check_report(status, message, progress, loaded, total)
+            return
+        parent = self.run.parent_call_id
+        state = ToolCallProgressState(
+            self.call_id,
+            self.tool_name,
+            status,
+            progress=progress,
+            loaded=loaded,
+            total=total,
+            message=message,
+            parent_node_id=parent,
+            parent_call_id=parent,
+        )
+        content = state.model_dump()
+        self._emit(sink, ActivitySnapshot(self.call_id, TOOL_CALL_PROGRESS_ACTIVITY_TYPE, content))
+
+    def report_activity(self, activity_type: str, content: Any) -> None:
+        """Show an activity of the tool's own kind, in place of what was shown of it before.
+
+        Args:
+            activity_type: The kind, for the display to choose a form.
+            content: Plain JSON data; it is copied.
+
+        Raises:
+            InvalidValueError: `activity_type` is no text, or a blank one.
+        """
+        _require_text("activity_type", activity_type)
+        if (sink := self._sink) is not None:
+            self._emit(sink, ActivitySnapshot(self.call_id, activity_type, copy_json(content)))
+
+    def report_activity_delta(self, activity_type: str, patch: Any) -> None:
+        """Change what is shown of an activity.
+
+        Args:
+            activity_type: The kind, as it was reported before.
+            patch: A list of operations, or a single one; it is copied.
+
+        Raises:
+            InvalidValueError: `activity_type` is no text, or a blank one.
+        """
+        _require_text("activity_type", activity_type)
+        if (sink := self._sink) is not None:
+            steps = patch if isinstance(patch, _SEVERAL) else [patch]
+            self._emit(sink, ActivityDelta(self.call_id, activity_type, copy_json(steps)))
+
+    def emit_observer(self, content: str, source: str | None = None) -> None:
+        """Tell something to whoever watches the system, and not to the user.
+
+        Args:
+            content: What to tell.
+            source: Who speaks; by default the tool's name.
+
+        Raises:
+            InvalidValueError: `content` is no text, or `source` is no text or a blank one.
+        """
+        _require_text("content", content, blank=True)
+        if source is not None:
+            _require_text("source", source)
+        if (sink := self._sink) is not None:
+            self._emit(sink, ObserverText(self.call_id, source or self.tool_name, content))
+
+    def suspend(self, ticket: SuspendTicket) -> NoReturn:
+        """Leave the tool until somebody decides.
+
+        Args:
+            ticket: What is to be decided.
+
+        Raises:
+            ToolSuspended: Always.
+        """
+        raise ToolSuspended(ticket)
+
+    def _emit(self, sink: Sink, event: ToolEvent) -> None:
+        try:
+            sink(event)
+        except Exception:
+            if not self._sink_failed:
+                self._sink_failed = True
+                from logging import getLogger
+
+                getLogger("lutum.progress").exception(
+                    "The sink of tool %r, call %r, raised; the tool goes on, and further failures "
+                    "of this sink are not logged.",
+                    self.tool_name,
+                    self.call_id,
+                )
+
+    def __repr__(self) -> str:
+        return f"<ToolContext of call {self.call_id!r}, tool {self.tool_name!r}>"
+
+
+def _require_text(name: str, value: object, *, blank: bool = False) -> None:
+    if not isinstance(value, str) or not (blank or value.strip()):
+        kind = "text" if blank else "text that is not blank"
+        raise InvalidValueError(f"`{name}` is {shorten(value)}. Give a {kind}.")

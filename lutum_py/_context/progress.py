@@ -1,0 +1,296 @@
+"""What a running tool tells the world outside: events, and the shape they have on the wire.
+
+Three lanes leave a tool. Snapshots and deltas of an activity are for whoever shows the run to its
+user; progress is a snapshot with a content of a fixed form. Observer text is for whoever watches
+the system, and is never shown to the user. `model_dump()` gives the wire shape of each: plain JSON
+data, keys that are not set left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, ClassVar, Final, TypeAlias
+
+from .._text.json import shorten
+from ..errors import InvalidValueError
+
+__all__ = [
+    "TOOL_CALL_PROGRESS_ACTIVITY_TYPE",
+    "TOOL_CALL_PROGRESS_SCHEMA",
+    "ActivityDelta",
+    "ActivitySnapshot",
+    "ObserverText",
+    "ProgressStatus",
+    "Sink",
+    "ToolCallProgressState",
+    "ToolEvent",
+]
+
+TOOL_CALL_PROGRESS_ACTIVITY_TYPE: Final = "tool-call-progress"
+"""The activity type of the snapshots that report progress."""
+
+TOOL_CALL_PROGRESS_SCHEMA: Final = "tool-call-progress.v1"
+"""The name and version of what those snapshots hold."""
+
+
+class ProgressStatus(StrEnum):
+    """Say how a tool call is doing, in its own words.
+
+    >>> ProgressStatus("done").is_terminal
+    True
+    """
+
+    PENDING = "pending"
+    """In the queue, not started."""
+    RUNNING = "running"
+    """At work."""
+    DONE = "done"
+    """Finished."""
+    FAILED = "failed"
+    """Finished with an error."""
+    CANCELLED = "cancelled"
+    """Given up before it finished."""
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether the tool will report nothing more."""
+        return self not in (ProgressStatus.PENDING, ProgressStatus.RUNNING)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class ToolCallProgressState:
+    """Hold one report of a tool call's progress.
+
+    Attributes:
+        call_id: The id of the call.
+        tool_name: The wire name of its tool.
+        status: How the call is doing.
+        progress: How much of it is done, from 0 to 1; None where nobody knows.
+        loaded: How many units are done, in the tool's own unit.
+        total: How many units there are.
+        message: A line for people.
+        parent_node_id: The node under which a display puts this one.
+        parent_call_id: The call from within which this one was made.
+
+    >>> ToolCallProgressState("c1", "index", "running", progress=0.5).model_dump()["progress"]
+    0.5
+    """
+
+    schema: ClassVar[str] = TOOL_CALL_PROGRESS_SCHEMA
+
+    call_id: str
+    tool_name: str
+    status: ProgressStatus
+    progress: float | None
+    loaded: int | None
+    total: int | None
+    message: str | None
+    parent_node_id: str | None
+    parent_call_id: str | None
+
+    def __init__(
+        self,
+        call_id: str,
+        tool_name: str,
+        status: ProgressStatus | str,
+        *,
+        progress: float | None = None,
+        loaded: int | None = None,
+        total: int | None = None,
+        message: str | None = None,
+        parent_node_id: str | None = None,
+        parent_call_id: str | None = None,
+    ) -> None:
+        """Check the figures.
+
+        Args:
+            call_id: The id of the call.
+            tool_name: The wire name of its tool.
+            status: A `ProgressStatus` or its name.
+            progress: A fraction from 0 to 1.
+            loaded: Units done, not negative.
+            total: Units in all, not negative.
+            message: A line for people.
+            parent_node_id: The node above this one.
+            parent_call_id: The call that made this one.
+
+        Raises:
+            InvalidValueError: The status is unknown, or a figure is out of its range or none.
+        """
+        check_report(status, message, progress, loaded, total)
+        fill = object.__setattr__
+        fill(self, "call_id", call_id)
+        fill(self, "tool_name", tool_name)
+        fill(self, "status", ProgressStatus(status))
+        fill(self, "progress", None if progress is None else float(progress))
+        fill(self, "loaded", loaded)
+        fill(self, "total", total)
+        fill(self, "message", message)
+        fill(self, "parent_node_id", parent_node_id)
+        fill(self, "parent_call_id", parent_call_id)
+
+    @property
+    def node_id(self) -> str:
+        """The node of this call in a display, which is the call id."""
+        return self.call_id
+
+    def model_dump(self) -> dict[str, Any]:
+        """Give the wire shape, keys that are not set left out."""
+        dumped: dict[str, Any] = {
+            "schema": self.schema,
+            "node_id": self.node_id,
+            "call_id": self.call_id,
+            "tool_name": self.tool_name,
+            "status": self.status.value,
+        }
+        for name in _OPTIONAL:
+            if (value := getattr(self, name)) is not None:
+                dumped[name] = value
+        return dumped
+
+
+_OPTIONAL: Final = ("progress", "loaded", "total", "message", "parent_node_id", "parent_call_id")
+
+
+@dataclass(frozen=True, slots=True)
+class ActivitySnapshot:
+    """Show an activity as it stands now; it replaces what was shown of it before.
+
+    Attributes:
+        message_id: The id of the call that reports.
+        activity_type: What kind of activity it is, for the display to choose a form.
+        content: Plain JSON data.
+        replace: Whether it replaces what came before.
+
+    >>> ActivitySnapshot("c1", "note", "half way").model_dump()["replace"]
+    True
+    """
+
+    event_type: ClassVar[str] = "activity_snapshot"
+
+    message_id: str
+    activity_type: str
+    content: Any
+    replace: bool = True
+
+    def model_dump(self) -> dict[str, Any]:
+        """Give the wire shape."""
+        return {
+            "message_id": self.message_id,
+            "activity_type": self.activity_type,
+            "content": self.content,
+            "replace": self.replace,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ActivityDelta:
+    """Change what is shown of an activity.
+
+    Attributes:
+        message_id: The id of the call that reports.
+        activity_type: What kind of activity it is.
+        patch: The operations, such as those of JSON Patch, in order.
+
+    >>> ActivityDelta("c1", "note", [{"op": "remove", "path": "/0"}]).model_dump()["message_id"]
+    'c1'
+    """
+
+    event_type: ClassVar[str] = "activity_delta"
+
+    message_id: str
+    activity_type: str
+    patch: list[Any]
+
+    def model_dump(self) -> dict[str, Any]:
+        """Give the wire shape."""
+        return {
+            "message_id": self.message_id,
+            "activity_type": self.activity_type,
+            "patch": self.patch,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ObserverText:
+    """Tell something to whoever watches the system, and not to the user.
+
+    Attributes:
+        message_id: The id of the call that speaks.
+        source: Who speaks: the tool, unless it said otherwise.
+        content: What is said.
+
+    >>> ObserverText("c1", "search", "cache is cold").model_dump()["source"]
+    'search'
+    """
+
+    event_type: ClassVar[str] = "observer_text"
+
+    message_id: str
+    source: str
+    content: str
+
+    def model_dump(self) -> dict[str, Any]:
+        """Give the wire shape."""
+        return {"message_id": self.message_id, "source": self.source, "content": self.content}
+
+
+ToolEvent: TypeAlias = ActivitySnapshot | ActivityDelta | ObserverText
+"""What a sink receives; `event_type` tells the kinds apart."""
+
+Sink: TypeAlias = Callable[[ToolEvent], object]
+"""Takes one event, from whichever thread the tool runs in; what it returns is not looked at."""
+
+
+def check_report(
+    status: ProgressStatus | str,
+    message: str | None,
+    progress: float | None,
+    loaded: int | None,
+    total: int | None,
+) -> None:
+    """Check what a report of progress says, without making one.
+
+    Raises:
+        InvalidValueError: The status is unknown, a figure is out of its range, or no such thing.
+    """
+    try:
+        ProgressStatus(status)
+    except ValueError:
+        names = ", ".join(ProgressStatus)
+        raise InvalidValueError(
+            f"Unknown progress status {status!r}. There are: {names}."
+        ) from None
+    if progress is not None:
+        _require_fraction(progress)
+    _require_count("loaded", loaded)
+    _require_count("total", total)
+    if message is not None and not isinstance(_as_given(message), str):
+        raise InvalidValueError(f"The message is {shorten(message)}. Give a text.")
+
+
+def _require_fraction(progress: float) -> None:
+    given = _as_given(progress)
+    # NaN is in no range, so the comparison refuses it as well.
+    if isinstance(given, float | int) and not isinstance(given, bool) and 0 <= given <= 1:
+        return
+    raise InvalidValueError(
+        f"The progress is {shorten(given)}. Give a number from 0 to 1, or None where it is not "
+        "known; counts go into `loaded` and `total`."
+    )
+
+
+def _require_count(name: str, count: int | None) -> None:
+    given = _as_given(count)
+    if given is None or (isinstance(given, int) and not isinstance(given, bool) and given >= 0):
+        return
+    raise InvalidValueError(
+        f"`{name}` is {shorten(given)}. Give a whole number that is not negative."
+    )
+
+
+def _as_given(value: object) -> object:
+    """Forget the annotation, which a caller without a type checker need not have kept to."""
+    return value

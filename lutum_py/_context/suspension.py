@@ -1,0 +1,116 @@
+"""Ask someone to decide about a call: the ticket, and the decision that answers it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal, TypeAlias
+
+from .._text.json import shorten
+from ..errors import InvalidValueError
+
+__all__ = ["Decision", "DecisionAction", "ResumeMode", "SuspendTicket"]
+
+
+class ResumeMode(StrEnum):
+    """What a decision to resume means for the call."""
+
+    REPLAY_TOOL_CALL = "replay_tool_call"
+    """The call is pending again, with exactly the input that was approved."""
+    USE_DECISION_AS_TOOL_RESULT = "use_decision_as_tool_result"
+    """The decision's result is the tool's output; the tool is not run."""
+    PASS_DECISION_TO_TOOL = "pass_decision_to_tool"
+    """The call is pending again, and the tool reads the decision as `ctx.resume`."""
+
+
+DecisionAction: TypeAlias = Literal["resume", "cancel"]
+
+
+def _new_id() -> str:
+    from uuid import uuid4
+
+    return uuid4().hex
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuspendTicket:
+    """Say what is to be decided, by whom in their own words, and how the answer is used.
+
+    Attributes:
+        id: The id of the suspension; made up where it is left out.
+        action: A word for what is asked, as in `approve_payment`.
+        message: What the person is told.
+        parameters: Plain data for whoever shows the question.
+        response_schema: A JSON schema that the decision's result has to fit, if it is not None.
+        resume_mode: What a decision to resume means.
+
+    Raises:
+        InvalidValueError: `resume_mode` is no mode.
+
+    Example:
+        >>> SuspendTicket(action="approve", message="Pay 20 EUR?").resume_mode.value
+        'replay_tool_call'
+    """
+
+    id: str = field(default_factory=_new_id)
+    action: str = "approve"
+    message: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict[str, Any], hash=False)
+    response_schema: Mapping[str, Any] | None = field(default=None, hash=False)
+    resume_mode: ResumeMode = ResumeMode.REPLAY_TOOL_CALL
+
+    def __post_init__(self) -> None:
+        try:
+            mode = ResumeMode(self.resume_mode)
+        except ValueError:
+            modes = ", ".join(repr(each.value) for each in ResumeMode)
+            raise InvalidValueError(
+                f"SuspendTicket {shorten(self.id)}: `resume_mode` is {shorten(self.resume_mode)}, "
+                f"which is none of the modes: {modes}. Give one of `ResumeMode`."
+            ) from None
+        object.__setattr__(self, "resume_mode", mode)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the ticket as plain data; what is not set is left out."""
+        data: dict[str, Any] = {"id": self.id, "action": self.action}
+        if self.message is not None:
+            data["message"] = self.message
+        if self.parameters:
+            data["parameters"] = dict(self.parameters)
+        if self.response_schema is not None:
+            data["response_schema"] = dict(self.response_schema)
+        data["resume_mode"] = self.resume_mode.value
+        return data
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """Answer one suspended call.
+
+    Attributes:
+        call_id: The id of the call.
+        action: `resume` or `cancel`.
+        result: What was decided, as plain data; false, zero and "" are answers like any other.
+        reason: Why, in words that the model may read.
+        decision_id: Names this decision, so that a second delivery does nothing.
+        digest: The digest that was decided on; another one is refused. None skips the check.
+
+    Example:
+        >>> Decision(call_id="c1", action="cancel", reason="too expensive").action
+        'cancel'
+    """
+
+    call_id: str
+    action: DecisionAction
+    result: Any = field(default=None, hash=False)
+    reason: str | None = None
+    decision_id: str = field(default_factory=_new_id)
+    digest: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.action not in ("resume", "cancel"):
+            raise InvalidValueError(
+                f"Decision for call {self.call_id!r}: action {self.action!r} is neither "
+                "'resume' nor 'cancel'."
+            )

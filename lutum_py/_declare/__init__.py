@@ -1,0 +1,1 @@
+"""Decorators, members, the metaclass of toolsets, and what a turn offers."""

@@ -1,0 +1,81 @@
+"""Toolsets in notebooks: each tool with its arguments and what it is for.
+
+There is no counterpart for rich, which shows every class by its `repr`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from .._call.selector import AnySelector
+from .._schema.definition import ToolDef
+from .._text.html import (
+    Html,
+    figure,
+    mark,
+    named,
+    note,
+    paragraph,
+    table,
+)
+from .._text.json import is_object
+
+__all__ = ["toolset_html"]
+
+_MOST = 200
+_MOST_ARGUMENTS = 30
+
+
+def toolset_html(name: str, selectors: Sequence[AnySelector]) -> str:
+    """Show the tools of a toolset as a table.
+
+    Args:
+        name: The name of the class.
+        selectors: Its tools, in the order of declaration.
+    """
+    off = sum(selector.is_off for selector in selectors)
+    count = f"{len(selectors)} tool{'' if len(selectors) == 1 else 's'}"
+    left = f", {len(selectors) - _MOST} of them not shown" if len(selectors) > _MOST else ""
+    about = f"toolset of {count}{f', {off} off' if off else ''}{left}"
+    rows = [_row(selector) for selector in selectors[:_MOST]]
+    return figure(name, about, *([table(("tool", "arguments", "what it does"), rows)] * bool(rows)))
+
+
+def _row(selector: AnySelector) -> tuple[Html, Html, Html]:
+    definition = selector.definition
+    path = ".".join(selector.path)
+    name = named(selector.name)
+    if path != selector.name:
+        name = Html(name + paragraph(path, 80, label="member"))
+    if selector.is_off:
+        name = Html(name + mark("off", "plain"))
+    described = paragraph(definition.description, 300)
+    return name, _arguments(definition), Html(described + _remarks(definition))
+
+
+def _arguments(definition: ToolDef) -> Html:
+    schema = definition.input_schema
+    properties: dict[str, Any] = schema.get("properties") or {}
+    required: Iterable[str] = schema.get("required") or ()
+    shown = [
+        f"{name}{'' if name in required else '?'}{_type(about)}"
+        for name, about in list(properties.items())[:_MOST_ARGUMENTS]
+    ]
+    if len(properties) > _MOST_ARGUMENTS:
+        shown.append(f"… {len(properties) - _MOST_ARGUMENTS} more")
+    return paragraph("\n".join(shown), 2000, code=True) if shown else note("none")
+
+
+def _type(about: Any) -> str:
+    kind = about.get("type") if is_object(about) else None
+    return f": {kind}" if isinstance(kind, str) else ""
+
+
+def _remarks(definition: ToolDef) -> Html:
+    remarks = [
+        f"timeout {definition.timeout:g} s" if definition.timeout is not None else "",
+        "idempotent" if definition.idempotent else "",
+        f"category {definition.category}" if definition.category else "",
+    ]
+    return note(", ".join(filter(None, remarks)))

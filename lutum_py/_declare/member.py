@@ -1,0 +1,161 @@
+"""`tool()` and `toolset()`: what stands in the body of a toolset class."""
+
+from __future__ import annotations
+
+from types import MethodType
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from pydantic import BaseModel
+
+from .._call.spec import HasSpec, ToolSpec
+from .._schema.definition import ToolDef
+from .._text.json import shorten
+from ..errors import ToolDefinitionError
+from .tool_fn import ToolFn
+
+if TYPE_CHECKING:
+    from .._call.selector import Selector
+    from .._toolset import Toolset
+
+__all__ = ["GroupMember", "ToolMember", "tool", "toolset"]
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T", bound="Toolset")
+
+
+class ToolMember:
+    """One tool in the body of a toolset."""
+
+    __slots__ = ("is_off", "spec")
+
+    def __init__(self, spec: ToolSpec[Any, Any], is_off: bool) -> None:
+        self.spec = spec
+        self.is_off = is_off
+
+
+class GroupMember:
+    """One nested toolset in the body of a toolset."""
+
+    __slots__ = ("inner", "is_off", "prefix")
+
+    def __init__(self, inner: type[Toolset], is_off: bool, prefix: str) -> None:
+        self.inner = inner
+        self.is_off = is_off
+        self.prefix = prefix
+
+
+@overload
+def tool(t: HasSpec[In, Out], /, *, off: bool = ...) -> Selector[In, Out]: ...
+@overload
+def tool(t: type[M], /, *, off: bool = ...) -> Selector[M, Any]: ...
+@overload
+def tool(t: ToolDef, /, *, off: bool = ...) -> Selector[dict[str, Any], Any]: ...
+def tool(t: Any, /, *, off: bool = False) -> Any:
+    """Make a tool a member of a toolset.
+
+    Args:
+        t: A function decorated with `@tool_fn`, an input model, or a `ToolDef`.
+        off: Leave the tool out unless a turn asks for it.
+
+    Raises:
+        ToolDefinitionError: `t` is not declared as a tool.
+
+    Example:
+        >>> from lutum_py import Toolset, tool, tool_fn
+        >>> @tool_fn
+        ... def ping() -> str:
+        ...     return "pong"
+        >>> class Tools(Toolset):
+        ...     ping_host = tool(ping)
+        >>> [selector.name for selector in Tools]
+        ['ping']
+    """
+    return ToolMember(_spec_of(t), off)
+
+
+def _spec_of(declared: Any) -> ToolSpec[Any, Any]:
+    found: Any = declared
+    if isinstance(declared, ToolFn):
+        spec: ToolSpec[Any, Any] = found.__lutum_tool__()
+        return spec
+    if isinstance(declared, type) and issubclass(declared, BaseModel):
+        from .tool_input import find_spec
+
+        return find_spec(declared)
+    if isinstance(declared, ToolDef):
+        from .schema_tool import spec_from_definition
+
+        return spec_from_definition(declared)
+    if isinstance(declared, MethodType) and isinstance(_function_of(declared), ToolFn):
+        name = declared.__name__
+        if isinstance(declared.__self__, type):
+            raise ToolDefinitionError(
+                f"`{declared.__self__.__name__}.{name}` is a class method, which no tool can be: "
+                "nobody passes the class where a call is run. Make it a static method, as "
+                "@staticmethod above @tool_fn, or a function."
+            )
+        owner = type(declared.__self__).__name__
+        raise ToolDefinitionError(
+            f"`tool()` got the method `{name}` of one instance. Declare `tool({owner}.{name})`, "
+            "and pass the instance where you run the call: `call.call(self=instance)`."
+        )
+    if isinstance(declared, type):
+        if isinstance(declared, _toolset_meta()):
+            remedy = f"Nest a toolset with `toolset({declared.__name__})`"
+        else:
+            remedy = "Declare the input as a pydantic model, or the work as a `@tool_fn` function"
+        raise ToolDefinitionError(f"`{declared.__qualname__}` is not a tool. {remedy}.")
+    if callable(declared) and hasattr(declared, "__qualname__"):
+        raise ToolDefinitionError(
+            f"`{declared.__qualname__}` is not a tool. Decorate it with `@tool_fn`."
+        )
+    raise ToolDefinitionError(
+        f"`tool()` takes a `@tool_fn` function, an input model or a `ToolDef`, not "
+        f"{shorten(declared)}."
+    )
+
+
+def _function_of(method: MethodType) -> object:
+    return method.__func__
+
+
+def toolset(inner: type[T], /, *, off: bool = False, prefix: str | None = None) -> type[T]:
+    """Nest a toolset: its tools become tools of the outer one.
+
+    Args:
+        inner: The toolset to nest.
+        off: Leave the whole group out unless a turn asks for its tools.
+        prefix: Put before the wire name of each inner tool, so that a set can be nested twice.
+
+    Raises:
+        ToolDefinitionError: `inner` is not a toolset, or `prefix` not a text.
+
+    Example:
+        >>> from lutum_py import Toolset, tool, tool_fn, toolset
+        >>> @tool_fn
+        ... def find(key: str) -> str:
+        ...     return key
+        >>> class Store(Toolset):
+        ...     find = tool(find)
+        >>> class App(Toolset):
+        ...     users = toolset(Store, prefix="users_")
+        ...     orders = toolset(Store, prefix="orders_")
+        >>> [selector.name for selector in App]
+        ['users_find', 'orders_find']
+    """
+    if not isinstance(inner, _toolset_meta()):
+        raise ToolDefinitionError(
+            f"`toolset()` takes a subclass of Toolset, not {shorten(inner)}. For one tool use "
+            "`tool()`."
+        )
+    if not isinstance(prefix, str | None):
+        raise ToolDefinitionError(f"`toolset(prefix=...)` takes a text, not {shorten(prefix)}.")
+    return GroupMember(inner, off, prefix or "")  # type: ignore[return-value]
+
+
+def _toolset_meta() -> type:
+    from .._toolset import ToolsetMeta
+
+    return ToolsetMeta

@@ -1,0 +1,312 @@
+"""Which tools a turn offers, and what it asks of the model: as values, and worked out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from .._call.selector import AnySelector
+from .._schema.definition import ToolDef
+from .._text.json import shorten
+from .._text.suggestion import names_for_message
+from .._transcript.tool_choice import (
+    AUTO,
+    NONE,
+    REQUIRED,
+    ToolChoice,
+)
+from ..errors import MisuseError, ToolConstraintError, UnknownToolError
+
+if TYPE_CHECKING:
+    from .._toolset import Toolset
+
+__all__ = [
+    "Available",
+    "Descriptions",
+    "Offer",
+    "OfferedTools",
+    "ToolAvailability",
+    "ToolRequirement",
+    "describe_definitions",
+    "offered_definitions",
+]
+
+Named: TypeAlias = "AnySelector | str"
+"""A tool: by its selector, or by its wire name."""
+
+Descriptions: TypeAlias = "Iterable[tuple[Named, str]] | Mapping[Any, str]"
+"""Descriptions for one turn, as pairs or as a mapping; the last one of a tool counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAvailability:
+    """Say which tools a turn offers; make one with the four class methods.
+
+    Example:
+        >>> ToolAvailability.all().mode
+        'all'
+    """
+
+    mode: Literal["default", "all", "only", "default_plus"] = "default"
+    selectors: tuple[Named, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.mode not in ("default", "all", "only", "default_plus"):
+            raise ToolConstraintError(
+                f"Availability {self.mode!r} is none of 'default', 'all', 'only', 'default_plus'."
+            )
+
+    @classmethod
+    def default(cls) -> ToolAvailability:
+        """Offer the tools that are on."""
+        return cls()
+
+    @classmethod
+    def all(cls) -> ToolAvailability:
+        """Offer every tool, also those that are off."""
+        return cls("all")
+
+    @classmethod
+    def only(cls, selectors: Iterable[Named]) -> ToolAvailability:
+        """Offer exactly these, on or off."""
+        return cls("only", _listed(selectors))
+
+    @classmethod
+    def default_plus(cls, selectors: Iterable[Named]) -> ToolAvailability:
+        """Offer the tools that are on, and these."""
+        return cls("default_plus", _listed(selectors))
+
+
+def _listed(selectors: Iterable[Named]) -> tuple[Named, ...]:
+    """Take one selector for a list of one: a lone name would be taken for its letters."""
+    if isinstance(selectors, str | AnySelector):
+        return (selectors,)
+    if not isinstance(selectors, Iterable):
+        raise MisuseError(
+            f"Tools are named by a list of selectors or wire names, as in `[AppTools.search]`, "
+            f"not by {shorten(selectors)}."
+        )
+    return tuple(selectors)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRequirement:
+    """Say what a turn asks of the model; make one with the three class methods.
+
+    Example:
+        >>> ToolRequirement.at_least_one().choice
+        ToolChoice(mode='required', name=None)
+    """
+
+    mode: Literal["optional", "at_least_one", "specific"] = "optional"
+    selector: Named | None = None
+
+    def __post_init__(self) -> None:
+        if self.mode not in ("optional", "at_least_one", "specific"):
+            raise ToolConstraintError(
+                f"Requirement {self.mode!r} is none of 'optional', 'at_least_one', 'specific'."
+            )
+        if (self.mode == "specific") is not isinstance(self.selector, str | AnySelector):
+            raise ToolConstraintError(
+                "A requirement names a tool where its mode is 'specific', and nowhere else: "
+                f"got mode {self.mode!r} and {shorten(self.selector)}. Use "
+                "`ToolRequirement.specific(selector)`."
+            )
+
+    @classmethod
+    def optional(cls) -> ToolRequirement:
+        """Let the model call tools or answer."""
+        return cls()
+
+    @classmethod
+    def at_least_one(cls) -> ToolRequirement:
+        """Ask for at least one call."""
+        return cls("at_least_one")
+
+    @classmethod
+    def specific(cls, selector: Named) -> ToolRequirement:
+        """Ask for a call of this tool."""
+        return cls("specific", selector)
+
+    @property
+    def choice(self) -> ToolChoice:
+        """The same as dialects put it on the wire, under the selector's own name."""
+        if self.selector is not None:
+            return ToolChoice("specific", str(self.selector))
+        return AUTO if self.mode == "optional" else REQUIRED
+
+
+class OfferedTools:
+    """The tools that one turn offers.
+
+    Attributes:
+        selectors: The tools, in the order of declaration.
+        by_name: The same by wire name.
+    """
+
+    __slots__ = ("_definitions", "by_name", "selectors")
+
+    def __init__(self, selectors: tuple[AnySelector, ...]) -> None:
+        self.selectors = selectors
+        self.by_name = {selector.name: selector for selector in selectors}
+        self._definitions: tuple[ToolDef, ...] | None = None
+
+    @property
+    def definitions(self) -> tuple[ToolDef, ...]:
+        """Their definitions, put together once."""
+        if self._definitions is None:
+            self._definitions = tuple(selector.definition for selector in self.selectors)
+        return self._definitions
+
+
+Available: TypeAlias = "ToolAvailability | OfferedTools | Iterable[Named] | None"
+"""What may say which tools are offered; None stands for those that are on."""
+
+
+class Offer:
+    """Work out what a toolset offers; the usual answers are kept."""
+
+    __slots__ = ("all", "default")
+
+    def __init__(self, selectors: tuple[AnySelector, ...]) -> None:
+        on = tuple(selector for selector in selectors if not selector.is_off)
+        self.all = OfferedTools(selectors)
+        self.default = self.all if len(on) == len(selectors) else OfferedTools(on)
+
+    def resolve(self, toolset: type[Toolset], available: Available) -> OfferedTools:
+        """Return the tools that are offered.
+
+        Raises:
+            UnknownToolError: A selector or name is no tool of the toolset.
+        """
+        if available is None:
+            return self.default
+        if isinstance(available, OfferedTools):
+            return available
+        if not isinstance(available, ToolAvailability):
+            return self.only(toolset, available)
+        if available.mode == "all":
+            return self.all
+        if available.mode == "only":
+            return self.only(toolset, available.selectors)
+        if available.mode == "default_plus":
+            return self.only(toolset, (*self.default.selectors, *available.selectors))
+        return self.default
+
+    def only(self, toolset: type[Toolset], named: Iterable[Named]) -> OfferedTools:
+        """Return exactly these tools, each once."""
+        chosen: dict[str, AnySelector] = {}
+        for each in _listed(named):
+            for selector in toolset.select(each):
+                chosen[selector.name] = selector
+        return OfferedTools(tuple(sorted(chosen.values())))
+
+
+def choose(
+    toolset: type[Toolset], offered: OfferedTools, requirement: ToolRequirement
+) -> ToolChoice:
+    """Work out what is asked of the model, and refuse what cannot be.
+
+    Raises:
+        ToolConstraintError: A tool is required that is not offered, or any where none is.
+        MisuseError: The requirement is none.
+    """
+    if not isinstance(requirement, ToolRequirement):
+        raise MisuseError(
+            f"What a turn asks of the model is a ToolRequirement, not {shorten(requirement)}. Make "
+            "one, as in `ToolRequirement.at_least_one()`."
+        )
+    if requirement.selector is not None:
+        try:
+            members = toolset.select(requirement.selector)
+        except UnknownToolError as error:
+            raise ToolConstraintError(
+                f"The turn requires a tool that is not there: {error}"
+            ) from error
+        on_offer = [member for member in members if member.name in offered.by_name]
+        if len(on_offer) != 1:
+            what = "is not among the tools of this turn" if not on_offer else "is there twice"
+            raise ToolConstraintError(
+                f"The turn requires tool `{requirement.selector}`, which {what}: "
+                f"{names_for_message(offered.by_name)}. Offer it with `.available_tools(...)`, or "
+                "require one of these."
+            )
+        return ToolChoice("specific", on_offer[0].name)
+    if requirement.mode == "at_least_one":
+        if not offered.selectors:
+            raise ToolConstraintError(
+                "The turn requires a tool call, but offers no tools. Offer some with "
+                "`.available_tools(...)`, or drop `.require_any_tool()`."
+            )
+        return REQUIRED
+    return AUTO if offered.selectors else NONE
+
+
+def describe_definitions(
+    toolset: type[Toolset],
+    definitions: tuple[ToolDef, ...],
+    descriptions: Descriptions,
+) -> tuple[ToolDef, ...]:
+    """Put the descriptions of one turn into definitions.
+
+    Raises:
+        UnknownToolError: A selector or name is no tool of the toolset.
+        MisuseError: A description is no text, or not one of a pair.
+    """
+    texts: dict[str, str] = {}
+    for named, text in _pairs(descriptions):
+        for selector in toolset.select(named):
+            texts[selector.name] = text
+    if not texts:
+        return definitions
+    return tuple(
+        each.with_description(texts[each.name]) if each.name in texts else each
+        for each in definitions
+    )
+
+
+def _pairs(descriptions: Any) -> Iterator[tuple[Named, str]]:
+    items: Any = getattr(descriptions, "items", None)
+    try:
+        pairs: Iterator[Any] = iter(descriptions if items is None else items())
+    except TypeError:
+        raise MisuseError(
+            f"Descriptions are pairs or a mapping, not {shorten(descriptions)}. Write them as in "
+            "`{AppTools.search: 'Search only ...'}`."
+        ) from None
+    for pair in pairs:
+        try:
+            named, text = pair
+        except (TypeError, ValueError):
+            raise _no_description(pair) from None
+        if not isinstance(text, str):
+            raise _no_description(pair)
+        yield named, text
+
+
+def _no_description(given: object) -> MisuseError:
+    return MisuseError(
+        "Descriptions come as pairs of a selector and a text, as in "
+        f"`[(AppTools.search, 'Search only ...')]`, not as {shorten(given)}."
+    )
+
+
+def offered_definitions(
+    toolset: type[Toolset] | Iterable[ToolDef],
+    available: Available = None,
+    descriptions: Descriptions = (),
+) -> tuple[ToolDef, ...]:
+    """Give the definitions that a dialect is to render.
+
+    Args:
+        toolset: A toolset, or definitions as they are.
+        available: Which of its tools; those that are on by default.
+        descriptions: Descriptions that hold for this turn.
+    """
+    given: Any = toolset
+    offer: Offer | None = getattr(given, "_offer", None)
+    if offer is None:
+        return tuple(given)
+    definitions = offer.resolve(given, available).definitions
+    return describe_definitions(given, definitions, descriptions)

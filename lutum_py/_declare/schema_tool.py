@@ -1,0 +1,152 @@
+"""Tools that are known by a JSON schema only: their input is a plain dict."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, LiteralString
+
+from pydantic import ValidationError
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from .._call.spec import ToolSpec
+from .._schema.arguments import Arguments
+from .._schema.definition import JsonSchema, ToolDef
+from .._schema.output import Output
+from .._schema.schema_check import schema_checker
+from .._text.json import is_array, shorten
+from ..errors import ToolDefinitionError
+
+__all__ = ["spec_from_definition"]
+
+
+class SchemaArguments(Arguments):
+    """Decode a dict and check it against a JSON schema.
+
+    Raises:
+        MissingExtraError: The package `jsonschema` is not installed.
+        ToolDefinitionError: The schema is not valid JSON schema.
+    """
+
+    __slots__ = ("_checker", "_name", "_schema")
+
+    def __init__(self, definition: ToolDef) -> None:
+        super().__init__(dict[str, Any])
+        self._schema = definition.input_schema
+        self._name = definition.name
+        self._checker = schema_checker(f"the arguments of tool {definition.name!r}", self._schema)
+        parse = self.validate_json
+
+        def validate_json(text: str) -> Any:
+            return self._checked(parse(text))
+
+        self.validate_json = validate_json
+
+    def check(self, value: Any) -> Any:
+        """Validate a dict that a program made."""
+        return self._checked(super().check(value))
+
+    def _checked(self, value: Any) -> Any:
+        from referencing.exceptions import Unresolvable
+
+        try:
+            details = list(islice(self._details(self._checker.iter_errors(value)), _MAX_DETAILS))
+        except Unresolvable as error:
+            raise ToolDefinitionError(
+                f"The schema of tool {self._name!r} refers to {shorten(error.ref)}, which is "
+                "nowhere in it; nothing is fetched. Put what is meant under `$defs`."
+            ) from None
+        if details:
+            raise ValidationError.from_exception_data(self._name, details, "json")
+        return value
+
+    def _details(self, errors: Any) -> Iterator[InitErrorDetails]:
+        seen: set[Any] = set()
+        for error in errors:
+            loc = tuple(error.absolute_path)
+            if error.validator == "required" and is_array(error.validator_value):
+                # One error comes for each missing name, but none says which.
+                for name in error.validator_value:
+                    if name not in error.instance and (*loc, name) not in seen:
+                        seen.add((*loc, name))
+                        yield {"type": "missing", "loc": (*loc, name), "input": error.instance}
+                continue
+            if error.validator == "additionalProperties":
+                for name in _additional(error.instance, error.schema):
+                    yield {
+                        "type": PydanticCustomError("extra_forbidden", "there is no such field"),
+                        "loc": (*loc, name),
+                        "input": error.instance[name],
+                    }
+                continue
+            kind = _expects_container(error)
+            yield {
+                # The text is an argument: as a template, its braces would be places to fill.
+                "type": PydanticCustomError(kind, "{text}", {"text": error.message}),
+                "loc": loc,
+                "input": error.instance,
+            }
+
+    def to_data(self, value: Any) -> Any:
+        """Give the dict as it is."""
+        return value
+
+    def to_shown(self, value: Any) -> Any:
+        """Give the dict as it is."""
+        return value
+
+    def json_schema(self) -> JsonSchema:
+        """Give the schema that the tool was declared with."""
+        return self._schema
+
+
+_MAX_DETAILS = 100
+"""So many faults are looked for: one garbled array of a thousand entries is one thing to know."""
+
+
+def _expects_container(error: Any) -> LiteralString:
+    """Name the failure as pydantic would, so that a container sent as a string can be mended."""
+    kinds = _types_wanted(error)
+    if not kinds or "string" in kinds:
+        return "json_schema"
+    if "array" in kinds:
+        return "list_type"
+    return "dict_type" if "object" in kinds else "json_schema"
+
+
+def _types_wanted(error: Any) -> list[str]:
+    """List the types that would have been right; none where it is not the type that is wrong."""
+    if error.validator == "type":
+        wanted = error.validator_value
+        return [wanted] if isinstance(wanted, str) else list(wanted)
+    if error.validator not in ("anyOf", "oneOf"):
+        return []
+    branches = [[] if one.relative_path else _types_wanted(one) for one in error.context]
+    return [kind for kinds in branches for kind in kinds] if all(branches) else []
+
+
+def _additional(instance: dict[str, Any], schema: JsonSchema) -> list[str]:
+    """List the names that a schema does not have, in their order."""
+    patterns = schema.get("patternProperties", ())
+    return [
+        name
+        for name in instance
+        if name not in schema.get("properties", ())
+        and not any(re.search(pattern, name) for pattern in patterns)
+    ]
+
+
+def spec_from_definition(definition: ToolDef) -> ToolSpec[Any, Any]:
+    """Make a tool without a function of a definition."""
+    words = "".join(word[:1].upper() + word[1:] for word in definition.name.split("_"))
+    return ToolSpec(
+        definition=definition,
+        origin=definition,
+        arguments=SchemaArguments(definition),
+        output=Output(None),
+        invocation=None,
+        input_name=words if words.isidentifier() else "Schema",
+        module=__name__,
+        qualname=definition.name,
+    )

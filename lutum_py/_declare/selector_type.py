@@ -1,0 +1,84 @@
+"""The selector class of one toolset, which also is a field type for pydantic models."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic_core import PydanticCustomError, core_schema
+
+from .._call.selector import AnySelector, Selector
+
+if TYPE_CHECKING:
+    from .._toolset import ToolsetMeta
+
+__all__ = ["selector_type"]
+
+
+def selector_type(toolset: ToolsetMeta, base: type[Any] | None = None) -> type[Any]:
+    """Make the class of a toolset's selectors.
+
+    Args:
+        toolset: The toolset, or the bound view of one.
+        base: For a view, the class of the outer toolset's selectors.
+    """
+    return type(
+        f"{toolset.__name__}Selector",
+        (base or _ToolsetSelector,),
+        {
+            "__slots__": (),
+            "__module__": toolset.__module__,
+            "__qualname__": f"{toolset.__qualname__}.Selector",
+            "of_toolset": toolset,
+        },
+    )
+
+
+class _ToolsetSelector(Selector[Any, Any]):
+    """Selector of one toolset: as a field, its values are wire names."""
+
+    __slots__ = ()
+
+    of_toolset: ClassVar[ToolsetMeta]
+
+    @classmethod
+    def all(cls) -> tuple[AnySelector, ...]:
+        """Give every selector, in the order of declaration."""
+        return cls.of_toolset._selectors
+
+    @classmethod
+    def try_from_name(cls, name: str) -> AnySelector | None:
+        """Return the selector of a wire name, or None."""
+        return cls.of_toolset._by_name.get(name) if isinstance(name, str) else None
+
+    @classmethod
+    def from_name(cls, name: str) -> AnySelector:
+        """Return the selector of a wire name.
+
+        Raises:
+            UnknownToolError: There is none; the error suggests a near one.
+        """
+        return cls.of_toolset[name]
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        toolset = cls.of_toolset
+        names = list(toolset._by_name)
+
+        def name_of(value: Any) -> Any:
+            return value.name if value in toolset and not isinstance(value, str) else value
+
+        def refuse(_: Any) -> Any:
+            raise PydanticCustomError("no_tools", "this toolset has no tools to choose from")
+
+        literal = (
+            core_schema.literal_schema(names)
+            if names
+            else core_schema.no_info_before_validator_function(refuse, core_schema.str_schema())
+        )
+        return core_schema.no_info_after_validator_function(
+            toolset.__getitem__,
+            core_schema.no_info_before_validator_function(name_of, literal),
+            serialization=core_schema.plain_serializer_function_ser_schema(
+                lambda selector: selector.name, return_schema=core_schema.str_schema()
+            ),
+        )

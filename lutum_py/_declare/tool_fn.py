@@ -1,0 +1,357 @@
+"""`@tool_fn`: a function becomes a tool and stays the function that it was."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import re
+import sys
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from types import FrameType, MethodType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    ParamSpec,
+    Protocol,
+    Self,
+    TypeVar,
+    cast,
+    overload,
+)
+
+from .._call.call import ToolCall
+from .._call.spec import ToolSpec
+from .._schema.arguments import Arguments
+from .._schema.capabilities import ToolCapabilities
+from .._schema.definition import ToolDef
+from .._schema.docstring import Docstring, parse_docstring
+from .._schema.invocation import Invocation
+from .._schema.output import Output
+from .._schema.plain_types import is_plain
+from .._schema.signature import (
+    REQUIRED,
+    Signature,
+    read_signature,
+    reason_of,
+    type_name,
+)
+from .._text.json import shorten
+from ..errors import ToolDefinitionError
+from .options import Options, define, undefined_name
+
+if TYPE_CHECKING:
+    from .._schema.input_model import FnInput
+
+__all__ = ["ToolFn", "tool_fn"]
+
+P = ParamSpec("P")
+P2 = ParamSpec("P2")
+R = TypeVar("R")
+Out = TypeVar("Out")
+
+
+class ToolFn(Generic[P, R, Out]):
+    """A decorated function: call it as before, or give it to `tool()`.
+
+    Attributes:
+        Input: The model of its arguments, as in `web_search.Input(query="x")`.
+        Call: The class of its calls.
+        definition: What the model is told of it.
+        name: Its name on the wire.
+    """
+
+    def __init__(
+        self,
+        function: Callable[P, R],
+        options: Options,
+        frame: FrameType | None,
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self._options = options
+        self._docstring = parse_docstring(function.__doc__)
+        # Kept only where an annotation names what comes later; then its locals will have it.
+        self._frame = frame
+        self._spec: ToolSpec[Any, Out] | None = None
+        with contextlib.suppress(NameError):
+            self._build()
+
+    def _build(self) -> ToolSpec[Any, Out]:
+        spec = _build(self, self._options, self._docstring, _local_names(self, self._frame))
+        self._spec, self._frame = spec, None
+        return spec
+
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        function: Any = self.__wrapped__  # type: ignore[attr-defined]
+        return cast("R", function(*args, **kwargs))
+
+    @overload
+    def __get__(self, obj: None, owner: type, /) -> Self: ...
+    @overload
+    def __get__(
+        self: Callable[Concatenate[Any, P2], R], obj: object, owner: type, /
+    ) -> Callable[P2, R]: ...
+    def __get__(self, obj: Any, owner: Any = None, /) -> Any:
+        return self if obj is None else MethodType(self, obj)
+
+    def __lutum_tool__(self) -> ToolSpec[Any, Out]:
+        """Give the tool's specification.
+
+        Raises:
+            ToolDefinitionError: An annotation names something that still is not defined.
+        """
+        if self._spec is not None:
+            return self._spec
+        try:
+            return self._build()
+        except NameError as error:
+            raise undefined_name(f"Tool function `{_qualname(self)}`", error) from error
+
+    @property
+    def Input(self) -> type[FnInput]:  # noqa: N802 - a class, named as one
+        """The model of the arguments."""
+        model: type[FnInput] = self.__lutum_tool__().arguments.type
+        return model
+
+    @property
+    def Call(self) -> type[ToolCall[Any, Out]]:  # noqa: N802 - a class, named as one
+        """The class of the calls."""
+        return self.__lutum_tool__().call_type
+
+    @property
+    def Handled(self) -> Any:  # noqa: N802 - a class, named as one
+        """The class of the calls that a hook handled."""
+        return self.__lutum_tool__().handled_type
+
+    @property
+    def definition(self) -> ToolDef:
+        """What the model is told of the tool."""
+        return self.__lutum_tool__().definition
+
+    @property
+    def name(self) -> str:
+        """The name on the wire."""
+        name = self._options.name
+        return self.__name__ if name is None else name  # type: ignore[attr-defined]
+
+    def __repr__(self) -> str:
+        return f"<tool_fn {_qualname(self)}: {self.name!r}>"
+
+    def __reduce__(self) -> str:
+        return _qualname(self)
+
+
+def _qualname(tool: Any) -> str:
+    name: str = tool.__qualname__
+    return name
+
+
+def _local_names(tool: Any, frame: FrameType | None) -> dict[str, Any] | None:
+    """Collect what annotations may name besides the module: the locals around the definition.
+
+    Those of a class body count, and those of the function around it; those of a helper that only
+    applies the decorator do not.
+    """
+    written: str = inspect.unwrap(tool).__qualname__
+    names: dict[str, Any] = {}
+    while frame is not None and frame.f_locals is not frame.f_globals:
+        if not written.startswith(f"{frame.f_code.co_qualname}."):
+            break
+        names = {**frame.f_locals, **names}
+        frame = frame.f_back
+    return names or None
+
+
+def _build(
+    tool: Any,
+    options: Options,
+    docstring: Docstring,
+    namespace: Mapping[str, Any] | None,
+) -> ToolSpec[Any, Any]:
+    # Making the first pydantic model costs as much as importing pydantic.
+    from .._schema.input_model import build_input_model, field_names, sole_input
+
+    function = tool.__wrapped__
+    signature = read_signature(function, docstring, skip=options.skip, namespace=namespace)
+    qualname = _qualname(tool)
+    words = re.findall(r"[^\W_]+", function.__name__)
+    input_name = "".join(word[:1].upper() + word[1:] for word in words) + "Input"
+    whole = sole_input(signature.parameters)
+    fields: dict[str, str] | None = None
+    plain = False
+    if whole is None:
+        fields = field_names(signature.parameters)
+        whole = build_input_model(
+            input_name,
+            signature.parameters,
+            fields,
+            module=function.__module__,
+            qualname=f"{qualname}.Input",
+            strict=options.strict,
+        )
+        # What its fields are called and described by stands in the function's docstring.
+        plain = all(is_plain(parameter.annotation) for parameter in signature.parameters)
+        arguments = Arguments(whole, documented=False, is_plain=plain)
+    else:
+        arguments = _declare(f"Tool function `{qualname}`", signature, options.strict)
+        input_name = arguments.type.__name__
+    declared = signature.output
+    output = Output(None if declared is REQUIRED or declared is Any else declared)
+    return ToolSpec(
+        definition=define(
+            f"Tool function `{qualname}`",
+            name=tool.name,
+            description=docstring.description
+            if options.description is None
+            else options.description,
+            arguments=arguments,
+            output=output,
+            options=options,
+            is_plain=plain,
+        ),
+        origin=tool,
+        arguments=arguments,
+        output=output,
+        invocation=Invocation(function, signature, fields),
+        input_name=input_name,
+        module=function.__module__,
+        qualname=qualname,
+    )
+
+
+def _declare(place: str, signature: Signature, strict: bool) -> Arguments:
+    parameter = signature.parameters[0]
+    try:
+        return Arguments(parameter.annotation, strict=strict)
+    except NameError:
+        raise
+    except Exception as error:
+        raise ToolDefinitionError(
+            f"{place}: parameter `{parameter.name}` of type `{type_name(parameter.annotation)}` "
+            f"has no schema ({reason_of(error)}). Use types that pydantic knows."
+        ) from error
+
+
+class _ToolFnDecorator(Protocol):
+    @overload
+    def __call__(
+        self, fn: Callable[P, Coroutine[Any, Any, Out]], /
+    ) -> ToolFn[P, Coroutine[Any, Any, Out], Out]: ...
+    @overload
+    def __call__(self, fn: Callable[P, Out], /) -> ToolFn[P, Out, Out]: ...
+
+
+@overload
+def tool_fn(
+    fn: Callable[P, Coroutine[Any, Any, Out]], /
+) -> ToolFn[P, Coroutine[Any, Any, Out], Out]: ...
+@overload
+def tool_fn(fn: Callable[P, Out], /) -> ToolFn[P, Out, Out]: ...
+@overload
+def tool_fn(
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    skip: Sequence[str] = (),
+    timeout: float | None = None,
+    category: str | None = None,
+    capabilities: ToolCapabilities | None = None,
+    idempotent: bool = False,
+    strict: bool = False,
+) -> _ToolFnDecorator: ...
+def tool_fn(
+    fn: Any = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    skip: Sequence[str] = (),
+    timeout: float | None = None,
+    category: str | None = None,
+    capabilities: ToolCapabilities | None = None,
+    idempotent: bool = False,
+    strict: bool = False,
+) -> Any:
+    """Turn a function into a typed tool; it can still be called as before.
+
+    Args:
+        fn: An async or plain function, or a method. The model fills in its annotated parameters;
+            `self`, a `ToolContext`, and what is skipped are hidden from it.
+        name: The name on the wire; the function's own by default.
+        description: What the model is told; the docstring's text by default.
+        skip: Names of parameters to hide from the model.
+        timeout: Seconds that a run may take under `execution`.
+        category: A word by which the program groups tools.
+        capabilities: What the tool does to the world.
+        idempotent: Whether a second run of the same call does no harm.
+        strict: Refuse arguments that would have to be coerced.
+
+    Raises:
+        ToolDefinitionError: The function cannot become a tool; the text names the parameter and
+            the remedy.
+
+    Example:
+        >>> from lutum_py import tool_fn
+        >>> @tool_fn
+        ... def add(a: int, b: int = 1) -> int:
+        ...     '''Add two numbers.'''
+        ...     return a + b
+        >>> add(1, 2)
+        3
+        >>> add.definition.input_schema["required"]
+        ['a']
+    """
+    if isinstance(skip, str):
+        raise ToolDefinitionError(f"skip= takes names in a tuple: write skip=({skip!r},).")
+    if not isinstance(skip, Collection):
+        raise ToolDefinitionError(
+            f"skip= takes names in a tuple, as in skip=('db',), not {shorten(skip)}."
+        )
+    options = Options(
+        name=name,
+        description=description,
+        skip=tuple(skip),
+        timeout=timeout,
+        category=category,
+        capabilities=capabilities,
+        idempotent=idempotent,
+        strict=strict,
+    )
+    # Inside of a function, annotations may name its locals; a module's names are found anyway.
+    frame = sys._getframe(1)
+
+    def decorate(function: Any) -> Any:
+        _check_function(function, name)
+        made: ToolFn[..., Any, Any] = ToolFn(function, options, frame)
+        return made
+
+    return decorate if fn is None else decorate(fn)
+
+
+def _check_function(function: Any, name: str | None) -> None:
+    if isinstance(function, staticmethod):
+        raise ToolDefinitionError(
+            f"`@tool_fn` stands above @staticmethod on `{function.__qualname__}`. Write "
+            "@staticmethod above @tool_fn."
+        )
+    if isinstance(function, classmethod):
+        raise ToolDefinitionError(
+            f"`{function.__qualname__}` is a class method, which no tool can be: nobody passes the "
+            "class where a call is run. Make it a plain method, a static method or a function."
+        )
+    inner = function.__func__ if isinstance(function, MethodType) else function
+    if isinstance(inner, ToolFn):
+        raise ToolDefinitionError(f"{inner!r} already is a tool. Remove one `@tool_fn`.")
+    if not inspect.isroutine(inner) or not hasattr(inner, "__annotations__"):
+        raise ToolDefinitionError(
+            f"`@tool_fn` decorates functions and methods, not {shorten(function)}. For a model of "
+            "the arguments use `@tool_input`; around anything else that can be called write a "
+            "function."
+        )
+    if name is None and not inner.__name__.isidentifier():
+        raise ToolDefinitionError(
+            f"`@tool_fn` got a function without a name, {inner.__name__!r}. Pass one, as in "
+            "`tool_fn(name='add')(function)`, or write it with `def`."
+        )

@@ -1,0 +1,315 @@
+"""`@tool_input` and `ToolInput`: a model of the arguments becomes a tool without a function."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sys
+from collections.abc import Callable, Collection
+from inspect import cleandoc
+from types import SimpleNamespace
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    ForwardRef,
+    Generic,
+    Self,
+    TypeVar,
+    get_type_hints,
+    overload,
+)
+
+from pydantic import BaseModel, ConfigDict
+
+from .._call.spec import ToolSpec
+from .._schema.arguments import Arguments
+from .._schema.capabilities import ToolCapabilities
+from .._schema.closed_schema import is_model
+from .._schema.input_model import check_fields
+from .._schema.output import Output
+from .._schema.signature import reason_of, type_name
+from .._text.json import shorten
+from ..errors import ToolDefinitionError
+from .options import Options, define, undefined_name
+
+__all__ = ["ToolInput", "find_spec", "tool_input"]
+
+Out = TypeVar("Out")
+M = TypeVar("M", bound=BaseModel)
+
+_OWN_SPEC = "__lutum_spec__"
+_OWN_PROMISE = "__lutum_declared__"
+_NOT_GIVEN: Any = object()
+
+
+class _CallOfModel:
+    """Gives `Model.Call`, the class of the calls of an input model; a subclass is no tool."""
+
+    def __get__(self, instance: object, owner: Any) -> Any:
+        # A field of that name is the user's; pydantic looks for its default in this place.
+        if _is_base(owner) or any("Call" in _annotated(base) for base in owner.__mro__):
+            raise AttributeError("Call")
+        return owner.__lutum_tool__().call_type
+
+
+class ToolInput(BaseModel, Generic[Out]):
+    """Base of input models that name their output type: `class SearchArgs(ToolInput[Hits])`.
+
+    Unknown arguments are refused unless the subclass says otherwise in its own `model_config`.
+
+    Example:
+        >>> from lutum_py import ToolInput, Toolset, tool
+        >>> class GreetArgs(ToolInput[str]):
+        ...     '''Greet someone.'''
+        ...
+        ...     name: str
+        >>> class Greetings(Toolset):
+        ...     greet = tool(GreetArgs)
+        >>> Greetings.greet.definition.description
+        'Greet someone.'
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    if TYPE_CHECKING:
+        Call: ClassVar[Any]
+
+    @classmethod
+    def __lutum_tool__(cls) -> ToolSpec[Self, Out]:
+        """Give the tool's specification, made on first use where there is no decorator."""
+        return find_spec(cls)
+
+
+# Set from outside: as a class variable of the base, no subclass could have a field of that name.
+ToolInput.Call = _CallOfModel()
+
+
+def _annotated(cls: type) -> Collection[str]:
+    found: Collection[str] = cls.__dict__.get("__annotations__", ())  # noqa: RUF063
+    return found
+
+
+def _is_base(model: type[BaseModel]) -> bool:
+    """Whether it is `ToolInput` itself, or `ToolInput[Out]`."""
+    return model is ToolInput or _generic(model).get("origin") is ToolInput
+
+
+def _generic(model: type) -> dict[str, Any]:
+    """Say of which generic class a class is a special case, if it is one."""
+    found: dict[str, Any] = model.__dict__.get("__pydantic_generic_metadata__", {})
+    return found
+
+
+def find_spec(model: type[BaseModel]) -> ToolSpec[Any, Any]:
+    """Return the specification of an input model.
+
+    Raises:
+        ToolDefinitionError: The model is not declared as a tool.
+    """
+    own: ToolSpec[Any, Any] | None = model.__dict__.get(_OWN_SPEC)
+    if own is not None:
+        return own
+    promised = model.__dict__.get(_OWN_PROMISE)
+    if promised is not None:
+        return _declare_now(model, *promised)
+    for base in model.__mro__[1:]:
+        if _OWN_PROMISE in base.__dict__:
+            raise ToolDefinitionError(
+                f"`{model.__qualname__}` inherits from the tool `{base.__qualname__}`, but is no "
+                "tool itself. Decorate it with `@tool_input(...)`, under a name of its own."
+            )
+    if ToolInput not in model.__mro__:
+        raise ToolDefinitionError(
+            f"`{model.__qualname__}` is a model, but no tool. Decorate it with "
+            "`@tool_input(output=...)`, or let it inherit from `ToolInput[...]`."
+        )
+    return _declare_now(model, _NOT_GIVEN, Options())
+
+
+@overload
+def tool_input(model: type[M], /) -> type[M]: ...
+@overload
+def tool_input(
+    *,
+    output: Any = ...,
+    name: str | None = None,
+    description: str | None = None,
+    timeout: float | None = None,
+    category: str | None = None,
+    capabilities: ToolCapabilities | None = None,
+    idempotent: bool = False,
+    strict: bool = False,
+) -> Callable[[type[M]], type[M]]: ...
+def tool_input(
+    model: Any = None,
+    /,
+    *,
+    output: Any = _NOT_GIVEN,
+    name: str | None = None,
+    description: str | None = None,
+    timeout: float | None = None,
+    category: str | None = None,
+    capabilities: ToolCapabilities | None = None,
+    idempotent: bool = False,
+    strict: bool = False,
+) -> Any:
+    """Turn a pydantic model of the arguments into a tool; its fields and config stay as they are.
+
+    Args:
+        model: The model; a `RootModel` over a union of models makes one tool of all of them.
+        output: The type of the tool's output; that of `ToolInput[...]` by default.
+        name: The name on the wire; by default the class name in snake case, without `Args` or
+            `Input` at its end.
+        description: What the model is told; the class docstring by default.
+        timeout: Seconds that a run may take under `execution`.
+        category: A word by which the program groups tools.
+        capabilities: What the tool does to the world.
+        idempotent: Whether a second run of the same call does no harm.
+        strict: Refuse arguments that would have to be coerced.
+
+    Raises:
+        ToolDefinitionError: The class is no pydantic model of an object.
+
+    Example:
+        >>> from pydantic import BaseModel
+        >>> from lutum_py import tool_input
+        >>> @tool_input(output=str)
+        ... class GetUserArgs(BaseModel):
+        ...     user_id: str
+        >>> GetUserArgs.Call.__name__
+        'GetUserArgsCall'
+    """
+    options = Options(
+        name=name,
+        description=description,
+        skip=(),
+        timeout=timeout,
+        category=category,
+        capabilities=capabilities,
+        idempotent=idempotent,
+        strict=strict,
+    )
+
+    def decorate(model: Any) -> Any:
+        if not is_model(model):
+            raise ToolDefinitionError(
+                f"`@tool_input` decorates pydantic models, not {shorten(model)}. For a function "
+                "use `@tool_fn`."
+            )
+        if _OWN_PROMISE in model.__dict__:
+            raise ToolDefinitionError(
+                f"`{model.__qualname__}` already is a tool. Remove one `@tool_input`."
+            )
+        with contextlib.suppress(NameError):
+            _declare(model, output, options)
+        # Kept from a decoration that failed, the mark would make a tool of the class.
+        setattr(model, _OWN_PROMISE, (output, options))
+        if ToolInput not in model.__mro__:
+            setattr(model, "__lutum_tool__", classmethod(find_spec))  # noqa: B010
+            if not hasattr(model, "Call") and "Call" not in model.model_fields:
+                setattr(model, "Call", _CallOfModel())  # noqa: B010
+        return model
+
+    return decorate if model is None else decorate(model)
+
+
+def _declare_now(model: type[BaseModel], output: Any, options: Options) -> ToolSpec[Any, Any]:
+    try:
+        return _declare(model, output, options)
+    except NameError as error:
+        raise undefined_name(f"Tool input `{model.__qualname__}`", error) from error
+
+
+def _declare(model: type[BaseModel], output_type: Any, options: Options) -> ToolSpec[Any, Any]:
+    """Make the specification.
+
+    Raises:
+        ToolDefinitionError: The model cannot be a tool.
+        NameError: It names what is not defined yet; that is no fault of a decoration.
+    """
+    place = f"Tool input `{model.__qualname__}`"
+    if _is_base(model):
+        raise ToolDefinitionError(
+            f"`{model.__qualname__}` is a base for input models, and no tool itself. Write "
+            "`class SearchArgs(ToolInput[...])`."
+        )
+    declared = _declared_output(model)
+    if output_type is _NOT_GIVEN:
+        output_type = declared
+    elif declared is not _NOT_GIVEN and declared != output_type:
+        raise ToolDefinitionError(
+            f"{place}: `ToolInput[...]` says that its output is `{type_name(declared)}`, and "
+            f"`output=` says `{type_name(output_type)}`. Keep one of them."
+        )
+    output_type = _evaluated(place, model, output_type)
+    arguments = Arguments(model, strict=options.strict)
+    check_fields(place, "field", model)
+    output = Output(None if output_type is _NOT_GIVEN or output_type is Any else output_type)
+    description = options.description
+    if description is None:
+        own = model.__dict__.get("__doc__")
+        description = cleandoc(own) if own else ""
+    spec: ToolSpec[Any, Any] = ToolSpec(
+        definition=define(
+            place,
+            name=_snake_case(model.__name__) if options.name is None else options.name,
+            description=description,
+            arguments=arguments,
+            output=output,
+            options=options,
+        ),
+        origin=model,
+        arguments=arguments,
+        output=output,
+        invocation=None,
+        input_name=model.__name__,
+        module=model.__module__,
+        qualname=model.__qualname__,
+    )
+    setattr(model, _OWN_SPEC, spec)
+    return spec
+
+
+def _evaluated(place: str, model: type[BaseModel], output_type: Any) -> Any:
+    """Evaluate an output type that is written as a string, where the model's module knows it."""
+    if output_type is None:
+        return type(None)
+    if not isinstance(output_type, str | ForwardRef):
+        return output_type
+    carrier: Any = SimpleNamespace(__annotations__={"output": output_type})
+    names = vars(sys.modules[model.__module__])
+    try:
+        return get_type_hints(carrier, globalns=names, include_extras=True)["output"]
+    except NameError:
+        raise
+    except Exception as error:
+        raise ToolDefinitionError(
+            f"{place}: its output type {shorten(output_type)} cannot be evaluated "
+            f"({reason_of(error)}). Write a type."
+        ) from error
+
+
+def _declared_output(model: type[BaseModel]) -> Any:
+    """Find `Out` of `ToolInput[Out]` among the bases, through generic classes between."""
+    meaning: dict[Any, Any] = {}
+    for base in model.__mro__:
+        generic = _generic(base)
+        origin = generic.get("origin")
+        if origin is None:
+            continue
+        for variable, given in zip(_generic(origin)["parameters"], generic["args"], strict=True):
+            meaning.setdefault(variable, meaning.get(given, given))
+        if origin is ToolInput:
+            declared = meaning.get(generic["args"][0], generic["args"][0])
+            return _NOT_GIVEN if isinstance(declared, TypeVar) else declared
+    return _NOT_GIVEN
+
+
+def _snake_case(name: str) -> str:
+    for ending in ("Args", "Input"):
+        if name.endswith(ending) and name != ending:
+            name = name.removesuffix(ending)
+            break
+    name = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1_\2", name)
+    return re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower()

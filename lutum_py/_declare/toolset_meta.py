@@ -1,0 +1,368 @@
+"""`ToolsetMeta`: what makes a class of tools behave like an enum, and how its members are bound.
+
+The class body is read once, in the metaclass's `__new__` (an error raised in `__set_name__` would
+reach the author wrapped in another on Python 3.11). A nested toolset becomes a *bound view*: a
+class whose selectors belong to the outer one and remember the inner selector that they stand for.
+"""
+
+from __future__ import annotations
+
+import copyreg
+from collections.abc import Iterator, Mapping
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, NoReturn, Union
+
+from .._call.call import AnyToolCall
+from .._call.outcomes import HandledCall
+from .._call.selector import AnySelector
+from .._hooks.hook_set import HookSet
+from .._schema.definition import ToolDef
+from .._text.json import shorten
+from .._text.suggestion import did_you_mean, names_for_message
+from ..errors import MisuseError, ToolDefinitionError, UnknownToolError
+from .hook_names import check_hook_names, policy_base
+from .member import GroupMember, ToolMember
+from .offer import Offer
+from .selector_type import selector_type
+
+if TYPE_CHECKING:
+    from .._toolset import Toolset
+
+__all__ = ["ToolsetMeta", "make_toolset"]
+
+
+class ToolsetMeta(type):
+    """Make toolset classes behave like enums: iterable, sized, closed."""
+
+    _members: dict[str, AnySelector | type[Toolset]]
+    _selectors: tuple[AnySelector, ...]
+    _by_name: dict[str, AnySelector]
+    _origin: type[Toolset]
+    _path: tuple[str, ...]
+    _offer: Offer
+    _hooks: type | None
+    _rebuild: tuple[str, tuple[ToolDef, ...]] | None
+
+    @classmethod
+    def __prepare__(cls, name: str, bases: tuple[type, ...], /, **_: Any) -> _Body:
+        return _Body(name)
+
+    def __new__(mcs, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> ToolsetMeta:
+        if not bases:
+            root: ToolsetMeta = super().__new__(mcs, name, bases, body)
+            type.__setattr__(root, "Selector", AnySelector)
+            _settle(root, {}, (), None)
+            return root
+        declared = _read_body(name, bases, body)
+        made: ToolsetMeta = super().__new__(mcs, name, bases, body)
+        _bind(made, declared)
+        return made
+
+    # Like an enum.
+
+    def __iter__(cls) -> Iterator[AnySelector]:
+        return iter(cls._selectors)
+
+    def __reversed__(cls) -> Iterator[AnySelector]:
+        return reversed(cls._selectors)
+
+    def __len__(cls) -> int:
+        return len(cls._selectors)
+
+    def __bool__(cls) -> bool:
+        return True
+
+    def __contains__(cls, item: object) -> bool:
+        if isinstance(item, str):
+            return item in cls._by_name
+        return isinstance(item, AnySelector) and cls._by_name.get(item.name) is item
+
+    def __getitem__(cls, name: str) -> AnySelector:
+        found = cls._by_name.get(name) if isinstance(name, str) else None
+        if found is None:
+            raise cls._unknown(name) if isinstance(name, str) else cls._no_member(name)
+        return found
+
+    def _unknown(cls, name: str) -> UnknownToolError:
+        near = did_you_mean(name, cls._by_name)
+        hint = f" Did you mean `{near}`?" if near else ""
+        return UnknownToolError(
+            f"{cls.__qualname__} has no tool {shorten(name)}.{hint} It has "
+            f"{names_for_message(cls._by_name)}.",
+            name=name,
+            suggestion=near,
+        )
+
+    def _no_member(cls, given: object) -> UnknownToolError:
+        what = "is no member of" if isinstance(given, AnySelector) else "is no selector of"
+        return UnknownToolError(
+            f"{shorten(given)} {what} {cls.__qualname__}, nor the name of one. It has "
+            f"{names_for_message('.'.join(selector.path) for selector in cls)}.",
+            name=str(getattr(given, "name", given)),
+        )
+
+    def __setattr__(cls, name: str, value: object) -> None:
+        if name.startswith("_abc_") or (name.startswith("__") and name.endswith("__")):
+            super().__setattr__(name, value)
+            return
+        raise AttributeError(
+            f"{cls.__qualname__}.{name} cannot be assigned: the members of a toolset are fixed "
+            "where the class is written. Make another toolset, and nest this one with `toolset()`."
+        )
+
+    def __delattr__(cls, name: str) -> NoReturn:
+        raise AttributeError(f"{cls.__qualname__}.{name} cannot be deleted: a toolset is fixed.")
+
+    def __call__(cls, *_: object, **__: object) -> NoReturn:
+        raise MisuseError(
+            f"{cls.__qualname__} has no instances: use the class itself, as in "
+            f"`{cls.__qualname__}.HookSet()` or `.tools({cls.__qualname__})`."
+        )
+
+    def _repr_html_(cls) -> str:
+        from .display import toolset_html
+
+        return toolset_html(cls.__qualname__, cls._selectors)
+
+    def __repr__(cls) -> str:
+        shown = ", ".join(
+            f"{'.'.join(selector.path)}{' (off)' if selector.is_off else ''}"
+            for selector in cls._selectors
+        )
+        return f"<toolset {cls.__qualname__}: {shown or 'no tools'}>"
+
+
+def _call_union(toolset: ToolsetMeta) -> Any:
+    """The union of the calls of all tools."""
+    return Union[tuple(s.spec.call_type for s in toolset) or (AnyToolCall,)]  # noqa: UP007
+
+
+def _handled_union(toolset: ToolsetMeta) -> Any:
+    """The union of the handled calls of all tools."""
+    return Union[tuple(s.spec.handled_type for s in toolset) or (HandledCall,)]  # noqa: UP007
+
+
+def _policy_base(toolset: ToolsetMeta) -> Any:
+    """The base class of policies: classes with methods such as `<member>_hook`."""
+    origin = toolset._origin
+    if origin._hooks is None:
+        type.__setattr__(origin, "_hooks", policy_base(origin))
+    return origin._hooks
+
+
+# Attached here, because checkers are to see what `Toolset` says of them: types, not properties.
+for _name, _made in (("Call", _call_union), ("Handled", _handled_union), ("Hooks", _policy_base)):
+    setattr(ToolsetMeta, _name, property(_made))
+
+
+class _Body(dict[str, Any]):
+    """The names of a class body; a member that is declared cannot be declared again."""
+
+    def __init__(self, toolset: str) -> None:
+        super().__init__()
+        self.toolset = toolset
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        if isinstance(self.get(key), ToolMember | GroupMember):
+            raise ToolDefinitionError(
+                f"Toolset `{self.toolset}`: `{key}` is already declared as a member. Give the "
+                "second one another name; the tool keeps its wire name."
+            )
+        super().__setitem__(key, value)
+
+
+def _read_body(
+    name: str, bases: tuple[type, ...], body: dict[str, Any]
+) -> dict[str, ToolMember | GroupMember]:
+    for base in bases:
+        if isinstance(base, ToolsetMeta) and base._members:
+            raise ToolDefinitionError(
+                f"Toolset `{name}` inherits from `{base.__qualname__}`, which has members. Nest it "
+                f"instead: `inner = toolset({base.__name__})`."
+            )
+    declared: dict[str, ToolMember | GroupMember] = {}
+    for key, value in list(body.items()):
+        if isinstance(value, ToolMember | GroupMember):
+            _check_member_name(name, key)
+            declared[key] = value
+            del body[key]
+        elif key in _OWN:
+            raise ToolDefinitionError(
+                f"Toolset `{name}`: `{key}` is a name that the toolset itself uses. Rename it, or "
+                "move it out of the class."
+            )
+        elif not key.startswith("_") and _is_plain_function(value):
+            raise ToolDefinitionError(
+                f"Toolset `{name}`: `{key} = {value.__name__}` is a function, but no tool. "
+                f"Decorate it with `@tool_fn`, and declare `{key} = tool({value.__name__})`."
+            )
+        elif not key.startswith("_") and not isinstance(value, _METHODS):
+            raise ToolDefinitionError(
+                f"Toolset `{name}`: `{key} = {shorten(value)}` is neither a tool nor a method. "
+                f"Declare `{key} = tool(...)` or `{key} = toolset(...)`, or move it out of the "
+                "class."
+            )
+    check_hook_names(name, declared)
+    return declared
+
+
+def _is_plain_function(value: object) -> bool:
+    """Whether it is a function of a module: methods and what decorators make have longer names."""
+    return isinstance(value, FunctionType) and "." not in value.__qualname__
+
+
+_METHODS = (FunctionType, classmethod, staticmethod, property)
+_OWN = frozenset(ToolsetMeta.__annotations__)
+
+
+def _check_member_name(toolset: str, key: str) -> None:
+    if key.startswith("_"):
+        raise ToolDefinitionError(
+            f"Toolset `{toolset}`: member `{key}` begins with an underscore. Give it a public name."
+        )
+    if _is_reserved(key):
+        owner = "HookSet" if hasattr(HookSet, key) else "Toolset"
+        raise ToolDefinitionError(
+            f"Toolset `{toolset}`: member `{key}` has the name of something that every {owner} "
+            "has. Name the member otherwise; the tool keeps its wire name."
+        )
+
+
+def _is_reserved(key: str) -> bool:
+    return hasattr(_root(), key) or hasattr(HookSet, key)
+
+
+def _root() -> Any:
+    from .._toolset import Toolset
+
+    return Toolset
+
+
+def make_toolset(
+    name: str,
+    declared: Mapping[str, ToolMember | GroupMember],
+    *,
+    rebuild: tuple[str, tuple[ToolDef, ...]],
+) -> ToolsetMeta:
+    """Make a toolset of members whose names need not be Python names.
+
+    Nobody here chose the names, so that the generated names of hooks may meet: the longer ending
+    counts, and `hooks.on(selector)` reaches every tool.
+    """
+    body = {"__module__": __name__, "__qualname__": name}
+    made: ToolsetMeta = type.__new__(ToolsetMeta, name, (_root(),), body)
+    _bind(made, declared)
+    type.__setattr__(made, "_rebuild", rebuild)
+    return made
+
+
+def _bind(owner: ToolsetMeta, declared: Mapping[str, ToolMember | GroupMember]) -> None:
+    """Give a new toolset its selectors and the bound views of what it nests."""
+    counter: list[AnySelector] = []
+    members: dict[str, AnySelector | type[Toolset]] = {}
+    make = selector_type(owner)
+    type.__setattr__(owner, "Selector", make)
+    for key, member in declared.items():
+        if isinstance(member, ToolMember):
+            selector: AnySelector = make(
+                member.spec,
+                name=member.spec.definition.name,
+                path=(key,),
+                toolset=owner,
+                index=len(counter),
+                is_off=member.is_off,
+            )
+            counter.append(selector)
+            members[key] = selector
+        else:
+            members[key] = _view(
+                owner, member.inner, (key,), member.prefix, member.is_off, counter, make
+            )
+    _settle(owner, members, tuple(counter), None)
+
+
+def _view(
+    owner: ToolsetMeta,
+    inner: type[Toolset],
+    path: tuple[str, ...],
+    prefix: str,
+    is_off: bool,
+    counter: list[AnySelector],
+    make: type[Any],
+) -> type[Toolset]:
+    """Make the class that stands for an inner toolset on one path of an outer one.
+
+    It inherits from the inner one, whose methods it therefore has, as type checkers believe.
+    """
+    start = len(counter)
+    members: dict[str, AnySelector | type[Toolset]] = {}
+    body = {
+        "__module__": owner.__module__,
+        "__qualname__": ".".join((owner.__qualname__, *path)),
+        "__doc__": inner.__doc__,
+    }
+    made: Any = type.__new__(ToolsetMeta, path[-1], (inner,), body)
+    type.__setattr__(made, "Selector", selector_type(made, make))
+    for key, member in inner._members.items():
+        if isinstance(member, AnySelector):
+            selector: AnySelector = make(
+                member.spec,
+                name=prefix + member.name,
+                path=(*path, key),
+                toolset=owner,
+                inner=member,
+                index=len(counter),
+                is_off=is_off or member.is_off,
+            )
+            counter.append(selector)
+            members[key] = selector
+        else:
+            members[key] = _view(owner, member, (*path, key), prefix, is_off, counter, make)
+    _settle(made, members, tuple(counter[start:]), inner._origin)
+    type.__setattr__(made, "_path", path)
+    view: type[Toolset] = made
+    return view
+
+
+def _settle(
+    toolset: ToolsetMeta,
+    members: dict[str, AnySelector | type[Toolset]],
+    selectors: tuple[AnySelector, ...],
+    origin: type[Toolset] | None,
+) -> None:
+    by_name: dict[str, AnySelector] = {}
+    for selector in selectors:
+        other = by_name.setdefault(selector.name, selector)
+        if other is not selector:
+            raise ToolDefinitionError(
+                f"Toolset `{toolset.__qualname__}`: {'.'.join(other.path)} and "
+                f"{'.'.join(selector.path)} are both called {selector.name!r} on the wire. Rename "
+                "one with `name=`, or nest one under `toolset(..., prefix=...)`."
+            )
+    values: dict[str, Any] = {
+        "_members": members,
+        "_selectors": selectors,
+        "_by_name": by_name,
+        "_origin": origin or toolset,
+        "_path": (),
+        "_hooks": None,
+        "_rebuild": None,
+    }
+    # A tool made at run time may be called anything; what is no free name is found by `[]`.
+    values |= {
+        key: member
+        for key, member in members.items()
+        if key.isidentifier() and not (key.startswith("_") or _is_reserved(key))
+    }
+    for name, value in values.items():
+        type.__setattr__(toolset, name, value)
+    type.__setattr__(toolset, "_offer", Offer(selectors))
+
+
+def _reduce(toolset: ToolsetMeta) -> Any:
+    if toolset._rebuild is None:
+        return toolset.__qualname__
+    return (_root().from_definitions, toolset._rebuild)
+
+
+copyreg.pickle(ToolsetMeta, _reduce)

@@ -1,0 +1,1 @@
+"""Who decides about a call, and in which order they are asked."""

@@ -1,0 +1,268 @@
+"""A stock gate that goes by what tools declare to do to the world.
+
+It asks four things, in this order: may the tool run where no user is present; is this a dry run,
+which does less; was a dry run made where one is required; and what does the policy say of the risk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Literal, TypeAlias, cast, get_args
+
+from .._call.call import AnyToolCall
+from .._context.context import RunIdentity
+from .._context.suspension import Decision, SuspendTicket
+from .._schema.capabilities import (
+    DryRun,
+    RiskLevel,
+    ToolCapabilities,
+    ToolEffect,
+    risk_of,
+)
+from .._schema.definition import JsonSchema
+from .._text.json import canonical_json, shorten
+from .._transcript.metadata import ToolMetadata
+from .._transcript.result import ToolResult
+from ..errors import HookError, InvalidArgumentsError
+from .call_gate import CallGate
+from .decisions import Block, Complete, Suspend
+
+__all__ = ["GateAction", "GatePolicy", "capability_gate", "dry_run_in"]
+
+GateAction: TypeAlias = Literal["allow", "suspend", "block"]
+
+GatePolicy: TypeAlias = Mapping[Any, GateAction] | Callable[[AnyToolCall, RiskLevel], Any]
+"""An action for each `RiskLevel` or its name, or a function of the call and its risk that decides
+like a gate."""
+
+_DEFAULT: Mapping[RiskLevel, GateAction] = {
+    RiskLevel.ALLOW: "allow",
+    RiskLevel.REVIEW: "allow",
+    RiskLevel.REQUIRE_CONFIRMATION: "suspend",
+    RiskLevel.BLOCK: "block",
+}
+
+
+class _CapabilityGate(CallGate):
+    def __init__(
+        self,
+        policy: Callable[[AnyToolCall, RiskLevel], Any],
+        run: RunIdentity | None,
+        dry_run_done: Callable[[AnyToolCall], bool] | None,
+        dry_run_argument: str,
+    ) -> None:
+        self.policy = policy
+        self.run = run
+        self.dry_run_done = dry_run_done
+        self.dry_run_argument = dry_run_argument
+        self.__qualname__ = "capability_gate"
+
+    def __call__(
+        self, call: AnyToolCall, _decision: Decision | None, /
+    ) -> Block | Suspend | Complete[Any] | ToolResult | None:
+        capabilities = call.selector.definition.capabilities
+        if self.run is not None and self.run.is_background and not capabilities.background_safe:
+            return Block(
+                f"Tool `{call.name}` is not declared safe for the background, where no user is "
+                "present."
+            )
+        effects = capabilities.effects
+        if self._is_dry_run(call):
+            # What has no dry run of its own happens in spite of the argument.
+            effects = tuple(e for e in effects if e.dry_run is DryRun.NOT_SUPPORTED)
+        elif self._lacks_dry_run(call, effects):
+            return Block(self._try_first(call))
+        answer: Block | Suspend | Complete[Any] | ToolResult | None
+        answer = self.policy(call, risk_of(ToolCapabilities(effects=effects)))
+        return answer
+
+    def _has_dry_run(self, call: AnyToolCall) -> bool:
+        schema = call.selector.definition.input_schema
+        return self.dry_run_argument in _declared(schema, schema, set())
+
+    def _is_dry_run(self, call: AnyToolCall) -> bool:
+        return self._has_dry_run(call) and _arguments(call).get(self.dry_run_argument) is True
+
+    def _lacks_dry_run(self, call: AnyToolCall, effects: Iterable[ToolEffect]) -> bool:
+        if all(e.dry_run is not DryRun.REQUIRED_BEFORE_EXECUTE for e in effects):
+            return False
+        return self.dry_run_done is None or not self.dry_run_done(call)
+
+    def _try_first(self, call: AnyToolCall) -> str:
+        text = f"Tool `{call.name}` has to be tried first"
+        if not self._has_dry_run(call):
+            return f"{text}, and no dry run with these arguments is known."
+        return (
+            f"{text}: call it with the same arguments and `{self.dry_run_argument}` set to true, "
+            "then call it again."
+        )
+
+
+def capability_gate(
+    policy: GatePolicy | None = None,
+    *,
+    run: RunIdentity | None = None,
+    dry_run_done: Callable[[AnyToolCall], bool] | None = None,
+    dry_run_argument: str = "dry_run",
+) -> CallGate:
+    """Make a gate of what tools declare in `capabilities=`.
+
+    Register it with `hooks.gate()(capability_gate())`. A call goes by the risk of its tool's
+    effects. In a dry run (its argument `dry_run` is true) only those effects count whose tool does
+    not declare a dry run for them.
+
+    Args:
+        policy: `allow`, `suspend` or `block` for each risk, or a function of the call and its risk
+            that decides like a gate. By default what requires confirmation is suspended and what
+            is to be blocked is blocked. What a mapping leaves out goes by the default.
+        run: In which run the calls are made: in the background only tools that are declared safe
+            for it pass.
+        dry_run_done: Whether a call was tried before, for effects that require it;
+            `dry_run_in(session.transcript)` makes such a function. Without one, what requires a
+            dry run is blocked.
+        dry_run_argument: The argument by which a tool is asked for a dry run.
+
+    Raises:
+        HookError: The policy names an unknown risk or action, or is no policy.
+
+    Example:
+        >>> from lutum_py import Toolset, ToolCapabilities, ToolMetadata, tool, tool_fn
+        >>> @tool_fn(capabilities=ToolCapabilities(effects=["spend_money"]))
+        ... def pay(amount: int) -> str:
+        ...     return f"paid {amount}"
+        >>> class Tools(Toolset):
+        ...     pay = tool(pay)
+        >>> hooks = Tools.HookSet()
+        >>> gate = hooks.gate()(capability_gate({"block": "suspend"}))
+        >>> call = Tools.parse_tool_call(
+        ...     ToolMetadata(id="c1", name="pay", arguments='{"amount": 5}')
+        ... )
+        >>> call.hook_sync(hooks).ticket.action
+        'confirm'
+    """
+    return _CapabilityGate(_decider(policy), run, dry_run_done, dry_run_argument)
+
+
+def _decider(policy: GatePolicy | None) -> Callable[[AnyToolCall, RiskLevel], Any]:
+    if isinstance(policy, Mapping):
+        given = cast("Mapping[Any, Any]", policy)
+        return _ByRisk({**_DEFAULT, **{_risk(risk): _action(given[risk]) for risk in given}})
+    if policy is None:
+        return _ByRisk(_DEFAULT)
+    if callable(policy):
+        return policy
+    raise HookError(
+        f"A policy is a mapping of risks to actions, or a function of a call and its risk, not "
+        f"{shorten(policy)}. Pass {{'block': 'suspend'}}, for example."
+    )
+
+
+class _ByRisk:
+    """Decide by a table."""
+
+    def __init__(self, actions: Mapping[RiskLevel, GateAction]) -> None:
+        self.actions = actions
+
+    def __call__(self, call: AnyToolCall, risk: RiskLevel) -> Block | Suspend | None:
+        action = self.actions[risk]
+        if action == "block":
+            return Block(f"Tool `{call.name}` is too risky to be run here: {_effects(call)}.")
+        return Suspend(_ticket(call, risk)) if action == "suspend" else None
+
+
+def _risk(name: Any) -> RiskLevel:
+    try:
+        return RiskLevel(name)
+    except ValueError:
+        raise HookError(
+            f"Unknown risk {shorten(name)} in the policy. There are: "
+            f"{', '.join(level.value for level in RiskLevel)}."
+        ) from None
+
+
+def _action(name: Any) -> GateAction:
+    if name not in get_args(GateAction):
+        raise HookError(
+            f"Unknown action {shorten(name)} in the policy. There are: "
+            f"{', '.join(get_args(GateAction))}."
+        )
+    action: GateAction = name
+    return action
+
+
+def dry_run_in(
+    items: Iterable[Any], dry_run_argument: str = "dry_run"
+) -> Callable[[AnyToolCall], bool]:
+    """Make a function that looks for a successful dry run among transcript items.
+
+    The arguments of the call, as hooks left them, are compared with those that the model sent for
+    the dry run. Where hooks change arguments, pass a `dry_run_done` of your own.
+
+    Args:
+        items: A transcript; it is read whenever the function is asked.
+        dry_run_argument: The argument by which a tool is asked for a dry run.
+    """
+
+    def done(call: AnyToolCall) -> bool:
+        wanted = canonical_json({**_arguments(call), dry_run_argument: True})
+        return any(
+            canonical_json(tried) == wanted
+            for item in items
+            if isinstance(item, ToolResult) and item.is_success and item.name == call.name
+            for tried in _sent(call, item)
+        )
+
+    return done
+
+
+def _sent(call: AnyToolCall, result: ToolResult) -> Iterable[dict[str, Any]]:
+    """Decode the arguments that a result answers; nothing, where the tool has changed since."""
+    metadata = ToolMetadata(id=result.id, name=result.name, arguments=result.arguments)
+    try:
+        return (_arguments(call.selector.decode(metadata)),)
+    except InvalidArgumentsError:
+        return ()
+
+
+def _arguments(call: AnyToolCall) -> dict[str, Any]:
+    arguments: dict[str, Any] = call.spec.arguments.to_data(call.input)
+    return arguments
+
+
+def _declared(root: JsonSchema, schema: Any, seen: set[str]) -> Iterator[str]:
+    """Name the arguments of a tool, also where its input is one of several models."""
+    if not isinstance(schema, dict):
+        return
+    part = cast("JsonSchema", schema)
+    yield from part.get("properties", ())
+    for keyword in ("anyOf", "oneOf", "allOf"):
+        for each in part.get(keyword, ()):
+            yield from _declared(root, each, seen)
+    _, _, name = part.get("$ref", "").rpartition("/")
+    if name and name not in seen:
+        seen.add(name)
+        for keyword in ("$defs", "definitions"):
+            yield from _declared(root, root.get(keyword, {}).get(name), seen)
+
+
+def _effects(call: AnyToolCall) -> str:
+    arguments = call.spec.arguments.to_shown(call.input)
+    told = [_tell(e, arguments) for e in call.selector.definition.capabilities.effects]
+    return "; ".join(told) or "it declares no effects"
+
+
+def _tell(effect: ToolEffect, arguments: dict[str, Any]) -> str:
+    on = f" on {shorten(arguments[effect.target])}" if effect.target in arguments else ""
+    return f"{effect.kind.value}{on} ({effect.reversibility.value})"
+
+
+def _ticket(call: AnyToolCall, risk: RiskLevel) -> SuspendTicket:
+    return SuspendTicket(
+        action="confirm",
+        message=f"Tool `{call.name}` asks for a decision: {_effects(call)}.",
+        parameters={
+            "tool": call.name,
+            "risk": risk.value,
+            "arguments": call.spec.arguments.to_shown(call.input),
+        },
+    )

@@ -1,0 +1,320 @@
+"""`HookSet`: who has a say about the calls of one toolset; how one registers hooks, and asks them.
+
+Where they are kept, and in which order they are asked, stands in `_hook_places`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Awaitable, Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from .._call.call import AnyToolCall
+from .._call.selector import AnySelector, Selector
+from .._declare.hook_names import (
+    Phase,
+    generated_names,
+    policy_methods,
+    slot_of,
+)
+from .._text.json import shorten
+from .._text.suggestion import did_you_mean, names_for_message
+from ..errors import HookError, UnknownToolError
+from .hook_outcome import HookOutcome
+from .places import HookPlaces
+from .registered_hook import (
+    HOOK_WORDS,
+    AfterHook,
+    OnHook,
+    PhaseHooks,
+    RegisteredHook,
+    cannot_register,
+)
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from .._toolset import Toolset
+
+__all__ = ["HookSet"]
+
+T = TypeVar("T", bound="Toolset")
+T2 = TypeVar("T2", bound="Toolset")
+In = TypeVar("In")
+Out = TypeVar("Out")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class HookSet(HookPlaces[T]):
+    """Hold the hooks of one toolset; `AppTools.HookSet()` makes an empty one.
+
+    Hooks are registered by decorators (`@hooks.on(AppTools.weather)`) or by generated names
+    (`hooks.register_weather_hook(f)`). Registering changes the set; the `with_*` methods return a
+    deeply copied one.
+
+    Example:
+        >>> from lutum_py import Reject, RunNormally, Toolset, tool, tool_fn
+        >>> @tool_fn
+        ... def weather(city: str) -> str:
+        ...     return f"sunny in {city}"
+        >>> class App(Toolset):
+        ...     weather = tool(weather)
+        >>> hooks = App.HookSet()
+        >>> @hooks.on(App.weather)
+        ... def not_blank(metadata, input):
+        ...     return (
+        ...         RunNormally(input) if input.city.strip() else Reject("city must not be blank")
+        ...     )
+        >>> hooks
+        <HookSet of App: 1 hook>
+    """
+
+    # Registering, typed.
+
+    def on(self, selector: Selector[In, Out], /) -> OnHook[In, Out]:
+        """Register an execution hook: it may change the input, answer the call, or reject it.
+
+        Args:
+            selector: The tool. A member of a nested toolset stands for each path to it.
+
+        Returns:
+            A decorator for a function of `(metadata, input)` that returns `RunNormally(input)`,
+            `Complete(output)` or `Reject(reason)`, or an awaitable of one.
+
+        Raises:
+            HookError: The tool is not in the toolset.
+        """
+        register: OnHook[In, Out] = self._registrar("execution", selector)
+        return register
+
+    def gate(self, selector: AnySelector | None = None, /) -> Callable[[F], F]:
+        """Register a gate: it sees the final input, and may block, suspend or answer the call.
+
+        Args:
+            selector: The tool; all tools where it is left out.
+
+        Returns:
+            A decorator for a function of `(metadata, input)`, or of `(metadata, input, decision)`,
+            that returns `Block(reason)`, `Suspend(ticket)`, `Complete(output)`, a `ToolResult` or
+            None, or an awaitable of one. The decision is the one by which a suspended call goes
+            on, else None; a third parameter that has a default gets it where it is called so.
+
+        Raises:
+            HookError: The tool is not in the toolset.
+        """
+        register: Callable[[F], F] = self._registrar("gates", selector)
+        return register
+
+    def before(self, selector: AnySelector | None = None, /) -> Callable[[F], F]:
+        """Register a function of `(metadata, input)` for calls that are going to be run.
+
+        It is asked once for each call, and decides nothing.
+
+        Args:
+            selector: The tool; all tools where it is left out.
+
+        Raises:
+            HookError: The tool is not in the toolset.
+        """
+        register: Callable[[F], F] = self._registrar("before", selector)
+        return register
+
+    @overload
+    def after(self, selector: Selector[In, Out], /) -> AfterHook[In, Out]: ...
+    @overload
+    def after(self, selector: None = None, /) -> Callable[[F], F]: ...
+    def after(self, selector: AnySelector | None = None, /) -> Any:
+        """Register a function of `(call, result)` that may return another result.
+
+        Args:
+            selector: The tool; all tools where it is left out.
+
+        Raises:
+            HookError: The tool is not in the toolset.
+        """
+        return self._registrar("after", selector)
+
+    def describe(self, selector: AnySelector, /) -> Callable[[F], F]:
+        """Register a function of the definition that returns another description, or None.
+
+        One for each tool: a later one takes the place of an earlier one, with a warning.
+
+        Raises:
+            HookError: The tool is not in the toolset.
+        """
+        register: Callable[[F], F] = self._registrar("description", selector)
+        return register
+
+    def _registrar(self, phase: Phase, selector: AnySelector | None) -> Any:
+        if selector is None and phase not in ("execution", "description"):
+            places = [self._everywhere]
+        else:
+            places = self._places(phase, selector)
+
+        def register(function: Any) -> Any:
+            hook = RegisteredHook(function, phase)
+            for place in places:
+                self._add(place, phase, hook)
+            return function
+
+        return register
+
+    def _add(self, place: PhaseHooks, phase: Phase, hook: RegisteredHook) -> None:
+        hooks = place.of(phase)
+        if phase == "description" and hooks:
+            warnings.warn(
+                f"Description hook `{hook.name}` takes the place of `{hooks[0].name}`: a tool has "
+                "one description.",
+                UserWarning,
+                stacklevel=3,
+            )
+            hooks.clear()
+        hooks.append(hook)
+
+    def _places(self, phase: Phase, selector: AnySelector | None) -> list[PhaseHooks]:
+        if not isinstance(selector, AnySelector | str):
+            raise cannot_register(phase, selector, self._toolset)
+        if isinstance(selector, AnySelector):
+            # A bound view makes hook sets of its origin, whose own member is meant.
+            selector = selector.reaches(self._toolset) or selector
+        try:
+            members = self._toolset.select(selector)
+        except UnknownToolError as error:
+            raise HookError(f"{HOOK_WORDS[phase]} cannot be registered: {error}") from error
+        places: list[PhaseHooks] = []
+        for member in members:
+            place = self._at(member.path)
+            if place not in places:
+                places.append(place)
+        return places
+
+    # Registering, by generated name.
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or "_groups" not in self.__dict__:
+            raise AttributeError(name)
+        if name in self._groups:
+            return self._groups[name]
+        for verb in ("register_", "with_"):
+            slot = slot_of(self._tools, name.removeprefix(verb)) if name.startswith(verb) else None
+            if slot is not None:
+                return self._generated(verb, *slot)
+        near = did_you_mean(name, [*self._groups, *self._names()])
+        hint = f" Did you mean `{near}`?" if near else ""
+        raise AttributeError(
+            f"The hook set of {self._toolset.__qualname__} has no `{name}`.{hint} Its tools are "
+            f"{names_for_message(self._tools)}, its nested sets {names_for_message(self._groups)}."
+        )
+
+    def _generated(self, verb: str, member: str, phase: Phase) -> Any:
+        """Make the method of a generated name."""
+
+        def register(function: Any, /) -> None:
+            self._add(self._tools[member], phase, RegisteredHook(function, phase))
+
+        def with_hook(function: Any, /) -> Any:
+            made = self.copy()
+            made._add(made._tools[member], phase, RegisteredHook(function, phase))
+            return made
+
+        return register if verb == "register_" else with_hook
+
+    def _names(self) -> Iterator[str]:
+        for name in generated_names(self._tools):
+            yield f"register_{name}"
+            yield f"with_{name}"
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._groups, *self._names()]
+
+    def register_hooks(self, policy: Any, /) -> None:
+        """Register every hook that a policy object defines, by the name of its method.
+
+        Args:
+            policy: An object with methods such as `weather_hook` or `weather_gate`.
+
+        Raises:
+            HookError: A method ends like a hook, but there is no such member.
+        """
+        if isinstance(policy, HookSet):
+            raise HookError("A hook set is no policy. Use `hooks.extend(other)`.")
+        for member, phase, method in list(policy_methods(self._toolset, policy)):
+            self._add(self._tools[member], phase, RegisteredHook(method, phase))
+
+    def with_hooks(self, policy: Any, /) -> Self:
+        """Return a copy with the hooks of a policy object."""
+        made = self.copy()
+        made.register_hooks(policy)
+        return made
+
+    def extend(self, other: HookSet[T], /) -> None:
+        """Add the hooks of another hook set of the same toolset, after those that are here.
+
+        A nested hook set that both keep is left as it is.
+
+        Raises:
+            HookError: The other is no hook set of the same toolset.
+        """
+        if not isinstance(other, HookSet) or other._toolset is not self._toolset:
+            raise HookError(
+                f"The hook set of {self._toolset.__qualname__} can only be extended by another one "
+                f"of the same toolset, not by {shorten(other)}."
+            )
+        found: dict[tuple[int, int], tuple[PhaseHooks, Phase, RegisteredHook]] = {}
+        for mine, theirs in self._paired(other):
+            for phase, hook in theirs.all():
+                found.setdefault((id(mine), id(hook)), (mine, phase, hook))
+        for place, phase, hook in sorted(found.values(), key=lambda entry: entry[2].order):
+            self._add(place, phase, RegisteredHook(hook.function, phase))
+
+    def with_extended(self, other: HookSet[T], /) -> Self:
+        """Return a copy with the hooks of another hook set after its own."""
+        made = self.copy()
+        made.extend(other)
+        return made
+
+    # Reading.
+
+    def __getitem__(self, inner: type[T2], /) -> HookSet[T2]:
+        """Return the hook set of a nested toolset, as in `hooks[AppTools.data]`."""
+        hooks: Any = self
+        known: Any = self._toolset
+        for group in getattr(inner, "_path", ()):
+            if group not in hooks._groups:
+                break
+            hooks, known = hooks._groups[group], known._members[group]
+        if known is not inner or hooks is self:
+            raise HookError(
+                f"{shorten(inner)} is not nested in {self._toolset.__qualname__}. Name it through "
+                f"the outer toolset, as in `hooks[{self._toolset.__name__}.group]`; nested are "
+                f"{names_for_message(self._groups)}."
+            )
+        found: HookSet[T2] = hooks
+        return found
+
+    def hook_tool_call(self, call: AnyToolCall, /) -> Awaitable[HookOutcome]:
+        """Send one call through the hooks."""
+        from .pipeline import decide_one
+
+        return decide_one(call, self)
+
+    async def description_overrides(self) -> list[tuple[AnySelector, str]]:
+        """Ask the description hooks.
+
+        Returns:
+            Pairs of selector and text for `.describe_many_tools(...)`; tools without a hook, or
+            whose hook returned None, are left out.
+        """
+        from .pipeline import describe, drive
+
+        return await drive(describe(self))
+
+    def description_overrides_sync(self) -> list[tuple[AnySelector, str]]:
+        """Do the same where every description hook is sync."""
+        from .pipeline import describe, drive_sync
+
+        return drive_sync(describe(self))
+
+    def __repr__(self) -> str:
+        count = sum(1 for place, _ in self._paired(self) for _ in place.all())
+        return f"<HookSet of {self._toolset.__qualname__}: {count} hook{'s' * (count != 1)}>"

@@ -1,0 +1,167 @@
+"""Where the hooks of one toolset are kept, and which of them are asked about a tool.
+
+There is one place for each direct member, one for all members, and the same again for each nested
+toolset. A hook for an inner tool is kept in the inner places, however it was registered, so that
+there is one list in one order. A counter that all hook sets share says who came first where several
+lists meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from .._call.selector import AnySelector
+from .._declare.hook_names import Phase
+from .._text.json import shorten
+from .._text.suggestion import names_for_message
+from ..errors import HookError
+from .registered_hook import PhaseHooks, RegisteredHook, in_order
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from .._toolset import Toolset
+
+__all__ = ["HookPlaces"]
+
+T = TypeVar("T", bound="Toolset")
+
+_NOWHERE = PhaseHooks()
+
+
+class HookPlaces(Generic[T]):
+    """Keep the hooks of one toolset, and find those of a tool."""
+
+    def __init__(self, toolset: type[T], /, **nested: HookPlaces[Any]) -> None:
+        self._toolset: type[Toolset] = toolset
+        self._tools: dict[str, PhaseHooks] = {}
+        self._groups: dict[str, HookPlaces[Any]] = {}
+        self._everywhere = PhaseHooks()
+        self._placed: dict[AnySelector, tuple[PhaseHooks, ...]] = {}
+        hook_set: Any = type(self)
+        for key, member in toolset._members.items():
+            if isinstance(member, AnySelector):
+                self._tools[key] = PhaseHooks()
+                continue
+            inner: Any = nested.pop(key) if key in nested else hook_set(member._origin)
+            if getattr(inner, "_toolset", None) is not member._origin:
+                raise HookError(
+                    f"{toolset.__qualname__}.HookSet({key}=...) takes a hook set of "
+                    f"{member._origin.__qualname__}, not {shorten(inner)}."
+                )
+            self._groups[key] = inner
+        if nested:
+            raise HookError(
+                f"{toolset.__qualname__} nests no toolset `{next(iter(nested))}`; it nests "
+                f"{names_for_message(self._groups)}."
+            )
+
+    @property
+    def toolset(self) -> type[T]:
+        """The toolset whose calls these hooks decide about."""
+        return self._toolset  # type: ignore[return-value]
+
+    def _at(self, path: tuple[str, ...]) -> PhaseHooks:
+        hooks: HookPlaces[Any] = self
+        for group in path[:-1]:
+            hooks = hooks._groups[group]
+        return hooks._tools[path[-1]]
+
+    def _paired(self, other: HookPlaces[Any]) -> Iterator[tuple[PhaseHooks, PhaseHooks]]:
+        """Pair each place of this hook set with the same place of another."""
+        yield self._everywhere, other._everywhere
+        for key, place in self._tools.items():
+            yield place, other._tools[key]
+        for key, inner in self._groups.items():
+            if other is self or other._groups[key] is not inner:
+                yield from inner._paired(other._groups[key])
+
+    def copy(self) -> Self:
+        """Return a hook set of its own with the same hooks, nested ones included."""
+        return self._copied({})
+
+    def _copied(self, memo: dict[int, HookPlaces[Any]]) -> Self:
+        made: Any = memo.get(id(self))
+        if made is None:
+            made = memo[id(self)] = object.__new__(type(self))
+            made._toolset = self._toolset
+            made._tools = {key: place.copy() for key, place in self._tools.items()}
+            made._groups = {key: inner._copied(memo) for key, inner in self._groups.items()}
+            made._everywhere = self._everywhere.copy()
+            made._placed = {}
+        copied: Self = made
+        return copied
+
+    def __copy__(self) -> Self:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.copy()
+
+    def places_for(self, selector: AnySelector) -> tuple[PhaseHooks, ...]:
+        """List the places whose hooks are asked about calls of a tool.
+
+        There is none for a tool beside the toolset, in a toolset that has it nested.
+
+        Raises:
+            HookError: The calls of the tool are of another toolset.
+        """
+        places = self._placed.get(selector)
+        if places is None:
+            # Neither members nor nested sets are ever replaced, so the places stay what they are.
+            places = self._placed[selector] = tuple(self._find_places(selector))
+        return places
+
+    def _find_places(self, selector: AnySelector) -> Iterator[PhaseHooks]:
+        member = selector.reaches(self._toolset)
+        if selector.toolset is None:
+            member = self._toolset._by_name.get(selector.name)
+            if member is not None and member.spec is not selector.spec:
+                member = None
+        if member is None:
+            self._check_related(selector)
+            return
+        hooks: HookPlaces[Any] = self
+        yield hooks._everywhere
+        for group in member.path[:-1]:
+            hooks = hooks._groups[group]
+            yield hooks._everywhere
+        yield hooks._tools[member.path[-1]]
+
+    def _check_related(self, selector: AnySelector) -> None:
+        own: Any = self._toolset
+        toolset = selector.toolset
+        if toolset is None or not any(other.reaches(own) for other in toolset):
+            source = "outside of any toolset" if toolset is None else f"in {toolset.__qualname__}"
+            raise HookError(
+                f"The hooks are of {own.__qualname__}, but tool `{selector.name}` was called "
+                f"{source}, so that none of them would be asked. Pass the hooks of the toolset "
+                "that the turn was read with.",
+                tool=selector.name,
+            )
+
+    def deciding(self, selector: AnySelector) -> tuple[list[RegisteredHook], ...]:
+        """List the execution hooks, the gates and the before-hooks of a tool.
+
+        Raises:
+            HookError: The calls of the tool are of another toolset.
+        """
+        filled = _NOWHERE
+        for place in self._placed.get(selector) or self.places_for(selector):
+            if place.execution or place.gates or place.before:
+                if filled is not _NOWHERE:
+                    break
+                filled = place
+        else:
+            return filled.execution, filled.gates, filled.before
+        places = self.places_for(selector)
+        return tuple(in_order(places, phase) for phase in ("execution", "gates", "before"))
+
+    def hooks_for(self, selector: AnySelector, phase: Phase) -> list[RegisteredHook]:
+        """List the hooks of one phase for a tool, in the order in which they are asked.
+
+        Raises:
+            HookError: The calls of the tool are of another toolset.
+        """
+        return in_order(self.places_for(selector), phase)

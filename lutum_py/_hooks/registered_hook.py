@@ -1,0 +1,245 @@
+"""One registered hook, and the lists in which a hook set keeps them.
+
+Hooks are asked in the order of registration. Within one list that is its own order; where the lists
+of several places meet, a counter that all hook sets share says who came first.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
+
+from .._call.call import ToolCall
+from .._declare.hook_names import Phase
+from .._text.json import shorten
+from .._transcript.metadata import ToolMetadata
+from .._transcript.result import ToolResult
+from ..errors import HookError
+
+if TYPE_CHECKING:
+    from .decisions import ToolDecision
+
+__all__ = [
+    "HOOK_WORDS",
+    "AfterHook",
+    "OnHook",
+    "PhaseHooks",
+    "RegisteredHook",
+    "cannot_register",
+    "in_order",
+    "sort_by_order",
+]
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+
+_order = itertools.count()
+
+_PHASES: tuple[Phase, ...] = ("execution", "gates", "before", "after", "description")
+
+
+HOOK_WORDS: dict[str, str] = {
+    "execution": "An execution hook",
+    "gates": "A gate",
+    "before": "A before-hook",
+    "after": "An after-hook",
+    "description": "A description hook",
+}
+"""What a hook of each phase is called in a message."""
+
+
+_PARAMETERS: dict[str, tuple[str, ...]] = {
+    "execution": ("metadata", "input"),
+    "gates": ("metadata", "input"),
+    "before": ("metadata", "input"),
+    "after": ("call", "result"),
+    "description": ("definition",),
+}
+"""What a hook of each phase is called with; a gate may take the decision as well."""
+
+
+_VERBS: dict[Phase, str] = {
+    "execution": "on",
+    "gates": "gate",
+    "before": "before",
+    "after": "after",
+    "description": "describe",
+}
+
+
+class RegisteredHook:
+    """One function in one phase, and when it was registered.
+
+    Attributes:
+        function: The function.
+        name: Its qualified name, for messages and records.
+        order: Its place among all that were registered.
+        takes_decision: Whether it is a gate that is also asked with the decision.
+    """
+
+    __slots__ = ("function", "name", "order", "takes_decision")
+
+    def __init__(self, function: Any, phase: str) -> None:
+        if not callable(function):
+            raise HookError(
+                f"{HOOK_WORDS.get(phase, 'A hook')} is a function, not {shorten(function)}. Pass "
+                "the function itself."
+            )
+        wanted = _PARAMETERS.get(phase)
+        if wanted is not None:
+            _check_parameters(function, phase, wanted)
+        self.function: Any = function
+        self.name: str = getattr(function, "__qualname__", None) or type(function).__qualname__
+        self.order = next(_order)
+        self.takes_decision = phase == "gates" and _takes_decision(function)
+
+
+def _signature_of(function: Any) -> inspect.Signature | None:
+    """Read what a function is called with, and what it wraps only where it passes all on."""
+    try:
+        own = inspect.signature(function, follow_wrapped=False)
+        if any(each.kind is each.VAR_POSITIONAL for each in own.parameters.values()):
+            return inspect.signature(function)
+    except (TypeError, ValueError):  # some functions of C tell nothing
+        return None
+    return own
+
+
+def _check_parameters(function: Any, phase: str, wanted: tuple[str, ...]) -> None:
+    """Refuse a function that cannot be called as hooks of its phase are.
+
+    Raises:
+        HookError: It takes other parameters; the text says which it would have to take.
+    """
+    signature = _signature_of(function)
+    if signature is None:
+        return
+    with suppress(TypeError):
+        signature.bind(*wanted)
+        return
+    if phase == "gates":
+        with suppress(TypeError):
+            signature.bind(*wanted, "decision")
+            return
+    name = getattr(function, "__qualname__", None) or type(function).__qualname__
+    plain = [each.replace(annotation=each.empty) for each in signature.parameters.values()]
+    takes = signature.replace(parameters=plain, return_annotation=signature.empty)
+    raise HookError(
+        f"{HOOK_WORDS[phase]} is called with ({', '.join(wanted)}), but `{name}` takes {takes}. "
+        "Give it these parameters.",
+        hook=name,
+    )
+
+
+def _takes_decision(function: Any) -> bool:
+    """Whether a gate has a third parameter that is meant for the decision.
+
+    One with a default is not, unless it is called so: `lambda metadata, input, limit=limit: ...` is
+    how Python keeps a value, and a decision in its place would do harm.
+    """
+    signature = _signature_of(function)
+    if signature is None:
+        return False
+    parameters = signature.parameters.values()
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if len(positional) < 3:
+        return any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    third = positional[2]
+    return third.default is third.empty or third.name == "decision"
+
+
+class PhaseHooks:
+    """The hooks of one place, a list for each phase."""
+
+    __slots__ = ("after", "before", "description", "execution", "gates")
+
+    def __init__(self) -> None:
+        self.execution: list[RegisteredHook] = []
+        self.gates: list[RegisteredHook] = []
+        self.before: list[RegisteredHook] = []
+        self.after: list[RegisteredHook] = []
+        self.description: list[RegisteredHook] = []
+
+    def of(self, phase: Phase) -> list[RegisteredHook]:
+        """Return the list of a phase."""
+        hooks: list[RegisteredHook] = getattr(self, phase)
+        return hooks
+
+    def all(self) -> Iterator[tuple[Phase, RegisteredHook]]:
+        """Give every hook with its phase."""
+        for phase in _PHASES:
+            for hook in self.of(phase):
+                yield phase, hook
+
+    def copy(self) -> PhaseHooks:
+        """Return lists of their own with the same hooks."""
+        made = PhaseHooks()
+        for phase, hook in self.all():
+            made.of(phase).append(hook)
+        return made
+
+
+def in_order(places: tuple[PhaseHooks, ...], phase: Phase) -> list[RegisteredHook]:
+    """List the hooks of one phase, those first that were registered first."""
+    found: list[RegisteredHook] = []
+    filled = 0
+    for place in places:
+        hooks: list[RegisteredHook] = getattr(place, phase)
+        if hooks:
+            found += hooks
+            filled += 1
+    if filled > 1:
+        sort_by_order(found)
+    return found
+
+
+def sort_by_order(hooks: list[RegisteredHook]) -> None:
+    """Put those first that were registered first."""
+    hooks.sort(key=_order_of)
+
+
+_order_of = attrgetter("order")
+
+
+def cannot_register(phase: Phase, given: object, toolset: Any) -> HookError:
+    """Make the error for a decorator that got something else than a selector."""
+    first = next(iter(toolset), None)
+    example = "tool" if first is None else ".".join(first.path)
+    remedy = f"Name a tool, as in `{toolset.__name__}.{example}`"
+    if callable(given):
+        verb = _VERBS[phase]
+        remedy = f"Write `@hooks.{verb}(selector)`"
+        if phase in ("gates", "before", "after"):
+            remedy += f", or `@hooks.{verb}()`,"
+        remedy += " above the function"
+    return HookError(f"{HOOK_WORDS[phase]} cannot be registered for {shorten(given)}. {remedy}.")
+
+
+class OnHook(Protocol[In, Out]):
+    """Takes an execution hook of a tool and gives it back as it was."""
+
+    @overload
+    def __call__(
+        self, hook: Callable[[ToolMetadata, In], Awaitable[ToolDecision[In, Out]]], /
+    ) -> Callable[[ToolMetadata, In], Awaitable[ToolDecision[In, Out]]]: ...
+    @overload
+    def __call__(
+        self, hook: Callable[[ToolMetadata, In], ToolDecision[In, Out]], /
+    ) -> Callable[[ToolMetadata, In], ToolDecision[In, Out]]: ...
+
+
+class AfterHook(Protocol[In, Out]):
+    """Takes an after-hook of a tool and gives it back as it was."""
+
+    @overload
+    def __call__(
+        self, hook: Callable[[ToolCall[In, Out], ToolResult], Awaitable[ToolResult | None]], /
+    ) -> Callable[[ToolCall[In, Out], ToolResult], Awaitable[ToolResult | None]]: ...
+    @overload
+    def __call__(
+        self, hook: Callable[[ToolCall[In, Out], ToolResult], ToolResult | None], /
+    ) -> Callable[[ToolCall[In, Out], ToolResult], ToolResult | None]: ...

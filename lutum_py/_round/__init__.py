@@ -1,0 +1,1 @@
+"""One turn with calls, from reading it to the commit."""

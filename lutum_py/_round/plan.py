@@ -1,0 +1,414 @@
+"""`ToolRoundPlan`: what is to be done about each call of a round, and the way to its end.
+
+A plan sorts the calls of a round: pending ones are yours to run; handled, rejected and unusable
+ones have their results already; suspended ones wait for a decision. Everything that ends a plan
+checks first and changes afterwards, so that what fails has changed nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+
+from .._call.call import AnyToolCall
+from .._call.lifecycle import CallStatus
+from .._call.outcomes import (
+    HandledCall,
+    RecoverableToolCallIssue,
+    RejectedCall,
+    SuspendedCall,
+)
+from .._context.suspension import Decision
+from .._hooks.decisions import DecisionRecord
+from .._hooks.hook_outcome import HookOutcome, Hooks
+from .._hooks.pipeline import (
+    Steps,
+    decide,
+    drive,
+    drive_sync,
+)
+from .._transcript.committed import CommittedRound, seal
+from .._transcript.result import ToolResult
+from .._transcript.transcript import transcript_of
+from ..errors import MisuseError
+from .commit import (
+    Answer,
+    are_in_order,
+    as_results,
+    match_results,
+    unfinished,
+)
+from .continue_suggestion import ContinueSuggestion
+from .round_state import RoundState
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from .._call.selector import AnySelector
+    from .._toolset import Toolset
+    from .._transcript.metadata import ToolMetadata
+    from .._transcript.transcript import HasTranscript, Transcript
+
+__all__ = ["ToolRoundPlan"]
+
+T = TypeVar("T", bound="Toolset")
+
+_NONE_RESUMED: Mapping[tuple[str, str], Decision] = {}
+
+
+class ToolRoundPlan(Generic[T]):
+    """Sort the calls of a round by what is to be done about them.
+
+    Attributes:
+        pending: Calls that your code runs, in the order of the turn.
+        handled: Calls that a hook or gate answered.
+        rejected: Calls that a hook or gate rejected.
+        suspended: Calls that wait for a decision.
+        recoverable_tool_call_issues: Calls that cannot be used.
+        decisions: What every hook and gate decided, in order.
+        toolset: The toolset that the calls were read with.
+    """
+
+    __slots__ = (
+        "_state",
+        "decisions",
+        "handled",
+        "pending",
+        "recoverable_tool_call_issues",
+        "rejected",
+        "resumed",
+        "suspended",
+        "toolset",
+    )
+
+    def __init__(
+        self,
+        state: RoundState,
+        toolset: type[T],
+        pending: tuple[AnyToolCall, ...],
+        issues: tuple[RecoverableToolCallIssue, ...],
+    ) -> None:
+        self._state = state
+        self.toolset = toolset
+        self.pending = pending
+        self.recoverable_tool_call_issues = issues
+        self.handled: tuple[HandledCall[Any, Any], ...] = ()
+        self.rejected: tuple[RejectedCall, ...] = ()
+        self.suspended: tuple[SuspendedCall, ...] = ()
+        self.decisions: tuple[DecisionRecord, ...] = ()
+        self.resumed: Mapping[tuple[str, str], Decision] = _NONE_RESUMED
+
+    @property
+    def blocked(self) -> str | None:
+        """The reason of the first gate that blocked a call, or None."""
+        for each in self.rejected:
+            if each.source == "gate":
+                return each.reason
+        return None
+
+    @property
+    def continue_suggestion(self) -> ContinueSuggestion | None:
+        """A hint that the model should go on, because some of its calls could not be used."""
+        return ContinueSuggestion.of(self.recoverable_tool_call_issues)
+
+    def remaining(self) -> tuple[SuspendedCall, ...]:
+        """Give the calls that still wait for a decision."""
+        return self.suspended
+
+    # Deciding.
+
+    async def apply_hooks(self, hooks: Hooks, /) -> ToolRoundPlan[T]:
+        """Send the pending calls through hooks.
+
+        Args:
+            hooks: A `HookSet`, an object like one, or a plain function of a call.
+
+        Returns:
+            A new plan; this one stays as it is. Calls that are not pending are not touched, nor
+            are those that were answered already and only wait for the commit.
+
+        Raises:
+            HookError: A hook raised, or gave something that is no decision.
+            RoundClosedError: The round has ended.
+        """
+        self._state._check_open()
+        return await drive(self._copy()._decide(hooks))
+
+    def apply_hooks_sync(self, hooks: Hooks, /) -> ToolRoundPlan[T]:
+        """Do the same where every hook is sync.
+
+        Raises:
+            TypeError: A hook is async; the text names it.
+        """
+        self._state._check_open()
+        return drive_sync(self._copy()._decide(hooks))
+
+    def _decide(self, hooks: Hooks) -> Steps[Self]:
+        """Ask hooks about the pending calls, and sort those: of a plan that nobody else has."""
+        records: list[DecisionRecord] = []
+        pending: list[AnyToolCall] = []
+        for call in self.pending:
+            outcome: HookOutcome = call
+            # What was answered already, or waits, needs no decision; nearly every call is new.
+            if call._status is CallStatus.NEW or call._status not in _DECIDED:
+                outcome = yield from decide(call, hooks, records, self._state)
+            if isinstance(outcome, AnyToolCall):
+                pending.append(outcome)
+            elif isinstance(outcome, HandledCall):
+                self.handled = (*self.handled, outcome)
+            elif isinstance(outcome, RejectedCall):
+                self.rejected = (*self.rejected, outcome)
+            else:
+                self.suspended = (*self.suspended, outcome)
+        self.pending = tuple(pending)
+        self.decisions = (*self.decisions, *records)
+        return self
+
+    def _copy(self) -> Self:
+        made = type(self)(
+            self._state, self.toolset, self.pending, self.recoverable_tool_call_issues
+        )
+        made.handled = self.handled
+        made.rejected = self.rejected
+        made.suspended = self.suspended
+        made.decisions = self.decisions
+        made.resumed = self.resumed
+        return made
+
+    async def apply_after_hooks(
+        self, hooks: Hooks, results: Iterable[Answer] = ()
+    ) -> list[ToolResult]:
+        """Show results to the after-hooks, those of handled calls included.
+
+        Args:
+            hooks: The hook set whose after-hooks are asked.
+            results: The results of the calls that were run.
+
+        Returns:
+            The results to commit. What a hook put in the place of a handled call's result is kept
+            by the plan, because the plan adds that result itself.
+
+        Raises:
+            HookError: A hook raised, or gave the result of another call.
+        """
+        self._state._check_open()
+        return await drive(self._after(hooks, results))
+
+    def apply_after_hooks_sync(
+        self, hooks: Hooks, results: Iterable[Answer] = ()
+    ) -> list[ToolResult]:
+        """Do the same where every after-hook is sync."""
+        self._state._check_open()
+        return drive_sync(self._after(hooks, results))
+
+    def _after(self, hooks: Hooks, results: Iterable[Answer]) -> Steps[list[ToolResult]]:
+        from .after_results import after_handled, after_run
+
+        shown = yield from after_run(self, hooks, results)
+        self.handled = yield from after_handled(self, hooks)
+        return shown
+
+    # Suspending and resuming.
+
+    def suspend(self, outcome: SuspendedCall, /) -> None:
+        """Take in that a pending call suspended itself while it was run.
+
+        Raises:
+            LifecycleError: The call is not pending in this plan.
+        """
+        from .resume import suspend
+
+        self._state._check_open()
+        suspend(self, outcome)
+
+    def note_started(self, waiting: SuspendedCall) -> None:
+        """Remember that a tool was started, however its call goes on."""
+        if waiting.was_started:
+            self._state._started |= {waiting.call.id}
+
+    def resume(self, decision: Decision, /) -> HookOutcome | None:
+        """Let a suspended call go on, or cancel it, as someone decided.
+
+        Args:
+            decision: The decision; delivered twice, it counts once.
+
+        Returns:
+            What became of the call, or None where this decision was taken in before.
+
+        Raises:
+            ResumeError: No suspended call is meant, or another version of it was decided on, or
+                the decision's result does not fit; nothing changed.
+        """
+        from .resume import resume
+
+        self._state._check_open()
+        return resume(self, decision)
+
+    def selector_of(self, metadata: ToolMetadata) -> AnySelector:
+        """Find the tool that a call is of."""
+        return self.toolset[metadata.name]
+
+    # Ending.
+
+    def resolve(self, results: Iterable[Answer] = ()) -> CommittedRound:
+        """Close the round without a transcript: validate, and give the turn with its results.
+
+        Args:
+            results: One for each pending call, in any order.
+
+        Raises:
+            CommitError: The results do not answer the calls; `faults` lists every reason, nothing
+                has changed, and the plan can be used again.
+            RoundClosedError: The round has ended.
+        """
+        committed = self._match(results)
+        self._state._close("resolved")
+        return committed
+
+    def commit(
+        self, target: HasTranscript | Transcript, results: Iterable[Answer] = ()
+    ) -> CommittedRound:
+        """Append the turn and one result for each of its calls, in order, or nothing at all.
+
+        Args:
+            target: A session or transcript.
+            results: One for each pending call, in any order. A result for a call that could not be
+                used takes the place of its automatic rejection.
+
+        Raises:
+            CommitError: The results do not answer the calls; `faults` lists every reason, nothing
+                has changed, and the plan can be used again.
+            RoundClosedError: The round has ended.
+        """
+        transcript = transcript_of(target)
+        committed = self._match(results)
+        self._state._close("committed")
+        transcript.append_round(committed)
+        return committed
+
+    def abort(
+        self,
+        target: HasTranscript | Transcript,
+        reason: str,
+        results: Iterable[Answer | SuspendedCall] = (),
+    ) -> CommittedRound:
+        """Close the round early, with an honest result for each call that has none.
+
+        A call that was not started becomes `cancelled`; one that was started becomes
+        `indeterminate`, because nobody knows what it did.
+
+        Args:
+            target: A session or transcript.
+            reason: Why; the model reads it.
+            results: What calls came to that were run, such as the outcomes of `execute_all`.
+
+        Raises:
+            CommitError: The results do not fit the calls; nothing has changed.
+            RoundClosedError: The round has ended.
+        """
+        transcript = transcript_of(target)
+        self._state._check_open()
+        own = {call.metadata for call in self.pending}
+        waits = list(self.suspended)
+        finished: list[Answer] = []
+        for outcome in results:
+            if not isinstance(outcome, SuspendedCall):
+                finished.append(outcome)
+            elif outcome.call.metadata in own:  # has no result, but it was started
+                waits.append(outcome)
+        started = {*self._state._started, *(each.call.id for each in waits if each.was_started)}
+        filled: dict[str, ToolResult] = {}
+        for call in self.pending:
+            filled[call.id] = unfinished(
+                call, call.status in _STARTED or call.id in started, reason
+            )
+        for waiting in self.suspended:
+            filled[waiting.call.id] = unfinished(waiting.call, waiting.call.id in started, reason)
+        committed = self._match(finished, unfinished=filled)
+        self._state._close("aborted")
+        transcript.append_round(committed)
+        return committed
+
+    def discard(self) -> None:
+        """Close the round and forget the turn: the transcript stays as it is.
+
+        Raises:
+            RoundClosedError: The round has ended.
+        """
+        self._state._close("discarded")
+
+    def dump_json(self, *, key: bytes | None = None) -> str:
+        """Close the round here and save it, to be loaded by `AppTools.load_plan(text)`.
+
+        Args:
+            key: A secret by which an edited text is told from this one.
+
+        Raises:
+            RoundClosedError: The round has ended.
+            PlanError: A ticket or payload is not JSON data.
+        """
+        from .plan_json import dump_plan
+
+        self._state._check_open()
+        text = dump_plan(self, self._state, key)
+        self._state._close("dumped")
+        return text
+
+    def _match(
+        self, answers: Iterable[Answer], unfinished: dict[str, ToolResult] | None = None
+    ) -> CommittedRound:
+        """Seal the turn with its results; where `unfinished` are given, nothing is waited for."""
+        state = self._state
+        state._check_open()
+        turn = state.turn
+        results = as_results(answers)
+        waiting = self.suspended if unfinished is None else ()
+        if not (self.handled or self.rejected or waiting) and are_in_order(
+            turn.tool_calls, results
+        ):
+            return seal(turn, tuple(results))
+        settled = {each.metadata.id: each.result for each in self.handled}
+        settled.update((each.metadata.id, each.result) for each in self.rejected)
+        issues = {each.metadata.id: each.result for each in self.recoverable_tool_call_issues}
+        matched = match_results(
+            turn.tool_calls,
+            results,
+            settled=settled,
+            replaceable=issues if unfinished is None else {**unfinished, **issues},
+            suspended=[each.call.id for each in waiting],
+        )
+        return seal(turn, matched)
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise MisuseError(
+            "A plan is not copied or pickled: its round would end twice. Save it with "
+            "`plan.dump_json()`, and go on with `load_plan`."
+        )
+
+    def _repr_html_(self) -> str:
+        from .display import plan_html
+
+        return plan_html(self)
+
+    def __rich_repr__(self) -> Iterator[tuple[str, object]]:
+        from .display import plan_rich
+
+        return plan_rich(self)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(
+            f"{len(getattr(self, name))} {name}"
+            for name in ("pending", "handled", "rejected", "suspended")
+        )
+        closed = f", {self._state._closed_by}" if self._state._closed_by else ""
+        return f"<plan of {self.toolset.__qualname__}: {counts}{closed}>"
+
+
+_DECIDED = (*(status for status in CallStatus if status.is_terminal), CallStatus.SUSPENDED)
+# A call that is still pending and suspended did that itself, while it was run.
+_STARTED = (
+    CallStatus.RUNNING,
+    CallStatus.SUSPENDED,
+    CallStatus.FAILED,
+    CallStatus.SUCCEEDED,
+)

@@ -1,0 +1,160 @@
+"""Let a call of a plan wait, and take in a decision about it: check all, then change the plan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from .._call.approval import Approval
+from .._call.lifecycle import CallStatus
+from .._call.outcomes import HandledCall, RejectedCall, SuspendedCall
+from .._context.suspension import Decision, ResumeMode
+from .._hooks.hook_outcome import HookOutcome
+from .._schema.arguments import field_issues
+from .._schema.schema_check import schema_faults
+from .._text.json import compact_json, shorten
+from .._transcript.result import make_result
+from ..errors import LifecycleError, ResumeError, ToolOutputError
+
+if TYPE_CHECKING:
+    from .plan import ToolRoundPlan
+
+__all__ = ["resume", "suspend"]
+
+
+def resume(plan: ToolRoundPlan[Any], decision: Decision) -> HookOutcome | None:
+    """Answer one suspended call of a plan; see `ToolRoundPlan.resume`."""
+    mark = (decision.call_id, decision.decision_id)
+    if mark in plan.resumed:
+        return None
+    waiting = _find(plan, decision)
+    _check_digest(waiting, decision)
+    outcome = (
+        _cancel(waiting, decision) if decision.action == "cancel" else _go_on(waiting, decision)
+    )
+    plan.note_started(waiting)
+    plan.suspended = tuple(each for each in plan.suspended if each is not waiting)
+    if isinstance(outcome, RejectedCall):
+        plan.rejected = (*plan.rejected, outcome)
+    elif outcome is waiting.call:
+        place = {call.id: index for index, call in enumerate(plan._state.turn.tool_calls)}
+        back = (*plan.pending, waiting.call)
+        plan.pending = tuple(sorted(back, key=lambda call: place[call.id]))
+    else:
+        plan.handled = (*plan.handled, outcome)  # type: ignore[arg-type]
+    plan.resumed = {**plan.resumed, mark: decision}
+    return outcome
+
+
+def suspend(plan: ToolRoundPlan[Any], outcome: SuspendedCall) -> None:
+    """Let a pending call of a plan wait; see `ToolRoundPlan.suspend`."""
+    metadata, status = outcome.call.metadata, outcome.call.status
+    call = next((c for c in plan.pending if c.metadata == metadata), None)
+    if call is not None and status is not CallStatus.SUSPENDED:
+        raise LifecycleError(
+            f"Call {call.id!r} is {status}, so it does not wait for a decision any more. Give "
+            "the plan what `call.suspend(ticket)` or `execute` returned last."
+        )
+    if call is None:
+        raise LifecycleError(
+            f"Call {outcome.call.id!r} cannot be suspended: it is not pending in this plan. "
+            f"Pending: {[c.id for c in plan.pending]}."
+        )
+    plan.pending = tuple(c for c in plan.pending if c is not call)
+    plan.suspended = (*plan.suspended, outcome)
+
+
+def _find(plan: ToolRoundPlan[Any], decision: Decision) -> SuspendedCall:
+    for waiting in plan.suspended:
+        if waiting.call.id != decision.call_id:
+            continue
+        if waiting.call.status is CallStatus.SUSPENDED:
+            return waiting
+        raise ResumeError(
+            f"Decision {decision.decision_id!r} comes too late: call {waiting.call.id!r} of tool "
+            f"`{waiting.call.name}` was decided on in another plan of this round. Go on with that "
+            "plan."
+        )
+    raise ResumeError(
+        f"Decision {decision.decision_id!r} is for call {decision.call_id!r}, which is not "
+        f"suspended in this plan. Suspended: {[each.call.id for each in plan.suspended]}. Pass a "
+        "decision for one of these."
+    )
+
+
+def _check_digest(waiting: SuspendedCall, decision: Decision) -> None:
+    call = waiting.call
+    if decision.digest is not None and decision.digest != waiting.digest:
+        raise ResumeError(
+            f"Decision {decision.decision_id!r} was made on another version of call {call.id!r} of "
+            f"tool `{call.name}`: it carries digest {shorten(decision.digest)}, the call has "
+            f"{waiting.digest!r}. Show the call as it is now, and ask again."
+        )
+    if call.digest != waiting.digest:
+        raise ResumeError(
+            f"The input of call {call.id!r} of tool `{call.name}` was changed while it was "
+            "suspended, so no decision on it can count. Abort the round."
+        )
+
+
+def _cancel(waiting: SuspendedCall, decision: Decision) -> RejectedCall:
+    call = waiting.call
+    call.move_to(CallStatus.CANCELLED)
+    reason = decision.reason or "the call was not approved."
+    return RejectedCall(call.metadata, call, reason, "decision")
+
+
+def _go_on(waiting: SuspendedCall, decision: Decision) -> HookOutcome:
+    call, ticket = waiting.call, waiting.ticket
+    if ticket.response_schema is not None:
+        faults = schema_faults(
+            f"the response schema of suspension {ticket.id!r}",
+            ticket.response_schema,
+            decision.result,
+        )
+        if faults:
+            raise ResumeError(
+                f"The result of decision {decision.decision_id!r} for call {call.id!r} of tool "
+                f"`{call.name}` does not fit the response schema: {'; '.join(faults)}. Ask again."
+            )
+    mode = ticket.resume_mode
+    approval = Approval(
+        decision,
+        digest=waiting.digest,
+        suspension_id=ticket.id,
+        action=ticket.action,
+        is_for_tool=mode is ResumeMode.PASS_DECISION_TO_TOOL,
+    )
+    if mode is not ResumeMode.USE_DECISION_AS_TOOL_RESULT:
+        call.go_on(approval)
+        return call
+    output, text = _as_output(waiting, decision)
+    call.go_on(approval)
+    call.move_to(CallStatus.SUCCEEDED)
+    result = make_result(call.metadata, text, "success")
+    handled: HandledCall[Any, Any] = call.spec.handled_type(
+        call.metadata, call.input, output, result
+    )
+    return handled
+
+
+def _as_output(waiting: SuspendedCall, decision: Decision) -> tuple[Any, str]:
+    """Read the decision's result as the tool's output, and encode it as one."""
+    call = waiting.call
+    declared = call.spec.output
+    try:
+        output = declared.validate_json(compact_json(decision.result))
+        return output, declared.encode(call.name, output)
+    except (ValidationError, ToolOutputError) as error:
+        fields = error.fields if isinstance(error, ToolOutputError) else field_issues(error)
+        issues = "; ".join(str(issue) for issue in fields)
+        raise ResumeError(
+            f"The result of decision {decision.decision_id!r} for call {call.id!r} does not fit "
+            f"the output type of tool `{call.name}`: {issues}. Ask again."
+        ) from None
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ResumeError(
+            f"The result of decision {decision.decision_id!r} for call {call.id!r} is not JSON "
+            f"data ({error}). Pass plain data."
+        ) from None

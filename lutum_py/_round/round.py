@@ -1,0 +1,180 @@
+"""`ToolRound`: a model's turn that asks for tools, before anything is decided about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar
+
+from .._call.call import AnyToolCall
+from .._call.outcomes import RecoverableToolCallIssue, SuspendedCall
+from .._call.steps import drive, drive_sync
+from .._hooks.hook_outcome import Hooks
+from .._transcript.assistant import AssistantTurn, Usage
+from .._transcript.committed import CommittedRound
+from ..errors import MisuseError, ToolRoundArityError
+from .commit import Answer
+from .continue_suggestion import ContinueSuggestion
+from .plan import ToolRoundPlan
+from .round_state import RoundState
+
+if TYPE_CHECKING:
+    from .._toolset import Toolset
+    from .._transcript.transcript import HasTranscript, Transcript
+
+__all__ = ["ToolRound"]
+
+T = TypeVar("T", bound="Toolset")
+
+
+class ToolRound(RoundState, Generic[T]):
+    """Hold the calls of one turn; nothing of it is in a transcript yet.
+
+    Attributes:
+        turn: The turn of the model, as it came.
+        tool_calls: The calls that can be run, decoded, in order.
+        recoverable_tool_call_issues: The calls that cannot be used, and why.
+        toolset: The toolset that the calls were read with.
+    """
+
+    __slots__ = ("recoverable_tool_call_issues", "tool_calls", "toolset")
+
+    def __init__(
+        self,
+        toolset: type[T],
+        turn: AssistantTurn,
+        tool_calls: tuple[AnyToolCall, ...],
+        issues: tuple[RecoverableToolCallIssue, ...],
+    ) -> None:
+        RoundState.__init__(self, turn)
+        self.toolset = toolset
+        self.tool_calls = tool_calls
+        self.recoverable_tool_call_issues = issues
+
+    @property
+    def text(self) -> str:
+        """What the model said beside its calls."""
+        return self.turn.text
+
+    @property
+    def request_id(self) -> str | None:
+        """The provider's id of the response."""
+        return self.turn.request_id
+
+    @property
+    def model(self) -> str | None:
+        """The model that answered."""
+        return self.turn.model
+
+    @property
+    def finish_reason(self) -> str | None:
+        """Why the turn ended, in the provider's own word."""
+        return self.turn.finish_reason
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the turn cost."""
+        return self.turn.usage
+
+    @property
+    def continue_suggestion(self) -> ContinueSuggestion | None:
+        """A hint that the model should go on, because some of its calls could not be used."""
+        return ContinueSuggestion.of(self.recoverable_tool_call_issues)
+
+    def expect_one(self) -> AnyToolCall:
+        """Return the only call.
+
+        Raises:
+            ToolRoundArityError: There is none, or there are several.
+        """
+        if len(self.tool_calls) != 1:
+            raise self._arity("exactly one")
+        return self.tool_calls[0]
+
+    def expect_at_most_one(self) -> AnyToolCall | None:
+        """Return the only call, or None.
+
+        Raises:
+            ToolRoundArityError: There are several.
+        """
+        if len(self.tool_calls) > 1:
+            raise self._arity("at most one")
+        return self.tool_calls[0] if self.tool_calls else None
+
+    def _arity(self, expected: str) -> ToolRoundArityError:
+        calls = ", ".join(f"`{call.name}` ({call.id!r})" for call in self.tool_calls[:10]) or "none"
+        more = f" and {len(self.tool_calls) - 10} more" if len(self.tool_calls) > 10 else ""
+        return ToolRoundArityError(
+            f"Expected {expected} usable tool call, got {len(self.tool_calls)}: {calls}{more}. "
+            "Handle them all in a loop over `round.tool_calls`, or ask for no parallel calls with "
+            "`.parallel_tool_calls(False)`."
+        )
+
+    def plan(self) -> ToolRoundPlan[T]:
+        """Return the plan without any hooks: every usable call is pending."""
+        return ToolRoundPlan(self, self.toolset, self.tool_calls, self.recoverable_tool_call_issues)
+
+    async def apply_hooks(self, hooks: Hooks, /) -> ToolRoundPlan[T]:
+        """Send every call through hooks, and sort them by what is to be done.
+
+        Args:
+            hooks: A `HookSet`, an object like one, or a plain function of a call.
+
+        Raises:
+            HookError: A hook raised, or gave something that is no decision; the round can be used
+                again.
+            RoundClosedError: The round has ended.
+        """
+        self._check_open()
+        return await drive(self.plan()._decide(hooks))
+
+    def apply_hooks_sync(self, hooks: Hooks, /) -> ToolRoundPlan[T]:
+        """Do the same where every hook is sync.
+
+        Raises:
+            TypeError: A hook is async; the text names it.
+        """
+        self._check_open()
+        return drive_sync(self.plan()._decide(hooks))
+
+    def resolve(self, results: Iterable[Answer] = ()) -> CommittedRound:
+        """Close the round without hooks or a transcript; see `ToolRoundPlan.resolve`."""
+        return self.plan().resolve(results)
+
+    def commit(
+        self, target: HasTranscript | Transcript, results: Iterable[Answer] = ()
+    ) -> CommittedRound:
+        """Commit the round without hooks; see `ToolRoundPlan.commit`."""
+        return self.plan().commit(target, results)
+
+    def abort(
+        self,
+        target: HasTranscript | Transcript,
+        reason: str,
+        results: Iterable[Answer | SuspendedCall] = (),
+    ) -> CommittedRound:
+        """Close the round early; see `ToolRoundPlan.abort`."""
+        return self.plan().abort(target, reason, results)
+
+    def discard(self) -> None:
+        """Close the round and forget the turn: the transcript stays as it is."""
+        self._close("discarded")
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise MisuseError(
+            "A round is not copied or pickled: it would end twice. Save it with "
+            "`round.plan().dump_json()`, and go on with `load_plan`."
+        )
+
+    def _repr_html_(self) -> str:
+        from .display import round_html
+
+        return round_html(self)
+
+    def __rich_repr__(self) -> Iterator[tuple[str, object]]:
+        from .display import round_rich
+
+        return round_rich(self)
+
+    def __repr__(self) -> str:
+        names = ", ".join(call.name for call in self.tool_calls[:5])
+        return f"<round of {self.toolset.__qualname__}: {len(self.tool_calls)} calls ({names})>"

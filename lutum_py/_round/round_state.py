@@ -1,0 +1,60 @@
+"""What a round and all plans made from it share: whether it is still open, above all."""
+
+from __future__ import annotations
+
+import warnings
+
+from .._transcript.assistant import AssistantTurn
+from ..errors import RoundClosedError
+
+__all__ = ["RoundState"]
+
+_NONE: frozenset[str] = frozenset()
+_NO_MARKS: frozenset[tuple[str, int]] = frozenset()
+
+
+class RoundState:
+    """Keep one turn until it is closed: committed, resolved, aborted, discarded or dumped.
+
+    Attributes:
+        turn: The turn of the model.
+    """
+
+    # Of the private ones: how it was closed (None while it is open); the before-hooks that were
+    # run, by call id and order of registration; the ids of calls whose tools were started and then
+    # suspended themselves. The sets are replaced, never changed: most rounds share the empty ones.
+    __slots__ = ("__weakref__", "_closed_by", "_ran_before", "_started", "turn")
+
+    def __init__(self, turn: AssistantTurn) -> None:
+        self.turn = turn
+        self._closed_by: str | None = None
+        self._ran_before = _NO_MARKS
+        self._started = _NONE
+
+    def _check_open(self) -> None:
+        """Refuse to go on with a closed round.
+
+        Raises:
+            RoundClosedError: It was closed; the text says how.
+        """
+        if self._closed_by is not None:
+            raise RoundClosedError(
+                f"This round was already {self._closed_by}. A round ends once: use the round of a "
+                "new turn."
+            )
+
+    def _close(self, how: str) -> None:
+        """Close the round."""
+        self._check_open()
+        self._closed_by = how
+
+    def __del__(self) -> None:
+        if getattr(self, "_closed_by", "") is None:
+            ids = ", ".join(repr(call.id) for call in self.turn.tool_calls[:5])
+            warnings.warn(
+                f"A round with calls {ids} was dropped while it was open. Commit it, close it with "
+                "`plan.abort(session, reason)`, or say `round.discard()`.",
+                ResourceWarning,
+                stacklevel=1,
+                source=self,
+            )

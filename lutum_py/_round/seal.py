@@ -1,0 +1,79 @@
+"""The seal of a saved plan: how an edited text is told from the one that was saved.
+
+Each entry and the whole carry one: a digest of their canonical JSON, or with a key an HMAC-SHA256
+(RFC 2104). The whole is checked before anything of it is used; the seals of the entries serve to
+say which call was edited.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from typing import Any
+
+from .._text.json import canonical_json, shorten
+from .._transcript.saved import Saved
+from ..errors import InvalidValueError, PlanError
+
+__all__ = ["check_key", "check_seal", "kind_of", "seal_of"]
+
+
+def check_key(key: bytes | None) -> None:
+    """Refuse a key that protects nothing."""
+    if key is not None and not key:
+        raise InvalidValueError(
+            "The key is empty, so anybody could seal a plan with it. Pass a secret, or leave "
+            "`key=` out."
+        )
+
+
+def kind_of(key: bytes | None) -> str:
+    """Name the kind of seal that a key makes, as the saved text does."""
+    return "sha256" if key is None else "hmac-sha256"
+
+
+def seal_of(data: dict[str, Any], key: bytes | None) -> str:
+    """Make the seal of a part of the text."""
+    body = canonical_json({name: part for name, part in data.items() if name != "seal"})
+    encoded = body.encode("utf-8", "surrogatepass")
+    made = hashlib.sha256(encoded) if key is None else hmac.new(key, encoded, hashlib.sha256)
+    return made.hexdigest()
+
+
+def _fits(saved: Saved, value: str, key: bytes | None) -> bool:
+    # Bytes, because the comparison takes no text beyond ASCII.
+    return hmac.compare_digest(seal_of(saved.data, key).encode(), value.encode("utf-8", "replace"))
+
+
+def check_seal(saved: Saved, key: bytes | None) -> None:
+    """Make sure that the text is what was saved, before anything of it is used.
+
+    Raises:
+        PlanError: It is not; the text names the calls that were edited.
+    """
+    seal = saved.inner("seal")
+    kind = seal.get("kind", str)
+    if kind == kind_of(b"") and key is None:
+        raise PlanError("This plan was saved with a key. Pass the same `key=` to load it.")
+    if kind == kind_of(None) and key is not None:
+        raise PlanError(
+            "This plan was saved without a key, so it cannot be authenticated. Load it without "
+            "`key=` if you trust where it was stored."
+        )
+    if kind != kind_of(key):
+        raise seal.wrong("kind", f"{shorten(kind)} is none of the known values")
+    if _fits(saved, seal.get("value", str), key):
+        return
+    entries = list(saved.each("calls"))
+    edited = [e.get("id", str) for e in entries if not _fits(e, e.get("seal", str), key)]
+    if key is not None and len(edited) == len(entries):
+        what = "This plan does not fit this key: it was saved with another one, or was edited"
+    elif edited:
+        calls = ", ".join(repr(each) for each in edited[:10])
+        what = f"This plan was edited after it was saved, in what it says of call {calls}"
+    else:
+        what = "This plan was edited after it was saved: its contents do not match its seal"
+    raise PlanError(
+        f"{what}. What was approved may not be what would run; load the text that `dump_json()` "
+        "gave, or let the model start anew."
+    )

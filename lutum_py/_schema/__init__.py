@@ -1,0 +1,1 @@
+"""Functions and models become schemas, arguments become values, outputs become JSON."""

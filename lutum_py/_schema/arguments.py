@@ -1,0 +1,320 @@
+"""Turn the raw argument text of a call into its typed input.
+
+The straight way is one call of pydantic's JSON validator. Everything that models get wrong in ways
+that leave no doubt about the meaning is mended off that way, after validation failed:
+
+- nothing at all, blanks and `null` mean `{}`;
+- an object or array that came as a string of JSON is read, where a string is not accepted;
+- `null` for a field that may be left out, but has no null, means left out.
+
+Numbers that JSON cannot carry (NaN, infinities, and `1e400`, which becomes one) are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Annotated, Any, cast, get_args, get_origin
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError, from_json
+from pydantic_core.core_schema import ErrorType
+
+from .._text.json import (
+    compact_json,
+    cut,
+    is_object,
+    shorten,
+)
+from ..errors import FieldIssue
+from .closed_schema import (
+    close_top,
+    infinity_in,
+    is_model,
+    take_as_is,
+)
+from .definition import JsonSchema
+from .exact_data import exact_data
+from .mending import container_in, mend_places, path_of
+
+__all__ = ["Arguments", "field_issues", "fields_of"]
+
+# What these kinds of failures say is made by pydantic, of the schema alone. All other texts may
+# quote what came: those of a validator's own errors, and some of pydantic's.
+_SAYS_NO_VALUE = frozenset(get_args(ErrorType)) - {
+    "assertion_error",
+    "bytes_invalid_encoding",
+    "datetime_object_invalid",
+    "get_attribute_error",
+    "iteration_error",
+    "mapping_type",
+    "timezone_offset",
+    "union_tag_invalid",
+    "uuid_parsing",
+    "value_error",
+}
+_EMPTY = "{}"
+_MAX_ISSUES = 20
+_MAX_MENDING = 4
+
+
+class Arguments:
+    """Decode, check and encode the input of one tool.
+
+    Args:
+        input_type: The input type, perhaps with annotations.
+        strict: Take the fields of the top level without coercion.
+        documented: Whether attribute docstrings describe the fields.
+        is_plain: Whether it is a model of ours with fields of plain types, which needs no change.
+
+    Attributes:
+        type: The input type: a pydantic model, a dataclass or a `TypedDict`.
+        validate_json: Text to input, straight; raises pydantic's `ValidationError`.
+    """
+
+    __slots__ = (
+        "_bounded",
+        "_by_alias",
+        "_closed",
+        "_documented",
+        "_is_plain",
+        "_is_union",
+        "_mending",
+        "_serializer",
+        "_source",
+        "_validator",
+        "type",
+        "validate_json",
+    )
+
+    def __init__(
+        self,
+        input_type: Any,
+        *,
+        strict: bool = False,
+        documented: bool = True,
+        is_plain: bool = False,
+    ) -> None:
+        plain = input_type
+        while get_origin(plain) is Annotated:
+            plain = get_args(plain)[0]
+        self.type = plain
+        self._documented = documented
+        self._is_union = is_model(plain) and plain.__pydantic_root_model__
+        self._mending: JsonSchema | None = None
+        closing = take_as_is(input_type) if is_plain else close_top(input_type, strict=strict)
+        self._closed = closing.closed
+        self._source: type[BaseModel] | TypeAdapter[Any] = closing.source
+        self._validator = closing.validator
+        self._serializer = closing.serializer
+        self._bounded = closing.bounded
+        self._by_alias = not closing.renames
+        self._is_plain = is_plain
+        self.validate_json: Callable[[str], Any] = self._validator.validate_json
+
+    def mend(self, text: str, error: ValidationError) -> tuple[Any, tuple[str, ...]]:
+        """Read text that failed to validate, where it leaves no doubt about what is meant.
+
+        Raises:
+            ValidationError: The error that is given, where no mending helps.
+        """
+        if text.strip() in ("", "null", '""'):
+            return self.validate_json(_EMPTY), ()
+        try:
+            data: Any = from_json(text)
+        except (TypeError, ValueError):  # a lone surrogate is a TypeError
+            try:
+                raise error from None
+            finally:
+                del error  # else its traceback would hold this frame, and this frame the error
+        paths: list[str] = []
+        failed = error
+        if isinstance(data, str) and is_object(inner := container_in(data)):
+            data, paths = inner, [""]
+        elif self._is_union and is_object(data) and data.keys() == {"value"}:
+            # A provider's strict mode takes no union at the root: dialects offer it in `value`.
+            data, paths = data["value"], ["value"]
+        for _ in range(_MAX_MENDING):
+            mended = mend_places(data, failed, self._mending_schema)
+            if not mended and not (paths and failed is error):
+                break
+            paths += mended
+            try:
+                return self.validate_json(compact_json(data)), tuple(paths)
+            except ValidationError as again:
+                failed = again
+            except ValueError:
+                break
+        try:
+            raise error
+        finally:
+            del error, failed
+
+    def _mending_schema(self) -> JsonSchema:
+        if self._mending is None:
+            self._mending = self.json_schema()
+        return self._mending
+
+    def check(self, value: Any) -> Any:
+        """Validate an input that a program made, through its fields.
+
+        An instance of a model or dataclass is taken apart first, because pydantic takes an instance
+        as it is, also where a field of it was set to something else.
+
+        Raises:
+            ValidationError: It does not fit.
+        """
+        parts = fields_of(value)
+        if parts is value:
+            checked = self._validator.validate_python(_rechecked(value))
+        else:
+            checked = self._validator.validate_python(parts, by_alias=True, by_name=True)
+        if self._bounded:
+            # What is inside was checked by its own class, which may let them through.
+            found = infinity_in(self._serializer.to_python(checked, by_alias=self._by_alias))
+            if found is not None:
+                loc, number = found
+                raise ValidationError.from_exception_data(
+                    self.type.__name__, [{"type": "finite_number", "loc": loc, "input": number}]
+                )
+        return checked
+
+    def to_data(self, value: Any) -> Any:
+        """Give an input as the plain JSON data from which `from_data` makes it again.
+
+        The keys are those of the wire. Two exceptions: where the type reads one name and writes
+        another they are the names of the fields, and a default that JSON cannot carry is left out.
+
+        Equal inputs give equal data in every process: what comes of a set is sorted. What pydantic
+        masks, such as a `SecretStr`, is there as it is; `to_shown` masks it.
+
+        Raises:
+            PydanticSerializationError: It has no JSON form.
+        """
+        data = self.to_shown(value)
+        return data if self._is_plain else exact_data(data, value)
+
+    def to_shown(self, value: Any) -> Any:
+        """Give an input as plain JSON data to be looked at: what is secret in it is masked.
+
+        Raises:
+            PydanticSerializationError: It has no JSON form.
+        """
+        try:
+            data = self._dump(value)
+        except PydanticSerializationError:
+            return self._dump(value, exclude_unset=True)
+        return data if infinity_in(data) is None else self._dump(value, exclude_unset=True)
+
+    def from_data(self, data: Any) -> Any:
+        """Make an input of what `to_data` gave.
+
+        Raises:
+            ValidationError: It does not fit.
+        """
+        return self._validator.validate_json(compact_json(data), by_alias=True, by_name=True)
+
+    def _dump(self, value: Any, *, exclude_unset: bool = False) -> Any:
+        return self._serializer.to_python(
+            value,
+            mode="json",
+            by_alias=self._by_alias,
+            round_trip=True,
+            exclude_unset=exclude_unset,
+        )
+
+    def json_schema(self) -> JsonSchema:
+        """Give the JSON schema of the input, without titles that only repeat names."""
+        from .json_schema import describe_fields, json_schema_of
+
+        schema = json_schema_of(self._source)
+        for model in _models_in(self.type) if self._documented else ():
+            describe_fields(schema, model)
+        if self._closed and "properties" in schema:
+            schema["additionalProperties"] = False
+        return schema
+
+
+def _models_in(input_type: Any) -> list[type[BaseModel]]:
+    """List the models whose attribute docstrings describe fields: the model, or its union's."""
+    models = [input_type]
+    if is_model(input_type) and input_type.__pydantic_root_model__:
+        models = _members(input_type.model_fields["root"].annotation)
+    return [model for model in models if is_model(model)]
+
+
+def _members(annotation: Any) -> list[Any]:
+    inner = get_args(annotation)
+    return [part for each in inner for part in _members(each)] if inner else [annotation]
+
+
+def fields_of(value: Any) -> Any:
+    """Take an instance apart: one level, what is inside was checked by its own class."""
+    if isinstance(value, BaseModel):
+        parts = {**value.__dict__, **(value.__pydantic_extra__ or {})}
+        if value.__pydantic_root_model__:
+            return _rechecked(parts["root"])
+        return {name: _rechecked(part) for name, part in parts.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {one.name: _rechecked(getattr(value, one.name)) for one in fields(value) if one.init}
+    return value
+
+
+def _rechecked(value: Any) -> Any:
+    """Check a part by its own class, which it keeps; what fails is taken apart, to be reported."""
+    if isinstance(value, BaseModel):
+        inner = fields_of(value)
+        try:
+            validator = type(value).__pydantic_validator__
+            return validator.validate_python(inner, by_alias=True, by_name=True)
+        except ValidationError:
+            return inner
+    kind = type(cast("object", value))
+    if kind is list:
+        return [_rechecked(part) for part in value]
+    if kind is tuple:
+        return tuple(_rechecked(part) for part in value)
+    if kind is dict:
+        return {key: _rechecked(part) for key, part in value.items()}
+    return fields_of(value)
+
+
+def field_issues(
+    error: ValidationError, *, known: Sequence[str] = (), redact: bool = False
+) -> tuple[FieldIssue, ...]:
+    """Say for each failing field where it is, what was expected and what came.
+
+    Args:
+        error: What pydantic found.
+        known: The names of the top-level fields, to suggest one for an unknown name.
+        redact: Hide what came, also in the words of a validator.
+    """
+    entries = error.errors(include_url=False, include_context=redact)
+    issues: list[FieldIssue] = []
+    for entry in entries[:_MAX_ISSUES]:
+        kind, loc = entry["type"], entry["loc"]
+        path, message, value = path_of(loc), entry["msg"], entry["input"]
+        received: str | None = shorten(value)
+        if kind in ("missing", "missing_argument"):
+            message, received = "this field is required", None
+        elif kind in ("extra_forbidden", "unexpected_keyword_argument"):
+            message = "there is no such field"
+            if len(loc) == 1:
+                message += _instead(str(loc[0]), known)
+        elif kind == "string_unicode" and not loc:
+            message = "The arguments are no valid Unicode text: they hold half of a surrogate pair"
+        elif redact and (kind not in _SAYS_NO_VALUE or "text" in entry.get("ctx", ())):
+            message = "Input is not what the tool allows here"
+        issues.append(FieldIssue(path, cut(message, 400), None if redact else received))
+    if len(entries) > _MAX_ISSUES:
+        issues.append(FieldIssue("", f"and {len(entries) - _MAX_ISSUES} more"))
+    return tuple(issues)
+
+
+def _instead(name: str, known: Sequence[str]) -> str:
+    from .._text.suggestion import did_you_mean, names_for_message
+
+    near = did_you_mean(name, known)
+    if near is not None:
+        return f"; did you mean `{near}`?"
+    return f"; the fields are {names_for_message(known)}" if known else ""

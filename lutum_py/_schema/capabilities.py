@@ -1,0 +1,399 @@
+"""What a tool does to the world, and how much of a risk that is.
+
+A tool declares its effects; each kind of effect has one row in `EFFECT_DEFAULTS`, which fills in
+what the declaration leaves open and sets the lowest risk that the kind can have. Nothing here
+decides anything: a gate reads `risk_of` and the user's policy says what follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, Final, TypeVar, cast
+
+from ..errors import ToolDefinitionError
+
+__all__ = [
+    "EFFECT_DEFAULTS",
+    "Confirmation",
+    "DryRun",
+    "EffectDefaults",
+    "EffectKind",
+    "Reversibility",
+    "RiskLevel",
+    "ToolCapabilities",
+    "ToolEffect",
+    "risk_of",
+]
+
+
+class EffectKind(StrEnum):
+    """Name what a tool does; `EFFECT_DEFAULTS` says what follows from it."""
+
+    READ_FILE = "read_file"
+    INTROSPECT_RUNTIME = "introspect_runtime"
+    NETWORK_REQUEST = "network_request"
+    READ_SECRET = "read_secret"
+    PERSIST_MEMORY = "persist_memory"
+    GENERATE_MEDIA = "generate_media"
+    WRITE_FILE = "write_file"
+    RUN_PROCESS = "run_process"
+    SCHEDULE_TASK = "schedule_task"
+    DELEGATE_WORK = "delegate_work"
+    SEND_MESSAGE = "send_message"
+    PUBLISH_CONTENT = "publish_content"
+    DELETE_FILE = "delete_file"
+    SPEND_MONEY = "spend_money"
+    DEPLOY = "deploy"
+    MODIFY_CREDENTIAL = "modify_credential"
+
+
+class Reversibility(StrEnum):
+    """Say whether an effect can be undone."""
+
+    REVERSIBLE = "reversible"
+    PARTIALLY_REVERSIBLE = "partially_reversible"
+    IRREVERSIBLE = "irreversible"
+
+
+class Confirmation(StrEnum):
+    """Say when somebody should be asked before the effect happens."""
+
+    NEVER = "never"
+    ON_RISK = "on_risk"
+    ALWAYS = "always"
+
+
+class DryRun(StrEnum):
+    """Say whether the tool can show what it would do, and whether it has to."""
+
+    NOT_SUPPORTED = "not_supported"
+    SUPPORTED = "supported"
+    REQUIRED_BEFORE_EXECUTE = "required_before_execute"
+
+
+class RiskLevel(StrEnum):
+    """Rank what a call may need before it runs, from nothing to never.
+
+    Levels compare by severity, also with their plain names, and not by the alphabet.
+
+    >>> RiskLevel.ALLOW < RiskLevel.REVIEW < RiskLevel.REQUIRE_CONFIRMATION < RiskLevel.BLOCK
+    True
+    >>> max(RiskLevel.REVIEW, RiskLevel.BLOCK)
+    <RiskLevel.BLOCK: 'block'>
+    """
+
+    ALLOW = "allow"
+    REVIEW = "review"
+    REQUIRE_CONFIRMATION = "require_confirmation"
+    BLOCK = "block"
+
+    # `str` brings an alphabetical order of its own, which would be wrong without a sound, so all
+    # four comparisons are replaced.
+    def __lt__(self, other: str) -> bool:
+        return _SEVERITY[self] < _SEVERITY[RiskLevel(other)]
+
+    def __le__(self, other: str) -> bool:
+        return _SEVERITY[self] <= _SEVERITY[RiskLevel(other)]
+
+    def __gt__(self, other: str) -> bool:
+        return _SEVERITY[self] > _SEVERITY[RiskLevel(other)]
+
+    def __ge__(self, other: str) -> bool:
+        return _SEVERITY[self] >= _SEVERITY[RiskLevel(other)]
+
+
+_SEVERITY: Final = {level: rank for rank, level in enumerate(RiskLevel)}
+
+
+@dataclass(frozen=True, slots=True)
+class EffectDefaults:
+    """One row of the effect table.
+
+    Attributes:
+        mutating: Whether the kind changes anything.
+        reversibility: Used where an effect does not say.
+        confirmation: Used where an effect does not say.
+        risk_floor: The lowest risk that the kind can have.
+    """
+
+    mutating: bool
+    reversibility: Reversibility
+    confirmation: Confirmation
+    risk_floor: RiskLevel
+
+
+def _rows() -> dict[EffectKind, EffectDefaults]:
+    kind, back, ask, risk = EffectKind, Reversibility, Confirmation, RiskLevel
+    read = EffectDefaults(False, back.REVERSIBLE, ask.ON_RISK, risk.ALLOW)
+    request = EffectDefaults(False, back.REVERSIBLE, ask.ON_RISK, risk.REVIEW)
+    secret = EffectDefaults(False, back.IRREVERSIBLE, ask.ALWAYS, risk.BLOCK)
+    keep = EffectDefaults(True, back.PARTIALLY_REVERSIBLE, ask.ALWAYS, risk.REVIEW)
+    act = EffectDefaults(True, back.PARTIALLY_REVERSIBLE, ask.ALWAYS, risk.REQUIRE_CONFIRMATION)
+    tell = EffectDefaults(True, back.IRREVERSIBLE, ask.ALWAYS, risk.REQUIRE_CONFIRMATION)
+    final = EffectDefaults(True, back.IRREVERSIBLE, ask.ALWAYS, risk.BLOCK)
+    return {
+        kind.READ_FILE: read,
+        kind.INTROSPECT_RUNTIME: read,
+        kind.NETWORK_REQUEST: request,
+        kind.READ_SECRET: secret,
+        kind.PERSIST_MEMORY: keep,
+        kind.GENERATE_MEDIA: keep,
+        kind.WRITE_FILE: act,
+        kind.RUN_PROCESS: act,
+        kind.SCHEDULE_TASK: act,
+        kind.DELEGATE_WORK: act,
+        kind.SEND_MESSAGE: tell,
+        kind.PUBLISH_CONTENT: tell,
+        kind.DELETE_FILE: final,
+        kind.SPEND_MONEY: final,
+        kind.DEPLOY: final,
+        kind.MODIFY_CREDENTIAL: final,
+    }
+
+
+EFFECT_DEFAULTS: Final[Mapping[EffectKind, EffectDefaults]] = MappingProxyType(_rows())
+"""What each kind of effect implies."""
+
+_E = TypeVar("_E", bound=StrEnum)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class ToolEffect:
+    """Declare one thing that a tool does to the world.
+
+    Attributes:
+        kind: What it does.
+        target: The name of the argument that says to what it does it, or None.
+        reversibility: Whether it can be undone; by default as the kind has it.
+        confirmation: When to ask first; by default as the kind has it.
+        dry_run: Whether the tool can show what it would do.
+
+    >>> effect = ToolEffect("delete_file", target="path")
+    >>> effect.reversibility, effect.risk
+    (<Reversibility.IRREVERSIBLE: 'irreversible'>, <RiskLevel.BLOCK: 'block'>)
+    """
+
+    kind: EffectKind
+    target: str | None
+    reversibility: Reversibility
+    confirmation: Confirmation
+    dry_run: DryRun
+
+    def __init__(
+        self,
+        kind: EffectKind | str,
+        target: str | None = None,
+        reversibility: Reversibility | str | None = None,
+        confirmation: Confirmation | str | None = None,
+        dry_run: DryRun | str = DryRun.NOT_SUPPORTED,
+    ) -> None:
+        """Check each part, and fill in what is left open from the kind.
+
+        Args:
+            kind: An `EffectKind` or its name.
+            target: The name of an argument of the tool.
+            reversibility: A `Reversibility` or its name; None for the kind's own.
+            confirmation: A `Confirmation` or its name; None for the kind's own.
+            dry_run: A `DryRun` or its name.
+
+        Raises:
+            ToolDefinitionError: A name is unknown, or `target` is not the name of an argument.
+        """
+        known = _member(EffectKind, kind, "effect kind")
+        defaults = EFFECT_DEFAULTS[known]
+        if target is not None and not _is_text(target):
+            raise ToolDefinitionError(
+                f"The target of the effect '{known}' is {target!r}. Give the name of the tool's "
+                "argument that says what it acts on, or leave it out."
+            )
+        fill = object.__setattr__
+        fill(self, "kind", known)
+        fill(self, "target", target)
+        fill(
+            self,
+            "reversibility",
+            defaults.reversibility
+            if reversibility is None
+            else _member(Reversibility, reversibility, "reversibility"),
+        )
+        fill(
+            self,
+            "confirmation",
+            defaults.confirmation
+            if confirmation is None
+            else _member(Confirmation, confirmation, "confirmation"),
+        )
+        fill(self, "dry_run", _member(DryRun, dry_run, "dry run"))
+
+    @property
+    def mutating(self) -> bool:
+        """Whether the kind of effect changes anything."""
+        return EFFECT_DEFAULTS[self.kind].mutating
+
+    @property
+    def risk(self) -> RiskLevel:
+        """The floor of the kind, lifted where the effect is irreversible or always confirmed."""
+        floor = EFFECT_DEFAULTS[self.kind].risk_floor
+        if (
+            self.confirmation is Confirmation.ALWAYS
+            or self.reversibility is Reversibility.IRREVERSIBLE
+        ):
+            return max(floor, RiskLevel.REQUIRE_CONFIRMATION)
+        return floor
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give plain JSON data, every key present, that `from_dict` reads back."""
+        return {
+            "kind": self.kind.value,
+            "target": self.target,
+            "reversibility": self.reversibility.value,
+            "confirmation": self.confirmation.value,
+            "dry_run": self.dry_run.value,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> ToolEffect:
+        """Read what `to_dict` gave; only `kind` has to be there.
+
+        Raises:
+            ToolDefinitionError: A key or a name is unknown, or `kind` is missing.
+        """
+        _check_keys(data, _EFFECT_KEYS, "An effect")
+        if "kind" not in data:
+            raise ToolDefinitionError("An effect has no 'kind'. Name one of the effect kinds.")
+        return cls(**data)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class ToolCapabilities:
+    """Declare how a tool behaves, for the program around it; everything is off by default.
+
+    Attributes:
+        emits_progress: Whether it reports progress while it runs.
+        emits_observer_text: Whether it writes to the observer's lane.
+        background_safe: Whether it may run where no user is present.
+        effects: What it does to the world.
+
+    >>> capabilities = ToolCapabilities(effects=["network_request", ToolEffect("write_file")])
+    >>> risk_of(capabilities)
+    <RiskLevel.REQUIRE_CONFIRMATION: 'require_confirmation'>
+    """
+
+    emits_progress: bool
+    emits_observer_text: bool
+    background_safe: bool
+    effects: tuple[ToolEffect, ...]
+
+    def __init__(
+        self,
+        emits_progress: bool = False,
+        emits_observer_text: bool = False,
+        background_safe: bool = False,
+        effects: Iterable[ToolEffect | EffectKind | str] = (),
+    ) -> None:
+        """Check each part.
+
+        Args:
+            emits_progress: Whether the tool reports progress.
+            emits_observer_text: Whether the tool writes to the observer's lane.
+            background_safe: Whether the tool may run in the background.
+            effects: Effects, or kinds of effect where the kind's own defaults serve.
+
+        Raises:
+            ToolDefinitionError: A flag is no bool, or an effect is unknown.
+        """
+        flags = {
+            "emits_progress": emits_progress,
+            "emits_observer_text": emits_observer_text,
+            "background_safe": background_safe,
+        }
+        for name, flag in flags.items():
+            if flag is not True and flag is not False:
+                raise ToolDefinitionError(f"The capability '{name}' is {flag!r}. Give a bool.")
+            object.__setattr__(self, name, flag)
+        if isinstance(effects, str):
+            raise ToolDefinitionError(
+                f"The capability 'effects' is the text {str(effects)!r}. Give a list of effects: "
+                f"[{str(effects)!r}]."
+            )
+        made = tuple(
+            effect if isinstance(effect, ToolEffect) else ToolEffect(effect) for effect in effects
+        )
+        object.__setattr__(self, "effects", made)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give plain JSON data, every key present, that `from_dict` reads back."""
+        return {
+            "emits_progress": self.emits_progress,
+            "emits_observer_text": self.emits_observer_text,
+            "background_safe": self.background_safe,
+            "effects": [effect.to_dict() for effect in self.effects],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> ToolCapabilities:
+        """Read what `to_dict` gave; a missing key stands for its default.
+
+        Raises:
+            ToolDefinitionError: A key or a name is unknown, or a value is of the wrong type.
+        """
+        _check_keys(data, _CAPABILITY_KEYS, "Capabilities")
+        effects = data.get("effects", ())
+        if not isinstance(effects, _LISTS):
+            raise ToolDefinitionError(
+                f"The capability 'effects' is {effects!r}. Give a list of effects."
+            )
+        listed = cast("list[Mapping[str, Any]]", effects)
+        given: dict[str, Any] = {**data, "effects": [ToolEffect.from_dict(e) for e in listed]}
+        return cls(**given)
+
+
+_EFFECT_KEYS: Final = tuple(ToolEffect.__dataclass_fields__)
+_LISTS: tuple[type[object], ...] = (list, tuple)
+_CAPABILITY_KEYS: Final = tuple(ToolCapabilities.__dataclass_fields__)
+
+
+def risk_of(capabilities: ToolCapabilities) -> RiskLevel:
+    """Return the highest risk among a tool's effects; `ALLOW` where it has none.
+
+    An effect is never below the floor of its kind, whatever its confirmation says; one that is
+    irreversible or always confirmed is at least `REQUIRE_CONFIRMATION`.
+
+    >>> risk_of(ToolCapabilities(effects=[ToolEffect("network_request", confirmation="always")]))
+    <RiskLevel.REQUIRE_CONFIRMATION: 'require_confirmation'>
+    """
+    return max((effect.risk for effect in capabilities.effects), default=RiskLevel.ALLOW)
+
+
+def _member(enum: type[_E], value: str, what: str) -> _E:
+    try:
+        return enum(value)
+    except ValueError:
+        names = [member.value for member in enum]
+        raise ToolDefinitionError(
+            f"Unknown {what} {value!r}.{_near(value, names)} There are: {', '.join(names)}."
+        ) from None
+
+
+def _check_keys(data: object, known: tuple[str, ...], what: str) -> None:
+    if not isinstance(data, Mapping):
+        raise ToolDefinitionError(f"{what} cannot be read from {data!r}. Give a mapping.")
+    for key in cast("Mapping[object, object]", data):
+        if key not in known:
+            raise ToolDefinitionError(
+                f"{what} cannot have {key!r}.{_near(key, known)} There are: {', '.join(known)}."
+            )
+
+
+def _near(value: object, names: Iterable[str]) -> str:
+    from difflib import get_close_matches
+
+    found = get_close_matches(str(value), names, n=1)
+    return f" Did you mean {found[0]!r}?" if found else ""
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and value.strip() != ""

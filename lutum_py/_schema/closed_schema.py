@@ -1,0 +1,308 @@
+"""Take an input type as arguments are to be taken, and leave the author's class as it is.
+
+At its top level unknown arguments are refused, unless the type itself says what becomes of them;
+and at every level numbers are finite. Only the core schema of this one use of the type changes, and
+the validator that is built of that schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, TypeGuard, cast
+
+from pydantic import BaseModel, TypeAdapter
+from pydantic.errors import PydanticUserError
+from pydantic_core import PydanticKnownError, SchemaSerializer, SchemaValidator
+from pydantic_core.core_schema import (
+    CoreSchema,
+    any_schema,
+    no_info_after_validator_function,
+)
+
+from .._text.json import is_object
+
+__all__ = ["Closing", "close_top", "infinity_in", "is_model", "schema_parts"]
+
+# Of each of these pydantic says in the schema which class it is.
+_OBJECTS = frozenset({"dataclass", "model", "typed-dict"})
+_FIELDS = frozenset({"dataclass-args", "model-fields", "typed-dict"})
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """Hold what reads and writes an input.
+
+    Attributes:
+        closed: Whether unknown arguments are refused although the type does not say so.
+        bounded: Whether numbers are finite although the type does not say so.
+        renames: Whether some field is read under one name and written under another.
+        source: What the JSON schema is generated from.
+    """
+
+    closed: bool
+    bounded: bool
+    renames: bool
+    source: type[BaseModel] | TypeAdapter[Any]
+    validator: SchemaValidator
+    serializer: SchemaSerializer
+
+
+def is_model(input_type: Any) -> TypeGuard[type[BaseModel]]:
+    """Whether a type is a pydantic model."""
+    return isinstance(input_type, type) and issubclass(input_type, BaseModel)
+
+
+def take_as_is(model: type[BaseModel]) -> Closing:
+    """Take a generated model of plain fields: it already says what `close_top` would add."""
+    return Closing(
+        closed=False,
+        bounded=False,
+        renames=False,
+        source=model,
+        validator=model.__pydantic_validator__,  # type: ignore[arg-type]
+        serializer=model.__pydantic_serializer__,
+    )
+
+
+def close_top(input_type: Any, *, strict: bool) -> Closing:
+    """Make the validator and serializer of an input type.
+
+    Args:
+        input_type: A model, a dataclass or a `TypedDict`, perhaps with annotations.
+        strict: Take the fields of the top level without coercion.
+
+    Raises:
+        NameError: The type names something that is not defined yet.
+        PydanticUserError: The type has no schema.
+    """
+    try:
+        if is_model(input_type):
+            return _close_model(input_type, strict)
+        adapter: TypeAdapter[Any] = TypeAdapter(input_type)
+        return _close(adapter, adapter.core_schema, adapter.validator, adapter.serializer, strict)
+    except PydanticUserError as error:
+        if error.code == "class-not-fully-defined":
+            raise NameError(str(error), name=_name_in(str(error))) from error
+        raise
+
+
+def _close_model(model: type[BaseModel], strict: bool) -> Closing:
+    if not model.__pydantic_complete__:
+        model.model_rebuild(raise_errors=False)
+    if not model.__pydantic_complete__:
+        # Says in its text what is missing.
+        model.__pydantic_validator__.title  # noqa: B018
+    return _close(
+        model,
+        model.__pydantic_core_schema__,
+        model.__pydantic_validator__,
+        model.__pydantic_serializer__,
+        strict,
+    )
+
+
+def _close(source: Any, core_schema: Any, validator: Any, serializer: Any, strict: bool) -> Closing:
+    closer, bounds = _Closer(core_schema, strict), _Bounds()
+    changed = bounds.bound(closer.close(core_schema))
+    if changed is not core_schema:
+        with _rebuilt(closer.classes | bounds.classes):
+            validator = SchemaValidator(changed)
+    return Closing(
+        closed=closer.closed,
+        bounded=bounds.found,
+        renames=any(map(_is_renamed, schema_parts(core_schema))),
+        source=source,
+        validator=validator,
+        serializer=serializer,
+    )
+
+
+def _name_in(text: str) -> str:
+    """Read the missing name from pydantic's text, "... you should define `Name`, then ..."."""
+    return text.partition("should define `")[2].partition("`")[0] or "a type"
+
+
+class _Closer:
+    """Change a core schema from its root down to the fields of its objects, and no further."""
+
+    def __init__(self, root: Any, strict: bool) -> None:
+        self.strict = strict
+        self.closed = False
+        self.classes: set[type[Any]] = set()
+        self._definitions: dict[str, Any] = {}
+        if root["type"] == "definitions":
+            self._definitions = {one["ref"]: one for one in root["definitions"]}
+
+    def close(self, schema: Any, *, states_policy: bool = False) -> Any:
+        """Return the schema, or a changed copy of it."""
+        kind = schema["type"]
+        if kind == "definition-ref":
+            referred = self._definitions[schema["schema_ref"]]
+            inner = self.close(referred)
+            return schema if inner is referred else _without(inner, "ref")
+        changes: dict[str, Any] = {}
+        if kind in _OBJECTS:
+            states_policy = _states_policy(schema["cls"])
+            if self.strict:
+                changes["config"] = {**schema.get("config", {}), "strict": True}
+            self.classes.add(schema["cls"])
+        if kind in _FIELDS:
+            if not states_policy and schema.get("extra_behavior", "ignore") == "ignore":
+                changes["extra_behavior"] = "forbid"
+                self.closed = True
+        elif isinstance(schema.get("choices"), Mapping):
+            changes |= self._close_tagged(schema)
+        elif kind == "union":
+            changes |= self._close_union(schema)
+        elif isinstance(schema.get("schema"), Mapping):
+            inner = self.close(schema["schema"], states_policy=states_policy)
+            if inner is not schema["schema"]:
+                changes["schema"] = inner
+        # The definition of that name stays what it was, for the fields that refer to it.
+        return _without({**schema, **changes}, "ref") if changes else schema
+
+    def _close_tagged(self, schema: Any) -> dict[str, Any]:
+        choices = {tag: self.close(choice) for tag, choice in schema["choices"].items()}
+        same = all(choices[tag] is choice for tag, choice in schema["choices"].items())
+        return {} if same else {"choices": choices}
+
+    def _close_union(self, schema: Any) -> dict[str, Any]:
+        choices: list[Any] = []
+        for choice in schema["choices"]:
+            # A choice may come with a label.
+            if isinstance(choice, tuple):
+                inner, label = cast("tuple[Any, str]", choice)
+                choices.append((self.close(inner), label))
+            else:
+                choices.append(self.close(choice))
+        return {"choices": choices}
+
+
+def _states_policy(cls: Any) -> bool:
+    """Whether the author says in the class's own config what becomes of unknown fields."""
+    if is_model(cls):
+        return cls.model_config.get("extra") is not None
+    return getattr(cls, "__pydantic_config__", {}).get("extra") is not None
+
+
+def _without(schema: Any, key: str) -> Any:
+    return {name: part for name, part in schema.items() if name != key}
+
+
+@contextmanager
+def _rebuilt(classes: set[type[Any]]) -> Generator[None]:
+    """Let a validator be built from the schema alone, not of what its classes have at hand.
+
+    pydantic takes the finished validator of a class, whatever the schema at hand says of it.
+    """
+    finished = [cls for cls in classes if cls.__dict__.get("__pydantic_complete__")]
+    for cls in finished:
+        cls.__pydantic_complete__ = False
+    try:
+        yield
+    finally:
+        for cls in finished:
+            cls.__pydantic_complete__ = True
+
+
+def _is_renamed(field: dict[str, Any]) -> bool:
+    """Whether a field is read under one name and written under another."""
+    return field.get("validation_alias") != field.get("serialization_alias")
+
+
+class _Bounds:
+    """Make every number of a core schema finite: JSON carries neither NaN nor infinities.
+
+    Attributes:
+        found: Whether there was a number that the author had not bound.
+        classes: The classes whose finished validators would know nothing of it.
+    """
+
+    def __init__(self) -> None:
+        self.found = False
+        self.classes: set[type[Any]] = set()
+
+    def bound(self, schema: Any, *, finite: bool = False, allows: bool = False) -> Any:
+        """Return the schema, or a changed copy of it.
+
+        Args:
+            schema: A core schema, or a part of one.
+            finite: Whether the config around it says that floats are finite.
+            allows: Whether the config around it says that unknown fields are kept.
+        """
+        if isinstance(schema, list | tuple):
+            old = cast("Sequence[Any]", schema)
+            new = [self.bound(part, finite=finite, allows=allows) for part in old]
+            same = all(one is other for one, other in zip(new, old, strict=True))
+            return old if same else (tuple(new) if isinstance(schema, tuple) else new)
+        if not is_object(schema):
+            return schema
+        kind = schema.get("type")
+        if kind == "any":
+            self.found = True
+            return no_info_after_validator_function(_refuse_infinity, cast("CoreSchema", schema))
+        if kind == "float":
+            if not schema.get("allow_inf_nan", not finite):
+                return schema
+            self.found = True
+            return {**schema, "allow_inf_nan": False}
+        if kind in _OBJECTS:
+            config = schema.get("config", {})
+            finite = config.get("allow_inf_nan") is False
+            allows = config.get("extra_fields_behavior") == "allow"
+            self.classes.add(schema["cls"])
+        changes: dict[str, Any] = {}
+        if kind in _FIELDS:
+            if schema.get("extra_behavior", "allow" if allows else None) == "allow":
+                extras = schema.get("extras_schema", any_schema())
+                changes["extras_schema"] = self.bound(extras, finite=finite)
+            allows = False
+        for key in schema.keys() - _NO_SCHEMA - changes.keys():
+            part = self.bound(schema[key], finite=finite, allows=allows)
+            if part is not schema[key]:
+                changes[key] = part
+        return {**schema, **changes} if changes else schema
+
+
+_NO_SCHEMA = frozenset(
+    {"cls", "config", "default", "expected", "members", "metadata", "serialization", "type"}
+)
+
+
+def _refuse_infinity(value: Any) -> Any:
+    if infinity_in(value) is not None:
+        raise PydanticKnownError("finite_number")
+    return value
+
+
+def infinity_in(value: Any, loc: tuple[int | str, ...] = ()) -> Any:
+    """Find a number that JSON cannot carry: where it is, and which."""
+    if isinstance(value, float):
+        return None if isfinite(value) else (loc, value)
+    parts: Iterable[tuple[Any, Any]]
+    if is_object(value):
+        parts = value.items()
+    elif isinstance(value, list | tuple | set | frozenset):
+        parts = enumerate(cast("Iterable[Any]", value))
+    else:
+        return None
+    for key, part in parts:
+        found = infinity_in(part, (*loc, key))
+        if found is not None:
+            return found
+    return None
+
+
+def schema_parts(schema: Any) -> Iterator[dict[str, Any]]:
+    """Give every dict inside of a core schema that may be a schema."""
+    waiting = [schema]
+    while waiting:
+        part = waiting.pop()
+        if is_object(part):
+            yield part
+            waiting += [part[key] for key in part.keys() - _NO_SCHEMA]
+        elif isinstance(part, list | tuple):
+            waiting += part

@@ -1,0 +1,405 @@
+"""What the provider is told of a tool, and what the program keeps with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import inf
+from typing import Any, NoReturn, cast
+
+from .._text.json import (
+    compact_json,
+    copy_json,
+    digest_of,
+    is_array,
+    is_object,
+    shorten,
+)
+from ..errors import MisuseError, ToolDefinitionError
+from .capabilities import ToolCapabilities
+
+__all__ = ["JsonSchema", "ToolDef"]
+
+JsonSchema = dict[str, Any]
+
+_NO_CAPABILITIES = ToolCapabilities()
+
+# Where a schema holds schemas: by name, in a list, or one alone. Names inside `properties` are the
+# author's, so a property called "title" is no annotation.
+_BY_NAME = ("properties", "$defs", "definitions", "patternProperties", "dependentSchemas")
+_IN_LIST = ("anyOf", "oneOf", "allOf", "prefixItems")
+_ALONE = ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames")
+_ANNOTATIONS = frozenset({"title", "description", "examples", "$comment", "deprecated"})
+
+
+def _refuse(*_: Any, **__: Any) -> NoReturn:
+    raise MisuseError(
+        "The schema of a tool is read-only, because its digest, its validator and what was sent "
+        "would no longer agree with it. Edit a copy, as `copy.deepcopy(schema)` gives one."
+    )
+
+
+class _ReadOnlyObject(dict[str, Any]):
+    """A JSON object that refuses to be changed; what reads a dict reads it."""
+
+    __slots__ = ()
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = _refuse
+    setdefault = update = _refuse
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> JsonSchema:
+        return cast("JsonSchema", copy_json(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (dict, (copy_json(self),))
+
+
+class _ReadOnlyArray(list[Any]):
+    """A JSON array that refuses to be changed; everything that reads a list reads it."""
+
+    __slots__ = ()
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = append = clear = extend = _refuse
+    insert = pop = remove = reverse = sort = _refuse
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> list[Any]:
+        return cast("list[Any]", copy_json(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (list, (copy_json(self),))
+
+
+def read_only(value: Any) -> Any:
+    """Copy plain JSON data so that the copy refuses to be changed; one that does is given back."""
+    if isinstance(value, _ReadOnlyObject):
+        return value
+    if is_object(value):
+        return _ReadOnlyObject({key: read_only(part) for key, part in value.items()})
+    if is_array(value):
+        return _ReadOnlyArray([read_only(part) for part in value])
+    return value
+
+
+class ToolDef:
+    """Describe one tool: its name, its text, its schemas, and hints for the program.
+
+    Made by `@tool_fn` and `@tool_input`, or by `ToolDef.from_json_schema`. The schemas are computed
+    on first use and kept. They are plain dicts and lists that refuse to be changed, for the digest,
+    the validator and the wire go by them; `copy.deepcopy(schema)` gives one that can be edited.
+
+    Attributes:
+        name: The name on the wire.
+        description: What the model is told of the tool.
+        category: A word by which the program groups tools, or None.
+        capabilities: What the tool does to the world.
+        timeout: Seconds that a run may take under `execution`; None for no limit.
+        idempotent: Whether a second run of the same call does no harm.
+        strict: Whether arguments have to be of the very type, without coercion.
+    """
+
+    __slots__ = (
+        "_digest",
+        "_input_schema",
+        "_input_source",
+        "_output_schema",
+        "_output_source",
+        "capabilities",
+        "category",
+        "description",
+        "idempotent",
+        "name",
+        "strict",
+        "timeout",
+    )
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        description: str,
+        input_schema: JsonSchema | Callable[[], JsonSchema],
+        output_schema: JsonSchema | Callable[[], JsonSchema] | None = None,
+        category: str | None = None,
+        capabilities: ToolCapabilities | None = None,
+        timeout: float | None = None,
+        idempotent: bool = False,
+        strict: bool = False,
+    ) -> None:
+        for field, text in (("name", name), ("description", description)):
+            if not isinstance(text, str):
+                raise MisuseError.of_field("ToolDef", field, "a text", text)
+        schema: object = input_schema
+        if not (isinstance(schema, dict) or callable(schema)):
+            raise MisuseError.of_field("ToolDef", "input_schema", "a dict", schema)
+        self.name = name
+        self.description = description
+        self.category = category
+        self.capabilities = _NO_CAPABILITIES if capabilities is None else capabilities
+        self.timeout = timeout
+        self.idempotent = idempotent
+        self.strict = strict
+        self._input_source = input_schema
+        self._output_source = output_schema
+        self._input_schema: JsonSchema | None = None
+        self._output_schema: JsonSchema | None = None
+        self._digest: str | None = None
+
+    @classmethod
+    def from_json_schema(
+        cls,
+        *,
+        name: str,
+        input_schema: Mapping[str, Any],
+        description: str = "",
+        output_schema: Mapping[str, Any] | None = None,
+        category: str | None = None,
+        capabilities: ToolCapabilities | None = None,
+        timeout: float | None = None,
+        idempotent: bool = False,
+    ) -> ToolDef:
+        """Describe a tool that is known only by its JSON schema, such as one of an MCP server.
+
+        Args:
+            name: The name on the wire.
+            input_schema: A JSON schema of an object.
+            description: What the model is told of the tool.
+            output_schema: A JSON schema of the output, if there is one.
+            category: A word by which the program groups tools.
+            capabilities: What the tool does to the world.
+            timeout: Seconds that a run may take under `execution`.
+            idempotent: Whether a second run of the same call does no harm.
+
+        Raises:
+            ToolDefinitionError: The name is empty, or the schema is not that of an object.
+
+        Example:
+            >>> echo = ToolDef.from_json_schema(name="echo", input_schema={"type": "object"})
+            >>> echo.input_schema
+            {'type': 'object', 'properties': {}}
+        """
+        place = f"Tool {shorten(name)}"
+        check_hints(
+            place,
+            name=name,
+            description=description,
+            timeout=timeout,
+            category=category,
+            capabilities=capabilities,
+        )
+        return cls(
+            name=name,
+            description=description,
+            input_schema=object_schema(place, _json_object(place, "input", input_schema)),
+            output_schema=None
+            if output_schema is None
+            else _json_object(place, "output", output_schema),
+            category=category,
+            capabilities=capabilities,
+            timeout=timeout,
+            idempotent=idempotent,
+        )
+
+    @property
+    def input_schema(self) -> JsonSchema:
+        """The JSON schema of the arguments: always that of an object."""
+        if self._input_schema is None:
+            source = self._input_source
+            made: JsonSchema = read_only(source() if callable(source) else source)
+            self._input_schema = made
+        return self._input_schema
+
+    @property
+    def output_schema(self) -> JsonSchema | None:
+        """The JSON schema of the output, or None where the tool does not declare one."""
+        if self._output_schema is None and self._output_source is not None:
+            source = self._output_source
+            self._output_schema = read_only(source() if callable(source) else source)
+        return self._output_schema
+
+    @property
+    def digest(self) -> str:
+        """A digest of what decides whether a call is valid: the name and the input schema.
+
+        Titles, descriptions and examples are left out: a mended typo ends no approval.
+        """
+        if self._digest is None:
+            self._digest = digest_of([self.name, _skeleton(self.input_schema)])
+        return self._digest
+
+    def with_name(self, name: str) -> ToolDef:
+        """Return the same definition under another wire name."""
+        return self._but(name, self.description)
+
+    def with_description(self, description: str) -> ToolDef:
+        """Return the same definition with another description."""
+        return self._but(self.name, description)
+
+    def _but(self, name: str, description: str) -> ToolDef:
+        return ToolDef(
+            name=name,
+            description=description,
+            input_schema=lambda: self.input_schema,
+            output_schema=None if self._output_source is None else lambda: self.output_schema or {},
+            category=self.category,
+            capabilities=self.capabilities,
+            timeout=self.timeout,
+            idempotent=self.idempotent,
+            strict=self.strict,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the whole definition as plain data."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "input_schema": copy_json(self.input_schema),
+            "output_schema": copy_json(self.output_schema),
+            "category": self.category,
+            "capabilities": self.capabilities.to_dict(),
+            "timeout": self.timeout,
+            "idempotent": self.idempotent,
+            "strict": self.strict,
+        }
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ToolDef):
+            return NotImplemented
+        return self is other or self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((ToolDef, self.name, self.description))
+
+    def __repr__(self) -> str:
+        return f"ToolDef(name={self.name!r}, description={shorten(self.description, 60)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        data = self.to_dict()
+        data["capabilities"] = self.capabilities
+        return (_restore, (data,))
+
+
+def _json_object(place: str, which: str, schema: Any) -> JsonSchema:
+    if not isinstance(schema, Mapping):
+        raise ToolDefinitionError(
+            f"{place}: the {which} schema must be a JSON object, got {shorten(schema)}. Pass "
+            '{"type": "object", "properties": {...}}.'
+        )
+    try:
+        copied: JsonSchema = copy_json(schema)
+        compact_json(copied)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ToolDefinitionError(
+            f"{place}: the {which} schema is no plain JSON data ({error})."
+        ) from error
+    return copied
+
+
+def check_hints(
+    place: str,
+    *,
+    name: object,
+    description: object,
+    timeout: object,
+    category: object,
+    capabilities: object,
+) -> None:
+    """Check what an author may say of a tool besides its schemas.
+
+    Raises:
+        ToolDefinitionError: Something is of the wrong kind; the text names it.
+    """
+    if not isinstance(name, str) or not name.strip():
+        raise ToolDefinitionError(
+            f"{place} needs a name, got {shorten(name)}. Pass `name=` with a text."
+        )
+    if not isinstance(description, str):
+        raise ToolDefinitionError(
+            f"{place}: description={shorten(description)} is no text. Give a text, or leave it out."
+        )
+    for field, text in (("name", name), ("description", description)):
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise ToolDefinitionError(
+                f"{place}: the {field} holds half of a surrogate pair at position {error.start}, "
+                "which UTF-8 cannot carry to a provider. Take it out."
+            ) from None
+    if category is not None and not isinstance(category, str):
+        raise ToolDefinitionError(f"{place}: category={shorten(category)} is no text. Give a text.")
+    if capabilities is not None and not isinstance(capabilities, ToolCapabilities):
+        raise ToolDefinitionError(
+            f"{place}: capabilities={shorten(capabilities)} are no `ToolCapabilities`. Write "
+            "`capabilities=ToolCapabilities(...)`."
+        )
+    fits = isinstance(timeout, int | float) and not isinstance(timeout, bool) and 0 < timeout < inf
+    if timeout is not None and not fits:
+        raise ToolDefinitionError(
+            f"{place}: timeout={shorten(timeout)} is no positive number of seconds. Leave it out "
+            "for none."
+        )
+
+
+def object_schema(place: str, schema: JsonSchema) -> JsonSchema:
+    """Check that a schema describes an object, and give it `properties` if it has none.
+
+    Some hosts refuse an object schema without `properties`.
+
+    Raises:
+        ToolDefinitionError: The schema describes something else than an object.
+    """
+    foreign = _foreign_type(schema, schema, frozenset())
+    if foreign is not None:
+        raise ToolDefinitionError(
+            f"{place}: the arguments of a tool are always a JSON object, but this input schema is "
+            f"of type {foreign!r}. Put the value into a field of a model, as in "
+            "`items: list[int]`."
+        )
+    if not schema.keys() & {"$ref", "anyOf", "oneOf", "allOf"}:
+        schema.setdefault("type", "object")
+        schema.setdefault("properties", {})
+    return schema
+
+
+def _foreign_type(root: JsonSchema, schema: Any, seen: frozenset[str]) -> Any:
+    """Find a type other than that of an object which arguments of this schema would have."""
+    if not is_object(schema):
+        return None
+    kind = schema.get("type")
+    if kind is not None:
+        return None if kind == "object" else kind
+    reference = schema.get("$ref")
+    if isinstance(reference, str):
+        if reference in seen:
+            return "of itself"
+        return _foreign_type(root, _resolve(root, reference), seen | {reference})
+    for key in ("anyOf", "oneOf", "allOf"):
+        for branch in schema.get(key, ()):
+            foreign = _foreign_type(root, branch, seen)
+            if foreign is not None:
+                return foreign
+    return None
+
+
+def _resolve(root: JsonSchema, reference: str) -> Any:
+    for key in ("$defs", "definitions"):
+        prefix = f"#/{key}/"
+        if reference.startswith(prefix):
+            return root.get(key, {}).get(reference[len(prefix) :])
+    return None
+
+
+def _skeleton(schema: Any) -> Any:
+    if not is_object(schema):
+        return schema
+    kept: JsonSchema = {key: part for key, part in schema.items() if key not in _ANNOTATIONS}
+    for key in _BY_NAME:
+        if is_object(kept.get(key)):
+            kept[key] = {name: _skeleton(part) for name, part in kept[key].items()}
+    for key in _IN_LIST:
+        if is_array(kept.get(key)):
+            kept[key] = [_skeleton(part) for part in kept[key]]
+    for key in _ALONE:
+        if key in kept:
+            kept[key] = _skeleton(kept[key])
+    return kept
+
+
+def _restore(data: dict[str, Any]) -> ToolDef:
+    return ToolDef(**data)

@@ -1,0 +1,239 @@
+"""Build the pydantic model of a function tool's arguments."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sized
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
+
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    create_model,
+)
+from pydantic.fields import FieldInfo
+from typing_extensions import is_typeddict
+
+from .._text.json import shorten
+from ..errors import ToolDefinitionError
+from .closed_schema import is_model
+from .signature import (
+    REQUIRED,
+    Parameter,
+    reason_of,
+    type_name,
+)
+
+__all__ = ["FnInput", "build_input_model", "check_fields", "field_names", "sole_input"]
+
+# What a default of another type stands for, such as "not given", is the author's affair.
+_DATA = frozenset({bool, bytes, dict, float, frozenset, int, list, set, str, tuple})
+
+
+class FnInput(BaseModel):
+    """The base of the models that `@tool_fn` generates: one field for each visible parameter.
+
+    Unknown arguments are refused, and so is an assignment that does not fit the field.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        validate_assignment=True,
+        allow_inf_nan=False,
+        protected_namespaces=(),
+    )
+
+    if TYPE_CHECKING:
+        # What the fields are is known at run time only.
+        def __init__(self, **data: Any) -> None: ...
+        def __getattr__(self, name: str) -> Any: ...
+
+
+class StrictFnInput(FnInput):
+    """The same, without coercion."""
+
+    model_config = ConfigDict(strict=True)
+
+
+def sole_input(parameters: tuple[Parameter, ...]) -> Any | None:
+    """Return the type of the single parameter that already is an object, if that is how it is.
+
+    A pydantic model, a dataclass or a `TypedDict` that stands alone, without a default, is the
+    input itself and is not wrapped once more.
+    """
+    if len(parameters) != 1 or parameters[0].default is not REQUIRED:
+        return None
+    annotation = parameters[0].annotation
+    plain = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+    plain = get_origin(plain) or plain
+    is_object = is_model(plain) or dataclasses.is_dataclass(plain) or is_typeddict(plain)
+    return annotation if is_object else None
+
+
+def field_names(parameters: Iterable[Parameter]) -> dict[str, str]:
+    """Map each parameter to the name of its field.
+
+    They are the same but where a pydantic model cannot carry the name; then the field is called
+    like the parameter without leading underscores and with one behind, and the parameter's own
+    name is the alias.
+    """
+    names = [parameter.name for parameter in parameters]
+    taken = {name for name in names if _can_carry(name)}
+    fields: dict[str, str] = {}
+    for name in names:
+        field = name
+        if not _can_carry(name):
+            field = (name.lstrip("_") or "field") + "_"
+            while field in taken or not _can_carry(field):
+                field += "_"
+            taken.add(field)
+        fields[name] = field
+    return fields
+
+
+def _can_carry(name: str) -> bool:
+    return not name.startswith("_") and not hasattr(FnInput, name)
+
+
+def build_input_model(
+    name: str,
+    parameters: tuple[Parameter, ...],
+    fields: Mapping[str, str],
+    *,
+    module: str,
+    qualname: str,
+    strict: bool,
+) -> type[FnInput]:
+    """Make the model class, with an honest module and qualified name so that it pickles.
+
+    Raises:
+        ToolDefinitionError: A parameter's type has no schema, its default does not fit its type,
+            or two parameters have one name on the wire.
+    """
+    place = f"Tool function `{qualname.rpartition('.')[0]}`"
+    definitions: dict[str, Any] = {}
+    for parameter in parameters:
+        field = fields[parameter.name]
+        alias = None if field == parameter.name else parameter.name
+        definitions[field] = _field(parameter, alias)
+    base = StrictFnInput if strict else FnInput
+    try:
+        model = create_model(name, __base__=base, __module__=module, **definitions)
+        model.__qualname__ = qualname
+    except Exception as error:
+        raise _explain(place, parameters, error) from error
+    for parameter in parameters:
+        if fields[parameter.name] not in model.model_fields:
+            raise ToolDefinitionError(
+                f"{place}: {_describe(parameter)} is a constant for pydantic, which no model can "
+                "fill in. Annotate it with the plain type."
+            )
+    shown = {field: parameter for parameter, field in fields.items()}
+    check_fields(place, "parameter", model, shown)
+    return model
+
+
+def check_fields(
+    place: str, kind: str, model: type[BaseModel], shown: Mapping[str, str] | None = None
+) -> None:
+    """Make sure that every field has a name of its own on the wire, and a default that fits.
+
+    Args:
+        place: What the model is of, for messages.
+        kind: What the author knows its fields as: `field` or `parameter`.
+        model: A model that is complete.
+        shown: What the author calls a field, where that is something else than its name.
+
+    Raises:
+        ToolDefinitionError: Two fields share a name, or a default does not fit.
+    """
+    readers: dict[str, str] = {}
+    for name, field in model.model_fields.items():
+        called = name if shown is None else shown[name]
+        for wire in _wire_names(name, field):
+            other = readers.setdefault(wire, called)
+            if other != called:
+                raise ToolDefinitionError(
+                    f"{place}: {kind}s `{other}` and `{called}` are both called {wire!r} on the "
+                    "wire. Give one of them another name or alias."
+                )
+        default = field.default
+        if default.__class__ in _DATA and not _is_of(field, default):
+            _check_default(place, kind, called, field, default)
+
+
+def _is_of(field: FieldInfo, default: object) -> bool:
+    """Whether a default fits at a glance, which most do."""
+    kind = get_origin(field.annotation) or field.annotation
+    has_parts = isinstance(default, Sized) and not isinstance(default, str) and len(default) > 0
+    return type(default) is kind and not field.metadata and not has_parts
+
+
+def _wire_names(name: str, field: FieldInfo) -> list[str]:
+    """List the names by which a field is read; of a path there may be several readers."""
+    alias = field.validation_alias
+    if alias is None:
+        return [name]
+    choices = alias.choices if isinstance(alias, AliasChoices) else [alias]
+    return [choice for choice in choices if isinstance(choice, str)]
+
+
+def _check_default(place: str, kind: str, called: str, field: FieldInfo, default: object) -> None:
+    try:
+        whole: Any = field.annotation
+        if field.metadata:
+            whole = Annotated[whole, *field.metadata]
+        adapter: TypeAdapter[Any] = TypeAdapter(whole)
+        adapter.validate_python(default, strict=False)
+    except ValidationError as error:
+        entry = error.errors(include_url=False, include_context=False)[0]
+        if entry["type"] == "finite_number":
+            return  # an infinity stands for no limit at all
+        shown = type_name(field.annotation)
+        raise ToolDefinitionError(
+            f"{place}: the default of {kind} `{called}` does not fit its type `{shown}`: "
+            f"{entry['msg']} (got {shorten(entry['input'])}). Correct one of them, or write "
+            f"`{called}: {shown} | None = None` where nothing is to be said."
+        ) from None
+    except Exception:  # noqa: BLE001 - of a type that wants its class's config nothing is known
+        return
+
+
+def _field(parameter: Parameter, alias: str | None) -> tuple[Any, Any]:
+    annotation, default = parameter.annotation, parameter.default
+    own = [default] if isinstance(default, FieldInfo) else []
+    if get_origin(annotation) is Annotated:
+        own += [mark for mark in annotation.__metadata__ if isinstance(mark, FieldInfo)]
+    about = parameter.description
+    if any(info.description for info in own):
+        about = None
+    if any(info.validation_alias is not None for info in own):
+        alias = None  # the author has named it
+    if about is None and alias is None:
+        return (annotation, ... if default is REQUIRED else default)
+    extra = Field(description=about, alias=alias) if alias else Field(description=about)
+    return (Annotated[annotation, extra], ... if default is REQUIRED else default)
+
+
+def _describe(parameter: Parameter) -> str:
+    return f"parameter `{parameter.name}` of type `{type_name(parameter.annotation)}`"
+
+
+def _explain(
+    place: str, parameters: tuple[Parameter, ...], error: Exception
+) -> ToolDefinitionError:
+    """Find the parameter that the schema failed on: pydantic names the type only."""
+    for parameter in parameters:
+        try:
+            create_model("Probe", __base__=FnInput, probe=_field(parameter, None))
+        except Exception as found:  # noqa: BLE001 - whatever it is, it is told
+            return ToolDefinitionError(
+                f"{place}: {_describe(parameter)} has no schema ({reason_of(found)}). Use a type "
+                "that pydantic knows, or hide the parameter from the model with "
+                f"`skip=({parameter.name!r},)` or `Annotated[..., Skip()]`."
+            )
+    return ToolDefinitionError(f"{place} cannot become a tool: {reason_of(error)}.")

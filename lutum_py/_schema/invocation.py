@@ -1,0 +1,155 @@
+"""Run a tool's function on a decoded input, when the user asks for it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import CoroutineType
+from typing import Any, NoReturn
+
+from .._text.suggestion import names_for_message
+from ..errors import MisuseError
+from .signature import Signature
+
+__all__ = ["Invocation"]
+
+
+class Invocation:
+    """Know how to call one function: which argument goes where, and what the caller must add.
+
+    Args:
+        function: The function as the author wrote it.
+        signature: What was read of it.
+        fields: The field of the input for each visible parameter; None where the input as a whole
+            is the one visible argument.
+    """
+
+    __slots__ = (
+        "_arguments",
+        "_as_is",
+        "context",
+        "function",
+        "hidden",
+        "is_async",
+        "positional",
+        "required",
+        "whole",
+    )
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        signature: Signature,
+        fields: Mapping[str, str] | None,
+    ) -> None:
+        self.function = function
+        self.is_async = signature.is_async
+        self.context = signature.context
+        self.hidden = signature.hidden
+        self.positional = signature.positional
+        self.whole = signature.parameters[0].name if fields is None else None
+        self._arguments = tuple((fields or {}).items())
+        self.required = frozenset(n for n, h in signature.hidden.items() if h.required)
+        # Nothing renamed, hidden or positional: the fields are the keyword arguments.
+        self._as_is = (
+            fields is not None
+            and not signature.positional
+            and not signature.hidden
+            and signature.context is None
+            and all(name == field for name, field in fields.items())
+        )
+
+    def start(self, call: Any, input: Any, skipped: dict[str, Any]) -> Any:
+        """Call the function: gives its output, or an awaitable of it where it is async.
+
+        Raises:
+            MisuseError: A hidden parameter is missing, or one was passed that there is none of.
+        """
+        if self._as_is and not skipped:
+            return self.function(**input.__dict__)
+        positional, keywords = self.bind(call, input, skipped)
+        return self.function(*positional, **keywords)
+
+    def bind(
+        self, call: Any, input: Any, skipped: dict[str, Any]
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """Lay out the arguments: by position where the function wants that, else by name."""
+        if skipped or self.required:
+            self.check(call, skipped)
+        keywords = dict(skipped)
+        if self.whole is not None:
+            keywords[self.whole] = input
+        else:
+            for name, field in self._arguments:
+                keywords[name] = getattr(input, field)
+        if self.context is not None and keywords.get(self.context) is None:
+            from .._context.context import ToolContext
+
+            keywords[self.context] = ToolContext.noop(call)
+        # One that was left out must not let the next one slip into its place.
+        positional = [
+            keywords.pop(name) if name in keywords else self.hidden[name].default
+            for name in self.positional
+        ]
+        return positional, keywords
+
+    def check(self, call: Any, skipped: dict[str, Any]) -> None:
+        """Make sure that what the model does not fill in is given, and nothing else.
+
+        Raises:
+            MisuseError: A hidden parameter is missing, or one was passed that there is none of.
+        """
+        if skipped.keys() - self.hidden.keys() - {self.context}:
+            self._refuse_unknown(call, skipped)
+        if missing := sorted(self.required - skipped.keys()):
+            listed = ", ".join(f"{name}=..." for name in missing)
+            await_, method = ("await ", "call") if self.is_async else ("", "call_sync")
+            raise MisuseError(
+                f"Tool `{call.name}` (call {call.id!r}) needs {names_for_message(missing)}, which "
+                f"the model does not see. Pass it where you run the call: "
+                f"`{await_}call.{method}({listed})`."
+            )
+
+    def _refuse_unknown(self, call: Any, skipped: dict[str, Any]) -> None:
+        unknown = sorted(skipped.keys() - self.hidden.keys() - {self.context})
+        hidden = names_for_message([*self.hidden, *filter(None, [self.context])])
+        visible = {self.whole, *(name for name, _ in self._arguments)}
+        is_visible = unknown[0] in visible
+        why = "is filled in by the model" if is_visible else "is no parameter of the function"
+        raise MisuseError(
+            f"Tool `{call.name}` (call {call.id!r}): `{unknown[0]}` {why}. What can be passed "
+            f"here: {hidden}."
+        )
+
+    async def run(self, call: Any, input: Any, skipped: dict[str, Any]) -> Any:
+        """Run a function that is not declared async to its end, in a worker thread."""
+        # Not in asyncio's pool: it is small, is waited for at the end, and never ends where a
+        # function raises StopIteration.
+        from .._context.threads import landed, run_in_thread
+
+        thread = run_in_thread(partial(self.start, call, input, skipped), call.name)
+        await landed(thread)
+        output = thread.result().result()
+        return await output if inspect.isawaitable(output) else output
+
+    def run_sync(self, call: Any, input: Any, skipped: dict[str, Any]) -> Any:
+        """Run a sync function here.
+
+        Raises:
+            MisuseError: The function is async.
+        """
+        if self.is_async:
+            self.refuse_sync(call)
+        output = self.start(call, input, skipped)
+        if output.__class__ is CoroutineType:
+            output.close()
+            self.refuse_sync(call)
+        return output
+
+    def refuse_sync(self, call: Any) -> NoReturn:
+        """Say that the function is async."""
+        raise MisuseError(
+            f"Tool `{call.name}` (call {call.id!r}) is async: use `await call.call()` instead of "
+            "`call.call_sync()`, or `asyncio.run(call.call())` outside of a loop."
+        )

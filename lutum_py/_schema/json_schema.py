@@ -1,0 +1,80 @@
+"""Generate the JSON schemas that models read, without what only costs tokens.
+
+Imported on first use: pydantic's generator is not needed to declare a tool.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaWarningKind
+from pydantic_core import PydanticSerializationError
+
+from .._text.json import is_array, is_object
+from .closed_schema import infinity_in
+from .definition import JsonSchema
+from .docstring import attribute_docstrings
+
+__all__ = ["describe_fields", "json_schema_of"]
+
+
+class _ToolSchema(GenerateJsonSchema):
+    """Leave out titles made from field names; say nothing where a default has no JSON form."""
+
+    ignored_warning_kinds: set[JsonSchemaWarningKind] = {  # noqa: RUF012 - as in the base
+        "skipped-choice",
+        "non-serializable-default",
+    }
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
+        return False
+
+    def encode_default(self, dft: Any) -> Any:
+        encoded = super().encode_default(dft)
+        if infinity_in(encoded) is not None:
+            raise PydanticSerializationError("JSON has neither NaN nor infinities")
+        return encoded
+
+
+def json_schema_of(
+    source: type[BaseModel] | TypeAdapter[Any], mode: JsonSchemaMode = "validation"
+) -> JsonSchema:
+    """Return the schema, its root resolved and without the class's own title and docstring."""
+    if isinstance(source, TypeAdapter):
+        schema = source.json_schema(schema_generator=_ToolSchema, mode=mode)
+    else:
+        schema = source.model_json_schema(schema_generator=_ToolSchema, mode=mode)
+    reference = schema.get("$ref")
+    if isinstance(reference, str):
+        definitions = schema["$defs"]
+        name = reference.removeprefix("#/$defs/")
+        schema = {**definitions[name], "$defs": definitions}
+        if not _refers(schema, reference):
+            others = {key: part for key, part in definitions.items() if key != name}
+            schema = {**definitions[name], **({"$defs": others} if others else {})}
+    return {key: part for key, part in schema.items() if key not in ("title", "description")}
+
+
+def _refers(schema: Any, reference: str) -> bool:
+    """Whether a reference stands anywhere in a schema."""
+    if is_object(schema):
+        return schema.get("$ref") == reference or any(
+            _refers(part, reference) for part in schema.values()
+        )
+    return is_array(schema) and any(_refers(part, reference) for part in schema)
+
+
+def describe_fields(schema: JsonSchema, model: type[BaseModel]) -> None:
+    """Put a model's attribute docstrings where its fields have no description."""
+    texts: dict[str, str] = {}
+    for base in reversed(model.__mro__):
+        if issubclass(base, BaseModel) and base.__module__.partition(".")[0] != "pydantic":
+            texts.update(attribute_docstrings(base))
+    places = [schema, schema.get("$defs", {}).get(model.__name__, {})]
+    for name, field in model.model_fields.items():
+        wire = field.validation_alias if isinstance(field.validation_alias, str) else name
+        for place in places:
+            entry = place.get("properties", {}).get(wire)
+            if name in texts and is_object(entry):
+                entry.setdefault("description", texts[name])

@@ -1,0 +1,150 @@
+"""Mend arguments that came in a form which leaves no doubt about what is meant.
+
+Only where validation failed, and only in the places that it failed at: an object or array that came
+as a string of JSON, and a `null` for a field that may be left out but has no null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+from pydantic import ValidationError
+
+from .._text.json import (
+    cut,
+    is_array,
+    is_object,
+    parse_json,
+)
+from .definition import JsonSchema
+
+__all__ = ["container_in", "mend_places", "path_of"]
+
+_WANTS_CONTAINER = frozenset(
+    {
+        "dataclass_type",
+        "dict_type",
+        "frozen_set_type",
+        "iterable_type",
+        "list_type",
+        "mapping_type",
+        "model_attributes_type",
+        "model_type",
+        "set_type",
+        "tuple_type",
+    }
+)
+
+
+def mend_places(data: Any, error: ValidationError, schema: Callable[[], JsonSchema]) -> list[str]:
+    """Mend what can be mended in place; return the paths of those places."""
+    mended: list[str] = []
+    for entry in error.errors(include_url=False, include_context=False):
+        steps, parent, value = _walk(data, entry["loc"])
+        if not steps:
+            continue
+        if isinstance(value, str) and entry["type"] in _WANTS_CONTAINER:
+            container = container_in(value)
+            if container is None:
+                continue
+            parent[steps[-1]] = container
+        elif value is None and _may_be_left_out(schema(), steps):
+            del parent[steps[-1]]
+        else:
+            continue
+        mended.append(path_of(steps))
+    return mended
+
+
+def container_in(text: str) -> Any:
+    """Read an object or array out of a string; None where it holds neither."""
+    try:
+        value = parse_json(text)
+    except ValueError:
+        return None
+    return value if is_object(value) or is_array(value) else None
+
+
+def _walk(data: Any, loc: Sequence[int | str]) -> tuple[list[int | str], Any, Any]:
+    """Follow a location as far as it leads in the data: the rest names branches of a union."""
+    steps: list[int | str] = []
+    parent: Any = None
+    for step in loc:
+        if is_object(data) or is_array(data):
+            known: Any = data if is_object(data) else range(len(data))
+            if step in known:
+                parent, data = data, data[cast("Any", step)]
+                steps.append(step)
+        else:
+            break
+    return steps, parent, data
+
+
+def _may_be_left_out(root: JsonSchema, steps: Sequence[int | str]) -> bool:
+    """Whether the place is a field that is not required and has no null.
+
+    An entry of a mapping or of an array is no field.
+    """
+    schemas = _branches(root, [root])
+    for step in steps[:-1]:
+        inner: list[Any] = []
+        for schema in schemas:
+            if isinstance(step, int):
+                inner += [schema.get("items"), *schema.get("prefixItems", ())[step : step + 1]]
+            else:
+                inner.append(schema.get("properties", {}).get(step))
+                inner.append(schema.get("additionalProperties"))
+        schemas = _branches(root, inner)
+    last = steps[-1]
+    optional = [
+        schema["properties"][last]
+        for schema in schemas
+        if last in schema.get("properties", ()) and last not in schema.get("required", ())
+    ]
+    return bool(optional) and not any(
+        "null" in _types_of(branch) for branch in _branches(root, optional)
+    )
+
+
+def _types_of(schema: JsonSchema) -> Sequence[str]:
+    kind = schema.get("type", ())
+    return (kind,) if isinstance(kind, str) else kind
+
+
+def _branches(root: JsonSchema, schemas: list[Any]) -> list[JsonSchema]:
+    """List what the schemas may stand for, references and unions opened."""
+    opened: list[JsonSchema] = []
+    waiting = [schema for schema in schemas if is_object(schema)]
+    seen: set[str] = set()
+    while waiting:
+        schema = waiting.pop()
+        reference = schema.get("$ref")
+        if isinstance(reference, str) and reference not in seen:
+            seen.add(reference)
+            waiting.append(_defined(root, reference))
+        for key in ("anyOf", "oneOf", "allOf"):
+            waiting += [branch for branch in schema.get(key, ()) if is_object(branch)]
+        opened.append(schema)
+    return opened
+
+
+def _defined(root: JsonSchema, reference: str) -> JsonSchema:
+    name = reference.rpartition("/")[2]
+    for key in ("$defs", "definitions"):
+        found = root.get(key, {}).get(name)
+        if is_object(found):
+            return found
+    return {}
+
+
+def path_of(loc: Sequence[int | str]) -> str:
+    """Write a place as in `filters[0].name`."""
+    text = ""
+    for step in loc:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        else:
+            name = cut(step, 80)
+            text += f".{name}" if text else name
+    return cut(text, 200)

@@ -1,0 +1,218 @@
+"""Check a tool's output against its declared type, and encode it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import isfinite
+from types import NoneType
+from typing import Any, Final, cast
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError, from_json, to_json
+
+from .._text.json import (
+    cut,
+    is_array,
+    is_object,
+    shorten,
+)
+from ..errors import FieldIssue, ToolOutputError
+from .arguments import field_issues, fields_of
+from .closed_schema import is_model, schema_parts
+from .definition import JsonSchema
+from .mending import path_of
+from .plain_types import is_plain
+from .signature import type_name
+
+__all__ = ["Output"]
+
+_NO_NUMBERS = frozenset({bool, int, str, NoneType})
+_HALF_A_PAIR: Final = (
+    "a text in it holds half of a surrogate pair, which UTF-8 cannot carry; a file name that is no "
+    "UTF-8 has such, and `text.encode(errors='replace').decode()` takes them out"
+)
+_NOT_FINITE: Final = "JSON has neither NaN nor infinities; give None or a text in its place"
+# What a value of these kinds is written as cannot be told from the schema.
+_OPEN_KINDS = frozenset({"any", "float", "function-plain", "generator", "is-instance"})
+
+
+class Output:
+    """Encode the outputs of one tool.
+
+    Attributes:
+        type: The declared type, or None where anything goes.
+    """
+
+    __slots__ = ("_adapter", "_is_plain", "_mode", "_serialize", "_trace", "_validate", "type")
+
+    def __init__(self, output_type: Any) -> None:
+        self.type = output_type
+        self._adapter: TypeAdapter[Any] | None = None
+        self._validate: Any = None
+        self._serialize: Any = None
+        self._is_plain = is_plain(output_type)
+        # Stands in the text wherever a number was lost; None where the type has no such number.
+        self._trace: bytes | None = None
+        self._mode = "python"
+
+    def _build(self) -> Any:
+        output_type = self.type
+        if is_model(output_type):
+            self._serialize = output_type.__pydantic_serializer__.to_json
+            self._validate = output_type.__pydantic_validator__.validate_python
+        else:
+            adapter = self.adapter
+            self._serialize = adapter.serializer.to_json
+            self._validate = adapter.validator.validate_python
+        self._trace, self._mode = _trace_of(self.adapter.core_schema)
+        return self._validate
+
+    def check(self) -> None:
+        """Make sure that the type can be validated and encoded.
+
+        Raises:
+            PydanticUserError: It has no schema.
+        """
+        if not (self.type is None or self._is_plain or is_model(self.type)):
+            self.adapter  # noqa: B018 - made now, and kept
+
+    @property
+    def adapter(self) -> TypeAdapter[Any]:
+        """Pydantic's adapter of the type, made on first use."""
+        if self._adapter is None:
+            self._adapter = TypeAdapter(self.type)
+        return self._adapter
+
+    def encode(self, tool: str, value: Any) -> str:
+        """Return the output as JSON text.
+
+        Raises:
+            ToolOutputError: It does not fit the declared type, or has no JSON form.
+        """
+        try:
+            if self.type is None:
+                loose = to_json(value, inf_nan_mode="null")
+                if value.__class__ not in _NO_NUMBERS and b"null" in loose:
+                    anything: TypeAdapter[Any] = TypeAdapter(Any)
+                    self._refuse_lost(tool, anything.dump_python(value, warnings=False), loose)
+                return loose.decode()
+            validate = self._validate
+            if validate is None:
+                validate = self._build()
+            valid = validate(value)
+            # An instance of a model is taken as it is, whatever its fields were set to: only its
+            # serializer looks. That is slow, and not needed where validation looked at all of it.
+            text: bytes = self._serialize(valid, warnings=False if self._is_plain else "error")
+            trace = self._trace
+            if trace is not None and trace in text:
+                plain = self.adapter.serializer.to_python(valid, mode=self._mode, warnings=False)
+                self._refuse_lost(tool, plain, text)
+        except ValidationError as error:
+            raise self._refuse(tool, field_issues(error)) from error
+        except (PydanticSerializationError, ValueError, RecursionError) as error:
+            raise self._refuse(tool, self._issues_of(value, error)) from error
+        return text.decode()
+
+    def _refuse_lost(self, tool: str, plain: Any, text: bytes) -> None:
+        """Refuse an output of which a number was lost: JSON has neither NaN nor infinities."""
+        lost = _lost_number(plain, from_json(text), ())
+        if lost is not None:
+            raise self._refuse(tool, (lost,))
+
+    def _issues_of(self, value: Any, error: Exception) -> tuple[FieldIssue, ...]:
+        """Find the field: pydantic's serializer often knows the value only."""
+        if "surrogates not allowed" in str(error):
+            return (FieldIssue("", _HALF_A_PAIR),)
+        if isinstance(value, BaseModel) and self._validate is not None:
+            try:
+                self._validate(fields_of(value))
+            except ValidationError as found:
+                return field_issues(found)
+        return (FieldIssue("", cut(" ".join(str(error).split()), 300)),)
+
+    def _refuse(self, tool: str, issues: tuple[FieldIssue, ...]) -> ToolOutputError:
+        fit = "has no JSON form"
+        remedy = "Return texts, numbers, lists, dicts, dataclasses or pydantic models"
+        if self.type is not None:
+            fit = f"does not fit its output type `{type_name(self.type)}`"
+            remedy = "Return what the tool declares, or correct the declared type"
+        listed = "; ".join(str(issue) for issue in issues)
+        return ToolOutputError(
+            f"The output of tool `{tool}` {fit}: {listed}. {remedy}.",
+            tool=tool,
+            fields=issues,
+        )
+
+    def validate_json(self, text: str) -> Any:
+        """Read an output that came as JSON text, such as a decision that stands for a result."""
+        if self.type is None:
+            anything: TypeAdapter[Any] = TypeAdapter(Any)
+            return anything.validate_json(text)
+        return self.adapter.validate_json(text)
+
+    def json_schema(self) -> JsonSchema | None:
+        """Give the JSON schema of the output; None where the type says nothing or has none."""
+        if self.type is None:
+            return None
+        from pydantic.errors import PydanticInvalidForJsonSchema
+
+        from .json_schema import json_schema_of
+
+        try:
+            return json_schema_of(self.adapter, "serialization")
+        except PydanticInvalidForJsonSchema:
+            return None
+
+
+def _trace_of(core_schema: Any) -> tuple[bytes | None, str]:
+    """Say what an encoded output has in it wherever a NaN or an infinity may have been.
+
+    Pydantic writes them as null, and as words that are no JSON where a type's config says so.
+
+    Returns:
+        The trace, and in which mode the serializer shows what there was: one that the author wrote
+        for JSON alone has to have its say.
+    """
+    trace: bytes | None = None
+    mode = "python"
+    for part in schema_parts(core_schema):
+        config = _object(part.get("config"))
+        if config.get("ser_json_inf_nan") == "constants":
+            trace = b""
+        elif trace is None and _is_open(part, config):
+            trace = b"null"
+        if str(_object(part.get("serialization")).get("when_used")).startswith("json"):
+            mode = "json"
+    return trace, mode
+
+
+def _is_open(part: dict[str, Any], config: dict[str, Any]) -> bool:
+    """Whether a part of a core schema may be written of a number that JSON does not have."""
+    kind = part.get("type")
+    return (
+        (isinstance(kind, str) and kind in _OPEN_KINDS)
+        or "serialization" in part
+        or "allow" in (part.get("extra_behavior"), config.get("extra_fields_behavior"))
+    )
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if is_object(value) else {}
+
+
+def _lost_number(plain: Any, written: Any, loc: tuple[int | str, ...]) -> FieldIssue | None:
+    """Find a number that the text does not carry: it has a null there, or what is no JSON."""
+    if isinstance(plain, float):
+        if isfinite(plain) or isinstance(written, str):
+            return None
+        return FieldIssue(path_of(loc), _NOT_FINITE, shorten(plain))
+    pairs: Iterable[tuple[int | str, Any]] = ()
+    others: Iterable[Any] = ()
+    if is_object(plain) and is_object(written):
+        pairs, others = ((str(key), part) for key, part in plain.items()), written.values()
+    elif isinstance(plain, list | tuple | set | frozenset) and is_array(written):
+        pairs, others = enumerate(cast("Iterable[Any]", plain)), written
+    for (key, part), other in zip(pairs, others, strict=False):
+        if lost := _lost_number(part, other, (*loc, key)):
+            return lost
+    return None

@@ -1,0 +1,308 @@
+"""Read a function's signature into a record in which every decision is already made.
+
+All definition errors that a signature can cause are raised here, before anything is built.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+import typing
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from .._text.json import cut, shorten
+from ..errors import ToolDefinitionError
+from .docstring import Docstring
+
+__all__ = [
+    "REQUIRED",
+    "Hidden",
+    "Parameter",
+    "Signature",
+    "Skip",
+    "read_signature",
+    "reason_of",
+    "type_name",
+]
+
+REQUIRED: Any = inspect.Parameter.empty
+"""Stands for a default that is not there."""
+
+_POSITIONAL_ONLY = inspect.Parameter.POSITIONAL_ONLY
+_VARIADIC: dict[object, str] = {
+    inspect.Parameter.VAR_POSITIONAL: "*",
+    inspect.Parameter.VAR_KEYWORD: "**",
+}
+
+
+class Skip:
+    """Mark a parameter that the model must not see: `db: Annotated[Database, Skip()]`.
+
+    The value is passed where the call is run, as in `await call.call(db=db)`.
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "Skip()"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter that the model fills in."""
+
+    name: str
+    annotation: Any
+    default: Any
+    description: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """One parameter that the program fills in where it runs the call."""
+
+    name: str
+    default: Any
+
+    @property
+    def required(self) -> bool:
+        """Whether it has no default."""
+        return self.default is REQUIRED
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Say how a function is called and what the model is told of it.
+
+    Attributes:
+        parameters: What the model fills in, in order.
+        hidden: What the program fills in, by name.
+        context: The name of the `ToolContext` parameter, if there is one.
+        positional: The names that have to be passed by position, in order.
+        output: The annotated return type, or `REQUIRED` where there is none.
+        is_async: Whether calling the function gives an awaitable.
+    """
+
+    parameters: tuple[Parameter, ...]
+    hidden: Mapping[str, Hidden]
+    context: str | None
+    positional: tuple[str, ...]
+    output: Any
+    is_async: bool
+
+
+def read_signature(
+    function: Callable[..., Any],
+    docstring: Docstring,
+    *,
+    skip: Collection[str],
+    namespace: Mapping[str, Any] | None,
+) -> Signature:
+    """Decide what each parameter of a function is.
+
+    Args:
+        function: The function to read.
+        docstring: Its parsed docstring, for the descriptions of the parameters.
+        skip: Names of parameters to hide.
+        namespace: Local names of the place of definition, for annotations that are strings.
+
+    Raises:
+        ToolDefinitionError: The signature cannot be that of a tool.
+        NameError: An annotation names something that is not defined yet.
+    """
+    place = f"Tool function `{function.__qualname__}`"
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise ToolDefinitionError(
+            f"{place} is a generator: a call has exactly one result. Return a list, or report "
+            "what comes in between with `ToolContext.report_progress`."
+        )
+    signature = inspect.signature(function)
+    known = signature.parameters
+    if unknown := [name for name in skip if name not in known]:
+        raise ToolDefinitionError(
+            f"{place} has no parameter `{unknown[0]}` to skip; it has "
+            f"{_names(known)}. Correct `skip=`."
+        )
+    if undocumented := [name for name in docstring.parameters if name not in known]:
+        raise ToolDefinitionError(
+            f"{place}: the docstring documents `{undocumented[0]}`, but the function has no such "
+            f"parameter; it has {_names(known)}. Rename or remove the entry."
+        )
+    marked = {name for name in known if name not in skip and _is_marked(function, name, namespace)}
+    wanted = {name for name in known if name not in skip and name not in marked}
+    hints = _resolve(place, function, wanted, namespace)
+    visible: list[Parameter] = []
+    hidden: dict[str, Hidden] = {}
+    context: str | None = None
+    for index, (name, parameter) in enumerate(known.items()):
+        if stars := _VARIADIC.get(parameter.kind):
+            raise ToolDefinitionError(
+                f"{place} takes `{stars}{name}`, which has no schema. Name each parameter, or take "
+                f"one `{name}: list[...]` or `{name}: dict[str, ...]`."
+            )
+        bare = parameter.annotation is REQUIRED
+        if name in skip or name in marked or (index == 0 and bare and name in ("self", "cls")):
+            hidden[name] = Hidden(name, parameter.default)
+            continue
+        if bare:
+            raise ToolDefinitionError(
+                f"{place}: parameter `{name}` has no annotation. Write `{name}: str` (or what it "
+                f"is), or hide it from the model with `skip=({name!r},)`."
+            )
+        annotation = hints[name]
+        if _is_context(annotation):
+            if context is not None:
+                raise ToolDefinitionError(
+                    f"{place} takes two contexts, `{context}` and `{name}`. Keep one."
+                )
+            context = name
+        elif _is_skipped(annotation):
+            hidden[name] = Hidden(name, parameter.default)
+        else:
+            about = docstring.parameters.get(name)
+            visible.append(Parameter(name, annotation, parameter.default, about))
+    output, is_async = hints.get("return", REQUIRED), inspect.iscoroutinefunction(function)
+    if not is_async and get_origin(output) in (Awaitable, Coroutine):
+        # A plain function that hands out a coroutine is called like an async one.
+        output, is_async = get_args(output)[-1], True
+    return Signature(
+        parameters=tuple(visible),
+        hidden=hidden,
+        context=context,
+        positional=tuple(n for n, p in known.items() if p.kind is _POSITIONAL_ONLY),
+        output=type(None) if output is None else output,
+        is_async=is_async,
+    )
+
+
+def _resolve(
+    place: str,
+    function: Callable[..., Any],
+    wanted: set[str],
+    namespace: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    """Evaluate the annotations that matter: a hidden one may name what exists for checkers only."""
+    written = function.__annotations__
+    raw = {name: hint for name, hint in written.items() if name in wanted or name == "return"}
+    if not any(
+        isinstance(hint, str) or hint.__class__ in _MAY_NEST_STRINGS for hint in raw.values()
+    ):
+        return raw
+    carrier: Any = SimpleNamespace(
+        __annotations__=raw, __type_params__=getattr(function, "__type_params__", ())
+    )
+    try:
+        return typing.get_type_hints(
+            carrier,
+            globalns=_names_around(function),
+            localns=dict(namespace) if namespace else None,
+            include_extras=True,
+        )
+    except NameError:
+        raise
+    except Exception as error:
+        written_as = {name: hint for name, hint in raw.items() if isinstance(hint, str)}
+        broken = next((n for n, hint in written_as.items() if str(hint) in str(error)), None)
+        which = "an annotation" if broken is None else f"the annotation of `{broken}`"
+        raise ToolDefinitionError(
+            f"{place}: {which} cannot be evaluated ({reason_of(error)}). Write a type."
+        ) from error
+
+
+def _names_around(function: Callable[..., Any]) -> dict[str, Any]:
+    """List the names of the function's module, and ours where it knows them for checkers only."""
+    plain: Any = inspect.unwrap(function)
+    if not any("ToolContext" in str(each) for each in inspect.get_annotations(plain).values()):
+        return dict(plain.__globals__)
+    from .._context.context import ToolContext
+
+    return {"ToolContext": ToolContext, **plain.__globals__}
+
+
+def _is_marked(
+    function: Callable[..., Any], name: str, namespace: Mapping[str, Any] | None
+) -> bool:
+    """Whether a parameter is skipped by its annotation, read without what the mark stands on.
+
+    A hidden type often is imported for checkers only, so that the annotation as a whole has no
+    value when the program runs.
+    """
+    written = function.__annotations__.get(name)
+    if not isinstance(written, str):
+        return _is_skipped(written)
+    if "Skip" not in written:
+        return False
+    try:
+        parsed = ast.parse(written.strip(), mode="eval").body
+    except SyntaxError:
+        return False
+    if not isinstance(parsed, ast.Subscript) or not isinstance(parsed.slice, ast.Tuple):
+        return False
+    names = {**_names_around(function), **(namespace or {})}
+    for mark in parsed.slice.elts[1:]:
+        try:
+            value = eval(compile(ast.Expression(mark), "<annotation>", "eval"), names)
+        except Exception:  # noqa: BLE001 - then it is no mark of ours
+            continue
+        if isinstance(value, Skip) or value is Skip:
+            return True
+    return False
+
+
+# `list["Node"]` keeps the string inside; a plain class cannot.
+_MAY_NEST_STRINGS = {
+    type(list[int]),
+    type(int | None),
+    type(typing.List[int]),  # noqa: UP006
+    type(Union[int, None]),  # noqa: UP007
+    type(Annotated[int, 0]),
+    typing.ForwardRef,
+}
+
+
+def _is_context(annotation: Any) -> bool:
+    # Whoever names the class has loaded it; most tools do without.
+    module = sys.modules.get(f"{__package__.partition('.')[0]}._context.context")
+    if module is None:
+        return False
+    if annotation is module.ToolContext:
+        return True
+    if get_origin(annotation) is None:
+        return False
+    return any(part is module.ToolContext for part in get_args(annotation))
+
+
+def _is_skipped(annotation: Any) -> bool:
+    if get_origin(annotation) is not Annotated:
+        return False
+    return any(isinstance(mark, Skip) or mark is Skip for mark in annotation.__metadata__)
+
+
+def reason_of(error: Exception) -> str:
+    """Give the first line of what pydantic or Python says, for a message with advice of its own."""
+    first = str(error).split("\n", 1)[0]
+    return cut(first.partition(". Set `arbitrary_types_allowed")[0].rstrip("."), 200)
+
+
+def type_name(annotation: Any) -> str:
+    """Show a type in a message: a class by its name, anything else as it is written."""
+    plain = isinstance(annotation, type) and get_origin(annotation) is None
+    return annotation.__name__ if plain else shorten(_Shown(annotation), 120)
+
+
+class _Shown:
+    """Show an annotation without the module that every reader knows."""
+
+    def __init__(self, annotation: Any) -> None:
+        self.annotation = annotation
+
+    def __repr__(self) -> str:
+        return repr(self.annotation).replace("typing.", "").replace("collections.abc.", "")
+
+
+def _names(parameters: Collection[str]) -> str:
+    return ", ".join(f"`{name}`" for name in parameters) or "none"

@@ -1,0 +1,114 @@
+"""`Session`: one conversation, and what is said to the model on the side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from .._transcript.attachment import Attachment
+from .._transcript.message import Message, Role
+from .._transcript.transcript import Transcript, TranscriptView
+from ..errors import MisuseError
+from .model import AnyModel
+from .turn import Turn
+
+__all__ = ["Session"]
+
+
+class Session:
+    """Keep a transcript, and start turns on it.
+
+    Args:
+        transcript: What was said before; a new transcript by default.
+
+    Example:
+        >>> from lutum_py import Finished, Session
+        >>> from lutum_py.testing import ScriptedModel
+        >>> session = Session()
+        >>> session.push_user("Hello")
+        >>> model = ScriptedModel([ScriptedModel.text("Hi!")])
+        >>> session.text_turn(model).collect_sync().result.text
+        'Hi!'
+        >>> len(session.transcript)
+        2
+    """
+
+    __slots__ = ("_ephemeral", "transcript")
+
+    def __init__(self, transcript: Transcript | None = None) -> None:
+        if transcript is not None and not isinstance(transcript, Transcript):
+            raise MisuseError(
+                f"A session goes on from a Transcript, not from a {type(transcript).__name__}. "
+                "Load one with `Transcript.load_json(text)`."
+            )
+        self.transcript = Transcript() if transcript is None else transcript
+        self._ephemeral: tuple[tuple[int, Message], ...] = ()
+
+    def push_system(self, text: str, attachments: Iterable[Attachment] = ()) -> None:
+        """Say something as the system."""
+        self._push("system", text, attachments)
+
+    def push_developer(self, text: str, attachments: Iterable[Attachment] = ()) -> None:
+        """Say something as the developer."""
+        self._push("developer", text, attachments)
+
+    def push_user(self, text: str, attachments: Iterable[Attachment] = ()) -> None:
+        """Say something as the user."""
+        self._push("user", text, attachments)
+
+    def push_ephemeral_system(self, text: str, attachments: Iterable[Attachment] = ()) -> None:
+        """Say something as the system in the next request that succeeds, and never again."""
+        self._push_ephemeral("system", text, attachments)
+
+    def push_ephemeral_developer(self, text: str, attachments: Iterable[Attachment] = ()) -> None:
+        """Say something as the developer in the next request that succeeds, and never again."""
+        self._push_ephemeral("developer", text, attachments)
+
+    def push_ephemeral_user(self, text: str, attachments: Iterable[Attachment] = ()) -> None:
+        """Say something as the user in the next request that succeeds, and never again."""
+        self._push_ephemeral("user", text, attachments)
+
+    def _push(self, role: Role, text: str, attachments: Iterable[Attachment]) -> None:
+        self.transcript.push(Message(role, text, tuple(attachments)))
+
+    def _push_ephemeral(self, role: Role, text: str, attachments: Iterable[Attachment]) -> None:
+        message = Message(role, text, tuple(attachments))
+        self._ephemeral = (*self._ephemeral, (len(self.transcript), message))
+
+    def text_turn(self, model: AnyModel) -> Turn:
+        """Start a turn: configure what this returns, and end with `.collect()`.
+
+        Args:
+            model: Anything with `respond(request)`, such as those of `lutum_py.models`.
+        """
+        return Turn(self, model)
+
+    def branch(self) -> Session:
+        """Return a session that goes its own way from here."""
+        made = Session(self.transcript.copy())
+        made._ephemeral = self._ephemeral
+        return made
+
+    def request_items(self) -> TranscriptView:
+        """Give what the next request says, ephemeral messages in their places."""
+        transcript = self.transcript
+        return TranscriptView(transcript, len(transcript._items), self._ephemeral)
+
+    def drop_ephemeral(self, sent: TranscriptView) -> None:
+        """Forget the ephemeral messages of a request that succeeded; later ones stay."""
+        # By identity: the same words may have been pushed again while the model was busy.
+        gone = set(map(id, sent.ephemeral))
+        self._ephemeral = tuple(each for each in self._ephemeral if id(each) not in gone)
+
+    def _repr_html_(self) -> str:
+        from .._transcript.display import items_html
+
+        ephemeral = frozenset(id(message) for _, message in self._ephemeral)
+        return items_html("Session", self.request_items(), ephemeral)
+
+    def __rich_repr__(self) -> Iterator[str]:
+        from .._transcript.display import items_rich
+
+        return items_rich(self.request_items())
+
+    def __repr__(self) -> str:
+        return f"<Session of {len(self.transcript)} items>"

@@ -1,0 +1,317 @@
+"""The turn builder: say what the model may do and is asked for, then collect its turn.
+
+Builders are immutable; each method returns another one. What is not said costs nothing: a builder
+carries a mapping of what was said, and shares the empty one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
+
+from .._call.selector import AnySelector
+from .._declare.offer import (
+    Available,
+    Descriptions,
+    Named,
+    OfferedTools,
+    ToolAvailability,
+    ToolRequirement,
+    choose,
+    describe_definitions,
+)
+from .._round.read_turn import Finished, NeedsTools, open_turn
+from .._text.json import shorten
+from .._toolset import Toolset, ToolsetMeta
+from .._transcript.assistant import AssistantTurn
+from .._transcript.request import TurnRequest, plain_request
+from ..errors import MisuseError, ToolConstraintError, UnknownToolError
+from .model import AnyModel
+from .turn_stream import SyncTurnStream, TurnStream
+
+if TYPE_CHECKING:
+    from .session import Session
+
+__all__ = ["Turn", "TurnWithTools"]
+
+T = TypeVar("T", bound="Toolset")
+
+_NOTHING: Mapping[str, Any] = {}
+_OPTIONAL = ToolRequirement.optional()
+
+
+class Prepared:
+    """A request, and what is needed to read the turn that answers it."""
+
+    __slots__ = ("offered", "redact", "request", "session", "toolset")
+
+    def __init__(
+        self,
+        session: Session,
+        toolset: type[Any],
+        offered: OfferedTools,
+        request: TurnRequest,
+        redact: bool,
+    ) -> None:
+        self.session = session
+        self.toolset = toolset
+        self.offered = offered
+        self.request = request
+        self.redact = redact
+
+    def take(self, turn: AssistantTurn) -> Any:
+        """Read the turn: an answer goes into the transcript, a round waits for its commit."""
+        if not isinstance(turn, AssistantTurn):
+            raise MisuseError(
+                f"The model answered with {shorten(turn)}. A model's `respond` gives an "
+                "AssistantTurn; a dialect's `decode(response)` makes one."
+            )
+        outcome = open_turn(self.toolset, turn, self.offered, self.redact)
+        session = self.session
+        if isinstance(outcome, Finished):
+            session.transcript.append_turn(turn)
+        if session._ephemeral:
+            session.drop_ephemeral(self.request.items)  # type: ignore[arg-type]
+        return outcome
+
+
+class _Builder(ABC):
+    """What both builders can say."""
+
+    __slots__ = ("_generation", "_model", "_session")
+
+    def __init__(
+        self, session: Session, model: AnyModel, generation: Mapping[str, Any] = _NOTHING
+    ) -> None:
+        self._session = session
+        self._model = model
+        self._generation = generation
+
+    @abstractmethod
+    def _but(self, **generation: Any) -> Self:
+        """Say more about how the answer is generated."""
+
+    @abstractmethod
+    def prepare(self) -> Prepared:
+        """Work out the request."""
+
+    def temperature(self, temperature: float) -> Self:
+        """Set the sampling temperature."""
+        return self._but(temperature=temperature)
+
+    def max_output_tokens(self, count: int) -> Self:
+        """Set an upper bound on the answer, in tokens."""
+        return self._but(max_output_tokens=count)
+
+    def extra(self, fields: Mapping[str, Any]) -> Self:
+        """Add request fields of one provider, passed through untouched."""
+        if not isinstance(fields, Mapping):
+            raise MisuseError(
+                f"`.extra` takes a mapping of request fields, not {shorten(fields)}: write "
+                '`.extra({"seed": 1})`.'
+            )
+        return self._but(extra={**self._generation.get("extra", {}), **fields})
+
+    def request(self) -> TurnRequest:
+        """Give the request that `collect` would send.
+
+        Raises:
+            ToolConstraintError: What is required is not offered, or a tool is named that is
+                not there.
+        """
+        return self.prepare().request
+
+    async def collect(self) -> NeedsTools[Any] | Finished:
+        """Send the request, and read the turn that comes back.
+
+        Returns:
+            `Finished(result)`, and the turn is in the transcript; or `NeedsTools(round)`, and
+            nothing is in the transcript until the round is committed.
+
+        Raises:
+            ToolConstraintError: What is required is not offered, or a tool is named that is
+                not there; nothing was sent.
+            DuplicateToolCallIdError: Two calls of the turn share an id; nothing was added.
+        """
+        prepared = self.prepare()
+        respond = getattr(self._model, "respond", None)
+        if respond is None:
+            raise _no_model(self._model, "respond")
+        outcome: NeedsTools[Any] | Finished = prepared.take(await respond(prepared.request))
+        return outcome
+
+    def collect_sync(self) -> NeedsTools[Any] | Finished:
+        """Do the same from sync code.
+
+        Raises:
+            MisuseError: The model has no `respond_sync`.
+        """
+        prepared = self.prepare()
+        respond = getattr(self._model, "respond_sync", None)
+        if respond is None:
+            raise _no_model(self._model, "respond_sync")
+        outcome: NeedsTools[Any] | Finished = prepared.take(respond(prepared.request))
+        return outcome
+
+    def stream(self) -> TurnStream[Any]:
+        """Send the request when iteration starts, and give the turn's events as they come."""
+        return TurnStream(self._model, self.prepare())
+
+    def stream_sync(self) -> SyncTurnStream[Any]:
+        """Do the same from sync code."""
+        return SyncTurnStream(self._model, self.prepare())
+
+
+def _no_model(model: Any, wanted: str) -> MisuseError:
+    """Say what to do with a model that cannot be asked in the way that is wanted."""
+    name = type(model).__name__
+    if wanted == "respond" and hasattr(model, "respond_sync"):
+        return MisuseError(
+            f"{name} has no `respond`, so it cannot be asked from async code. Use "
+            "`.collect_sync()`, or a model with `async def respond(self, request)`."
+        )
+    if wanted == "respond_sync" and hasattr(model, "respond"):
+        return MisuseError(
+            f"{name} has no `respond_sync`, so it cannot be asked from sync code. Use "
+            "`await .collect()`, or a model with `def respond_sync(self, request)`."
+        )
+    return MisuseError(
+        f"A model is an object with `respond` or `respond_sync`, not {shorten(model)}. Wrap the "
+        "client of a provider, as in `lutum_py.models.OpenAIChat(client, 'gpt-5')`."
+    )
+
+
+class Turn(_Builder):
+    """A turn that offers no tools, until `.tools(...)` offers some."""
+
+    __slots__ = ()
+
+    def _but(self, **generation: Any) -> Self:
+        return type(self)(self._session, self._model, {**self._generation, **generation})
+
+    def tools(self, toolset: type[T], /) -> TurnWithTools[T]:
+        """Offer the tools of a toolset that are on."""
+        if not isinstance(toolset, ToolsetMeta):
+            raise MisuseError(
+                f"A turn offers the tools of a Toolset, not {shorten(toolset)}. Declare a class "
+                "with `tool(...)` members; `.available_tools([...])` says which of them."
+            )
+        return TurnWithTools(self._session, self._model, self._generation, toolset)
+
+    def prepare(self) -> Prepared:
+        """Work out the request."""
+        session = self._session
+        request = TurnRequest(items=session.request_items(), **self._generation)
+        return Prepared(session, Toolset, Toolset._offer.all, request, False)
+
+
+class TurnWithTools(_Builder, Generic[T]):
+    """A turn that offers tools."""
+
+    __slots__ = ("_choice", "_toolset")
+
+    def __init__(
+        self,
+        session: Session,
+        model: AnyModel,
+        generation: Mapping[str, Any],
+        toolset: type[T],
+        choice: Mapping[str, Any] = _NOTHING,
+    ) -> None:
+        self._session = session
+        self._model = model
+        self._generation = generation
+        self._toolset = toolset
+        self._choice = choice
+
+    def _but(self, **generation: Any) -> Self:
+        merged = {**self._generation, **generation}
+        return type(self)(self._session, self._model, merged, self._toolset, self._choice)
+
+    def _choose(self, **choice: Any) -> Self:
+        merged = {**self._choice, **choice}
+        return type(self)(self._session, self._model, self._generation, self._toolset, merged)
+
+    def available_tools(self, available: Available | Named) -> Self:
+        """Offer exactly these tools, or what a `ToolAvailability` says.
+
+        Args:
+            available: Selectors or wire names, also of tools that are off; or a
+                `ToolAvailability`.
+        """
+        if available is not None and not isinstance(available, ToolAvailability | OfferedTools):
+            available = ToolAvailability.only(
+                [available] if isinstance(available, str | AnySelector) else available
+            )
+        return self._choose(available=available)
+
+    def available_tools_all(self) -> Self:
+        """Offer every tool, also those that are off."""
+        return self._choose(available=ToolAvailability.all())
+
+    def available_tools_default_plus(self, selectors: Iterable[Named]) -> Self:
+        """Offer the tools that are on, and these."""
+        return self._choose(available=ToolAvailability.default_plus(selectors))
+
+    def require(self, requirement: ToolRequirement) -> Self:
+        """Ask of the model what a value says."""
+        return self._choose(requirement=requirement)
+
+    def require_any_tool(self) -> Self:
+        """Ask for at least one call."""
+        return self.require(ToolRequirement.at_least_one())
+
+    def require_tool(self, selector: Named) -> Self:
+        """Ask for a call of this tool."""
+        return self.require(ToolRequirement.specific(selector))
+
+    def describe_tool(self, selector: Named, text: str) -> Self:
+        """Describe a tool otherwise in this turn; the last description of a tool counts."""
+        return self.describe_many_tools([(selector, text)])
+
+    def describe_many_tools(self, pairs: Descriptions) -> Self:
+        """Describe several tools otherwise in this turn."""
+        if not isinstance(pairs, Iterable):
+            raise MisuseError(
+                f"`.describe_many_tools` takes pairs of a tool and a text, not {shorten(pairs)}."
+            )
+        more = cast("Iterable[Any]", pairs.items() if isinstance(pairs, Mapping) else pairs)
+        return self._choose(descriptions=(*self._choice.get("descriptions", ()), *more))
+
+    def parallel_tool_calls(self, allowed: bool = True) -> Self:
+        """Say whether several calls in one turn are welcome."""
+        return self._but(parallel_tool_calls=allowed)
+
+    def redact(self) -> Self:
+        """Hide the values that came in what the model is told of invalid arguments."""
+        return self._choose(redact=True)
+
+    def prepare(self) -> Prepared:
+        """Work out the request, from what was said and the toolset alone."""
+        session, toolset, choice = self._session, self._toolset, self._choice
+        items = session.request_items()
+        if not choice and not self._generation:
+            offered = toolset._offer.default
+            request = plain_request(items, offered.definitions)
+            return Prepared(session, toolset, offered, request, False)
+        try:
+            offered = toolset._offer.resolve(toolset, choice.get("available"))
+            definitions = describe_definitions(
+                toolset, offered.definitions, choice.get("descriptions", ())
+            )
+            tool_choice = choose(toolset, offered, choice.get("requirement", _OPTIONAL))
+        except UnknownToolError as error:
+            # The name came from the program here, not from the model.
+            raise ToolConstraintError(f"The turn cannot be asked for: {error}") from error
+        request = TurnRequest(
+            items=items, tools=definitions, tool_choice=tool_choice, **self._generation
+        )
+        return Prepared(session, toolset, offered, request, choice.get("redact", False))
+
+    if TYPE_CHECKING:
+
+        async def collect(self) -> NeedsTools[T] | Finished: ...
+        def collect_sync(self) -> NeedsTools[T] | Finished: ...
+        def stream(self) -> TurnStream[T]: ...
+        def stream_sync(self) -> SyncTurnStream[T]: ...

@@ -1,0 +1,1 @@
+"""Text that knows nothing of tools: JSON, near misses, escaping."""

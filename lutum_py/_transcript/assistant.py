@@ -1,0 +1,295 @@
+"""One turn of the model, in a neutral form, with what the provider sent beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import NoneType
+from typing import Any, ClassVar, Self, TypeAlias
+
+from ..errors import MisuseError
+from .frozen import Frozen
+from .metadata import ToolMetadata
+
+__all__ = [
+    "AssistantItem",
+    "AssistantTurn",
+    "ReasoningItem",
+    "RefusalItem",
+    "ServerToolItem",
+    "TextItem",
+    "ToolCallItem",
+    "Usage",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class TextItem:
+    """Text that the model wrote for the reader."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise MisuseError.of_field("TextItem", "text", "a text", self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningItem:
+    """Reasoning that the provider shows; empty where it shows only an encrypted form."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise MisuseError.of_field("ReasoningItem", "text", "a text", self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class RefusalItem:
+    """The model's own words for why it will not answer."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise MisuseError.of_field("RefusalItem", "text", "a text", self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallItem:
+    """A tool call that the program has to answer."""
+
+    metadata: ToolMetadata
+
+
+@dataclass(frozen=True, slots=True)
+class ServerToolItem:
+    """Something that the provider ran itself, such as a web search, or its result.
+
+    Attributes:
+        kind: The provider's word for it, as in `web_search_call`.
+        payload: What the provider sent, whole.
+    """
+
+    kind: str
+    payload: Mapping[str, Any] = field(hash=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.kind, str):
+            raise MisuseError.of_field("ServerToolItem", "kind", "a text", self.kind)
+        if not isinstance(self.payload, Mapping):
+            raise MisuseError.of_field("ServerToolItem", "payload", "a mapping", self.payload)
+
+
+AssistantItem: TypeAlias = TextItem | ReasoningItem | RefusalItem | ToolCallItem | ServerToolItem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Count what a turn cost, in tokens; None where the provider does not say.
+
+    Attributes:
+        input_tokens: All tokens of the request, cached ones included.
+        output_tokens: All tokens of the answer, reasoning included.
+        cached_tokens: How many of the input tokens came from a cache.
+        reasoning_tokens: How many of the output tokens were reasoning.
+    """
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    reasoning_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        if not (
+            self.input_tokens.__class__ in _COUNTS
+            and self.output_tokens.__class__ in _COUNTS
+            and self.cached_tokens.__class__ in _COUNTS
+            and self.reasoning_tokens.__class__ in _COUNTS
+        ):
+            for name in ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens"):
+                value = getattr(self, name)
+                if not isinstance(value, int | None) or isinstance(value, bool):
+                    raise MisuseError.of_field("Usage", name, "a whole number or None", value)
+
+
+_COUNTS = frozenset({int, NoneType})
+_ITEMS = frozenset({ReasoningItem, RefusalItem, ServerToolItem, TextItem, ToolCallItem})
+_CALLS = frozenset({ToolMetadata})
+
+_TRUNCATED = frozenset(
+    {"length", "max_tokens", "MAX_TOKENS", "max_output_tokens", "model_context_window_exceeded"}
+)
+
+
+class _TurnFields:
+    __slots__ = (
+        "dialect",
+        "finish_reason",
+        "items",
+        "model",
+        "payload",
+        "request_id",
+        "tool_calls",
+        "usage",
+    )
+
+    items: tuple[AssistantItem, ...]
+    tool_calls: tuple[ToolMetadata, ...]
+    finish_reason: str | None
+    usage: Usage | None
+    model: str | None
+    request_id: str | None
+    dialect: str | None
+    payload: Any
+
+
+class AssistantTurn(Frozen, _TurnFields):
+    """Hold what the model said in one turn.
+
+    Pass `items`, or `text` and `tool_calls` where there is nothing else to say.
+
+    Args:
+        items: The parts of the turn, in the order in which they came.
+        text: The text, where `items` is left out.
+        tool_calls: The calls, where `items` is left out.
+        finish_reason: Why the turn ended, in the provider's own word.
+        usage: What the turn cost.
+        model: The model that answered.
+        request_id: The provider's id of the response.
+        dialect: The name of the dialect that `payload` is of.
+        payload: What the provider sent, whole, for exact replay; it is not to be changed.
+
+    Raises:
+        MisuseError: Both `items` and `text` or `tool_calls` are given, or one is of another type.
+
+    Example:
+        >>> call = ToolMetadata(id="c1", name="add", arguments="{}")
+        >>> AssistantTurn(text="Let me see.", tool_calls=[call]).items[0]
+        TextItem(text='Let me see.')
+    """
+
+    __slots__ = ()
+    _fields: ClassVar[tuple[str, ...]] = (
+        "items",
+        "tool_calls",
+        "finish_reason",
+        "usage",
+        "model",
+        "request_id",
+        "dialect",
+        "payload",
+    )
+
+    def __new__(
+        cls,
+        *,
+        items: Iterable[AssistantItem] | None = None,
+        text: str | None = None,
+        tool_calls: Iterable[ToolMetadata] = (),
+        finish_reason: str | None = None,
+        usage: Usage | None = None,
+        model: str | None = None,
+        request_id: str | None = None,
+        dialect: str | None = None,
+        payload: Any = None,
+    ) -> Self:
+        made = _TurnFields()
+        if items is None:
+            try:
+                made.tool_calls = calls = tuple(tool_calls)
+            except TypeError:
+                raise _not_iterable("tool_calls", "`ToolMetadata`", tool_calls) from None
+            said: tuple[AssistantItem, ...] = () if text is None else (TextItem(text),)
+            made.items = (*said, *map(ToolCallItem, calls))
+            are_items = True
+        elif text is not None or tool_calls:
+            raise MisuseError(
+                "AssistantTurn takes either `items`, or `text` and `tool_calls`, not both. Put the "
+                "text and the calls among the items."
+            )
+        else:
+            try:
+                made.items = tuple(items)
+            except TypeError:
+                raise _not_iterable("items", "items such as `TextItem`", items) from None
+            made.tool_calls = tuple(
+                item.metadata for item in made.items if isinstance(item, ToolCallItem)
+            )
+            are_items = _ITEMS.issuperset(map(type, made.items))
+        made.finish_reason = finish_reason
+        made.usage = usage
+        made.model = model
+        made.request_id = request_id
+        made.dialect = dialect
+        made.payload = payload
+        # Every turn of every loop comes this way: what is right is seen at a glance.
+        if not (
+            (finish_reason is None or finish_reason.__class__ is str)
+            and (usage is None or usage.__class__ is Usage)
+            and (model is None or model.__class__ is str)
+            and (request_id is None or request_id.__class__ is str)
+            and (dialect is None or dialect.__class__ is str)
+            and are_items
+            and _CALLS.issuperset(map(type, made.tool_calls))
+        ):
+            _check(made)
+        made.__class__ = AssistantTurn  # immutable from here on, see _frozen
+        return made  # type: ignore[return-value]
+
+    @property
+    def text(self) -> str:
+        """All text of the turn, in order, without a separator."""
+        return "".join(item.text for item in self.items if isinstance(item, TextItem))
+
+    @property
+    def reasoning(self) -> str:
+        """All reasoning that the provider shows, one block a paragraph."""
+        shown = (item.text for item in self.items if isinstance(item, ReasoningItem))
+        return "\n\n".join(text for text in shown if text)
+
+    @property
+    def refusal(self) -> str | None:
+        """The model's refusal, or None."""
+        said = [item.text for item in self.items if isinstance(item, RefusalItem)]
+        return "".join(said) if said else None
+
+    @property
+    def is_truncated(self) -> bool:
+        """Whether the turn was cut off by a limit on tokens, in any provider's word for it."""
+        return self.finish_reason in _TRUNCATED
+
+    def __hash__(self) -> int:
+        return hash((self.items, self.finish_reason, self.request_id))
+
+
+def _not_iterable(field: str, of: str, value: object) -> MisuseError:
+    return MisuseError.of_field("AssistantTurn", field, f"a list of {of}", value)
+
+
+def _check(turn: Any) -> None:
+    """Name the field of a turn that has a wrong type; a subclass of the right one is none."""
+    for index, item in enumerate(turn.items):
+        if not isinstance(item, AssistantItem):
+            raise MisuseError.of_field(
+                "AssistantTurn",
+                f"items[{index}]",
+                "an item such as `TextItem` or `ToolCallItem`",
+                item,
+            )
+    for index, call in enumerate(turn.tool_calls):
+        if not isinstance(call, ToolMetadata):
+            raise MisuseError.of_field(
+                "AssistantTurn",
+                f"tool_calls[{index}]",
+                "a `ToolMetadata`",
+                call,
+                "A dialect's `decode(response)` makes turns of what a provider sends.",
+            )
+    if not isinstance(turn.usage, Usage | None):
+        raise MisuseError.of_field("AssistantTurn", "usage", "a `Usage` or None", turn.usage)
+    for name in ("finish_reason", "model", "request_id", "dialect"):
+        value = getattr(turn, name)
+        if not isinstance(value, str | None):
+            raise MisuseError.of_field("AssistantTurn", name, "a text or None", value)

@@ -1,0 +1,55 @@
+"""A file that goes with a message or a tool result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+from ..errors import InvalidValueError, MisuseError
+
+__all__ = ["Attachment", "MediaType"]
+
+MediaType: TypeAlias = Literal["image", "audio", "video", "file"]
+
+_MEDIA_TYPES: tuple[object, ...] = get_args(MediaType)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attachment:
+    """Describe a file by where it is.
+
+    Attributes:
+        media_type: What kind of file: `image`, `audio`, `video` or `file`.
+        mime_type: Its MIME type, as in `image/png`.
+        url: Where it is: an `https:` address, or a `data:` URL that carries it.
+        caption: A line about it for people and models.
+        size: Its size in bytes, where that is known.
+
+    Raises:
+        MisuseError: A field is of another type.
+        InvalidValueError: The media type is none of the four.
+
+    Example:
+        >>> Attachment(media_type="image", mime_type="image/png", url="https://e.org/a.png").caption
+    """
+
+    media_type: MediaType
+    mime_type: str
+    url: str
+    caption: str | None = None
+    size: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what neither a store nor a provider would take."""
+        if self.media_type not in _MEDIA_TYPES:
+            raise InvalidValueError(
+                f"Attachment: `media_type` {self.media_type!r} is none of "
+                f"{', '.join(get_args(MediaType))}."
+            )
+        for field in ("mime_type", "url"):
+            if not isinstance(getattr(self, field), str):
+                raise MisuseError.of_field("Attachment", field, "a text", getattr(self, field))
+        if not isinstance(self.caption, str | None):
+            raise MisuseError.of_field("Attachment", "caption", "a text or None", self.caption)
+        if not isinstance(self.size, int | None) or isinstance(self.size, bool):
+            raise MisuseError.of_field("Attachment", "size", "a number or None", self.size)

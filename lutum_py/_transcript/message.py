@@ -1,0 +1,66 @@
+"""What is said by anyone but the model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+from .._text.json import shorten
+from ..errors import InvalidValueError, MisuseError
+from .attachment import Attachment
+
+__all__ = ["Message", "Role"]
+
+Role: TypeAlias = Literal["system", "developer", "user"]
+
+_ROLES: tuple[object, ...] = get_args(Role)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Say something to the model.
+
+    Attributes:
+        role: Who says it: `system`, `developer` or `user`.
+        text: What is said.
+        attachments: Files that go with it, where the provider takes them.
+
+    Raises:
+        InvalidValueError: The role is none of the three, or the text holds half of a surrogate
+            pair, which no provider takes.
+        MisuseError: The text is no text, or an attachment none.
+
+    Example:
+        >>> Message("user", "Hello").role
+        'user'
+    """
+
+    role: Role
+    text: str
+    attachments: tuple[Attachment, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.role not in _ROLES:
+            raise InvalidValueError(
+                f"A message is said by {', '.join(get_args(Role))}, not by {shorten(self.role)}. "
+                "What the model says comes in as a turn."
+            )
+        if not isinstance(self.text, str):
+            raise MisuseError(
+                f"A message has a text, not {shorten(self.text)}. Encode data first, for instance "
+                "with `json.dumps`."
+            )
+        try:
+            self.text.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidValueError.of_text("Message", "text", error) from None
+        attachments: object = self.attachments
+        if not isinstance(attachments, tuple):
+            raise MisuseError.of_field(
+                "Message", "attachments", "a tuple of `Attachment`s", attachments
+            )
+        for index, each in enumerate(attachments):
+            if not isinstance(each, Attachment):
+                raise MisuseError.of_field(
+                    "Message", f"attachments[{index}]", "an `Attachment`", each
+                )

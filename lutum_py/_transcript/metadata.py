@@ -1,0 +1,52 @@
+"""What the model sent of one call: its id, the tool's wire name, the raw argument text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .._text.json import shorten
+from ..errors import MisuseError
+
+__all__ = ["ToolMetadata"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolMetadata:
+    """Keep one tool call exactly as the model sent it.
+
+    Attributes:
+        id: The provider's id of the call, or a stable one of the dialect where it sent none.
+        name: The name of the tool on the wire.
+        arguments: The raw argument text, byte for byte; usually a JSON object.
+
+    Raises:
+        MisuseError: A field is no text.
+
+    Example:
+        >>> ToolMetadata(id="c1", name="add", arguments='{"a": 1}').name
+        'add'
+    """
+
+    id: str
+    name: str
+    arguments: str
+
+    def __post_init__(self) -> None:
+        """Refuse what is no text: it could be neither stored nor sent back."""
+        if not (
+            isinstance(self.id, str)
+            and isinstance(self.name, str)
+            and isinstance(self.arguments, str)
+        ):
+            raise self._misuse()
+
+    def _misuse(self) -> MisuseError:
+        for field in ("id", "name"):
+            if not isinstance(value := getattr(self, field), str):
+                return MisuseError(
+                    f"ToolMetadata: `{field}` is {shorten(value)}, which is no text."
+                )
+        return MisuseError(
+            f"ToolMetadata: `arguments` is {shorten(self.arguments)}, which is no text. Where a "
+            "provider sends arguments as an object, its dialect makes text of it."
+        )

@@ -1,0 +1,149 @@
+"""One request to a model: what was said so far, which tools are offered, what is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType, NoneType
+from typing import Any, ClassVar, Self, TypeAlias
+
+from .._schema.definition import ToolDef
+from ..errors import MisuseError
+from .assistant import AssistantTurn
+from .frozen import Frozen
+from .message import Message
+from .result import ToolResult
+from .tool_choice import AUTO, NONE, ToolChoice
+
+__all__ = ["TranscriptItem", "TurnRequest", "plain_request"]
+
+TranscriptItem: TypeAlias = Message | AssistantTurn | ToolResult
+"""What a transcript is made of."""
+
+_NO_EXTRA: Mapping[str, Any] = MappingProxyType({})
+
+
+class _RequestFields:
+    __slots__ = (
+        "extra",
+        "items",
+        "max_output_tokens",
+        "parallel_tool_calls",
+        "temperature",
+        "tool_choice",
+        "tools",
+    )
+
+    items: Sequence[TranscriptItem]
+    tools: tuple[ToolDef, ...]
+    tool_choice: ToolChoice
+    temperature: float | None
+    max_output_tokens: int | None
+    parallel_tool_calls: bool | None
+    extra: Mapping[str, Any]
+
+
+class TurnRequest(Frozen, _RequestFields):
+    """Ask a model for one turn.
+
+    Args:
+        items: What was said so far, oldest first: a view, not a copy.
+        tools: The tools on offer, with the descriptions of this turn.
+        tool_choice: What is asked of the model; `none` where nothing is on offer.
+        temperature: The sampling temperature, or None for the provider's own.
+        max_output_tokens: An upper bound on the answer, in tokens.
+        parallel_tool_calls: Whether several calls in one turn are welcome; None leaves it open.
+        extra: Request fields of one provider, passed through untouched.
+
+    Raises:
+        MisuseError: A field is of another type.
+
+    Example:
+        >>> TurnRequest(items=[Message("user", "Hello")]).tool_choice.mode
+        'none'
+    """
+
+    __slots__ = ()
+    _fields: ClassVar[tuple[str, ...]] = (
+        "items",
+        "tools",
+        "tool_choice",
+        "temperature",
+        "max_output_tokens",
+        "parallel_tool_calls",
+        "extra",
+    )
+
+    def __new__(
+        cls,
+        *,
+        items: Sequence[TranscriptItem],
+        tools: tuple[ToolDef, ...] = (),
+        tool_choice: ToolChoice | None = None,
+        temperature: float | None = None,
+        max_output_tokens: int | None = None,
+        parallel_tool_calls: bool | None = None,
+        extra: Mapping[str, Any] = _NO_EXTRA,
+    ) -> Self:
+        made = _RequestFields()
+        made.items = items
+        made.tools = tools
+        made.tool_choice = tool_choice or (AUTO if tools else NONE)
+        made.temperature = temperature
+        made.max_output_tokens = max_output_tokens
+        made.parallel_tool_calls = parallel_tool_calls
+        made.extra = extra
+        _check(made)
+        made.__class__ = TurnRequest  # immutable from here on, see _frozen
+        return made  # type: ignore[return-value]
+
+    # Equal requests may hold equal lists, so there is nothing to go by.
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        fields = {name: getattr(self, name) for name in self._fields}
+        return (_restore, ({**fields, "extra": dict(self.extra)},))
+
+
+def plain_request(items: Sequence[TranscriptItem], tools: tuple[ToolDef, ...]) -> TurnRequest:
+    """Make the request that says nothing more than what is known to be right: most do."""
+    made = _RequestFields()
+    made.items = items
+    made.tools = tools
+    made.tool_choice = AUTO if tools else NONE
+    made.temperature = made.max_output_tokens = made.parallel_tool_calls = None
+    made.extra = _NO_EXTRA
+    made.__class__ = TurnRequest  # immutable from here on, see _frozen
+    return made  # type: ignore[return-value]
+
+
+def _check(request: Any) -> None:
+    """Name the field of a request that has a wrong type."""
+    tools = request.tools
+    if tools.__class__ is not tuple or not _DEFINITIONS.issuperset(map(type, tools)):
+        raise MisuseError.of_field(
+            "TurnRequest",
+            "tools",
+            "a tuple of `ToolDef`s",
+            tools,
+            "A toolset gives them with `AppTools.definitions()`.",
+        )
+    for name, kinds, expected in _EXPECTED:
+        value = getattr(request, name)
+        # True is a number for Python, and for nobody else.
+        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+            raise MisuseError.of_field("TurnRequest", name, expected, value)
+
+
+_DEFINITIONS = frozenset({ToolDef})
+_EXPECTED: tuple[tuple[str, tuple[type, ...], str], ...] = (
+    ("items", (Sequence,), "a sequence of messages, turns and results"),
+    ("tool_choice", (ToolChoice,), "a `ToolChoice` or None"),
+    ("temperature", (int, float, NoneType), "a number or None"),
+    ("max_output_tokens", (int, NoneType), "a whole number or None"),
+    ("parallel_tool_calls", (bool, NoneType), "True, False or None"),
+    ("extra", (Mapping,), "a mapping of request fields"),
+)
+
+
+def _restore(fields: dict[str, Any]) -> TurnRequest:
+    return TurnRequest(**fields)

@@ -1,0 +1,221 @@
+"""The result of one tool call: what the program keeps, and what the model reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, get_args
+
+from .._text.json import (
+    compact_json,
+    parse_json,
+    sendable,
+    shorten,
+)
+from ..errors import InvalidValueError
+from .frozen import Frozen
+from .metadata import ToolMetadata
+
+if TYPE_CHECKING:
+    from .attachment import Attachment
+
+__all__ = ["REJECTION_PREFIX", "ResultStatus", "ToolResult", "make_result", "rejection"]
+
+ResultStatus: TypeAlias = Literal["success", "error", "rejected", "cancelled", "indeterminate"]
+"""How a call ended; `indeterminate` means that it was started and nobody knows the outcome."""
+
+REJECTION_PREFIX = "__lutum_rejected__: "
+"""Stands before the reason in the result of a rejected call, as in Lutum."""
+
+_FORMAT = "lutum_py.result"
+_VERSION = 1
+
+_STATUSES: frozenset[str] = frozenset(get_args(ResultStatus))
+
+
+class _ResultFields:
+    __slots__ = ("arguments", "attachments", "code", "id", "message", "name", "result", "status")
+
+    id: str
+    name: str
+    arguments: str
+    result: str
+    status: ResultStatus
+    message: str | None
+    attachments: tuple[Attachment, ...]
+    code: str | None
+
+
+class ToolResult(Frozen, _ResultFields):
+    """Answer one call; make it with `call.complete(output)` or one of its siblings.
+
+    Args:
+        id: The id of the call that it answers.
+        name: The wire name of the tool.
+        arguments: The raw argument text that the model sent.
+        result: The output as JSON text, for the program.
+        status: `success`, `error`, `rejected`, `cancelled` or `indeterminate`.
+        message: What the model reads instead of `result`, if it is not None.
+        attachments: Files that go with the result, where the provider takes them.
+        code: A stable code for an error.
+
+    Raises:
+        InvalidValueError: `result` is not JSON text, a text holds half of a surrogate pair, or
+            `status` is none of the five.
+
+    Example:
+        >>> r = ToolResult(id="c1", name="add", arguments="{}", result='"three"')
+        >>> r.model_text, r.is_success
+        ('three', True)
+    """
+
+    __slots__ = ()
+    _fields: ClassVar[tuple[str, ...]] = (
+        "id",
+        "name",
+        "arguments",
+        "result",
+        "status",
+        "message",
+        "attachments",
+        "code",
+    )
+
+    def __init__(
+        self,
+        *,
+        id: str,
+        name: str,
+        arguments: str,
+        result: str,
+        status: ResultStatus = "success",
+        message: str | None = None,
+        attachments: tuple[Attachment, ...] | list[Attachment] = (),
+        code: str | None = None,
+    ) -> None:
+        if status not in _STATUSES:
+            raise InvalidValueError(
+                f"ToolResult {id!r}: status {status!r} is none of {', '.join(sorted(_STATUSES))}"
+            )
+        try:
+            parse_json(result)
+        except (TypeError, ValueError) as error:
+            raise InvalidValueError(
+                f"ToolResult {id!r} of tool {name!r}: `result` must be JSON text, got "
+                f"{shorten(result)} ({error}). Use `call.complete(output)`, or `json.dumps`"
+            ) from None
+        for field, text in (("result", result), ("message", message)):
+            try:
+                (text or "").encode()
+            except UnicodeEncodeError as error:
+                raise InvalidValueError.of_text("ToolResult", field, error) from None
+        self._fill((id, name, arguments, result, status, message, tuple(attachments), code))
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the tool did what it was asked."""
+        return self.status == "success"
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the call ended in any other way than success."""
+        return self.status != "success"
+
+    @property
+    def model_text(self) -> str:
+        """What the model reads: the message, else a string result as plain text, else the JSON."""
+        if self.message is not None:
+            return self.message
+        result = self.result
+        if result.startswith('"'):
+            text = parse_json(result)
+            return text if isinstance(text, str) else result
+        return result
+
+    @property
+    def rejection_reason(self) -> str | None:
+        """Why the call was rejected; None for any other status, whatever the output says."""
+        if self.status != "rejected":
+            return None
+        text = parse_json(self.result)
+        return text.removeprefix(REJECTION_PREFIX) if isinstance(text, str) else self.message
+
+    @property
+    def output(self) -> Any:
+        """The output as plain JSON data, parsed from `result`."""
+        return parse_json(self.result)
+
+    def dump_json(self) -> str:
+        """Encode the whole result, to be stored until its round is committed."""
+        from ..errors import TranscriptError
+        from .item_json import dump_item
+        from .saved import dump_saved
+
+        data = {"format": _FORMAT, "version": _VERSION, **dump_item(self)}
+        return dump_saved(data, TranscriptError, "The result")
+
+    @classmethod
+    def load_json(cls, text: str | bytes) -> ToolResult:
+        """Read what `dump_json` gave.
+
+        Raises:
+            TranscriptError: The text is no result, of an unknown version, or damaged.
+        """
+        from ..errors import TranscriptError
+        from .item_json import load_result
+        from .saved import open_saved
+
+        saved = open_saved(
+            text, form=_FORMAT, versions=(_VERSION,), error=TranscriptError, what="tool result"
+        )
+        return load_result(saved)
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the result as plain data, in the shape of Awaken's tool result.
+
+        Returns:
+            A dict with `tool_name`, `status` (`success` or `error`), `data` and `message`; and,
+            where the status or code says more, `metadata` with them.
+        """
+        shape: dict[str, Any] = {
+            "tool_name": self.name,
+            "status": "success" if self.status == "success" else "error",
+            "data": parse_json(self.result),
+            "message": self.message,
+        }
+        more: dict[str, Any] = {}
+        if self.status not in ("success", "error"):
+            more[self.status] = True
+        if self.code is not None:
+            more["code"] = self.code
+        if self.code == "timed_out":
+            more["timed_out"] = True
+        if more:
+            shape["metadata"] = more
+        return shape
+
+
+def make_result(
+    metadata: ToolMetadata,
+    result: str,
+    status: ResultStatus,
+    message: str | None = None,
+    attachments: tuple[Attachment, ...] = (),
+    code: str | None = None,
+) -> ToolResult:
+    """Make the result of a call from text that is known to be JSON."""
+    made = _ResultFields()
+    made.id = metadata.id
+    made.name = metadata.name
+    made.arguments = metadata.arguments
+    made.result = result
+    made.status = status
+    made.message = message
+    made.attachments = attachments
+    made.code = code
+    made.__class__ = ToolResult  # immutable from here on, see _frozen
+    return made  # type: ignore[return-value]
+
+
+def rejection(metadata: ToolMetadata, reason: str, *, code: str | None = None) -> ToolResult:
+    """Make the standard result of a call that was never executed."""
+    text = compact_json(REJECTION_PREFIX + sendable(reason))
+    return make_result(metadata, text, "rejected", code=code)

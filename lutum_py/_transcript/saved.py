@@ -1,0 +1,156 @@
+"""Read stored JSON with care: every surprise is an error that says where."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar, cast
+
+from .._text.json import shorten
+from ..errors import MisuseError, SavedDataError
+
+__all__ = ["Saved", "dump_saved", "open_saved"]
+
+K = TypeVar("K")
+_MISSING: Any = object()
+
+
+def dump_saved(data: dict[str, Any], error: type[SavedDataError], what: str) -> str:
+    """Encode plain data as ASCII, so that any text the model sent survives any store."""
+    try:
+        return json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError) as reason:
+        raise error(
+            f"{what} holds something that is not JSON data ({reason}). Payloads and tickets must "
+            "be plain dicts, lists, texts, numbers, booleans and None."
+        ) from reason
+
+
+def open_saved(
+    text: str | bytes,
+    *,
+    form: str,
+    versions: tuple[int, ...],
+    error: type[SavedDataError],
+    what: str,
+) -> Saved:
+    """Parse stored text, and check its format and version.
+
+    Args:
+        text: What was stored.
+        form: The name of the format, which the text has to carry.
+        versions: The versions that this code reads.
+        error: What to raise.
+        what: What it is, for messages.
+    """
+    if not isinstance(text, str | bytes | bytearray):
+        raise MisuseError(
+            f"A saved {what} is loaded from its text, not from {shorten(text)}. Pass what "
+            "`dump_json()` gave, as str or bytes."
+        )
+    try:
+        data: Any = json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as reason:
+        raise error(f"This is no saved {what}: it is not JSON ({reason}).") from None
+    if not isinstance(data, dict):
+        raise error(
+            f"This is no saved {what}: it is {shorten(data)}. Load what `dump_json()` gave."
+        )
+    saved = Saved(data, "$", error)
+    if saved.any("format") != form:
+        raise error(
+            f"This is no saved {what}: its `format` is {shorten(saved.any('format'))}, not "
+            f"{form!r}. Load what `dump_json()` gave."
+        )
+    version = saved.any("version")
+    if type(version) is not int or version not in versions:
+        raise error(
+            f"This {what} has format version {shorten(version)}; this release reads "
+            f"{', '.join(map(str, versions))}. Load it with the release that saved it."
+        )
+    return saved
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+class Saved:
+    """One JSON object of stored data, and where it stands."""
+
+    __slots__ = ("_error", "data", "path")
+
+    def __init__(self, data: Any, path: str, error: type[SavedDataError]) -> None:
+        self.path = path
+        self._error = error
+        if not isinstance(data, dict):
+            raise self.wrong("", f"expected an object, got {shorten(data)}")
+        self.data = cast("dict[str, Any]", data)
+
+    def wrong(self, key: str, reason: str) -> SavedDataError:
+        """Make the error that says what is wrong with an entry."""
+        where = f"{self.path}.{key}" if key else self.path
+        return self._error(f"Damaged data at {where}: {reason}.")
+
+    def get(self, key: str, kind: type[K], default: Any = _MISSING) -> K:
+        """Return an entry, which has to be of a type; None counts where it is the default."""
+        value = self.data.get(key, _MISSING)
+        if value is _MISSING or (value is None and default is None):
+            if default is _MISSING:
+                raise self.wrong(key, "it is missing")
+            return default  # type: ignore[no-any-return]
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise self.wrong(key, f"expected {kind.__name__}, got {shorten(value)}")
+        return value
+
+    def any(self, key: str) -> Any:
+        """Return an entry as it is."""
+        return self.data.get(key)
+
+    def json_text(self, key: str) -> str:
+        """Return an entry that is JSON text itself; any text a tool gave is taken back.
+
+        The standard library reads it, because pydantic's parser takes no lone surrogates.
+        """
+        text = self.get(key, str)
+        try:
+            json.loads(text, parse_constant=_refuse_constant)
+        except (ValueError, RecursionError) as reason:
+            raise self.wrong(key, f"expected JSON text, got {shorten(text)} ({reason})") from None
+        return text
+
+    def one_of(self, key: str, allowed: Callable[[Any], K], default: Any = _MISSING) -> K:
+        """Return an entry that one of a few values stands for."""
+        value = self.data.get(key, default)
+        if value is _MISSING:
+            raise self.wrong(key, "it is missing")
+        try:
+            return allowed(value)
+        except (ValueError, KeyError, TypeError):
+            raise self.wrong(key, f"{shorten(value)} is none of the known values") from None
+
+    def each(self, key: str, *, optional: bool = False) -> Iterator[Saved]:
+        """Go through a list of objects, which may be missing only where that is said."""
+        for index, entry in enumerate(self._list(key, optional)):
+            yield Saved(entry, f"{self.path}.{key}[{index}]", self._error)
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """Return a list of texts."""
+        texts = [entry for entry in self._list(key, False) if isinstance(entry, str)]
+        if len(texts) != len(self._list(key, False)):
+            raise self.wrong(key, "expected texts only")
+        return tuple(texts)
+
+    def _list(self, key: str, optional: bool) -> list[object]:
+        value = self.data.get(key, [] if optional else None)
+        if not isinstance(value, list):
+            raise self.wrong(key, f"expected list, got {shorten(value)}")
+        return cast("list[object]", value)
+
+    def inner(self, key: str) -> Saved:
+        """Go into an object."""
+        return Saved(self.get(key, dict), f"{self.path}.{key}", self._error)
+
+    def inner_or_none(self, key: str) -> Saved | None:
+        """Go into an object, if it is there."""
+        return None if self.data.get(key) is None else self.inner(key)

@@ -1,0 +1,257 @@
+"""What was said, append-only and valid at any time.
+
+There are three ways in: a message, a turn that asks for nothing, and a whole round. None of them
+can leave a call without its result, so there is nothing to check afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Protocol, cast, overload
+
+from .._text.json import shorten
+from ..errors import InvalidValueError, MisuseError
+from .assistant import AssistantTurn
+from .committed import CommittedRound
+from .message import Message
+from .request import TranscriptItem
+
+__all__ = ["HasTranscript", "Transcript", "TranscriptView", "transcript_of"]
+
+
+class Transcript(Sequence[TranscriptItem]):
+    """Hold messages, assistant turns and tool results, oldest first.
+
+    Example:
+        >>> transcript = Transcript()
+        >>> transcript.push(Message("user", "Hello"))
+        >>> len(transcript), transcript[0].text
+        (1, 'Hello')
+        >>> Transcript.load_json(transcript.dump_json()) == transcript
+        True
+    """
+
+    __slots__ = ("__weakref__", "_items", "_last")
+
+    def __init__(self) -> None:
+        self._items: list[TranscriptItem] = []
+        self._last: CommittedRound | None = None
+
+    def push(self, message: Message) -> None:
+        """Append what someone other than the model says."""
+        if not isinstance(message, Message):
+            raise MisuseError(
+                f"A transcript takes a Message here, not a {type(message).__name__}. Turns and "
+                "results come in by `plan.commit(...)`."
+            )
+        self._items.append(message)
+
+    def append_turn(self, turn: AssistantTurn) -> None:
+        """Append a turn that asks for no tools.
+
+        Raises:
+            InvalidValueError: The turn has calls; those need their results, so commit a round.
+        """
+        if not isinstance(turn, AssistantTurn):
+            raise MisuseError(f"A turn is an AssistantTurn, not a {type(turn).__name__}.")
+        if turn.tool_calls:
+            raise InvalidValueError(
+                f"The turn has {len(turn.tool_calls)} tool calls, which need their results. Read "
+                "it with `Toolset.read_turn(turn)` and commit the round."
+            )
+        self._items.append(turn)
+
+    def append_round(self, committed: CommittedRound) -> None:
+        """Append a turn together with its results.
+
+        Raises:
+            InvalidValueError: It was appended just before.
+        """
+        if not isinstance(committed, CommittedRound):
+            raise MisuseError(
+                f"A round comes in as a CommittedRound, not a {type(committed).__name__}. Use "
+                "`plan.commit(...)`, or append what `plan.resolve(results)` gives."
+            )
+        if committed is self._last:
+            raise InvalidValueError(
+                "This round was appended to the transcript already: `plan.commit(session, ...)` "
+                "does that. What it returns is for other uses."
+            )
+        # One call of `extend` with a ready tuple: all of it is there, or nothing.
+        self._items.extend(committed.items)
+        self._last = committed
+
+    def view(self) -> TranscriptView:
+        """Give what is there now; it stays as it is while the transcript grows."""
+        return TranscriptView(self, len(self._items))
+
+    def copy(self) -> Transcript:
+        """Return a transcript of its own with the same items."""
+        made = Transcript()
+        made._items = self._items.copy()
+        return made
+
+    def dump_json(self) -> str:
+        """Encode the transcript, with the version of the format.
+
+        Raises:
+            TranscriptError: A payload is not JSON data.
+        """
+        from .transcript_json import dump_transcript
+
+        return dump_transcript(self._items)
+
+    @classmethod
+    def load_json(cls, text: str | bytes) -> Transcript:
+        """Read what `dump_json` gave.
+
+        Raises:
+            TranscriptError: The text is no transcript, of an unknown version, damaged, or would
+                be invalid; the error says where.
+        """
+        from .transcript_json import load_transcript
+
+        made = cls()
+        made._items = load_transcript(text)
+        return made
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[TranscriptItem]:
+        return iter(self._items)
+
+    @overload
+    def __getitem__(self, index: int) -> TranscriptItem: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[TranscriptItem, ...]: ...
+    def __getitem__(self, index: int | slice) -> TranscriptItem | tuple[TranscriptItem, ...]:
+        if isinstance(index, slice):
+            return tuple(self._items[index])
+        return self._items[index]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Transcript) and self._items == other._items
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _repr_html_(self) -> str:
+        from .display import items_html
+
+        return items_html("Transcript", self)
+
+    def __rich_repr__(self) -> Iterator[str]:
+        from .display import items_rich
+
+        return items_rich(self)
+
+    def __repr__(self) -> str:
+        return f"<Transcript of {len(self._items)} items>"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_restore, (self._items,))
+
+
+def _restore(items: list[TranscriptItem]) -> Transcript:
+    made = Transcript()
+    made._items = list(items)
+    return made
+
+
+class HasTranscript(Protocol):
+    """Anything with a transcript, such as a session."""
+
+    @property
+    def transcript(self) -> Transcript:
+        """The transcript to append to."""
+        ...
+
+
+def transcript_of(target: HasTranscript | Transcript) -> Transcript:
+    """Find the transcript that is meant.
+
+    Raises:
+        MisuseError: It is neither a transcript nor has one.
+    """
+    # Not `isinstance(target, ...)`: of an abstract base that is slow, but for its own instances.
+    transcript = getattr(target, "transcript", target)
+    if not isinstance(transcript, Transcript):
+        raise MisuseError(
+            f"A round is committed to a Session or a Transcript, not to {shorten(target)}. Without "
+            "either, use `plan.resolve(results)`."
+        )
+    return transcript
+
+
+class TranscriptView(Sequence[TranscriptItem]):
+    """The first items of a transcript, with ephemeral ones in between; not a copy.
+
+    A transcript only grows, so a view of its first items never changes.
+
+    Attributes:
+        transcript: What it is a view of.
+        base_length: How many of its items belong to the view.
+        ephemeral: Pairs of a place in the transcript and the item that stands before it.
+    """
+
+    __slots__ = ("base_length", "ephemeral", "transcript")
+
+    def __init__(
+        self,
+        transcript: Transcript,
+        base_length: int,
+        ephemeral: tuple[tuple[int, Message], ...] = (),
+    ) -> None:
+        self.transcript = transcript
+        self.base_length = base_length
+        self.ephemeral = ephemeral
+
+    def __len__(self) -> int:
+        return self.base_length + len(self.ephemeral)
+
+    def __iter__(self) -> Iterator[TranscriptItem]:
+        items = self.transcript._items
+        if not self.ephemeral:
+            return islice(iter(items), self.base_length)
+        return self._merged()
+
+    def _merged(self) -> Iterator[TranscriptItem]:
+        items, start = self.transcript._items, 0
+        for place, message in self.ephemeral:
+            yield from islice(items, start, place)
+            yield message
+            start = place
+        yield from islice(items, start, self.base_length)
+
+    @overload
+    def __getitem__(self, index: int) -> TranscriptItem: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[TranscriptItem]: ...
+    def __getitem__(self, index: int | slice) -> TranscriptItem | Sequence[TranscriptItem]:
+        if isinstance(index, slice):
+            return tuple(self[at] for at in range(*index.indices(len(self))))
+        length = len(self)
+        position = index + length if index < 0 else index
+        if not 0 <= position < length:
+            raise IndexError(f"item {index} of {length}")
+        for count, (place, message) in enumerate(self.ephemeral):
+            if position == place + count:
+                return message
+            if position < place + count:
+                return self.transcript._items[position - count]
+        return self.transcript._items[position - len(self.ephemeral)]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence) or isinstance(other, str | bytes):
+            return NotImplemented
+        others = cast("Sequence[object]", other)
+        return len(self) == len(others) and all(a == b for a, b in zip(self, others, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<view of {len(self)} items>"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (tuple, (list(self),))

@@ -1,0 +1,1 @@
+"""The lock file: the tool schemas that a project has agreed on."""

@@ -1,0 +1,1 @@
+"""What `check` and `repair` of the dialects share."""

@@ -1,0 +1,127 @@
+"""The conversation of a request that may be anything: found, mended by its dialect, put back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..._text.json import copy_json, shorten
+from .._wire.declared_names import declared_names
+from .._wire.reading import is_array, is_object
+from .._wire.tool_names import WireNames
+from .mending import Mending
+from .violations import NOT_SHOWN, Change, Violation
+
+__all__ = ["Form"]
+
+_STAND_IN = "put a message of the user there that says that the beginning is missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """Say how a dialect's requests hold their conversation, and check and repair them.
+
+    Attributes:
+        dialect: The name of the dialect.
+        key: Where a body has the list.
+        said: Makes the item of a text of the user.
+        mend: Mends the items of one request, and notes each breach.
+        takes_text: Whether a text may stand for the list.
+        takes_one: Whether one item may stand for the list.
+        elsewhere: Fields of a body that let the list be empty, or absent.
+    """
+
+    dialect: str
+    key: str
+    said: Callable[[str], dict[str, Any]]
+    mend: Callable[[list[Any], Mending], None]
+    takes_text: bool = False
+    takes_one: bool = False
+    elsewhere: tuple[str, ...] = ()
+
+    def check(self, request: Any) -> list[Violation]:
+        """Find what a request breaks of the provider's rules."""
+        return self._mended(request)[1].violations
+
+    def repair(self, request: Any) -> tuple[Any, list[Change]]:
+        """Give a mended copy of a request, and what was changed."""
+        mended, mending = self._mended(request)
+        return mended, mending.changes
+
+    def _mended(self, request: Any) -> tuple[Any, Mending]:
+        names = (holder[key] for holder, key, _ in declared_names(self.dialect, request))
+        body: Mapping[str, Any] = request if is_object(request) else {}
+        mending = Mending(self.dialect, WireNames(self.dialect, names), body)
+        if not is_object(request) and not is_array(request):
+            self._unmended(
+                mending,
+                "not_a_request",
+                f"expected a request body with {self.key!r}, or the list itself, "
+                f"got {shorten(request)}",
+                "Pass the body as a dict, or its list",
+            )
+            return request, mending
+        try:
+            return self._of(request, mending), mending
+        except RecursionError:
+            mending = Mending(self.dialect, mending.names, body)
+            self._unmended(
+                mending,
+                "too_deep",
+                "objects and lists stand in each other more deeply than can be read",
+                "Send flatter data",
+            )
+            return request, mending
+
+    def _unmended(self, mending: Mending, rule: str, problem: str, remedy: str) -> None:
+        what = "left the request as it is, because there is no conversation that can be read"
+        mending.note("request", rule, problem, remedy, what, is_mended=False)
+
+    def _of(self, request: Any, mending: Mending) -> Any:
+        body = request if is_object(request) else None
+        listed = request if body is None else body.get(self.key)
+        is_needed = body is None or all(body.get(key) is None for key in self.elsewhere)
+        items = self._items(listed, is_needed, mending)
+        if items is not None:
+            self.mend(items, mending)
+            if is_needed and not mending.items:
+                mending.items.append(self.said(NOT_SHOWN))
+                if items:
+                    mending.follow_up(self.key, "empty_conversation", _STAND_IN)
+        if body is None:
+            return mending.items if mending.changes else copy_json(request)
+        whole: dict[str, Any] = copy_json(body)
+        for holder, key, position in declared_names(self.dialect, whole):
+            mending.rename(holder, key, position)
+        if items is not None and mending.changes:
+            whole[self.key] = mending.items
+        return whole
+
+    def _items(self, listed: Any, is_needed: bool, mending: Mending) -> list[Any] | None:
+        """Give the items as a list; None where there is nothing to look at, and no need of it."""
+        if is_array(listed):
+            if listed or not is_needed:
+                return list(listed)
+            rule, problem = "empty_conversation", "there is nothing in it"
+        elif listed is None:
+            if not is_needed:
+                return None
+            rule, problem = "missing_conversation", f"the request has no {self.key!r}"
+        elif self.takes_text and isinstance(listed, str):
+            return None
+        elif self.takes_one and is_object(listed):
+            return [listed]
+        else:
+            text = listed.strip() if isinstance(listed, str) else ""
+            items = [listed] if is_object(listed) else [self.said(text)] if text else []
+            mending.note(
+                self.key,
+                "not_a_list",
+                f"expected a list, got {shorten(listed)}",
+                "Send a list, also where there is only one",
+                "put it into a list" if items else _STAND_IN,
+            )
+            return items
+        mending.note(self.key, rule, problem, "Send at least what the user says", _STAND_IN)
+        return []

@@ -1,0 +1,129 @@
+"""Compile a tool's input schema into what one provider takes, and say what was lost on the way.
+
+A provider takes a subset of JSON Schema, and in its strict mode a small one. The author's schema is
+rewritten into that subset so that every value which the author's type accepts has a form that the
+compiled schema accepts, and the decoder turns that form back. What the provider does not enforce is
+listed, because it is still checked where the call is decoded. What has no form at all is refused
+here, when the tool is offered, and not by the provider in the middle of a conversation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ..._schema.definition import JsonSchema, ToolDef
+from ...errors import InvalidValueError
+from .gemini import gemini_schema
+from .nodes import Loss, plain_schema, refusal
+from .openai_limits import check_openai_limits
+from .restore import decoder_of
+from .root import WRAPPER, object_root, wrapped_root
+from .strict import (
+    ANTHROPIC,
+    OPENAI,
+    Strictness,
+    strict_schema,
+)
+
+__all__ = ["CompiledSchema", "Loss", "compile_schema"]
+
+_STRICT: Final[dict[str, Strictness | None]] = {
+    "openai_chat": OPENAI,
+    "openai_responses": OPENAI,
+    "anthropic_messages": ANTHROPIC,
+    "gemini_generate_content": None,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledSchema:
+    """Hold what a provider is told of a tool's arguments, and the way back.
+
+    Attributes:
+        schema: The schema for the provider: plain data, and the caller's own to change.
+        decoder: Turns arguments in the form of `schema` into the form of the author's schema. It
+            takes and gives JSON text, or a dict; what it cannot read comes back as it was.
+        losses: Every rule of the author's schema that the provider does not enforce. The library
+            still checks them all where a call is decoded.
+    """
+
+    schema: JsonSchema
+    decoder: Callable[[Any], Any]
+    losses: tuple[Loss, ...]
+
+
+def compile_schema(definition: ToolDef, dialect: str, *, strict: bool = False) -> CompiledSchema:
+    """Compile the input schema of a tool for one dialect.
+
+    Without `strict` the schema goes out as the author wrote it, save that its root becomes an
+    object: a union of models at the root is merged into one object with the properties of all. In
+    strict mode the schema is cut down to what the provider enforces token by token. Gemini has no
+    strict mode for a single tool, so that `strict` changes nothing there.
+
+    Args:
+        definition: The tool.
+        dialect: The name of one of the four dialects.
+        strict: Whether the tool is offered in the provider's strict mode.
+
+    Returns:
+        The schema, the decoder of arguments, and what the provider will not enforce.
+
+    Raises:
+        ToolDefinitionError: The schema has no form in the dialect; the text names path and remedy.
+        InvalidValueError: There is no dialect of that name.
+
+    Example:
+        >>> limit = {"type": "integer", "default": 5}
+        >>> tool = ToolDef.from_json_schema(
+        ...     name="t", input_schema={"properties": {"n": limit}, "type": "object"}
+        ... )
+        >>> compiled = compile_schema(tool, "openai_chat", strict=True)
+        >>> compiled.schema["properties"]["n"]["type"]
+        ['integer', 'null']
+        >>> compiled.decoder('{"n":null}')
+        '{}'
+    """
+    if dialect not in _STRICT:
+        raise InvalidValueError(f"There is no dialect {dialect!r}; there are {', '.join(_STRICT)}.")
+    try:
+        return _compiled(definition, dialect, strict)
+    except RecursionError:
+        raise refusal(
+            definition.name,
+            "",
+            "the schema leads back to itself without end, or is too deep.",
+            "Let each circle of definitions go through a property or an item.",
+        ) from None
+
+
+def _compiled(definition: ToolDef, dialect: str, strict: bool) -> CompiledSchema:
+    losses: list[Loss] = []
+    source = plain_schema(definition)
+    if dialect == "gemini_generate_content":
+        rooted = object_root(definition.name, source, losses)
+        return CompiledSchema(
+            schema=gemini_schema(definition.name, rooted, losses),
+            decoder=_as_it_is,
+            losses=tuple(losses),
+        )
+    rules = _STRICT[dialect]
+    if not strict or rules is None:
+        return CompiledSchema(
+            schema=object_root(definition.name, source, losses),
+            decoder=_as_it_is,
+            losses=tuple(losses),
+        )
+    author, is_wrapped = wrapped_root(definition.name, source, losses)
+    schema = strict_schema(definition.name, author, rules, losses)
+    if rules is OPENAI:
+        check_openai_limits(definition.name, schema)
+    decoder: Callable[[Any], Any] = _as_it_is
+    if is_wrapped or rules.optional_is_nullable:
+        decoder = decoder_of(author, WRAPPER if is_wrapped else None)
+    return CompiledSchema(schema=schema, decoder=decoder, losses=tuple(losses))
+
+
+def _as_it_is(arguments: Any) -> Any:
+    return arguments

@@ -1,0 +1,55 @@
+"""Find definitions of a schema that lead back to themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from .nodes import Node, reference_of, subschemas
+
+__all__ = ["cycle_in"]
+
+
+def cycle_in(
+    schema: Node, defs: Mapping[str, Node], *, required_only: bool = False
+) -> tuple[str, ...]:
+    """Return the names of the definitions of one cycle, its first name repeated at the end.
+
+    Args:
+        schema: The root.
+        defs: Its definitions.
+        required_only: Whether a way through a property that is not required does not count.
+
+    Returns:
+        The names in order, or nothing where no definition leads back to itself.
+    """
+    finished: set[str] = set()
+
+    def search(name: str, way: tuple[str, ...]) -> tuple[str, ...]:
+        if name in way:
+            return (*way[way.index(name) :], name)
+        if name in finished:
+            return ()
+        for target in _targets(defs[name], required_only):
+            if found := search(target, (*way, name)):
+                return found
+        finished.add(name)
+        return ()
+
+    for start in dict.fromkeys([*_targets(schema, False), *defs]):
+        if found := search(start, ()):
+            return found
+    return ()
+
+
+def _targets(node: Node, required_only: bool) -> Iterator[str]:
+    name = reference_of(node)
+    if name is not None:
+        yield name
+    for keyword, property_name, part in subschemas(node):
+        if keyword == "$defs":
+            continue
+        optional = keyword == "properties" and (
+            isinstance(node, bool) or property_name not in node.get("required", ())
+        )
+        if not (optional and required_only):
+            yield from _targets(part, required_only)

@@ -1,0 +1,209 @@
+"""Make an object of a schema's root, which every provider demands of a tool's arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ..._schema.definition import JsonSchema
+from ..._text.json import compact_json
+from .._wire.reading import is_object
+from .nodes import (
+    Loss,
+    Node,
+    branches_of,
+    reference_of,
+    refusal,
+    resolve,
+    subschemas,
+)
+
+__all__ = ["WRAPPER", "merged_object", "object_root", "wrapped_root"]
+
+WRAPPER: Final = "value"
+"""The one property of the object around a root that is a union, in strict mode."""
+
+_UNIONS: Final = ("anyOf", "oneOf")
+_MERGED: Final = frozenset({*_UNIONS, "allOf", "discriminator"})
+"""What is no more once the parts of a node are merged; a discriminator points into its union."""
+
+
+def object_root(tool: str, schema: JsonSchema, losses: list[Loss]) -> JsonSchema:
+    """Give a schema whose root is an object, and whose values need no undoing.
+
+    A root that is a reference is put in its place. A root that is a union of objects is merged into
+    one object that takes the properties of all and requires those which all require.
+
+    Raises:
+        ToolDefinitionError: An alternative at the root is no object.
+    """
+    if schema.get("type") == "object" and not _composed(schema):
+        return schema
+    defs: Mapping[str, Node] = schema.get("$defs", {})
+    merged = merged_object(tool, "", schema, defs, losses)
+    merged.pop("$defs", None)
+    needed = _referenced(merged, defs)
+    if needed:
+        merged["$defs"] = {name: node for name, node in defs.items() if name in needed}
+    return merged
+
+
+def _referenced(schema: JsonSchema, defs: Mapping[str, Node]) -> set[str]:
+    """Give the names of the definitions that something in the schema leads to."""
+    found: set[str] = set()
+    waiting: list[Node] = [schema]
+    while waiting:
+        node = waiting.pop()
+        name = reference_of(node)
+        if name is not None and name not in found:
+            found.add(name)
+            waiting.append(defs[name])
+        waiting.extend(part for _, _, part in subschemas(node))
+    return found
+
+
+def wrapped_root(tool: str, schema: JsonSchema, losses: list[Loss]) -> tuple[JsonSchema, bool]:
+    """Give a schema whose root is an object, and say whether it is one put around a union."""
+    defs: Mapping[str, Node] = schema.get("$defs", {})
+    root = resolve(schema, defs)
+    if not branches_of(root):
+        return object_root(tool, schema, losses), False
+    inner = {key: part for key, part in schema.items() if key != "$defs"}
+    wrapper: JsonSchema = {
+        "type": "object",
+        "properties": {WRAPPER: inner},
+        "required": [WRAPPER],
+        "additionalProperties": False,
+    }
+    if defs:
+        wrapper["$defs"] = dict(defs)
+    return wrapper, True
+
+
+def merged_object(
+    tool: str, path: str, schema: Node, defs: Mapping[str, Node], losses: list[Loss]
+) -> JsonSchema:
+    """Merge a node's references, unions and conjunctions into one object schema.
+
+    Raises:
+        ToolDefinitionError: A part of it is no object.
+    """
+    node = resolve(schema, defs)
+    alternatives = [merged_object(tool, path, part, defs, losses) for part in branches_of(node)]
+    conjoined = [merged_object(tool, path, part, defs, losses) for part in node.get("allOf", ())]
+    plain = {key: part for key, part in node.items() if key not in _MERGED}
+    if not alternatives and not conjoined:
+        if plain.get("type", "object") != "object" or ("type" not in plain and "enum" in plain):
+            raise refusal(
+                tool,
+                path,
+                f"the arguments of a tool are one JSON object, but this is {_kind(plain)}.",
+                "Put it into a field of a model.",
+            )
+        plain["type"] = "object"
+        plain.setdefault("properties", {})
+        return plain
+    if alternatives:
+        conjoined.append(_either(path, alternatives, losses))
+    if "properties" in plain or "required" in plain or "additionalProperties" in plain:
+        conjoined.append({**plain, "type": "object", "properties": plain.get("properties", {})})
+    return {**plain, **_all_of(conjoined), **_texts(plain, conjoined)}
+
+
+def _either(path: str, alternatives: list[JsonSchema], losses: list[Loss]) -> JsonSchema:
+    offered: dict[str, list[Any]] = {}
+    for part in alternatives:
+        for name, node in part["properties"].items():
+            offered.setdefault(name, []).append(node)
+    required = [
+        name for name in offered if all(name in part.get("required", ()) for part in alternatives)
+    ]
+    either: JsonSchema = {
+        "type": "object",
+        "properties": {name: _any_of(nodes) for name, nodes in offered.items()},
+        "description": _forms(alternatives),
+    }
+    if required:
+        either["required"] = required
+    if all(part.get("additionalProperties") is False for part in alternatives):
+        either["additionalProperties"] = False
+    if len(alternatives) > 1:
+        losses.append(
+            Loss(
+                path,
+                "anyOf",
+                "the provider takes no union here: it is offered one object with the properties of "
+                "all alternatives, and which of them go together is checked locally",
+            )
+        )
+    return either
+
+
+def _all_of(parts: list[JsonSchema]) -> JsonSchema:
+    merged: JsonSchema = {"type": "object", "properties": {}}
+    required: dict[str, None] = {}
+    for part in parts:
+        for name, node in part["properties"].items():
+            known = merged["properties"].get(name, node)
+            merged["properties"][name] = node if known == node else {"allOf": [known, node]}
+        required.update(dict.fromkeys(part.get("required", ())))
+    if required:
+        merged["required"] = list(required)
+    closed = [part.get("additionalProperties", True) is False for part in parts]
+    if all(closed):
+        merged["additionalProperties"] = False
+    return merged
+
+
+def _texts(plain: JsonSchema, parts: list[JsonSchema]) -> JsonSchema:
+    texts = [plain.get("description"), *(part.get("description") for part in parts)]
+    said = list(dict.fromkeys(text for text in texts if text))
+    return {"description": "\n\n".join(said)} if said else {}
+
+
+def _any_of(nodes: list[Any]) -> Any:
+    different: list[Any] = []
+    for node in nodes:
+        if node not in different:
+            different.append(node)
+    if len(different) == 1:
+        return different[0]
+    values: list[Any] = []
+    for node in different:
+        if not is_object(node) or node.keys() - {"const", "enum", "type", "title"}:
+            return {"anyOf": different}
+        if "const" not in node and "enum" not in node:
+            return {"anyOf": different}
+        values.extend([node["const"]] if "const" in node else node["enum"])
+    kinds = {compact_json(node.get("type")): node.get("type") for node in different}
+    if len(kinds) > 1:
+        return {"anyOf": different}
+    kind = next(iter(kinds.values()))
+    return {"enum": values} if kind is None else {"enum": values, "type": kind}
+
+
+def _forms(alternatives: list[JsonSchema]) -> str:
+    forms: list[str] = []
+    for index, part in enumerate(alternatives, 1):
+        required = part.get("required", ())
+        fields = [] if part["properties"] else list(required)
+        for name, node in part["properties"].items():
+            shown = name
+            if is_object(node) and "const" in node:
+                shown += f" = {compact_json(node['const'])}"
+            fields.append(shown if name in required else f"{shown} (optional)")
+        title = part.get("title", f"form {index}")
+        about = part.get("description")
+        line = f"- {title}: {', '.join(fields) or 'no arguments'}"
+        forms.append(f"{line}. {about}" if about else line)
+    return "Give exactly one of these forms:\n" + "\n".join(forms)
+
+
+def _composed(schema: JsonSchema) -> bool:
+    return any(key in schema for key in ("$ref", "allOf", *_UNIONS))
+
+
+def _kind(node: JsonSchema) -> str:
+    if "enum" in node:
+        return f"one of {compact_json(node['enum'])}"
+    return f"of type {compact_json(node.get('type'))}"

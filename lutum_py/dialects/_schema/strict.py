@@ -1,0 +1,378 @@
+"""Cut a schema down to what a provider's strict mode takes, and list what that loses.
+
+The rules of OpenAI are those of its guide to structured outputs, of Anthropic those of its guide to
+strict tool use, both as of 2026.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ..._schema.definition import JsonSchema
+from ..._text.json import compact_json, shorten
+from ...errors import ToolDefinitionError
+from .._wire.reading import is_array, is_object
+from .conjunction import conjoined
+from .nodes import (
+    ANNOTATIONS,
+    Loss,
+    Node,
+    branches_of,
+    kinds_of,
+    reference_of,
+    refusal,
+    resolve,
+    subschemas,
+)
+from .recursion import cycle_in
+from .restore import fits
+
+__all__ = ["ANTHROPIC", "OPENAI", "Strictness", "strict_schema"]
+
+
+@dataclass(frozen=True, slots=True)
+class Strictness:
+    """State what a strict mode takes.
+
+    Attributes:
+        provider: Its name, for messages.
+        optional_is_nullable: Whether every property has to be required.
+        recursion: Whether a definition may lead back to itself.
+        keywords: The validating keywords that it takes, beside those of structure.
+        formats: The formats of strings that it takes.
+        min_items: The values of `minItems` that it takes; None for any.
+        kept: Keywords without a meaning for validation that it takes.
+        max_optional: How many optional properties it takes; None for any number.
+        max_unions: How many properties of more than one type it takes; None for any number.
+    """
+
+    provider: str
+    optional_is_nullable: bool
+    recursion: bool
+    keywords: frozenset[str]
+    formats: frozenset[str]
+    min_items: frozenset[int] | None
+    kept: frozenset[str]
+    max_optional: int | None
+    max_unions: int | None
+
+
+_FORMATS: Final = frozenset(
+    {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
+)
+OPENAI: Final = Strictness(
+    provider="OpenAI",
+    optional_is_nullable=True,
+    recursion=True,
+    keywords=frozenset(
+        {
+            "pattern",
+            "format",
+            "multipleOf",
+            "maximum",
+            "exclusiveMaximum",
+            "minimum",
+            "exclusiveMinimum",
+            "minItems",
+            "maxItems",
+        }
+    ),
+    formats=_FORMATS,
+    min_items=None,
+    kept=frozenset({"title", "description"}),
+    max_optional=None,
+    max_unions=None,
+)
+ANTHROPIC: Final = Strictness(
+    provider="Anthropic",
+    optional_is_nullable=False,
+    recursion=False,
+    keywords=frozenset({"pattern", "format", "minItems"}),
+    formats=_FORMATS | {"uri"},
+    min_items=frozenset({0, 1}),
+    kept=frozenset({"title", "description", "default"}),
+    max_optional=24,
+    max_unions=16,
+)
+
+_STRUCTURE: Final = frozenset(
+    {
+        "type",
+        "enum",
+        "const",
+        "properties",
+        "required",
+        "additionalProperties",
+        "items",
+        "prefixItems",
+        "anyOf",
+        "oneOf",
+        "allOf",
+        "$ref",
+        "$defs",
+    }
+)
+# Look-around, back-references and word boundaries have no form in the grammar of either provider.
+_HARD_PATTERN: Final = re.compile(r"\(\?[=!<]|\(\?P=|\\[1-9bB]")
+_NULL: Final[JsonSchema] = {"type": "null"}
+
+
+def strict_schema(
+    tool: str, schema: JsonSchema, rules: Strictness, losses: list[Loss]
+) -> JsonSchema:
+    """Rewrite a schema, whose root is an object, for a provider's strict mode.
+
+    Args:
+        tool: The name of the tool, for messages.
+        schema: The author's schema.
+        rules: What the provider takes.
+        losses: Takes what the provider will not enforce.
+
+    Raises:
+        ToolDefinitionError: A part of the schema has no form in strict mode.
+    """
+    defs: Mapping[str, Node] = schema.get("$defs", {})
+    if not rules.recursion and (cycle := cycle_in(schema, defs)):
+        raise refusal(
+            tool,
+            f"$defs.{cycle[0]}",
+            f"the definition leads back to itself ({' → '.join(cycle)}), which {rules.provider} "
+            "does not take in strict mode.",
+            "Offer the tool without `strict`, or say how deep it goes with a class for each level.",
+        )
+    for part in defs.values():
+        # Ends in a RecursionError where a definition only means itself, which no value can show.
+        fits(part, None, defs)
+    writer = _Writer(tool, rules, defs, losses)
+    written = writer.node({key: part for key, part in schema.items() if key != "$defs"}, "")
+    if defs:
+        written["$defs"] = {name: writer.node(part, f"$defs.{name}") for name, part in defs.items()}
+        _drop_unused(written)
+    writer.count()
+    return written
+
+
+def _drop_unused(schema: JsonSchema) -> None:
+    defs: dict[str, Node] = schema.pop("$defs")
+    used: dict[str, Node] = {}
+    waiting: list[Node] = [schema]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict) and "$ref" in node:
+            name = node["$ref"].removeprefix("#/$defs/")
+            if name not in used:
+                used[name] = defs[name]
+                waiting.append(defs[name])
+        waiting.extend(part for _, _, part in subschemas(node))
+    if used:
+        schema["$defs"] = {name: part for name, part in defs.items() if name in used}
+
+
+class _Writer:
+    """Rewrite the nodes of one schema, and count what a provider counts."""
+
+    def __init__(
+        self, tool: str, rules: Strictness, defs: Mapping[str, Node], losses: list[Loss]
+    ) -> None:
+        self.tool = tool
+        self.rules = rules
+        self.defs = defs
+        self.losses = losses
+        self.optional = 0
+        self.unions = 0
+        self.way: list[str | None] = []
+
+    def node(self, node: Node, path: str) -> JsonSchema:
+        if isinstance(node, bool) or not node.keys() - ANNOTATIONS:
+            raise self.refused(
+                path, "any value is taken", "Say which types it can have, as in `str | int`."
+            )
+        if "$ref" in node:
+            if node.keys() == {"$ref"}:
+                return {"$ref": node["$ref"]}
+            return self.in_place(node, path)
+        if "allOf" in node:
+            return self.node(conjoined(self.tool, path, node, self.defs), path)
+        kept = {key: node[key] for key in node if key in self.rules.kept}
+        self.note_losses(node, path)
+        if "enum" in node or "const" in node:
+            return {**self.literal(node, path), **kept}
+        branches = branches_of(node)
+        if branches:
+            return {"anyOf": [self.node(branch, path) for branch in branches], **kept}
+        kind = node.get("type")
+        if kind is None:
+            kind = "object" if "properties" in node else "array" if "items" in node else None
+        if kind is None:
+            raise self.refused(path, "the type is left open", "Give it a `type`.")
+        written: JsonSchema = {"type": kind, **kept}
+        kinds = kinds_of(written)
+        if "object" in kinds:
+            written.update(self.object(node, path))
+        if "array" in kinds:
+            written.update(self.array(node, path))
+        written.update(self.rules_of(node))
+        return written
+
+    def in_place(self, node: JsonSchema, path: str) -> JsonSchema:
+        """Put a definition where words stand beside its reference, which neither provider takes.
+
+        Inside itself a definition stays a reference, and the words are lost.
+        """
+        name = reference_of(node)
+        if name in self.way:
+            self.lose(path, "$ref", "what stands beside a reference to what holds it is not told")
+            return {"$ref": node["$ref"]}
+        self.way.append(name)
+        written = self.node(resolve(node, self.defs), path)
+        self.way.pop()
+        return written
+
+    def literal(self, node: JsonSchema, path: str) -> JsonSchema:
+        values = node["enum"] if "enum" in node else [node["const"]]
+        for value in values:
+            if is_object(value) or is_array(value):
+                raise self.refused(
+                    path,
+                    f"the value {shorten(value)} of an enumeration is no plain one",
+                    "Enumerate strings, numbers, booleans or null.",
+                )
+        kinds = list(dict.fromkeys(_kind_of(value) for value in values))
+        found = node.get("type", kinds if len(kinds) > 1 else kinds[0])
+        if "enum" in node:
+            return {"type": found, "enum": list(values)}
+        return {"type": found, "const": node["const"]}
+
+    def object(self, node: JsonSchema, path: str) -> JsonSchema:
+        properties: Mapping[str, Node] = node.get("properties", {})
+        further = node.get("additionalProperties", "properties" not in node)
+        if further is not False or "patternProperties" in node:
+            raise self.refused(
+                path,
+                "an object may have any property",
+                "Take a list of pairs with named fields instead, as in `list[Entry]`, or "
+                'refuse further properties with `extra="forbid"`.',
+            )
+        required = node.get("required", ())
+        written: dict[str, Any] = {}
+        for name, part in properties.items():
+            place = f"{path}.{name}" if path else name
+            written[name] = self.node(part, place)
+            if name not in required:
+                self.optional += 1
+                if self.rules.optional_is_nullable and not fits(part, None, self.defs):
+                    written[name] = _nullable(written[name], resolve(part, self.defs))
+            self.unions += _is_union(written[name])
+        names = list(written) if self.rules.optional_is_nullable else list(required)
+        return {"properties": written, "required": names, "additionalProperties": False}
+
+    def array(self, node: JsonSchema, path: str) -> JsonSchema:
+        place = f"{path}[]"
+        rest = node.get("items")
+        if "prefixItems" not in node:
+            if rest is None or rest is True:
+                raise self.refused(
+                    place, "any value is taken", "Say of what type the items are: `list[str]`."
+                )
+            return {"items": self.node(rest, place)}
+        parts: list[JsonSchema] = []
+        offered: list[Node] = list(node["prefixItems"])
+        if rest is not None and not isinstance(rest, bool):
+            offered.append(rest)
+        for part in offered:
+            written = self.node(part, place)
+            if written not in parts:
+                parts.append(written)
+        self.lose(path, "prefixItems", "which type stands at which place is checked locally")
+        return {"items": parts[0] if len(parts) == 1 else {"anyOf": parts}}
+
+    def rules_of(self, node: JsonSchema) -> JsonSchema:
+        """Keep the validating keywords that the provider takes."""
+        return {
+            key: part
+            for key, part in node.items()
+            if key in self.rules.keywords and self.takes(key, part)
+        }
+
+    def takes(self, keyword: str, value: Any) -> bool:
+        if keyword == "format":
+            return value in self.rules.formats
+        if keyword == "pattern":
+            return _HARD_PATTERN.search(value) is None
+        if keyword == "minItems" and self.rules.min_items is not None:
+            return value in self.rules.min_items
+        return True
+
+    def note_losses(self, node: JsonSchema, path: str) -> None:
+        for key, value in node.items():
+            if key in _STRUCTURE or key in ANNOTATIONS:
+                continue
+            if key not in self.rules.keywords or not self.takes(key, value):
+                self.lose(path, key, f"{key} not enforced by the provider; checked locally")
+        if branches_of(node) and "properties" in node:
+            raise self.refused(
+                path,
+                "an object has both properties and alternatives",
+                "Put the common properties into each alternative.",
+            )
+
+    def lose(self, path: str, keyword: str, text: str) -> None:
+        self.losses.append(Loss(path, keyword, text))
+
+    def refused(self, path: str, problem: str, remedy: str) -> ToolDefinitionError:
+        return refusal(
+            self.tool,
+            path,
+            f"{problem}, which {self.rules.provider} does not take in strict mode.",
+            f"{remedy} Or offer the tool without `strict`.",
+        )
+
+    def count(self) -> None:
+        """Hold the number of optional and of union properties against the provider's limits."""
+        for what, number, limit in (
+            ("optional properties", self.optional, self.rules.max_optional),
+            ("properties of several types", self.unions, self.rules.max_unions),
+        ):
+            if limit is not None and number > limit:
+                raise self.refused(
+                    "", f"there are {number} {what}, and at most {limit} fit", "Require more."
+                )
+
+
+def _nullable(written: JsonSchema, author: JsonSchema) -> JsonSchema:
+    """Let a property be null, and tell the model what null stands for."""
+    texts: JsonSchema = {
+        key: written.pop(key) for key in ("title", "description") if key in written
+    }
+    nullable: JsonSchema
+    if "enum" in written:
+        enum = [*written["enum"], None]
+        nullable = {**written, "type": [*kinds_of(written), "null"], "enum": enum}
+    elif "anyOf" in written:
+        nullable = {"anyOf": [*written["anyOf"], _NULL]}
+    elif "type" not in written or "const" in written or "properties" in written:
+        nullable = {"anyOf": [written, _NULL]}
+    else:
+        nullable = {**written, "type": [*kinds_of(written), "null"]}
+    if author.get("default") is not None:
+        default = f"null: {compact_json(author['default'])}"
+        about = texts.get("description")
+        texts["description"] = f"{about} ({default})" if about else f"({default})"
+    return {**nullable, **texts}
+
+
+def _is_union(written: JsonSchema) -> bool:
+    return "anyOf" in written or is_array(written.get("type"))
+
+
+def _kind_of(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, str):
+        return "string"
+    return "integer" if isinstance(value, int) else "number"

@@ -1,0 +1,1 @@
+"""What the stream decoders share."""

@@ -1,0 +1,82 @@
+"""Which calls of a streamed turn were reported, so that each is begun and completed exactly once.
+
+Hosts leave out events, and send some twice. What is certain is the turn in the end: what was not
+reported of its calls by then is reported before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ..._transcript.metadata import ToolMetadata
+from ..._transcript.stream_events import (
+    ArgumentsDelta,
+    CallCompleted,
+    CallStarted,
+    StreamEvent,
+)
+from .partial import PartialArguments
+
+__all__ = ["CallReports"]
+
+
+class CallReports:
+    """Remember what was reported of each call, and fill in what was left out.
+
+    Example:
+        >>> reports = CallReports()
+        >>> [list(reports.of(CallStarted(0, "c1", "add"))) for _ in range(2)]
+        [[CallStarted(index=0, id='c1', name='add')], []]
+        >>> call = ToolMetadata(id="c1", name="add", arguments="{}")
+        >>> [type(event).__name__ for event in reports.missing([call])]
+        ['ArgumentsDelta', 'CallCompleted']
+    """
+
+    __slots__ = ("_completed", "_started", "_written")
+
+    def __init__(self) -> None:
+        self._started: dict[int, str] = {}
+        self._written: set[int] = set()
+        self._completed: set[int] = set()
+
+    def of(self, event: StreamEvent) -> Iterator[StreamEvent]:
+        """Report an event: after what belongs before it, and not a second time.
+
+        Args:
+            event: What a dialect read. A completed call may come alone.
+        """
+        if isinstance(event, CallStarted):
+            if event.index in self._started:
+                return
+            self._started[event.index] = event.id
+        elif isinstance(event, ArgumentsDelta):
+            self._written.add(event.index)
+        elif isinstance(event, CallCompleted):
+            index, call = event.index, event.metadata
+            if index in self._completed:
+                return
+            self._completed.add(index)
+            yield from self.of(CallStarted(index, call.id, call.name))
+            if index not in self._written and call.arguments:
+                partial = PartialArguments().add(call.arguments)
+                yield ArgumentsDelta(index, call.arguments, partial)
+        yield event
+
+    def missing(self, calls: Iterable[ToolMetadata]) -> Iterator[StreamEvent]:
+        """Report what was not reported of the calls of the whole turn."""
+        for index, call in self._numbered(list(calls)):
+            yield from self.of(CallCompleted(index, call))
+
+    def _numbered(self, calls: list[ToolMetadata]) -> list[tuple[int, ToolMetadata]]:
+        """Give each call the number under which it was reported: by its id, else by its place."""
+        by_id: dict[str, list[int]] = {}
+        for index, call_id in sorted(self._started.items(), reverse=True):
+            by_id.setdefault(call_id, []).append(index)
+        found = [by_id[call.id].pop() if by_id.get(call.id) else -1 for call in calls]
+        taken = set(found)
+        for place, known in enumerate(found):
+            if known < 0:
+                # The id came late, or the whole call did.
+                found[place] = place if place not in taken else max(taken) + 1
+                taken.add(found[place])
+        return list(zip(found, calls, strict=True))

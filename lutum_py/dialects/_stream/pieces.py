@@ -1,0 +1,94 @@
+"""The pieces of a conversation whose messages hold several, and where results stand among them.
+
+Both Anthropic's blocks and Gemini's parts are such pieces: the results of a turn's calls stand at
+the head of the next turn, in the order of the calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Self
+
+from .._repair.mending import Mending
+
+__all__ = ["Piece", "note_places"]
+
+
+class Piece:
+    """One piece of a message, and where it stands.
+
+    Attributes:
+        position: Where, as in `messages[1].content[0]`.
+        number: Its number among all pieces of the conversation.
+        group: The turn that it is in.
+        value: The piece; a copy.
+        is_behind: Whether a piece that is no result stands before it in its turn.
+        made: Whether it was made by the repair.
+    """
+
+    __slots__ = ("group", "is_behind", "made", "number", "position", "value")
+
+    def __init__(self, position: str, number: int, value: dict[str, Any]) -> None:
+        self.position = position
+        self.number = number
+        self.value = value
+        self.group = 0
+        self.is_behind = False
+        self.made = False
+
+    def beside(self, value: dict[str, Any]) -> Self:
+        """Make a new piece that belongs to this one."""
+        made = type(self)(self.position, self.number, value)
+        made.group = self.group
+        made.made = True
+        return made
+
+
+def note_places(
+    group: int, answered: Iterable[tuple[Piece, Piece]], word: str, mending: Mending
+) -> bool:
+    """Note each result that does not stand at the head of the next turn, in the calls' order.
+
+    Args:
+        group: The turn that made the calls.
+        answered: Its calls and their results, in order.
+        word: What the provider calls a result.
+        mending: Takes a note of each breach.
+
+    Returns:
+        Whether there was any.
+    """
+    noted = False
+    near: list[Piece] = []
+    for call, result in answered:
+        if result.group == group + 1:
+            near.append(result)
+        elif not result.made:
+            noted = True
+            mending.note(
+                result.position,
+                "misplaced_result",
+                f"the {word} belongs right after {call.position}, the call",
+                f"Send the {word}s at the head of what follows the calls",
+                f"moved the {word} to the turn after {call.position}",
+            )
+    for result, right in zip(near, sorted(near, key=lambda piece: piece.number), strict=True):
+        if result is not right:
+            noted = True
+            mending.note(
+                result.position,
+                "results_out_of_order",
+                f"the {word}s are not in the order of the calls",
+                f"Send the {word}s in the order of the calls",
+                f"put the {word} where its call stands",
+            )
+        elif result.is_behind:
+            noted = True
+            mending.note(
+                result.position,
+                "result_after_content",
+                f"something else stands before the {word}",
+                f"Send the {word}s first, then text and files",
+                f"moved the {word} to the head of the turn",
+            )
+    return noted

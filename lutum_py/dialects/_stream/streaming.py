@@ -1,0 +1,148 @@
+"""What every stream decoder has in common: numbering, breaking, ending once, reporting each call.
+
+A decoder of a dialect fills in three methods: `_take` reads one event, `_end` makes the turn when
+the wire is done, `_so_far` makes the neutral turn of what came before a break. It sets `_over` on
+the event that the wire ends a turn with; `_done` says that `[DONE]` came. An event of a type that
+it does not know goes to `_keep`, and stands in the payload apart from all that makes up the turn.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from ..._text.json import copy_json
+from ..._transcript.assistant import AssistantTurn
+from ..._transcript.stream_events import StreamEvent, TurnFinished
+from ...errors import DialectError
+from .._wire.reading import UNKNOWN_EVENTS, Place, read_event
+from .call_reports import CallReports
+
+__all__ = ["BrokenStream", "StreamReader"]
+
+
+class BrokenStream(Exception):
+    """Raised by `_end` where the turn is not whole; `close` makes the `DialectError` of it."""
+
+    def __init__(self, where: str, problem: str) -> None:
+        super().__init__(problem)
+        self.where = where
+        self.problem = problem
+
+
+class StreamReader(ABC):
+    """Read the events of one streamed turn.
+
+    Feed every event in order, then call `close` for the last events, or `finish` for the turn
+    alone. An instance reads one turn.
+    """
+
+    dialect: ClassVar[str]
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._done = False
+        self._over = False
+        self._turn: AssistantTurn | None = None
+        self._error: DialectError | None = None
+        self._reports = CallReports()
+        self._unknown: list[Any] = []
+
+    def feed(self, event: Mapping[str, Any] | str | bytes) -> list[StreamEvent]:
+        """Read one event.
+
+        Args:
+            event: The event's JSON as a dict, or the text of its `data:` field; `[DONE]` ends
+                the stream, blank text is passed over.
+
+        Returns:
+            What the event adds to the turn; often one event, sometimes none or several.
+
+        Raises:
+            DialectError: The event is broken, or is an error event; `where` says which event it
+                was, and `turn` holds what had been read, without calls that were not complete.
+        """
+        if self._error is not None:
+            raise self._error
+        if isinstance(event, str | bytes):
+            stripped = event.strip()
+            if stripped in ("[DONE]", b"[DONE]"):
+                self._done = True
+                return self.close()
+            if not stripped:
+                return []
+        if self._turn is not None:
+            return []
+        number = self._number
+        self._number += 1
+        try:
+            taken = self._take(read_event(self.dialect, event, number))
+            events = [event for each in taken for event in self._reports.of(each)]
+        except DialectError as error:
+            error.turn = self._so_far()
+            self._error = error
+            raise
+        return [*events, *self.close()] if self._over else events
+
+    def close(self) -> list[StreamEvent]:
+        """Say that the wire is done, and give the last events; a second call gives none.
+
+        Raises:
+            DialectError: The stream broke off before the turn was whole; `turn` holds what had
+                been read.
+        """
+        if self._error is not None:
+            raise self._error
+        if self._turn is not None:
+            return []
+        try:
+            turn = self._end()
+        except BrokenStream as broken:
+            raise self._broken(broken.where, broken.problem) from None
+        except DialectError as error:
+            error.turn = self._so_far()
+            self._error = error
+            raise
+        self._turn = turn
+        return [*self._reports.missing(turn.tool_calls), TurnFinished(turn)]
+
+    def finish(self) -> AssistantTurn:
+        """Give the whole turn, the same that `decode` gives for the response in one piece.
+
+        Raises:
+            DialectError: The stream broke off before the turn was whole, or had broken before.
+        """
+        self.close()
+        assert self._turn is not None
+        return self._turn
+
+    @property
+    def position(self) -> str:
+        """Where the stream stands, for an error about its end."""
+        return f"after event {self._number - 1}" if self._number else "before the first event"
+
+    def _broken(self, where: str, problem: str) -> DialectError:
+        text = f"{self.dialect} at {where}: {problem}."
+        self._error = DialectError(text, dialect=self.dialect, where=where, turn=self._so_far())
+        return self._error
+
+    def _keep(self, event: Place) -> None:
+        """Keep an event of a type that is unknown."""
+        self._unknown.append(copy_json(event.value))
+
+    def _payload(self, response: dict[str, Any]) -> dict[str, Any]:
+        """Give the response that was put together, with the unknown events beside it."""
+        return {**response, UNKNOWN_EVENTS: self._unknown} if self._unknown else response
+
+    @abstractmethod
+    def _take(self, event: Place) -> Iterable[StreamEvent]:
+        """Read one event; raise a `DialectError` of its place for one that is an error."""
+
+    @abstractmethod
+    def _end(self) -> AssistantTurn:
+        """Give the turn; raise `BrokenStream` where it is not whole."""
+
+    @abstractmethod
+    def _so_far(self) -> AssistantTurn:
+        """Make a neutral turn, without payload, of what was read; only calls that are complete."""

@@ -1,0 +1,1 @@
+"""What the dialects share in reading and writing: untrusted JSON, ids, names, replay, losses."""

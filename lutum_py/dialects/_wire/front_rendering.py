@@ -1,0 +1,101 @@
+"""A transcript for an API that keeps instructions in front of the conversation, in one place.
+
+Everything that stands between two turns of the model is collected, results first.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any, ClassVar, Self
+
+from ..._transcript.assistant import AssistantTurn
+from ..._transcript.message import Message
+from ..._transcript.request import TranscriptItem
+from ..._transcript.result import ToolResult
+from .losses import Loss
+from .rendered_items import rendered_items
+from .tool_names import WireNames
+
+__all__ = ["FrontRendering"]
+
+
+class FrontRendering(ABC):
+    """Collect what was said, the texts that belong in front of it, and what was lost.
+
+    Args:
+        offered: The names of the tools on offer.
+
+    Attributes:
+        said: What user and model said, in the form of the wire.
+        system: The texts of system and developer, in order.
+        losses: What was lost.
+        names: The names under which calls go out.
+    """
+
+    dialect: ClassVar[str]
+
+    def __init__(self, offered: Iterable[str] = ()) -> None:
+        self.said: list[dict[str, Any]] = []
+        self.system: list[str] = []
+        self.losses: list[Loss] = []
+        self.names = WireNames(self.dialect, offered)
+        self._results: list[dict[str, Any]] = []
+        self._of_user: list[dict[str, Any]] = []
+        self._begun = False
+
+    @classmethod
+    def of(cls, items: Iterable[TranscriptItem], offered: Iterable[str] = ()) -> Self:
+        """Render messages, turns and results.
+
+        Raises:
+            MisuseError: An item is none of the three.
+        """
+        rendering = cls(offered)
+        for position, item in rendered_items(items):
+            if isinstance(item, Message) and item.role != "user":
+                rendering._instruct(item, position)
+                continue
+            rendering._begun = True
+            if isinstance(item, AssistantTurn):
+                rendering._flush()
+                rendering._turn(item, position)
+            elif isinstance(item, ToolResult):
+                rendering._result(item, position)
+            else:
+                rendering._user(item, position)
+        rendering._flush()
+        return rendering
+
+    def _instruct(self, message: Message, position: str) -> None:
+        if message.text.strip():
+            self.system.append(message.text)
+            if self._begun:
+                text = f"{self.dialect} has one place for instructions: this one moves to the front"
+                self.losses.append(Loss(position, text))
+        for index, attachment in enumerate(message.attachments):
+            where = f"{position}.attachments[{index}]"
+            text = f"an instruction takes no {attachment.media_type} in {self.dialect}"
+            self.losses.append(Loss(where, text))
+
+    def _flush(self) -> None:
+        """Write down what was collected since the last turn."""
+        self._write(self._results, self._of_user)
+        self._results = []
+        self._of_user = []
+
+    @abstractmethod
+    def _write(self, results: list[dict[str, Any]], of_user: list[dict[str, Any]]) -> None:
+        """Write down the results after a turn, and what the user says after them."""
+
+    @abstractmethod
+    def _turn(self, turn: AssistantTurn, position: str) -> None:
+        """Write down a turn of the model."""
+
+    @abstractmethod
+    def _result(self, result: ToolResult, position: str) -> None:
+        """Collect a result."""
+
+    @abstractmethod
+    def _user(self, message: Message, position: str) -> None:
+        """Collect a message of the user."""

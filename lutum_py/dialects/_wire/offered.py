@@ -1,0 +1,78 @@
+"""Which tools a request offers, under which names, and what it asks of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..._declare.offer import Descriptions, offered_definitions
+from ..._schema.definition import ToolDef
+from ..._text.json import shorten
+from ..._transcript.tool_choice import ToolChoice
+from ...errors import MisuseError
+
+__all__ = ["choice_of", "offered"]
+
+
+def offered(
+    toolset: Any, available: Any = None, descriptions: Descriptions = ()
+) -> tuple[ToolDef, ...]:
+    """Give the definitions on offer, with the descriptions of this turn.
+
+    Args:
+        toolset: A toolset, or an iterable of `ToolDef`.
+        available: Which tools of a toolset are on offer; None for those that are on.
+        descriptions: Pairs, or a mapping, of a selector or wire name and the text that the model
+            reads.
+
+    Raises:
+        MisuseError: `toolset` is neither, or `available` is given with plain definitions.
+    """
+    # A toolset is iterable too: over its selectors, which are no definitions.
+    if hasattr(toolset, "_offer"):
+        return offered_definitions(toolset, available, descriptions)
+    if not _is_list(toolset):
+        raise _no_tools(shorten(toolset))
+    if available is not None:
+        raise MisuseError(
+            "`available` chooses among the tools of a Toolset. Pass only the ToolDefs on offer."
+        )
+    definitions = tuple(toolset)
+    for definition in definitions:
+        if not isinstance(definition, ToolDef):
+            raise _no_tools(f"something that holds {shorten(definition)}")
+    pairs = dict(descriptions)
+    texts = {str(getattr(tool, "name", tool)): text for tool, text in pairs.items()}
+    return tuple(
+        definition.with_description(texts[definition.name])
+        if definition.name in texts
+        else definition
+        for definition in definitions
+    )
+
+
+def _is_list(given: object) -> bool:
+    return isinstance(given, Iterable) and not isinstance(given, str | type)
+
+
+def _no_tools(given: str) -> MisuseError:
+    return MisuseError(
+        f"tools() takes a Toolset or a list of ToolDefs, not {given}. To offer some tools of a "
+        "Toolset, choose them with `available=[...]`, as in "
+        "`tools(AppTools, available=[AppTools.search])`."
+    )
+
+
+def choice_of(requirement: ToolChoice | Any) -> ToolChoice:
+    """Take a `ToolChoice`, or a requirement that has one.
+
+    Raises:
+        MisuseError: It is neither.
+    """
+    choice = getattr(requirement, "choice", requirement)
+    if isinstance(choice, ToolChoice):
+        return choice
+    raise MisuseError(
+        f"Expected a ToolRequirement or a ToolChoice, got {shorten(requirement)}. Make one, as in "
+        "`ToolRequirement.at_least_one()`."
+    )

@@ -1,0 +1,46 @@
+"""What the request bodies of OpenAI's two formats have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..._transcript.request import TurnRequest
+from .reading import is_array
+
+__all__ = ["body_of"]
+
+
+def body_of(
+    request: TurnRequest,
+    said: dict[str, Any],
+    *,
+    tools: list[dict[str, Any]],
+    tool_choice: Any,
+    limit: str,
+) -> dict[str, Any]:
+    """Join what was said with the tools, the generation parameters and the extras.
+
+    Args:
+        request: What is asked of the model.
+        said: The field with the conversation.
+        tools: The tools on offer, rendered.
+        tool_choice: What is asked of the model, rendered.
+        limit: The dialect's name of the upper bound on the answer.
+
+    Returns:
+        The body. Without tools there is neither a tool choice nor a word on parallel calls, which
+        the API refuses there.
+    """
+    body = said
+    if tools:
+        body["tools"] = tools
+        body["tool_choice"] = tool_choice
+        if request.parallel_tool_calls is not None:
+            body["parallel_tool_calls"] = request.parallel_tool_calls
+    if request.temperature is not None:
+        body["temperature"] = request.temperature
+    if request.max_output_tokens is not None:
+        body[limit] = request.max_output_tokens
+    for key, value in request.extra.items():
+        body[key] = [*tools, *value] if key == "tools" and is_array(value) else value
+    return body

@@ -1,0 +1,188 @@
+"""Typed access to JSON that somebody else wrote: what is missing or odd says where it is.
+
+A `Place` is a value together with the way to it. The way is only spelled out when something is
+wrong, so reading a good payload costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, TypeGuard
+
+from ..._text.json import parse_json, shorten
+from ...errors import DialectError
+
+__all__ = [
+    "UNKNOWN_EVENTS",
+    "Place",
+    "is_array",
+    "is_dict",
+    "is_object",
+    "objects_in",
+    "read_event",
+    "response_place",
+]
+
+UNKNOWN_EVENTS: Final = "unknown_events"
+"""The key of a payload under which stand the events of its stream that nobody knows."""
+
+_DUMP = (
+    "Pass the wire's own JSON as a dict; from an SDK object, "
+    '`response.to_dict(mode="json")` (openai, anthropic) or '
+    '`response.model_dump(mode="json", by_alias=True, exclude_none=True)` '
+    "(google-genai)"
+)
+
+
+def is_object(value: object) -> TypeGuard[Mapping[str, Any]]:
+    """Tell whether a value is a JSON object."""
+    return type(value) is dict or isinstance(value, Mapping)
+
+
+def is_array(value: object) -> TypeGuard[Sequence[Any]]:
+    """Tell whether a value is a JSON array."""
+    return isinstance(value, list | tuple)
+
+
+def is_dict(value: object) -> TypeGuard[dict[str, Any]]:
+    """Tell whether a value is a JSON object that can be changed."""
+    return isinstance(value, dict)
+
+
+def objects_in(value: object) -> Iterator[dict[str, Any]]:
+    """Give the plain objects of an array, or a plain object alone; nothing of anything else."""
+    for each in value if is_array(value) else (value,):
+        if isinstance(each, dict):
+            yield each  # pyright: ignore[reportUnknownVariableType]
+
+
+class Place:
+    """A value inside a payload, and where it stands.
+
+    Attributes:
+        dialect: The name of the dialect that reads it.
+        value: The JSON value.
+    """
+
+    __slots__ = ("_parent", "_step", "dialect", "value")
+
+    def __init__(
+        self, dialect: str, value: Any, parent: Place | None = None, step: str | int = ""
+    ) -> None:
+        self.dialect = dialect
+        self.value = value
+        self._parent = parent
+        self._step = step
+
+    @property
+    def where(self) -> str:
+        """The way to the value, as in `choices[0].message`."""
+        step = self._step
+        before = "" if self._parent is None else self._parent.where
+        if isinstance(step, int):
+            return f"{before}[{step}]"
+        return f"{before}.{step}" if before and step else before or step
+
+    def error(self, problem: str) -> DialectError:
+        """Make the error that says what is wrong here; the caller raises it."""
+        where = self.where
+        at = f" at {where}" if where else ""
+        end = "" if problem.endswith("?") else "."
+        said = f"{self.dialect}{at}: {problem}{end}"
+        return DialectError(said, dialect=self.dialect, where=where)
+
+    def reported(self) -> DialectError:
+        """Make the error for one that the provider reports here; the caller raises it."""
+        value = self.value
+        said = value.get("message", value) if is_object(value) else value
+        return self.error(f"the provider reports an error: {shorten(said, 400)}")
+
+    def get(self, key: str) -> Place | None:
+        """Go to a key of an object; None where it is absent or null."""
+        value = self.object().get(key)
+        return None if value is None else Place(self.dialect, value, self, key)
+
+    def need(self, key: str) -> Place:
+        """Go to a key of an object that has to be there and not null."""
+        found = self.get(key)
+        if found is None:
+            # At the top it may be something else altogether.
+            hint = "" if self._parent else ". Is it the response of another dialect?"
+            raise self.error(f"the field {key!r} is missing, got {shorten(self.value)}{hint}")
+        return found
+
+    def object(self) -> Mapping[str, Any]:
+        """Take the value as an object."""
+        value = self.value
+        if is_object(value):
+            return value
+        raise self.error(f"expected an object, got {shorten(value)}")
+
+    def text(self) -> str:
+        """Take the value as a string."""
+        if isinstance(self.value, str):
+            return self.value
+        raise self.error(f"expected a string, got {shorten(self.value)}")
+
+    def items(self) -> Iterator[Place]:
+        """Go through the elements of an array."""
+        array = self.value
+        if not is_array(array):
+            raise self.error(f"expected an array, got {shorten(array)}")
+        for index, value in enumerate(array):
+            yield Place(self.dialect, value, self, index)
+
+    def text_at(self, key: str) -> str | None:
+        """Take the string at a key; None where it is absent or null."""
+        found = self.get(key)
+        return None if found is None else found.text()
+
+    def items_at(self, key: str) -> Iterator[Place]:
+        """Go through the array at a key; nothing where it is absent or null."""
+        found = self.get(key)
+        return iter(()) if found is None else found.items()
+
+    def count_at(self, *keys: str) -> int | None:
+        """Take a number of tokens along a path of keys; None where there is no whole number.
+
+        What a turn cost never decides whether it can be read, so an odd value is no error.
+        """
+        value = self.value
+        for key in keys:
+            value = value.get(key) if is_object(value) else None
+        if isinstance(value, float) and value.is_integer():
+            return int(value)
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def response_place(dialect: str, response: Any) -> Place:
+    """Begin to read a response.
+
+    Raises:
+        DialectError: It is no object, such as text, an HTML page or an SDK object.
+    """
+    if is_object(response):
+        return Place(dialect, response)
+    what = f"expected the JSON object of a response, got {shorten(response)}"
+    raise Place(dialect, response).error(f"{what}. {_DUMP}")
+
+
+def read_event(dialect: str, event: Any, number: int) -> Place:
+    """Begin to read one event of a stream, given as a dict or as the text of its `data:`.
+
+    Args:
+        dialect: The dialect that reads it.
+        event: The event.
+        number: Which event it is, from 0; it stands in every error.
+
+    Raises:
+        DialectError: The text is not JSON, or the event is no object.
+    """
+    place = Place(dialect, event, None, f"event {number}")
+    if isinstance(event, str | bytes):
+        try:
+            place.value = parse_json(event)
+        except ValueError as error:
+            raise place.error(f"the event is not JSON ({error}): {shorten(event)}") from None
+    place.object()
+    return place

@@ -1,0 +1,70 @@
+"""Whether a turn goes back as it came, or in the neutral view, and what that costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..._transcript.assistant import AssistantTurn, ReasoningItem, ServerToolItem
+from .losses import Loss
+from .reading import is_array, is_object
+
+__all__ = ["foreign_losses", "own_payload", "without_nulls"]
+
+_NOTHING: frozenset[str] = frozenset()
+
+
+def own_payload(turn: AssistantTurn, dialect: str) -> Mapping[str, Any] | None:
+    """Give the payload of a turn that the dialect itself decoded; None for any other turn."""
+    payload = turn.payload
+    if turn.dialect == dialect and is_object(payload):
+        return payload
+    return None
+
+
+def foreign_losses(position: str, turn: AssistantTurn, dialect: str) -> Iterator[Loss]:
+    """Say what the neutral view of a turn leaves out; nothing where it leaves out nothing."""
+    lost: list[str] = []
+    if any(isinstance(item, ReasoningItem) for item in turn.items):
+        lost.append("its reasoning")
+    kinds = [item.kind for item in turn.items if isinstance(item, ServerToolItem)]
+    if kinds:
+        lost.append(f"what the provider ran itself ({', '.join(dict.fromkeys(kinds))})")
+    foreign = turn.payload is not None and turn.dialect != dialect
+    if foreign:
+        lost.append(f"the form that only {turn.dialect or 'its own dialect'} understands")
+    if lost:
+        yield Loss(position, f"{dialect} gets the neutral view of this turn, without {_and(lost)}")
+
+
+def _and(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def without_nulls(value: Any, free: frozenset[str] = _NOTHING) -> Any:
+    """Copy a payload without the keys whose value is null, as SDK objects dump them.
+
+    Everywhere that a provider's own fields stand, absent and null mean the same. Data that a user
+    or model wrote stands under the keys in `free`; it is copied as it is, nulls included.
+
+    Example:
+        >>> without_nulls({"a": None, "args": {"b": None}}, frozenset({"args"}))
+        {'args': {'b': None}}
+    """
+    if is_object(value):
+        return {
+            key: without_nulls(item, _EVERYTHING if key in free else free)
+            for key, item in value.items()
+            if item is not None or free is _EVERYTHING
+        }
+    if is_array(value):
+        return [without_nulls(item, free) for item in value]
+    return value
+
+
+class _Everything(frozenset[str]):
+    def __contains__(self, key: object) -> bool:
+        return True
+
+
+_EVERYTHING = _Everything()

@@ -1,0 +1,127 @@
+"""Which tool names a provider takes, and what goes out instead of one that it refuses.
+
+A model may call a tool by any name, and a turn that one provider made may go to another. A name
+that the next provider refuses would make it refuse the conversation for ever, so another stands for
+it on the wire. What is kept is the name as the model sent it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, Final
+
+from ..._text.json import digest_of, shorten
+from ...errors import ToolDefinitionError
+from .losses import Loss
+
+__all__ = ["WireNames", "check_tool_name", "is_wire_name", "rule_of_names"]
+
+# As the API references have it: OpenAI, function `name`; Anthropic, tool `name`; Gemini,
+# `FunctionDeclaration.name`.
+_OPENAI = (
+    re.compile(r"[a-zA-Z0-9_-]{1,64}"),
+    "letters, digits, `_` and `-`, at most 64 characters",
+)
+_NAMES: Final[dict[str, tuple[re.Pattern[str], str]]] = {
+    "openai_chat": _OPENAI,
+    "openai_responses": _OPENAI,
+    "anthropic_messages": (
+        re.compile(r"[a-zA-Z0-9_-]{1,128}"),
+        "letters, digits, `_` and `-`, at most 128 characters",
+    ),
+    "gemini_generate_content": (
+        re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}"),
+        "letters, digits, `_`, `.`, `:` and `-`, a letter or `_` first, at most 64 characters",
+    ),
+}
+
+# What every provider takes, with a letter first and a digest of the whole name behind it.
+_ODD: Final = re.compile(r"[^a-zA-Z0-9]+")
+_STEM, _DIGEST = 48, 12
+
+
+def is_wire_name(dialect: str, name: object) -> bool:
+    """Tell whether the provider takes a name."""
+    return isinstance(name, str) and _NAMES[dialect][0].fullmatch(name) is not None
+
+
+def rule_of_names(dialect: str) -> str:
+    """Say in words which names the provider takes."""
+    return _NAMES[dialect][1]
+
+
+def check_tool_name(dialect: str, name: str) -> None:
+    """Refuse a name that the provider refuses.
+
+    Raises:
+        ToolDefinitionError: It has other characters, or more of them, than the dialect allows.
+    """
+    if not is_wire_name(dialect, name):
+        raise ToolDefinitionError(
+            f"The tool name {name!r} is refused by {dialect}, which takes {rule_of_names(dialect)}"
+            ". Give the tool another name, as in `@tool_fn(name=...)`."
+        )
+
+
+class WireNames:
+    """Give each tool the name under which it goes out in one request.
+
+    A name that the provider takes goes out as it is. For any other stands its beginning with a
+    digest of the whole: the same in every request and for every provider, and another for every
+    name.
+
+    Args:
+        dialect: The dialect of the request.
+        taken: The names of the tools on offer, which stand for nothing else.
+
+    Example:
+        >>> names = WireNames("openai_chat", ["add"])
+        >>> names.of("add"), names.of("no such tool!")
+        ('add', 'no_such_tool_f2391f29c3c4')
+    """
+
+    __slots__ = ("_dialect", "_made", "_taken")
+
+    def __init__(self, dialect: str, taken: Iterable[Any] = ()) -> None:
+        self._dialect = dialect
+        self._taken = {name for name in taken if isinstance(name, str)}
+        self._made: dict[str, str] = {}
+
+    def of(self, name: Any) -> str:
+        """Give the name under which a tool goes out.
+
+        Args:
+            name: The name as the model sent it; anything, in a request that is broken.
+        """
+        if is_wire_name(self._dialect, name):
+            return str(name)
+        is_text = isinstance(name, str)
+        text = name if is_text else shorten(name)
+        made = self._made.get(text)
+        if made is None:
+            stem = _ODD.sub("_", name[:_STEM] if is_text else "").strip("_")
+            if not stem[:1].isalpha():
+                stem = f"tool_{stem}".rstrip("_")
+            number = 0
+            while made is None or made in self._taken:
+                digest = digest_of([text, number] if number else text).removeprefix("sha256:")
+                made = f"{stem[:_STEM]}_{digest[:_DIGEST]}"
+                number += 1
+            self._made[text] = made
+            self._taken.add(made)
+        return made
+
+    def sent(self, name: str, where: str, losses: list[Loss]) -> str:
+        """Give the name under which a call goes out, and say so where it is not its own.
+
+        Args:
+            name: The name as the model sent it.
+            where: Where the call stands, for the loss.
+            losses: Takes a loss where another name stands for it.
+        """
+        made = self.of(name)
+        if made != name:
+            said = f"{self._dialect} refuses the tool name {shorten(name)}; it goes out as {made!r}"
+            losses.append(Loss(where, said))
+        return made

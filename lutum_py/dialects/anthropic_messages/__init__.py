@@ -1,0 +1,233 @@
+"""Anthropic's Messages API.
+
+Source of the format: the Anthropic API reference, "Messages" and "Streaming messages", and the
+guides to tool use and extended thinking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from ..._declare.offer import Descriptions
+from ..._schema.definition import ToolDef
+from ..._text.json import copy_json
+from ..._transcript.assistant import AssistantTurn
+from ..._transcript.request import TranscriptItem, TurnRequest
+from .._repair.violations import Change, Violation
+from .._schema.compiler import CompiledSchema
+from .._wire.compiled import compiled, schema_losses
+from .._wire.losses import EncodedRequest, Loss
+from .._wire.offered import choice_of, offered
+from .._wire.reading import Place, response_place
+from ._decode import tidy, turn_of
+from ._encode import Rendering
+from ._rules import check, repair
+from ._stream import StreamDecoder
+
+__all__ = [
+    "DEFAULT_MAX_TOKENS",
+    "NAME",
+    "Change",
+    "CompiledSchema",
+    "EncodedRequest",
+    "Loss",
+    "StreamDecoder",
+    "Violation",
+    "check",
+    "compile",
+    "decode",
+    "encode_request",
+    "messages",
+    "repair",
+    "tool_choice",
+    "tools",
+]
+
+NAME: Final = "anthropic_messages"
+
+DEFAULT_MAX_TOKENS: Final = 4096
+"""What `encode_request` asks for where the request sets no bound: the API demands one, and every
+model takes this. `max_output_tokens` overrides it."""
+
+_MODES: Final = {"auto": "auto", "required": "any", "none": "none"}
+
+
+def compile(  # noqa: A001 (all dialects have the same names)
+    definition: ToolDef, *, strict: bool = False
+) -> CompiledSchema:
+    """Compile a tool's input schema into what this dialect takes.
+
+    Args:
+        definition: The tool.
+        strict: Whether the tool is offered in strict mode.
+
+    Returns:
+        The schema, the decoder of arguments, and what the provider will not enforce.
+
+    Raises:
+        ToolDefinitionError: The name or the schema has no form here.
+
+    Example:
+        >>> tool = ToolDef.from_json_schema(name="echo", input_schema={"type": "object"})
+        >>> compile(tool, strict=True).schema["additionalProperties"]
+        False
+    """
+    return compiled(definition, NAME, strict)
+
+
+def tools(
+    toolset: Any,
+    *,
+    available: Any = None,
+    descriptions: Descriptions = (),
+    strict: bool = False,
+) -> list[dict[str, Any]]:
+    """Describe the tools on offer, for the request field `tools`.
+
+    In strict mode the API takes at most 20 tools in one request, and 24 optional properties in all
+    of them together; it compiles their schemas into one grammar, and refuses one that is too large.
+
+    Args:
+        toolset: A toolset, or an iterable of `ToolDef`.
+        available: Which of its tools are on offer; None for those that are on.
+        descriptions: Pairs of a selector and the text that the model reads instead.
+        strict: Whether the provider holds the model to the schema.
+
+    Returns:
+        One object a tool, in order; yours to change.
+
+    Raises:
+        ToolDefinitionError: A name or schema has no form here.
+
+    Example:
+        >>> echo = ToolDef.from_json_schema(name="echo", input_schema={"type": "object"})
+        >>> tools([echo])
+        [{'name': 'echo', 'input_schema': {'type': 'object', 'properties': {}}}]
+    """
+    return [_tool(definition, strict) for definition in offered(toolset, available, descriptions)]
+
+
+def _tool(definition: ToolDef, strict: bool) -> dict[str, Any]:
+    tool: dict[str, Any] = {"name": definition.name}
+    if definition.description:
+        tool["description"] = definition.description
+    tool["input_schema"] = copy_json(compiled(definition, NAME, strict).schema)
+    if strict:
+        tool["strict"] = True
+    return tool
+
+
+def tool_choice(requirement: Any) -> dict[str, Any]:
+    """Say what the model is asked to do, for the request field `tool_choice`.
+
+    Args:
+        requirement: A `ToolRequirement`, or a `ToolChoice`.
+
+    Example:
+        >>> from lutum_py import ToolChoice
+        >>> tool_choice(ToolChoice("specific", "echo"))
+        {'type': 'tool', 'name': 'echo'}
+    """
+    choice = choice_of(requirement)
+    if choice.mode == "specific":
+        return {"type": "tool", "name": choice.name}
+    return {"type": _MODES[choice.mode]}
+
+
+def decode(response: Mapping[str, Any]) -> AssistantTurn:
+    """Read a response.
+
+    Args:
+        response: The JSON of a message; of an SDK object, `response.to_dict(mode="json")`.
+
+    Returns:
+        The turn; its payload is the response, without fields that are null. The arguments of a
+        call, which come as an object, are compact JSON in the order that it has.
+
+    Raises:
+        DialectError: It is no response, an error, or broken; `where` says at which place.
+
+    Example:
+        >>> call = {"type": "tool_use", "id": "t1", "name": "add", "input": {"a": 1}}
+        >>> decode({"content": [call], "stop_reason": "tool_use"}).tool_calls[0].arguments
+        '{"a":1}'
+    """
+    response_place(NAME, response)
+    return turn_of(Place(NAME, tidy(response)))
+
+
+def messages(committed: Iterable[TranscriptItem]) -> list[dict[str, Any]]:
+    """Render a committed round, or any part of a transcript, for the request field `messages`.
+
+    Messages of system and developer are left out, because they stand in the request field
+    `system`; `encode_request` puts them there.
+
+    A call by a name that the API refuses goes out under another; `encode_request` reports it.
+
+    Args:
+        committed: Messages, turns and results, oldest first.
+
+    Returns:
+        One message a turn, and one for all that stands between two turns; yours to change.
+
+    Raises:
+        MisuseError: What is passed is no committed round and no list of items, such as a plan.
+
+    Example:
+        >>> from lutum_py._transcript.message import Message
+        >>> messages([Message("user", "Hello")])
+        [{'role': 'user', 'content': 'Hello'}]
+    """
+    return Rendering.of(committed).said
+
+
+def encode_request(request: TurnRequest, *, strict: bool = False) -> EncodedRequest:
+    """Make the body of a request, without the model's name.
+
+    `extra` goes in last and untouched; tools in it, such as those that the provider runs itself,
+    come after the tools of the request.
+
+    Args:
+        request: What is asked of the model.
+        strict: Whether the tools are offered in strict mode, as `tools` offers them.
+
+    Returns:
+        The body, and on its `losses` what it could not carry. `max_tokens`, which the API demands,
+        is `DEFAULT_MAX_TOKENS` where the request sets no bound.
+
+    Raises:
+        ToolDefinitionError: A tool's name or schema has no form here.
+
+    Example:
+        >>> from lutum_py._transcript.message import Message
+        >>> body = encode_request(TurnRequest(items=[Message("system", "Be brief.")]))
+        >>> body["system"], body["max_tokens"]
+        ('Be brief.', 4096)
+    """
+    names = [definition.name for definition in request.tools]
+    rendering = Rendering.of(request.items, names)
+    limit = request.max_output_tokens
+    body: dict[str, Any] = {
+        "messages": rendering.said,
+        "max_tokens": DEFAULT_MAX_TOKENS if limit is None else limit,
+    }
+    if len(rendering.system) == 1:
+        body["system"] = rendering.system[0]
+    elif rendering.system:
+        body["system"] = [{"type": "text", "text": text} for text in rendering.system]
+    losses = rendering.losses
+    offer = [_tool(definition, strict) for definition in request.tools]
+    if offer:
+        for definition in request.tools:
+            losses.extend(schema_losses(definition, NAME, strict))
+        body["tools"] = offer
+        choice = tool_choice(request.tool_choice)
+        if request.parallel_tool_calls is not None and choice["type"] != "none":
+            choice["disable_parallel_tool_use"] = not request.parallel_tool_calls
+        body["tool_choice"] = choice
+    if request.temperature is not None:
+        body["temperature"] = request.temperature
+    for key, value in request.extra.items():
+        body[key] = [*offer, *value] if key == "tools" and isinstance(value, list) else value
+    return EncodedRequest(body, losses)

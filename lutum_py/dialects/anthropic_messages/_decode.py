@@ -1,0 +1,142 @@
+"""A response of the Messages API becomes a turn.
+
+Blocks of a type that is unknown here are taken for something that the provider ran itself, and are
+kept and sent back as they came: Anthropic adds server-side tools faster than clients learn them.
+(Anthropic API reference: "Messages", response.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from ..._text.json import compact_json, shorten
+from ..._transcript.assistant import (
+    AssistantItem,
+    AssistantTurn,
+    ReasoningItem,
+    RefusalItem,
+    ServerToolItem,
+    TextItem,
+    ToolCallItem,
+    Usage,
+)
+from ..._transcript.metadata import ToolMetadata
+from ...errors import DialectError
+from .._wire.ids import own_id
+from .._wire.reading import (
+    UNKNOWN_EVENTS,
+    Place,
+    is_object,
+    objects_in,
+)
+from .._wire.replay import without_nulls
+
+__all__ = ["DIALECT", "arguments_text", "provider_error", "tidy", "turn_of", "usage_of"]
+
+DIALECT: Final = "anthropic_messages"
+
+# The input of a call is the model's own data, nulls included.
+_FREE = frozenset({"input", UNKNOWN_EVENTS})
+_OF_THE_SDK = ("parsed_output", "_request_id")
+
+
+def tidy(response: Mapping[str, Any]) -> dict[str, Any]:
+    """Copy a response without null fields and without what only the SDK puts there."""
+    payload: dict[str, Any] = without_nulls(response, _FREE)
+    for fields in (payload, *objects_in(payload.get("content"))):
+        for key in _OF_THE_SDK:
+            fields.pop(key, None)
+    for container in objects_in(payload.get("container")):
+        moment = container.get("expires_at")
+        if isinstance(moment, datetime):
+            # Of a time the SDK makes an object.
+            container["expires_at"] = moment.isoformat().replace("+00:00", "Z")
+    return payload
+
+
+def turn_of(response: Place) -> AssistantTurn:
+    """Read a tidy response.
+
+    Raises:
+        DialectError: It is an error, has no content, or a field is missing or odd.
+    """
+    failed = response.get("error")
+    if failed is not None:
+        raise provider_error(failed)
+    response_id = response.text_at("id") or None
+    return AssistantTurn(
+        items=_items(response, response_id),
+        finish_reason=response.text_at("stop_reason"),
+        usage=usage_of(response),
+        model=response.text_at("model"),
+        request_id=response_id,
+        dialect=DIALECT,
+        payload=response.value,
+    )
+
+
+def provider_error(place: Place) -> DialectError:
+    """Make the error for one that the provider reports inside a payload."""
+    said = place.value.get("message") if is_object(place.value) else place.value
+    return place.error(f"the provider reports an error: {shorten(said, 400)}")
+
+
+def usage_of(response: Place) -> Usage | None:
+    """Read what the turn cost; tokens of the cache are counted apart on this wire."""
+    usage = response.get("usage")
+    if usage is None:
+        return None
+    cached = usage.count_at("cache_read_input_tokens")
+    parts = (
+        usage.count_at("input_tokens"),
+        usage.count_at("cache_creation_input_tokens"),
+        cached,
+    )
+    known = [part for part in parts if part is not None]
+    return Usage(
+        input_tokens=sum(known) if known else None,
+        output_tokens=usage.count_at("output_tokens"),
+        cached_tokens=cached,
+        reasoning_tokens=usage.count_at("output_tokens_details", "thinking_tokens"),
+    )
+
+
+def arguments_text(value: Any) -> str:
+    """Give the argument text of a call, which this wire sends as an object."""
+    if isinstance(value, str):
+        return value
+    return "{}" if value is None else compact_json(value)
+
+
+def _items(response: Place, response_id: str | None) -> Iterator[AssistantItem]:
+    index = 0
+    for block in response.need("content").items():
+        kind = block.need("type").text()
+        if kind == "text":
+            text = block.need("text").text()
+            if text:
+                yield TextItem(text)
+        elif kind == "thinking":
+            yield ReasoningItem(block.need("thinking").text())
+        elif kind == "redacted_thinking":
+            yield ReasoningItem("")
+        elif kind == "tool_use":
+            yield ToolCallItem(_call(block, index, response_id))
+            index += 1
+        else:
+            yield ServerToolItem(kind, block.object())
+    if response.text_at("stop_reason") == "refusal":
+        details = response.get("stop_details")
+        said = None if details is None else details.text_at("explanation")
+        yield RefusalItem(said or "")
+
+
+def _call(block: Place, index: int, response_id: str | None) -> ToolMetadata:
+    name = block.need("name").text()
+    return ToolMetadata(
+        id=block.text_at("id") or own_id(response_id, index, name),
+        name=name,
+        arguments=arguments_text(block.object().get("input")),
+    )

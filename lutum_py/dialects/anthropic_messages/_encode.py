@@ -1,0 +1,115 @@
+"""A transcript becomes the messages of the Messages API.
+
+A turn of this dialect goes back block by block as it came: thinking with its signature, what the
+server ran, the order of all. Empty text, which a model may send and the API refuses, is left out.
+Everything between two turns becomes one user message, results first. (Anthropic API reference:
+"Messages"; guide to tool use: "Handle tool calls".)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from ..._text.json import copy_json
+from ..._transcript.assistant import AssistantTurn, RefusalItem, TextItem
+from ..._transcript.message import Message
+from ..._transcript.result import ToolResult
+from .._wire.front_rendering import FrontRendering
+from .._wire.losses import Loss
+from .._wire.replay import foreign_losses, own_payload
+from .._wire.sent_arguments import UNREADABLE, arguments_object
+from ._decode import DIALECT
+from ._encode_blocks import blocks_of, result_block, wire_id
+
+__all__ = ["Rendering"]
+
+# Citations come with these set to null, and the API takes them only if they are there.
+_NULLABLE: Final = {
+    "char_location": "document_title",
+    "page_location": "document_title",
+    "content_block_location": "document_title",
+    "web_search_result_location": "title",
+    "search_result_location": "title",
+}
+
+
+class Rendering(FrontRendering):
+    """Collect the messages of user and assistant."""
+
+    dialect = DIALECT
+
+    def __init__(self, offered: Iterable[str] = ()) -> None:
+        super().__init__(offered)
+        self._answers: dict[str, dict[str, Any]] = {}
+
+    def _result(self, result: ToolResult, position: str) -> None:
+        answers = self._answers.get(result.id)
+        if answers is None:
+            answers = {"tool_use_id": wire_id(result.id)}
+        self._results.append(result_block(result, answers, position, self.losses))
+
+    def _user(self, message: Message, position: str) -> None:
+        self._of_user += blocks_of(message.text, message.attachments, position, self.losses)
+
+    def _write(self, results: list[dict[str, Any]], of_user: list[dict[str, Any]]) -> None:
+        blocks = results + of_user
+        if not blocks:
+            return
+        content: Any = blocks
+        if len(blocks) == 1 and blocks[0]["type"] == "text":
+            content = blocks[0]["text"]
+        self.said.append({"role": "user", "content": content})
+
+    def _turn(self, turn: AssistantTurn, position: str) -> None:
+        payload = own_payload(turn, DIALECT)
+        if payload is None:
+            self.losses.extend(foreign_losses(position, turn, DIALECT))
+            blocks = self._neutral(turn, position)
+            self._answers = {call.id: {"tool_use_id": wire_id(call.id)} for call in turn.tool_calls}
+        else:
+            blocks = [_replayed(block) for block in payload["content"] if not _is_blank(block)]
+            sent = [block for block in blocks if block["type"] == "tool_use"]
+            self._answers = {
+                call.id: {"tool_use_id": block["id"]} if block.get("id") else {}
+                for call, block in zip(turn.tool_calls, sent, strict=False)
+            }
+        calls = (block for block in blocks if block["type"] == "tool_use")
+        for number, call in enumerate(calls):
+            where = f"{position}.tool_calls[{number}]"
+            call["name"] = self.names.sent(call["name"], where, self.losses)
+        if blocks:
+            self.said.append({"role": "assistant", "content": blocks})
+
+    def _neutral(self, turn: AssistantTurn, position: str) -> list[dict[str, Any]]:
+        blocks: list[dict[str, Any]] = [
+            {"type": "text", "text": item.text}
+            for item in turn.items
+            if isinstance(item, TextItem | RefusalItem) and item.text.strip()
+        ]
+        for number, call in enumerate(turn.tool_calls):
+            value, is_read = arguments_object(call.arguments)
+            if not is_read:
+                where = f"{position}.tool_calls[{number}]"
+                text = f"the arguments are no JSON object; their text goes out as {UNREADABLE}"
+                self.losses.append(Loss(where, text))
+            block = {"type": "tool_use", "id": wire_id(call.id), "name": call.name, "input": value}
+            blocks.append(block)
+        return blocks
+
+
+def _is_blank(block: Mapping[str, Any]) -> bool:
+    return block["type"] == "text" and not block["text"].strip()
+
+
+def _replayed(block: Mapping[str, Any]) -> dict[str, Any]:
+    replayed: dict[str, Any] = copy_json(block)
+    for citation in replayed.get("citations", ()):
+        nullable = _NULLABLE.get(citation.get("type"))
+        if nullable is not None:
+            citation.setdefault(nullable, None)
+        citation.pop("file_id", None)
+    if replayed["type"] == "tool_use" and not isinstance(replayed.get("input"), dict):
+        value = replayed.get("input")
+        replayed["input"] = {} if value is None else {UNREADABLE: value}
+    return replayed

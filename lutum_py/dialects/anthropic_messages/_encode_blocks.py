@@ -1,0 +1,105 @@
+"""Messages, attachments and results as content blocks of the Messages API.
+
+Images and PDF files go by address or as data, plain text as text; there is no block for audio and
+video. (Anthropic API reference: "Messages", input content blocks.)
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterable
+from typing import Any, Final
+
+from ..._text.json import digest_of
+from ..._transcript.attachment import Attachment
+from ..._transcript.result import ToolResult
+from .._wire.attached import data_of
+from .._wire.losses import Loss
+from ._decode import DIALECT
+
+__all__ = ["blocks_of", "result_block", "wire_id"]
+
+_IDS: Final = re.compile(r"[a-zA-Z0-9_-]+")
+_IMAGES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
+
+
+def wire_id(call_id: str) -> str:
+    """Give the id under which a foreign call goes out; the API takes few characters in it."""
+    if _IDS.fullmatch(call_id):
+        return call_id
+    return "toolu_" + digest_of(call_id).removeprefix("sha256:")[:24]
+
+
+def blocks_of(
+    text: str, attachments: Iterable[Attachment], position: str, losses: list[Loss]
+) -> list[dict[str, Any]]:
+    """Make the blocks of a text and its attachments, each after its caption.
+
+    Args:
+        text: The text; an empty one has no block, because the API refuses it.
+        attachments: The files.
+        position: Where this stands, for the losses.
+        losses: Takes a loss for each attachment that has no block.
+    """
+    blocks: list[dict[str, Any]] = [{"type": "text", "text": text}] if text.strip() else []
+    for index, attachment in enumerate(attachments):
+        block = _attached(attachment)
+        if block is None:
+            kind = f"{attachment.media_type} ({attachment.mime_type})"
+            where = f"{position}.attachments[{index}]"
+            losses.append(Loss(where, f"this {kind} has no place in {DIALECT}"))
+            continue
+        if attachment.caption and attachment.caption.strip():
+            blocks.append({"type": "text", "text": attachment.caption})
+        blocks.append(block)
+    return blocks
+
+
+def _attached(attachment: Attachment) -> dict[str, Any] | None:
+    data = data_of(attachment)
+    mime_type = attachment.mime_type
+    if attachment.media_type == "image":
+        if data is None:
+            return {"type": "image", "source": {"type": "url", "url": attachment.url}}
+        if mime_type in _IMAGES:
+            return {
+                "type": "image",
+                "source": {"type": "base64", "media_type": mime_type, "data": data},
+            }
+    if attachment.media_type == "file":
+        if data is None:
+            is_pdf = mime_type == "application/pdf"
+            source = {"type": "url", "url": attachment.url}
+            return {"type": "document", "source": source} if is_pdf else None
+        if mime_type == "application/pdf":
+            return {
+                "type": "document",
+                "source": {"type": "base64", "media_type": mime_type, "data": data},
+            }
+        if mime_type.startswith("text/"):
+            plain = base64.b64decode(data).decode("utf-8", "replace")
+            source = {"type": "text", "media_type": "text/plain", "data": plain}
+            return {"type": "document", "source": source}
+    return None
+
+
+def result_block(
+    result: ToolResult, answers: dict[str, Any], position: str, losses: list[Loss]
+) -> dict[str, Any]:
+    """Make the block of a result; one that is no success is marked as an error.
+
+    Args:
+        result: The result.
+        answers: The fields that name the call which it answers.
+        position: Where it stands, for the losses.
+        losses: Takes a loss for each attachment that has no block.
+    """
+    block: dict[str, Any] = {"type": "tool_result", **answers}
+    if result.attachments:
+        block["content"] = blocks_of(result.model_text, result.attachments, position, losses)
+    else:
+        block["content"] = result.model_text
+    if result.is_error:
+        block["is_error"] = True
+    return block

@@ -1,0 +1,214 @@
+"""The rules that the Messages API sets for a conversation: finding breaches, and mending them.
+
+Messages of one role that follow each other count as one turn. A turn with calls is followed at once
+by a turn of the user that begins with one result for each call. The API takes the results of one
+turn in any order; ours is the order of the calls, as everywhere in this library. A conversation is
+mended in one pass, which notes each breach as it meets it; `check` reports the notes, `repair`
+keeps the outcome. (Anthropic guide to tool use: "Handle tool calls", "Parallel tool use".)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..._text.json import shorten
+from .._repair.conversation import Form
+from .._repair.mending import Mending
+from .._repair.pairing import (
+    FreshIds,
+    Pairing,
+    Standing,
+    pair,
+)
+from .._repair.violations import (
+    NOT_SHOWN,
+    OUTCOME_UNKNOWN,
+    Change,
+    Violation,
+)
+from .._stream.pieces import note_places
+from ._decode import DIALECT
+from ._encode_blocks import wire_id
+from ._spoken import Block, Spoken, read_messages
+
+__all__ = ["check", "repair"]
+
+
+def check(request: Any) -> list[Violation]:
+    """Find what a conversation breaks of the provider's rules.
+
+    Args:
+        request: A request body, or its list of messages; anything else is a violation.
+
+    Returns:
+        Every violation, in the order of the messages; none for a request that is well formed.
+
+    Example:
+        >>> result = {"type": "tool_result", "tool_use_id": "c1", "content": "3"}
+        >>> [violation.rule for violation in check([{"role": "user", "content": [result]}])]
+        ['orphan_result']
+    """
+    return _FORM.check(request)
+
+
+def repair(request: Any) -> tuple[Any, list[Change]]:
+    """Mend a conversation so that `check` finds nothing.
+
+    A call that nobody answered gets an error result that says that its outcome is unknown.
+
+    Args:
+        request: A request body, or its list of messages; it is not changed.
+
+    Returns:
+        A mended copy of the same shape, and what was changed.
+
+    Example:
+        >>> call = {"type": "tool_use", "id": "c1", "name": "f", "input": {}}
+        >>> asked = {"role": "user", "content": "Go"}
+        >>> mended, changes = repair([asked, {"role": "assistant", "content": [call]}])
+        >>> mended[2]["content"][0]["is_error"], changes[0].rule
+        (True, 'call_without_result')
+    """
+    return _FORM.repair(request)
+
+
+def _mend(messages: list[Any], mending: Mending) -> None:
+    spoken = read_messages(messages, mending)
+    calls = [block for said in spoken for block in said.blocks if said.is_call(block)]
+    results = [block for said in spoken for block in said.blocks if block.kind == "tool_result"]
+    pairing = pair(
+        (Standing(call.number, _key(call.value.get("id")), call.group) for call in calls),
+        (Standing(result.number, _key(result.value.get("tool_use_id"))) for result in results),
+    )
+    dropped = _drop(pairing, results, mending)
+    touched: set[int] = set()
+    answers = _answers(pairing, calls, results, mending, touched)
+    _distinct_ids(answers, mending)
+    _write(spoken, answers, touched, dropped, mending)
+    _begin(mending)
+
+
+def _key(value: Any) -> str | None:
+    # A host that sends no id gets none back: such calls and results meet by their order.
+    return str(value) if value else None
+
+
+def _drop(pairing: Pairing, results: list[Block], mending: Mending) -> set[Block]:
+    for numbers, rule, why in (
+        (pairing.orphans, "orphan_result", "it answers no call"),
+        (pairing.duplicates, "duplicate_result", "its call has a result already"),
+    ):
+        for number in numbers:
+            mending.note(
+                results[number].position,
+                rule,
+                f"the result has no place: {why}",
+                "Send exactly one result for each call, with the call's id",
+                f"removed the result, because {why}",
+            )
+    return {results[number] for number in (*pairing.orphans, *pairing.duplicates)}
+
+
+def _answers(
+    pairing: Pairing,
+    calls: list[Block],
+    results: list[Block],
+    mending: Mending,
+    touched: set[int],
+) -> dict[int, list[tuple[Block, Block]]]:
+    """Give the call and result pairs of each turn, in the order of its calls, and note breaches."""
+    answers: dict[int, list[tuple[Block, Block]]] = {}
+    for number, call in enumerate(calls):
+        found = pairing.result_of.get(number)
+        if found is None:
+            mending.note(
+                call.position,
+                "call_without_result",
+                f"the call {shorten(call.value.get('id', call.value.get('name')))} has no result",
+                "Send one result for each call at the head of the next user message",
+                "added a result that says that its outcome is unknown",
+            )
+            touched.add(call.group)
+            same = {"tool_use_id": call.value["id"]} if call.value.get("id") else {}
+            content = {"content": OUTCOME_UNKNOWN, "is_error": True}
+            result = call.beside({"type": "tool_result", **same, **content})
+        else:
+            result = results[found]
+        answers.setdefault(call.group, []).append((call, result))
+    for group, answered in answers.items():
+        if note_places(group, answered, "result", mending):
+            touched.add(group)
+    return answers
+
+
+def _distinct_ids(answers: dict[int, list[tuple[Block, Block]]], mending: Mending) -> None:
+    """Give calls whose id is taken or has odd characters another one, and their results with it."""
+    for answered in answers.values():
+        seen: set[str] = set()
+        taken = FreshIds(_key(call.value.get("id")) for call, _ in answered)
+        for call, result in answered:
+            call_id = call.value.get("id")
+            if not call_id:
+                continue
+            fresh = wire_id(str(call_id))
+            rule = "invalid_call_id" if fresh != call_id else "duplicate_call_id"
+            if fresh in seen:
+                fresh = taken.of(fresh)
+            seen.add(fresh)
+            if fresh != call_id:
+                mending.note(
+                    call.position,
+                    rule,
+                    f"the id {shorten(call_id)} is taken in this turn, or has odd characters",
+                    "Give each call of a turn an id of its own, of letters, digits, `_` and `-`",
+                    f"gave the call and its result the id {fresh!r}",
+                )
+                call.value["id"] = result.value["tool_use_id"] = fresh
+
+
+def _write(
+    spoken: list[Spoken],
+    answers: dict[int, list[tuple[Block, Block]]],
+    touched: set[int],
+    dropped: set[Block],
+    mending: Mending,
+) -> None:
+    """Write the messages; results of a turn with a breach go to the head of the turn after it."""
+    moved = {result for group in touched for _, result in answers.get(group, ())} | dropped
+    waiting: list[Block] = []
+    for index, said in enumerate(spoken):
+        kept = [block for block in said.blocks if block not in moved]
+        if said.role == "user":
+            kept = waiting + kept
+            waiting = []
+        if kept:
+            mending.items.append(said.with_blocks(kept))
+        following = next((other for other in spoken[index + 1 :] if other.role != "system"), None)
+        if said.role == "assistant" and (following is None or following.group != said.group):
+            if said.group in touched:
+                waiting = [result for _, result in answers.get(said.group, ())]
+            if waiting and (following is None or following.role != "user"):
+                content = [result.value for result in waiting]
+                mending.items.append({"role": "user", "content": content})
+                waiting = []
+
+
+def _begin(mending: Mending) -> None:
+    first = next((item for item in mending.items if item["role"] != "system"), None)
+    if first is not None and first["role"] == "assistant":
+        mending.note(
+            "messages[0]",
+            "first_role",
+            "the first message is the assistant's",
+            "Begin with a message of the user",
+            "put a message of the user before it that says that the beginning is missing",
+        )
+        mending.items.insert(mending.items.index(first), {"role": "user", "content": NOT_SHOWN})
+
+
+_FORM = Form(
+    dialect=DIALECT,
+    key="messages",
+    said=lambda text: {"role": "user", "content": text},
+    mend=_mend,
+)

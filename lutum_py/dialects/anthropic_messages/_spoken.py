@@ -1,0 +1,167 @@
+"""Messages of the Messages API as blocks in turns, read from a request that may be broken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..._text.json import copy_json, shorten
+from .._repair.mending import Mending
+from .._stream.pieces import Piece
+from .._wire.reading import is_array, is_object
+from .._wire.sent_arguments import UNREADABLE
+
+__all__ = ["Block", "Spoken", "read_messages"]
+
+_ROLES = frozenset({"user", "assistant", "system"})
+
+
+class Block(Piece):
+    """One content block."""
+
+    __slots__ = ()
+
+    @property
+    def kind(self) -> Any:
+        """The type of the block."""
+        return self.value.get("type")
+
+
+class Spoken:
+    """One message of a conversation.
+
+    Attributes:
+        role: Who speaks.
+        blocks: What is said.
+        group: The turn that the message is part of.
+    """
+
+    __slots__ = ("_message", "blocks", "group", "role")
+
+    def __init__(self, message: Mapping[str, Any], blocks: list[Block]) -> None:
+        self._message = message
+        self.role: str = message["role"]
+        self.blocks = blocks
+        self.group = 0
+
+    def is_call(self, block: Block) -> bool:
+        """Say whether a block is a call that the user has to answer."""
+        return self.role == "assistant" and block.kind == "tool_use"
+
+    def with_blocks(self, blocks: list[Block]) -> dict[str, Any]:
+        """Give the message with these blocks; as it was where they are its own."""
+        message: dict[str, Any] = copy_json(self._message)
+        if blocks != self.blocks or not isinstance(message.get("content"), str):
+            message["content"] = [block.value for block in blocks]
+        return message
+
+
+def read_messages(messages: list[Any], mending: Mending) -> list[Spoken]:
+    """Read the messages of a request, without what says nothing, and number their turns."""
+    spoken: list[Spoken] = []
+    number = 0
+    for index, message in enumerate(messages):
+        role = message.get("role") if is_object(message) else None
+        if not is_object(message) or not isinstance(role, str) or role not in _ROLES:
+            mending.note(
+                f"messages[{index}]",
+                "unknown_role",
+                f"expected a message with a known role, got {shorten(message)}",
+                "Give it the role `user` or `assistant`",
+                "removed the message",
+            )
+            continue
+        blocks = _blocks(index, message, number, mending)
+        number += len(blocks)
+        if blocks:
+            spoken.append(Spoken(message, blocks))
+        else:
+            mending.note(
+                f"messages[{index}].content",
+                "empty_message",
+                "the message says nothing",
+                "Leave it out",
+                "removed the message",
+            )
+    _number_turns(spoken)
+    return spoken
+
+
+def _blocks(index: int, message: Mapping[str, Any], number: int, mending: Mending) -> list[Block]:
+    content = message.get("content")
+    if isinstance(content, str):
+        block = Block(f"messages[{index}].content", number, {"type": "text", "text": content})
+        return [block] if content.strip() else []
+    if content is not None and not is_array(content):
+        mending.note(
+            f"messages[{index}].content",
+            "invalid_content",
+            f"expected text or a list of blocks, got {shorten(content)}",
+            "Send text, or a list of blocks, also where there is only one",
+            "put it into a list" if is_object(content) else "removed it",
+        )
+        content = [content] if is_object(content) else ()
+    blocks: list[Block] = []
+    for place, value in enumerate(content or ()):
+        position = f"messages[{index}].content[{place}]"
+        if not is_object(value) or not isinstance(value.get("type"), str):
+            mending.note(
+                position,
+                "unknown_block",
+                f"expected a content block, got {shorten(value)}",
+                "Send an object with a `type`",
+                "removed it",
+            )
+        elif value["type"] == "text" and not str(value.get("text") or "").strip():
+            mending.note(
+                position,
+                "empty_text",
+                "the text is blank",
+                "Leave the block out",
+                "removed the block",
+            )
+        elif value["type"] == "tool_use" and message["role"] != "assistant":
+            mending.note(
+                position,
+                "misplaced_call",
+                f"a call stands in a message of the {message['role']}",
+                "Send calls in messages of the assistant only",
+                "removed the call",
+            )
+        else:
+            block = Block(position, number + len(blocks), copy_json(value))
+            if block.kind == "tool_use":
+                _call(block, mending)
+            blocks.append(block)
+    return blocks
+
+
+def _call(block: Block, mending: Mending) -> None:
+    mending.rename(block.value, "name", f"{block.position}.name")
+    value = block.value.get("input")
+    if not isinstance(value, dict):
+        mending.note(
+            f"{block.position}.input",
+            "input_not_an_object",
+            f"the input is {shorten(value)}, and not an object",
+            "Send the arguments as an object",
+            f"put it into an object, under `{UNREADABLE}`" if value else "made it an empty object",
+        )
+        block.value["input"] = {UNREADABLE: value} if value else {}
+
+
+def _number_turns(spoken: list[Spoken]) -> None:
+    group = -1
+    role = None
+    is_behind = False
+    for said in spoken:
+        if said.role not in ("system", role):
+            role = said.role
+            group += 1
+            is_behind = False
+        said.group = group
+        for block in said.blocks:
+            block.group = group
+            block.is_behind = is_behind
+            if said.role != "system" and block.kind != "tool_result":
+                is_behind = True

@@ -1,0 +1,259 @@
+"""The events of a streamed message become our events, and in the end the whole turn.
+
+The events are put together into the message that would have come in one piece, and that message is
+decoded as any other. Events of unknown types are kept apart; deltas of unknown types stay in their
+block, under the names that the wire gave them. (Anthropic API reference: "Streaming messages".)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ..._text.json import copy_json, parse_json
+from ..._transcript.assistant import (
+    AssistantItem,
+    AssistantTurn,
+    ReasoningItem,
+    TextItem,
+    ToolCallItem,
+)
+from ..._transcript.metadata import ToolMetadata
+from ..._transcript.stream_events import (
+    ArgumentsDelta,
+    CallCompleted,
+    CallStarted,
+    ReasoningDelta,
+    StreamEvent,
+    TextDelta,
+    UsageReported,
+)
+from .._stream.partial import PartialArguments
+from .._stream.streaming import BrokenStream, StreamReader
+from .._wire.ids import own_id
+from .._wire.reading import Place, is_array, is_object
+from ._decode import (
+    DIALECT,
+    arguments_text,
+    provider_error,
+    tidy,
+    turn_of,
+    usage_of,
+)
+
+__all__ = ["StreamDecoder"]
+
+_TEXTS: Final = {
+    "text_delta": "text",
+    "thinking_delta": "thinking",
+    "signature_delta": "signature",
+}
+
+
+class _BlockState:
+    """One content block as it comes in."""
+
+    __slots__ = ("arguments", "call", "fields", "is_open", "texts")
+
+    def __init__(self, fields: dict[str, Any]) -> None:
+        self.fields = fields
+        self.texts: dict[str, list[str]] = {}
+        self.arguments = PartialArguments()
+        self.call: tuple[int, str, str] | None = None
+        self.is_open = True
+
+    def whole(self) -> dict[str, Any]:
+        """Give the block as a whole message has it."""
+        joined = {
+            key: str(self.fields.get(key) or "") + "".join(pieces)
+            for key, pieces in self.texts.items()
+        }
+        block = {**self.fields, **joined}
+        text = self.arguments.text
+        if text.strip():
+            try:
+                block["input"] = parse_json(text)
+            except ValueError:
+                block["input"] = text
+        return block
+
+
+class StreamDecoder(StreamReader):
+    """Read the events of one streamed message.
+
+    Feed every event, then call `close` for the last events, or `finish` for the turn alone. The
+    stream is whole once `message_stop` came. A call whose argument text is not JSON in the end has
+    the text as it came.
+
+    Example:
+        >>> decoder = StreamDecoder()
+        >>> start = {"type": "message_start", "message": {"id": "m1", "content": []}}
+        >>> block = {
+        ...     "type": "content_block_start",
+        ...     "index": 0,
+        ...     "content_block": {"type": "text", "text": "Hi"},
+        ... }
+        >>> [decoder.feed(event) for event in (start, block, {"type": "message_stop"})]
+        [[], [TextDelta(text='Hi')], []]
+        >>> decoder.finish().text
+        'Hi'
+    """
+
+    dialect = DIALECT
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._message: dict[str, Any] | None = None
+        self._blocks: dict[int, _BlockState] = {}
+        self._calls = 0
+        self._stopped = False
+
+    def _take(self, event: Place) -> Iterator[StreamEvent]:
+        kind = event.text_at("type")
+        failed = event.get("error")
+        if kind == "error" or failed is not None:
+            raise provider_error(failed or event)
+        if kind == "message_start":
+            message = event.need("message")
+            self._message = copy_json(message.object())
+            yield from self._report(message)
+        elif kind == "content_block_start":
+            yield from self._start(event)
+        elif kind == "content_block_delta":
+            yield from self._delta(event)
+        elif kind == "content_block_stop":
+            yield from self._close(self._block(event))
+        elif kind == "message_delta":
+            yield from self._finish_message(event)
+        elif kind == "message_stop":
+            self._stopped = True
+        elif kind != "ping":
+            self._keep(event)
+
+    def _begun(self, event: Place) -> dict[str, Any]:
+        if self._message is None:
+            raise event.error("the message has not begun")
+        return self._message
+
+    def _start(self, event: Place) -> Iterator[StreamEvent]:
+        message_id = self._begun(event).get("id")
+        block = event.need("content_block")
+        kind = block.need("type").text()
+        index = event.count_at("index")
+        number = len(self._blocks) if index is None else index
+        state = self._blocks[number] = _BlockState(copy_json(block.object()))
+        if kind == "tool_use":
+            name = block.need("name").text()
+            response_id = message_id if isinstance(message_id, str) else None
+            call_id = block.text_at("id") or own_id(response_id, self._calls, name)
+            state.call = (self._calls, call_id, name)
+            self._calls += 1
+            yield CallStarted(*state.call)
+        elif kind == "text" and block.text_at("text"):
+            yield TextDelta(block.need("text").text())
+        elif kind == "thinking" and block.text_at("thinking"):
+            yield ReasoningDelta(block.need("thinking").text())
+
+    def _block(self, event: Place) -> _BlockState:
+        self._begun(event)
+        index = event.count_at("index")
+        number = len(self._blocks) - 1 if index is None else index
+        if number not in self._blocks:
+            raise event.error(f"the content block {number} has not begun")
+        return self._blocks[number]
+
+    def _delta(self, event: Place) -> Iterator[StreamEvent]:
+        state = self._block(event)
+        delta = event.need("delta")
+        kind = delta.need("type").text()
+        if kind in _TEXTS:
+            key = _TEXTS[kind]
+            text = delta.need(key).text()
+            state.texts.setdefault(key, []).append(text)
+            if kind == "text_delta" and text:
+                yield TextDelta(text)
+            elif kind == "thinking_delta" and text:
+                yield ReasoningDelta(text)
+        elif kind == "input_json_delta":
+            text = delta.text_at("partial_json") or ""
+            partial = state.arguments.add(text)
+            if state.call is not None and text:
+                yield ArgumentsDelta(state.call[0], text, partial)
+        elif kind == "citations_delta":
+            known: Any = state.fields.get("citations")
+            citation = copy_json(delta.need("citation").object())
+            state.fields["citations"] = [*(known if is_array(known) else ()), citation]
+        else:
+            additions = {key: value for key, value in delta.object().items() if key != "type"}
+            state.fields.update(copy_json(additions))
+
+    def _close(self, state: _BlockState) -> Iterator[StreamEvent]:
+        was_open, state.is_open = state.is_open, False
+        if state.call is None or not was_open:
+            return
+        index, call_id, name = state.call
+        arguments = arguments_text(state.whole().get("input"))
+        yield CallCompleted(index, ToolMetadata(id=call_id, name=name, arguments=arguments))
+
+    def _finish_message(self, event: Place) -> Iterator[StreamEvent]:
+        message = self._begun(event)
+        delta = event.get("delta")
+        if delta is not None:
+            message.update(copy_json(delta.object()))
+        for key, value in event.object().items():
+            if key == "usage" and is_object(value):
+                known = message.get("usage")
+                reported = {name: count for name, count in value.items() if count is not None}
+                message["usage"] = {**copy_json(reported)}
+                if is_object(known):
+                    message["usage"] = {**known, **message["usage"]}
+            elif key not in ("type", "delta"):
+                message[key] = copy_json(value)
+        yield from self._report(Place(DIALECT, message))
+
+    def _report(self, message: Place) -> Iterator[StreamEvent]:
+        usage = usage_of(message)
+        if usage is not None:
+            yield UsageReported(usage)
+
+    def _end(self) -> AssistantTurn:
+        if self._message is None:
+            raise BrokenStream(self.position, "the stream ends before a message began")
+        if not self._stopped:
+            raise BrokenStream(self.position, "the stream breaks off before the message stopped")
+        whole = self._payload({**self._message, "content": self._content()})
+        return turn_of(Place(DIALECT, tidy(whole)))
+
+    def _content(self) -> list[Any]:
+        assert self._message is not None
+        before = self._message.get("content")
+        blocks = [state.whole() for _, state in sorted(self._blocks.items())]
+        return [*(before if is_array(before) else ()), *blocks]
+
+    def _so_far(self) -> AssistantTurn:
+        items: list[AssistantItem] = []
+        for _, state in sorted(self._blocks.items()):
+            block = state.whole()
+            kind = block.get("type")
+            if kind == "text" and block.get("text"):
+                items.append(TextItem(block["text"]))
+            elif kind == "thinking" and block.get("thinking"):
+                items.append(ReasoningItem(block["thinking"]))
+            elif state.call is not None and not state.is_open:
+                value = block.get("input")
+                if not isinstance(value, str):
+                    _, call_id, name = state.call
+                    text = arguments_text(value)
+                    metadata = ToolMetadata(id=call_id, name=name, arguments=text)
+                    items.append(ToolCallItem(metadata))
+        message = self._message or {}
+        return AssistantTurn(
+            items=items,
+            model=_text(message.get("model")),
+            request_id=_text(message.get("id")),
+            dialect=DIALECT,
+        )
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None

@@ -1,0 +1,206 @@
+"""A response of generateContent becomes a turn.
+
+The wire has camelCase, and the SDK's own dumps may have snake_case, bytes and enumerations: all of
+it is brought into the form of the wire first. A call has an id only from some hosts and models; the
+others get one of ours. (Gemini API reference: "Generating content", GenerateContentResponse.)
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from enum import Enum
+from typing import Any, Final
+
+from ..._text.json import compact_json, copy_json, shorten
+from ..._transcript.assistant import (
+    AssistantItem,
+    AssistantTurn,
+    ReasoningItem,
+    RefusalItem,
+    ServerToolItem,
+    TextItem,
+    ToolCallItem,
+    Usage,
+)
+from ..._transcript.metadata import ToolMetadata
+from ...errors import DialectError
+from .._wire.ids import own_id
+from .._wire.reading import (
+    UNKNOWN_EVENTS,
+    Place,
+    is_array,
+    is_object,
+)
+
+__all__ = [
+    "DIALECT",
+    "call_of",
+    "candidate_of",
+    "items_of_parts",
+    "provider_error",
+    "tidy",
+    "turn_of",
+    "usage_of",
+]
+
+DIALECT: Final = "gemini_generate_content"
+
+# What the model or a program wrote, nulls and odd keys included.
+_FREE: Final = frozenset({"args", "response", UNKNOWN_EVENTS})
+_OF_THE_SDK: Final = frozenset({"sdkHttpResponse", "automaticFunctionCallingHistory", "parsed"})
+_BYTES: Final = frozenset({"thoughtSignature", "data"})
+_SNAKE: Final = re.compile(r"_([a-z0-9])")
+_TO_STANDARD: Final = str.maketrans("-_", "+/")
+_GROUNDING: Final = ("groundingMetadata", "urlContextMetadata")
+
+
+def tidy(value: Any) -> Any:
+    """Copy a payload in the form of the wire: camelCase, without nulls, bytes as base64."""
+    if is_object(value):
+        tidied: dict[str, Any] = {}
+        for key, item in value.items():
+            name = _SNAKE.sub(_upper, key) if "_" in key and key not in _FREE else key
+            if item is None or name in _OF_THE_SDK:
+                continue
+            if name in _FREE:
+                tidied[name] = copy_json(item)
+            elif name in _BYTES and isinstance(item, str):
+                # The SDK dumps base64 with the letters for addresses.
+                tidied[name] = item.translate(_TO_STANDARD)
+            else:
+                tidied[name] = tidy(item)
+        return tidied
+    if is_array(value):
+        return [tidy(item) for item in value]
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    return value
+
+
+def _upper(match: re.Match[str]) -> str:
+    return match[1].upper()
+
+
+def turn_of(response: Place) -> AssistantTurn:
+    """Read a tidy response.
+
+    Raises:
+        DialectError: It is an error, has no candidate, or a field is missing or odd.
+    """
+    failed = response.get("error")
+    if failed is not None:
+        raise provider_error(failed)
+    response_id = response.text_at("responseId") or None
+    candidate = candidate_of(response)
+    items: list[AssistantItem]
+    finish_reason: str | None
+    if candidate is None:
+        items, finish_reason = _blocked(response)
+    else:
+        items = list(_items(candidate, response_id))
+        finish_reason = candidate.text_at("finishReason")
+    return AssistantTurn(
+        items=items,
+        finish_reason=finish_reason,
+        usage=usage_of(response),
+        model=response.text_at("modelVersion"),
+        request_id=response_id,
+        dialect=DIALECT,
+        payload=response.value,
+    )
+
+
+def provider_error(place: Place) -> DialectError:
+    """Make the error for one that the provider reports inside a payload."""
+    said = place.value.get("message") if is_object(place.value) else place.value
+    return place.error(f"the provider reports an error: {shorten(said, 400)}")
+
+
+def candidate_of(response: Place) -> Place | None:
+    """Give the first candidate, which is the turn; None where there is none."""
+    return next(response.items_at("candidates"), None)
+
+
+def _blocked(response: Place) -> tuple[list[AssistantItem], str]:
+    """Read a response to a prompt that the provider would not answer."""
+    feedback = response.get("promptFeedback")
+    reason = None if feedback is None else feedback.text_at("blockReason")
+    if feedback is None or reason is None:
+        raise response.error("the response has no candidates")
+    return [RefusalItem(feedback.text_at("blockReasonMessage") or "")], reason
+
+
+def usage_of(response: Place) -> Usage | None:
+    """Read what the turn cost; tokens of thoughts and of tools' prompts are counted apart."""
+    usage = response.get("usageMetadata")
+    if usage is None:
+        return None
+    reasoning = usage.count_at("thoughtsTokenCount")
+    return Usage(
+        input_tokens=_sum(
+            usage.count_at("promptTokenCount"), usage.count_at("toolUsePromptTokenCount")
+        ),
+        output_tokens=_sum(usage.count_at("candidatesTokenCount"), reasoning),
+        cached_tokens=usage.count_at("cachedContentTokenCount"),
+        reasoning_tokens=reasoning,
+    )
+
+
+def _sum(first: int | None, second: int | None) -> int | None:
+    return first if second is None else second + (first or 0)
+
+
+def _items(candidate: Place, response_id: str | None) -> Iterator[AssistantItem]:
+    content = candidate.get("content")
+    if content is not None:
+        yield from items_of_parts(content.items_at("parts"), response_id)
+    for kind in _GROUNDING:
+        found = candidate.get(kind)
+        if found is not None:
+            yield ServerToolItem(kind, found.object())
+
+
+def items_of_parts(parts: Iterator[Place], response_id: str | None) -> Iterator[AssistantItem]:
+    """Read the parts of a content; what is neither text nor call, the provider ran or made."""
+    index = 0
+    for part in parts:
+        fields = part.object()
+        if "functionCall" in fields:
+            yield ToolCallItem(call_of(part.need("functionCall"), index, response_id))
+            index += 1
+        elif "text" in fields:
+            text = part.need("text").text()
+            if text:
+                yield ReasoningItem(text) if fields.get("thought") else TextItem(text)
+        else:
+            kind = next((key for key in fields if is_object(fields[key])), None)
+            if kind is not None:
+                yield ServerToolItem(kind, fields)
+
+
+def call_of(call: Place, index: int, response_id: str | None) -> ToolMetadata:
+    """Read a call, which comes as an object.
+
+    Raises:
+        DialectError: It has no name, or comes in pieces.
+    """
+    fields = call.object()
+    if fields.get("willContinue") or "partialArgs" in fields:
+        raise call.error(
+            "the arguments come in pieces, which this library does not read; leave "
+            "`streamFunctionCallArguments` off"
+        )
+    name = call.need("name").text()
+    arguments = fields.get("args")
+    return ToolMetadata(
+        id=call.text_at("id") or own_id(response_id, index, name),
+        name=name,
+        arguments="{}" if arguments is None else compact_json(arguments),
+    )

@@ -1,0 +1,128 @@
+"""A transcript becomes the contents of generateContent.
+
+A turn of this dialect goes back as it came, with its thought signatures. The results of a turn make
+one content with one part for each call, in the order of the calls; files that go with them, and
+what the user says, come in a content of their own after it. A call of another provider has no
+thought signature, which newer models demand: the one that Google documents for turns of other
+models stands in. (Gemini API reference: "Content"; guides to function calling and to
+thought signatures.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from ..._text.json import copy_json
+from ..._transcript.assistant import AssistantTurn, RefusalItem, TextItem
+from ..._transcript.attachment import Attachment
+from ..._transcript.message import Message
+from ..._transcript.result import ToolResult
+from .._wire.attached import data_of
+from .._wire.front_rendering import FrontRendering
+from .._wire.losses import Loss
+from .._wire.replay import foreign_losses, own_payload
+from .._wire.sent_arguments import UNREADABLE, arguments_object
+from ._decode import DIALECT
+
+__all__ = ["FOREIGN_SIGNATURE", "Rendering"]
+
+FOREIGN_SIGNATURE: Final = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
+"""Base64 of `skip_thought_signature_validator`."""
+
+
+class Rendering(FrontRendering):
+    """Collect the contents of user and model."""
+
+    dialect = DIALECT
+
+    def __init__(self, offered: Iterable[str] = ()) -> None:
+        super().__init__(offered)
+        self._ids: dict[str, str | None] = {}
+
+    def _user(self, message: Message, position: str) -> None:  # noqa: ARG002 (nothing is lost)
+        self._of_user += _parts(message.text, message.attachments)
+
+    def _write(self, results: list[dict[str, Any]], of_user: list[dict[str, Any]]) -> None:
+        for parts in (results, of_user):
+            if parts:
+                self.said.append({"role": "user", "parts": parts})
+
+    def _result(self, result: ToolResult, position: str) -> None:  # noqa: ARG002 (the same)
+        response: dict[str, Any] = {"name": self.names.of(result.name)}
+        call_id = self._ids.get(result.id)
+        if call_id is not None:
+            response["id"] = call_id
+        if result.is_error:
+            response["response"] = {"error": result.model_text}
+        else:
+            value = result.output if result.message is None else result.message
+            response["response"] = {"output": value}
+        self._results.append({"functionResponse": response})
+        self._of_user += _parts("", result.attachments)
+
+    def _turn(self, turn: AssistantTurn, position: str) -> None:
+        payload = own_payload(turn, DIALECT)
+        self._ids = {}
+        if payload is None:
+            self.losses.extend(foreign_losses(position, turn, DIALECT))
+            content: dict[str, Any] = {"role": "model", "parts": self._neutral(turn, position)}
+        else:
+            content = _replayed(payload)
+            sent = [part["functionCall"] for part in content["parts"] if "functionCall" in part]
+            for call, fields in zip(turn.tool_calls, sent, strict=False):
+                self._ids[call.id] = fields.get("id")
+        parts = content["parts"]
+        calls = [part["functionCall"] for part in parts if "functionCall" in part]
+        for number, call in enumerate(calls):
+            where = f"{position}.tool_calls[{number}]"
+            call["name"] = self.names.sent(call["name"], where, self.losses)
+        before = self.said[-1] if self.said else {}
+        if before.get("role") == "model" and not _calls(before):
+            # The API wants a call right after the user; what is said before it goes with it.
+            before["parts"].extend(parts)
+        elif parts:
+            self.said.append(content)
+
+    def _neutral(self, turn: AssistantTurn, position: str) -> list[dict[str, Any]]:
+        parts: list[dict[str, Any]] = [
+            {"text": item.text}
+            for item in turn.items
+            if isinstance(item, TextItem | RefusalItem) and item.text
+        ]
+        for number, call in enumerate(turn.tool_calls):
+            value, is_read = arguments_object(call.arguments)
+            if not is_read:
+                where = f"{position}.tool_calls[{number}]"
+                text = f"the arguments are no JSON object; their text goes out as {UNREADABLE}"
+                self.losses.append(Loss(where, text))
+            part: dict[str, Any] = {"functionCall": {"name": call.name, "args": value}}
+            if not number:
+                part["thoughtSignature"] = FOREIGN_SIGNATURE
+            parts.append(part)
+        return parts
+
+
+def _calls(content: Mapping[str, Any]) -> bool:
+    return any("functionCall" in part for part in content["parts"])
+
+
+def _replayed(payload: Mapping[str, Any]) -> dict[str, Any]:
+    content: Any = next((each.get("content") for each in payload.get("candidates", ())), None)
+    replayed: dict[str, Any] = {"role": "model", **copy_json(content or {})}
+    replayed["parts"] = [part for part in replayed.get("parts", ()) if part]
+    return replayed
+
+
+def _parts(text: str, attachments: Iterable[Attachment]) -> list[dict[str, Any]]:
+    parts: list[dict[str, Any]] = [{"text": text}] if text else []
+    for attachment in attachments:
+        if attachment.caption:
+            parts.append({"text": attachment.caption})
+        data = data_of(attachment)
+        kind = {"mimeType": attachment.mime_type}
+        if data is None:
+            parts.append({"fileData": {**kind, "fileUri": attachment.url}})
+        else:
+            parts.append({"inlineData": {**kind, "data": data}})
+    return parts

@@ -1,0 +1,208 @@
+"""The rules that generateContent sets for a conversation: finding breaches, and mending them.
+
+Contents of one role that follow each other count as one turn. A turn with function calls is
+followed at once by a turn of the user that begins with as many function responses, and a response
+is an object. A call and its response meet by their id, or by name and order where there is none;
+ours is the order of the calls. A conversation is mended in one pass, which notes each breach as it
+meets it; `check` reports the notes, `repair` keeps the outcome. (Gemini API: guide to function
+calling, and what the API answers to requests that break it.)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..._text.json import copy_json, shorten
+from .._repair.conversation import Form
+from .._repair.mending import Mending
+from .._repair.violations import (
+    NOT_SHOWN,
+    OUTCOME_UNKNOWN,
+    Change,
+    Violation,
+)
+from .._stream.pieces import note_places
+from ._decode import DIALECT
+from ._rules_pairing import Answer, answers_of
+from ._spoken import Part, Spoken, read_contents
+
+__all__ = ["check", "repair"]
+
+
+def check(request: Any) -> list[Violation]:
+    """Find what a conversation breaks of the provider's rules.
+
+    Args:
+        request: A request body, or its list of contents; anything else is a violation.
+
+    Returns:
+        Every violation, in the order of the contents; none for a request that is well formed.
+
+    Example:
+        >>> part = {"functionResponse": {"name": "add", "response": {"output": 3}}}
+        >>> [violation.rule for violation in check([{"role": "user", "parts": [part]}])]
+        ['orphan_result']
+    """
+    return _FORM.check(request)
+
+
+def repair(request: Any) -> tuple[Any, list[Change]]:
+    """Mend a conversation so that `check` finds nothing.
+
+    A call that nobody answered gets an error response that says that its outcome is unknown.
+
+    Args:
+        request: A request body, or its list of contents; it is not changed.
+
+    Returns:
+        A mended copy of the same shape, and what was changed.
+
+    Example:
+        >>> asked = {"role": "user", "parts": [{"text": "Go"}]}
+        >>> call = {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]}
+        >>> mended, changes = repair([asked, call])
+        >>> list(mended[2]["parts"][0]["functionResponse"]["response"]), changes[0].rule
+        (['error'], 'call_without_result')
+    """
+    return _FORM.repair(request)
+
+
+def _mend(contents: list[Any], mending: Mending) -> None:
+    spoken = read_contents(contents, mending)
+    calls = [part for said in spoken for part in said.parts if said.role == "model" and part.call]
+    results = [part for said in spoken for part in said.parts if part.response is not None]
+    answers, dropped = answers_of(calls, results, mending)
+    touched: set[int] = set()
+    for group, answered in answers.items():
+        for answer in answered:
+            if answer.result is None:
+                touched.add(group)
+                answer.result = _outcome_unknown(answer.call, mending)
+        results_of = [(each.call, each.result) for each in answered if each.result is not None]
+        if note_places(group, results_of, "response", mending):
+            touched.add(group)
+        if group in touched:
+            for answer in answered:
+                answer.align()
+    for part in results:
+        _object_only(part, mending)
+    _write(spoken, answers, touched, dropped, mending)
+    _begin(mending)
+
+
+def _outcome_unknown(call: Part, mending: Mending) -> Part:
+    mending.note(
+        call.position,
+        "call_without_result",
+        f"the call of {shorten(call.name)} has no response",
+        "Send as many function responses as there are calls, right after them",
+        "added a response that says that its outcome is unknown",
+    )
+    response = {"name": call.name, "response": {"error": OUTCOME_UNKNOWN}}
+    return call.beside({"functionResponse": response})
+
+
+def _object_only(part: Part, mending: Mending) -> None:
+    fields = part.response or {}
+    value = fields.get("response")
+    if not isinstance(value, dict):
+        mending.note(
+            part.position,
+            "response_not_an_object",
+            f"the response is {shorten(value)}, and not an object",
+            'Send an object, as in {"output": ...}',
+            "put the response into an object, under `output`",
+        )
+        fields["response"] = {"output": copy_json(value)}
+
+
+def _write(
+    spoken: list[Spoken],
+    answers: dict[int, list[Answer]],
+    touched: set[int],
+    dropped: set[Part],
+    mending: Mending,
+) -> None:
+    """Write the contents; responses to a turn with a breach go to the head of the turn after it."""
+    moved = dropped | {
+        answer.result
+        for group in touched
+        for answer in answers.get(group, ())
+        if answer.result is not None
+    }
+    run = _Run()
+    for index, said in enumerate(spoken):
+        kept = [part for part in said.parts if part not in moved]
+        if kept:
+            run.add(said, kept, mending)
+        following = spoken[index + 1] if index + 1 < len(spoken) else None
+        if said.group in touched and (following is None or following.group != said.group):
+            # In a content of their own: a content of responses holds nothing else.
+            parts = [answer.result.value for answer in answers[said.group] if answer.result]
+            mending.items.append({"role": "user", "parts": parts})
+            run = _Run()
+
+
+class _Run:
+    """Contents of the model without another between them, of which the first may hold calls."""
+
+    __slots__ = ("_begin", "_group")
+
+    def __init__(self) -> None:
+        self._begin: int | None = None
+        self._group = -1
+
+    def add(self, said: Spoken, kept: list[Part], mending: Mending) -> None:
+        """Write down a content; one with calls is joined to what the model says before it."""
+        mending.items.append(said.with_parts(kept))
+        if said.role != "model":
+            self._begin = None
+        elif not any(part.call for part in kept):
+            if self._begin is None:
+                self._begin, self._group = len(mending.items) - 1, said.group
+        elif self._begin is not None:
+            self._join(said, mending)
+
+    def _join(self, said: Spoken, mending: Mending) -> None:
+        joined = mending.items[self._begin :]
+        del mending.items[self._begin :]
+        parts = [part for content in joined for part in content["parts"]]
+        mending.items.append({**joined[0], "parts": parts})
+        self._begin = None
+        position = f"contents[{said.index}]"
+        what = "joined it to what the model says before it"
+        if said.group == self._group:
+            mending.note(
+                position,
+                "call_after_model",
+                "a function call follows a content of the model that calls nothing",
+                "Send what the model says and what it calls in one content",
+                what,
+            )
+        else:
+            # They stood well, before what was between them was removed.
+            mending.follow_up(position, "call_after_model", what)
+
+
+def _begin(mending: Mending) -> None:
+    first: dict[str, Any] = mending.items[0] if mending.items else {}
+    parts: list[dict[str, Any]] = first.get("parts", [])
+    keys = {key for part in parts for key in part}
+    if first.get("role") == "model" and keys & {"functionCall", "function_call"}:
+        mending.note(
+            "contents[0]",
+            "call_without_user",
+            "the first content is a function call",
+            "Begin with a content of the user",
+            "put a content of the user before it that says that the beginning is missing",
+        )
+        mending.items.insert(0, {"role": "user", "parts": [{"text": NOT_SHOWN}]})
+
+
+_FORM = Form(
+    dialect=DIALECT,
+    key="contents",
+    said=lambda text: {"role": "user", "parts": [{"text": text}]},
+    mend=_mend,
+    takes_one=True,
+)

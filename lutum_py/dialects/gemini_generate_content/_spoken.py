@@ -1,0 +1,192 @@
+"""Contents of generateContent as parts in turns, read from a request that may be broken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..._text.json import copy_json, shorten
+from .._repair.mending import Mending
+from .._stream.pieces import Piece
+from .._wire.reading import is_array, is_dict, is_object
+from .._wire.sent_arguments import UNREADABLE
+
+__all__ = ["Part", "Spoken", "read_contents"]
+
+# Content without a role is the user's; `function` is an older word for who sends responses.
+_ROLES = {"user": "user", None: "user", "function": "user", "model": "model"}
+# The API takes both ways of writing a key.
+_CALL = ("functionCall", "function_call")
+_RESPONSE = ("functionResponse", "function_response")
+
+
+class Part(Piece):
+    """One part of a content."""
+
+    __slots__ = ()
+
+    @property
+    def call(self) -> dict[str, Any] | None:
+        """The function call, if the part is one."""
+        return self._inner(_CALL)
+
+    @property
+    def response(self) -> dict[str, Any] | None:
+        """The function response, if the part is one."""
+        return self._inner(_RESPONSE)
+
+    @property
+    def name(self) -> Any:
+        """The name of the tool that is called, or that answers."""
+        return (self.call or self.response or {}).get("name")
+
+    @property
+    def id(self) -> Any:
+        """The id of the call that is made or answered, if there is one."""
+        return (self.call or self.response or {}).get("id") or None
+
+    @property
+    def is_hollow(self) -> bool:
+        """Whether it has the key of a call or a response, and nothing that is one."""
+        return any(
+            key in self.value and not is_object(self.value[key]) for key in (*_CALL, *_RESPONSE)
+        )
+
+    def rename(self, name: Any) -> None:
+        """Let a response be of another tool."""
+        (self.response or {})["name"] = name
+
+    def _inner(self, keys: tuple[str, str]) -> dict[str, Any] | None:
+        found = (self.value.get(key) for key in keys)
+        return next((each for each in found if is_dict(each)), None)
+
+
+class Spoken:
+    """One content of a conversation.
+
+    Attributes:
+        role: Who speaks: `user` or `model`.
+        parts: What is said.
+        index: Its number in the conversation.
+        group: The turn that the content is part of.
+    """
+
+    __slots__ = ("_content", "group", "index", "parts", "role")
+
+    def __init__(
+        self, index: int, content: Mapping[str, Any], role: str, parts: list[Part]
+    ) -> None:
+        self._content = content
+        self.index = index
+        self.role = role
+        self.parts = parts
+        self.group = 0
+
+    def with_parts(self, parts: list[Part]) -> dict[str, Any]:
+        """Give the content with these parts."""
+        content: dict[str, Any] = copy_json(
+            {key: value for key, value in self._content.items() if key != "parts"}
+        )
+        content["parts"] = [part.value for part in parts]
+        return content
+
+
+def read_contents(contents: list[Any], mending: Mending) -> list[Spoken]:
+    """Read the contents of a request, without what says nothing, and number their turns."""
+    spoken: list[Spoken] = []
+    number = 0
+    for index, content in enumerate(contents):
+        role = _role(content)
+        if not is_object(content) or role is None:
+            mending.note(
+                f"contents[{index}]",
+                "unknown_role",
+                f"expected a content with a known role, got {shorten(content)}",
+                "Give it the role `user` or `model`",
+                "removed the content",
+            )
+            continue
+        parts = _parts(index, content.get("parts"), role, number, mending)
+        number += len(parts)
+        if parts:
+            spoken.append(Spoken(index, content, role, parts))
+        else:
+            mending.note(
+                f"contents[{index}].parts",
+                "empty_content",
+                "the content has no parts",
+                "Leave it out",
+                "removed the content",
+            )
+    _number_turns(spoken)
+    return spoken
+
+
+def _role(content: Any) -> str | None:
+    if not is_object(content):
+        return None
+    role = content.get("role")
+    return _ROLES.get(role) if role is None or isinstance(role, str) else None
+
+
+def _parts(index: int, parts: Any, role: str, number: int, mending: Mending) -> list[Part]:
+    read: list[Part] = []
+    # The API takes one part where a list belongs.
+    for place, value in enumerate(
+        parts if is_array(parts) else [parts] if is_object(parts) else ()
+    ):
+        position = f"contents[{index}].parts[{place}]"
+        part = Part(position, number + len(read), copy_json(value)) if is_object(value) else None
+        if part is None or not part.value or part.is_hollow:
+            mending.note(
+                position,
+                "empty_part",
+                f"expected a part, got {shorten(value)}",
+                "Send an object with `text`, or with another kind of data",
+                "removed the part",
+            )
+        elif part.call and role != "model":
+            mending.note(
+                position,
+                "misplaced_call",
+                "a function call stands in a content of the user",
+                "Send function calls in contents of the model only",
+                "removed the call",
+            )
+        else:
+            _named(part, mending)
+            read.append(part)
+    return read
+
+
+def _named(part: Part, mending: Mending) -> None:
+    for fields, kind in ((part.call, "functionCall"), (part.response, "functionResponse")):
+        if fields is not None:
+            mending.rename(fields, "name", f"{part.position}.{kind}.name")
+    call = part.call or {}
+    arguments = call.get("args")
+    if not isinstance(arguments, dict | None):
+        mending.note(
+            f"{part.position}.functionCall.args",
+            "args_not_an_object",
+            f"the arguments are {shorten(arguments)}, and not an object",
+            "Send the arguments as an object",
+            f"put them into an object, under `{UNREADABLE}`",
+        )
+        call["args"] = {UNREADABLE: arguments}
+
+
+def _number_turns(spoken: list[Spoken]) -> None:
+    group = -1
+    role = None
+    is_behind = False
+    for said in spoken:
+        if said.role != role:
+            role = said.role
+            group += 1
+            is_behind = False
+        said.group = group
+        for part in said.parts:
+            part.group = group
+            part.is_behind = is_behind
+            is_behind = is_behind or part.response is None

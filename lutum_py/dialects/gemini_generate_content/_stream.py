@@ -1,0 +1,147 @@
+"""The chunks of a streamed response become events, and in the end the whole turn.
+
+The chunks are put together into the response that would have come in one piece, and that response
+is decoded as any other. Text is joined to the text before it, save where a thought signature stands
+with either, because it signs its own part. Fields of a chunk that are unknown here stay in the
+payload. (Gemini API reference: "Generating content", streamGenerateContent.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ..._transcript.assistant import AssistantTurn
+from ..._transcript.stream_events import (
+    CallCompleted,
+    ReasoningDelta,
+    StreamEvent,
+    TextDelta,
+    UsageReported,
+)
+from .._stream.streaming import BrokenStream, StreamReader
+from .._wire.reading import Place
+from ._decode import (
+    DIALECT,
+    call_of,
+    items_of_parts,
+    provider_error,
+    tidy,
+    turn_of,
+    usage_of,
+)
+
+__all__ = ["StreamDecoder"]
+
+# One of these tells a chunk from an event of another kind.
+_IN_CHUNKS: Final = frozenset(
+    {"candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId"}
+)
+_JOINED: Final = frozenset({"text", "thought"})
+
+
+class StreamDecoder(StreamReader):
+    """Read the chunks of one streamed response.
+
+    Feed every chunk, then call `close` for the last events, or `finish` for the turn alone. The
+    stream is whole once a finish reason came, or the word that the prompt was blocked. A call comes
+    in one piece on this wire.
+
+    Example:
+        >>> decoder = StreamDecoder()
+        >>> said = {"role": "model", "parts": [{"text": "Hi"}]}
+        >>> decoder.feed({"candidates": [{"content": said, "finishReason": "STOP"}]})
+        [TextDelta(text='Hi')]
+        >>> decoder.finish().text
+        'Hi'
+    """
+
+    dialect = DIALECT
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._fields: dict[str, Any] = {}
+        self._candidates: dict[int, dict[str, Any]] = {}
+        self._calls = 0
+
+    def _take(self, event: Place) -> Iterator[StreamEvent]:
+        failed = event.get("error")
+        if failed is not None:
+            raise provider_error(failed)
+        chunk = Place(DIALECT, tidy(event.value), None, event.where)
+        if not _IN_CHUNKS & chunk.object().keys():
+            self._keep(event)
+            return
+        for key, value in chunk.object().items():
+            if key != "candidates":
+                self._fields[key] = value
+        for candidate in chunk.items_at("candidates"):
+            yield from self._candidate(candidate)
+        usage = usage_of(chunk)
+        if usage is not None:
+            yield UsageReported(usage)
+
+    def _candidate(self, place: Place) -> Iterator[StreamEvent]:
+        number = place.count_at("index") or 0
+        known = self._candidates.setdefault(number, {})
+        parts: list[dict[str, Any]] = known.setdefault("content", {}).setdefault("parts", [])
+        is_first = number == next(iter(self._candidates))
+        content = place.get("content")
+        if content is not None:
+            for key, value in content.object().items():
+                if key != "parts":
+                    known["content"][key] = value
+            for part in content.items_at("parts"):
+                # Only the first candidate is the turn; the others are kept in the payload.
+                events = list(self._part(part)) if is_first else []
+                _join(parts, dict(part.object()))
+                yield from events
+        for key, value in place.object().items():
+            if key != "content":
+                known[key] = value
+
+    def _part(self, part: Place) -> Iterator[StreamEvent]:
+        fields = part.object()
+        if "functionCall" in fields:
+            call = call_of(part.need("functionCall"), self._calls, self._response_id)
+            yield CallCompleted(self._calls, call)
+            self._calls += 1
+        elif "text" in fields:
+            text = part.need("text").text()
+            if text:
+                yield ReasoningDelta(text) if fields.get("thought") else TextDelta(text)
+
+    @property
+    def _response_id(self) -> str | None:
+        value = self._fields.get("responseId")
+        return value if isinstance(value, str) and value else None
+
+    def _end(self) -> AssistantTurn:
+        first = next(iter(self._candidates.values()), None)
+        is_blocked = first is None and "promptFeedback" in self._fields
+        if not is_blocked and not (first or {}).get("finishReason"):
+            raise BrokenStream(self.position, "the stream breaks off before a finish reason")
+        response = dict(self._fields)
+        if self._candidates:
+            response["candidates"] = list(self._candidates.values())
+        return turn_of(Place(DIALECT, self._payload(tidy(response))))
+
+    def _so_far(self) -> AssistantTurn:
+        first = next(iter(self._candidates.values()), None)
+        parts: list[Any] = first["content"]["parts"] if first else []
+        model = self._fields.get("modelVersion")
+        return AssistantTurn(
+            items=items_of_parts(Place(DIALECT, parts).items(), self._response_id),
+            model=model if isinstance(model, str) else None,
+            request_id=self._response_id,
+            dialect=DIALECT,
+        )
+
+
+def _join(parts: list[dict[str, Any]], part: dict[str, Any]) -> None:
+    last = parts[-1] if parts else {}
+    same = bool(last.get("thought")) == bool(part.get("thought"))
+    if same and "text" in last and "text" in part and not (last.keys() | part.keys()) - _JOINED:
+        last["text"] += part["text"]
+    else:
+        parts.append(part)

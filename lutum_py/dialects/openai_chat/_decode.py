@@ -1,0 +1,201 @@
+"""A response of Chat Completions becomes a turn.
+
+Many hosts speak this dialect, each in its own accent: reasoning under one of three names, content
+as text or as parts, calls without an id, arguments as an object or as `""`, empty shells of fields
+that are not in use, and any word, or none, as the finish reason. What a call *is* decides, never
+what the finish reason says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from ..._text.json import compact_json
+from ..._transcript.assistant import (
+    AssistantItem,
+    AssistantTurn,
+    ReasoningItem,
+    RefusalItem,
+    TextItem,
+    ToolCallItem,
+    Usage,
+)
+from ..._transcript.metadata import ToolMetadata
+from .._wire.ids import own_id
+from .._wire.reading import (
+    UNKNOWN_EVENTS,
+    Place,
+    is_array,
+    is_object,
+    objects_in,
+)
+from .._wire.replay import without_nulls
+
+__all__ = [
+    "DIALECT",
+    "arguments_text",
+    "function_of",
+    "plain_text",
+    "tidy",
+    "turn_of",
+    "usage_of",
+]
+
+DIALECT: Final = "openai_chat"
+
+# The arguments of a host that sends an object instead of text are the model's own data.
+_FREE = frozenset({"arguments", UNKNOWN_EVENTS})
+
+
+def tidy(response: Mapping[str, Any]) -> dict[str, Any]:
+    """Copy a response without null fields and without what only the SDK puts there."""
+    payload: dict[str, Any] = without_nulls(response, _FREE)
+    for choice in objects_in(payload.get("choices")):
+        for message in objects_in(choice.get("message")):
+            message.pop("parsed", None)
+            for call in objects_in(message.get("tool_calls")):
+                for function in objects_in(call.get("function")):
+                    function.pop("parsed_arguments", None)
+    return payload
+
+
+def turn_of(response: Place) -> AssistantTurn:
+    """Read a tidy response.
+
+    Raises:
+        DialectError: It is an error, has no choice, or a field is missing or odd.
+    """
+    failed = response.get("error")
+    if failed is not None:
+        raise failed.reported()
+    choice = next(response.need("choices").items(), None)
+    if choice is None:
+        raise response.error("the response has no choices")
+    failed = choice.get("error")
+    if failed is not None:
+        raise failed.reported()
+    response_id = response.text_at("id") or None
+    message = choice.need("message")
+    return AssistantTurn(
+        items=_items(message, response_id),
+        finish_reason=choice.text_at("finish_reason"),
+        usage=usage_of(response),
+        model=response.text_at("model"),
+        request_id=response_id,
+        dialect=DIALECT,
+        payload=response.value,
+    )
+
+
+def usage_of(response: Place) -> Usage | None:
+    """Read what the turn cost; some hosts have names of their own for it."""
+    usage = response.get("usage")
+    if usage is None:
+        usage = response.get("x_groq")
+        usage = None if usage is None else usage.get("usage")
+        if usage is None:
+            return None
+    cached = (
+        ("prompt_tokens_details", "cached_tokens"),
+        ("num_cached_tokens",),
+        ("prompt_cache_hit_tokens",),
+    )
+    found = (usage.count_at(*path) for path in cached)
+    return Usage(
+        input_tokens=usage.count_at("prompt_tokens"),
+        output_tokens=usage.count_at("completion_tokens"),
+        cached_tokens=next((count for count in found if count is not None), None),
+        reasoning_tokens=usage.count_at("completion_tokens_details", "reasoning_tokens"),
+    )
+
+
+def arguments_text(value: Any) -> str:
+    """Give the raw argument text of a call, also where a host sends the object itself."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else compact_json(value)
+
+
+def function_of(message: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Give the call of the old single-function form; None for the empty shell that hosts send."""
+    function = message.get("function_call")
+    return function if is_object(function) and function.get("name") else None
+
+
+def _items(message: Place, response_id: str | None) -> Iterator[AssistantItem]:
+    yield from _reasoning(message)
+    content = message.get("content")
+    if content is not None:
+        yield from _content(content)
+    audio = message.get("audio")
+    if audio is not None and not (content and content.value):
+        transcript = audio.text_at("transcript")
+        if transcript:
+            yield TextItem(transcript)
+    refusal = message.text_at("refusal")
+    if refusal:
+        yield RefusalItem(refusal)
+    index = 0
+    for index, call in enumerate(message.items_at("tool_calls"), 1):
+        yield ToolCallItem(_call(call, index - 1, response_id))
+    function = function_of(message.object())
+    if function is not None:
+        place = message.need("function_call")
+        yield ToolCallItem(_metadata(place, None, index, response_id, "arguments"))
+
+
+def _call(call: Place, index: int, response_id: str | None) -> ToolMetadata:
+    call_id = call.text_at("id")
+    if call.text_at("type") == "custom":
+        return _metadata(call.need("custom"), call_id, index, response_id, "input")
+    return _metadata(call.need("function"), call_id, index, response_id, "arguments")
+
+
+def _metadata(
+    function: Place, call_id: str | None, index: int, response_id: str | None, key: str
+) -> ToolMetadata:
+    name = function.need("name").text()
+    return ToolMetadata(
+        id=call_id or own_id(response_id, index, name),
+        name=name,
+        arguments=arguments_text(function.object().get(key)),
+    )
+
+
+def _content(content: Place) -> Iterator[AssistantItem]:
+    if isinstance(content.value, str):
+        if content.value:
+            yield TextItem(content.value)
+        return
+    for part in content.items():
+        if isinstance(part.value, str):
+            yield TextItem(part.value)
+            continue
+        kind = part.text_at("type")
+        if kind == "text":
+            yield TextItem(part.need("text").text())
+        elif kind == "refusal":
+            yield RefusalItem(part.need("refusal").text())
+        elif kind == "thinking":
+            yield ReasoningItem(plain_text(part.value.get("thinking")))
+
+
+def _reasoning(message: Place) -> Iterator[AssistantItem]:
+    fields = message.object()
+    for key in ("reasoning_content", "reasoning"):
+        if isinstance(fields.get(key), str) and fields[key]:
+            yield ReasoningItem(fields[key])
+            return
+    details = fields.get("reasoning_details")
+    if is_array(details) and details:
+        yield ReasoningItem(plain_text(details))
+
+
+def plain_text(value: Any) -> str:
+    """Give the text in a tree of parts, whatever a host calls it."""
+    if is_array(value):
+        return "".join(map(plain_text, value))
+    if is_object(value):
+        return plain_text(value.get("text") or value.get("summary") or value.get("thinking"))
+    return value if isinstance(value, str) else ""

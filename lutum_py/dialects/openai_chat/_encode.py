@@ -1,0 +1,144 @@
+"""A transcript becomes the messages of Chat Completions.
+
+A turn of this dialect goes back as it came, save for what hosts send and refuse to take: empty
+lists of calls, empty shells of unused fields, a call without its type or its arguments, and the
+data of an audio answer, for which its id stands. A turn of another dialect goes out in the neutral
+view. Each result becomes one message.
+(OpenAI API reference: "Create chat completion", messages.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from ..._text.json import copy_json
+from ..._transcript.assistant import AssistantTurn
+from ..._transcript.message import Message
+from ..._transcript.request import TranscriptItem
+from ..._transcript.result import ToolResult
+from .._wire.losses import Loss
+from .._wire.openai_parts import chat_part, parts_of
+from .._wire.rendered_items import rendered_items
+from .._wire.replay import foreign_losses, own_payload
+from .._wire.tool_names import WireNames
+from ._decode import DIALECT, function_of
+
+__all__ = ["render"]
+
+
+def render(
+    items: Iterable[TranscriptItem], offered: Iterable[str] = ()
+) -> tuple[list[dict[str, Any]], list[Loss]]:
+    """Render messages, turns and results, and say what was lost.
+
+    Args:
+        items: The items, oldest first.
+        offered: The names of the tools on offer.
+
+    Raises:
+        MisuseError: An item is none of the three.
+    """
+    rendered: list[dict[str, Any]] = []
+    losses: list[Loss] = []
+    names = WireNames(DIALECT, offered)
+    answers: dict[str, dict[str, Any]] = {}
+    for position, item in rendered_items(items):
+        if isinstance(item, ToolResult):
+            form = answers.get(item.id)
+            answer = {"role": "tool", "tool_call_id": item.id} if form is None else dict(form)
+            answer["content"] = item.model_text
+            rendered.append(answer)
+            for number, attachment in enumerate(item.attachments):
+                where = f"{position}.attachments[{number}]"
+                kind = attachment.media_type
+                losses.append(Loss(where, f"a tool result takes no {kind} in {DIALECT}"))
+        elif isinstance(item, AssistantTurn):
+            payload = own_payload(item, DIALECT)
+            losses.extend(foreign_losses(position, item, DIALECT) if payload is None else ())
+            message = _neutral(item) if payload is None else _replay(payload)
+            for number, call in enumerate(_called(message)):
+                where = f"{position}.tool_calls[{number}]"
+                call["name"] = names.sent(call["name"], where, losses)
+            answers = _answers(item, message)
+            rendered.append(message)
+        else:
+            rendered.append(_message(item, position, losses))
+    return rendered, losses
+
+
+def _called(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Give what holds the name of each call, in order."""
+    for call in message.get("tool_calls", ()):
+        yield call["custom" if call["type"] == "custom" else "function"]
+    if message.get("function_call"):
+        yield message["function_call"]
+
+
+def _message(message: Message, position: str, losses: list[Loss]) -> dict[str, Any]:
+    if not message.attachments:
+        return {"role": message.role, "content": message.text}
+    part_of = chat_part if message.role == "user" else _no_part
+    parts = parts_of(message.text, "text", message.attachments, part_of, position, losses)
+    return {"role": message.role, "content": parts or ""}
+
+
+def _no_part(attachment: object) -> None:
+    """Only a user's message takes more than text."""
+
+
+def _replay(payload: Mapping[str, Any]) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", **copy_json(payload["choices"][0]["message"])}
+    if not message.get("tool_calls"):
+        message.pop("tool_calls", None)
+    for call in message.get("tool_calls", ()):
+        call.setdefault("type", "function")
+        call.pop("function" if call["type"] == "custom" else "custom", None)
+        if "function" in call:
+            call["function"].setdefault("arguments", "{}")
+    if function_of(message) is None:
+        message.pop("function_call", None)
+    audio = message.pop("audio", None)
+    if audio and audio.get("id"):
+        message["audio"] = {"id": audio["id"]}
+    if message.get("content") is None:
+        # Null is taken beside something else that the turn says; alone it is refused.
+        said = ("tool_calls", "function_call", "audio", "refusal")
+        message["content"] = None if any(message.get(key) for key in said) else ""
+    return message
+
+
+def _neutral(turn: AssistantTurn) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": turn.text}
+    if turn.refusal is not None:
+        message["refusal"] = turn.refusal
+    if turn.tool_calls:
+        message["content"] = turn.text or None
+        message["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                # Many hosts parse the text, and refuse a blank one.
+                "function": {
+                    "name": call.name,
+                    "arguments": call.arguments if call.arguments.strip() else "{}",
+                },
+            }
+            for call in turn.tool_calls
+        ]
+    return message
+
+
+def _answers(turn: AssistantTurn, message: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Give the form of each call's answer, by our id of the call: with the host's id, if any."""
+    wire = message.get("tool_calls", ())
+    answers: dict[str, dict[str, Any]] = {}
+    for index, call in enumerate(turn.tool_calls):
+        if index < len(wire):
+            sent = wire[index]
+            same = {"tool_call_id": sent["id"]} if "id" in sent else {}
+            answers[call.id] = {"role": "tool", **same}
+        else:
+            name = message["function_call"]["name"]
+            answers[call.id] = {"role": "function", "name": name}
+    return answers

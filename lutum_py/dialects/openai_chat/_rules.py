@@ -1,0 +1,250 @@
+"""The rules that Chat Completions sets for a conversation: finding breaches, and mending them.
+
+A turn with calls is followed at once by one result for each call. The API takes the results of one
+turn in any order; hosts behind it do not, so ours is the order of the calls. A conversation is
+mended in one pass, which notes each breach as it meets it; `check` reports the notes, `repair`
+keeps the outcome. (OpenAI API reference: "Create chat completion", messages.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+from ..._text.json import shorten
+from .._repair.conversation import Form
+from .._repair.mending import Mending
+from .._repair.pairing import FreshIds, Standing, pair
+from .._repair.violations import OUTCOME_UNKNOWN, Change, Violation
+from ._decode import DIALECT
+from ._spoken import RESULTS, read_message
+
+__all__ = ["check", "repair"]
+
+
+def check(request: Any) -> list[Violation]:
+    """Find what a conversation breaks of the provider's rules.
+
+    Args:
+        request: A request body, or its list of messages; anything else is a violation.
+
+    Returns:
+        Every violation, in the order of the messages; none for a request that is well formed.
+
+    Example:
+        >>> result = {"role": "tool", "tool_call_id": "c1", "content": "3"}
+        >>> [violation.rule for violation in check([result])]
+        ['orphan_result']
+    """
+    return _FORM.check(request)
+
+
+def repair(request: Any) -> tuple[Any, list[Change]]:
+    """Mend a conversation so that `check` finds nothing.
+
+    A call that nobody answered gets a result that says that its outcome is unknown.
+
+    Args:
+        request: A request body, or its list of messages; it is not changed.
+
+    Returns:
+        A mended copy of the same shape, and what was changed.
+
+    Example:
+        >>> call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+        >>> mended, changes = repair([{"role": "assistant", "tool_calls": [call]}])
+        >>> mended[1]["content"]
+        'Outcome unknown: the conversation holds no result for this call. It may ...'
+    """
+    return _FORM.repair(request)
+
+
+class _Call:
+    __slots__ = ("form", "index", "name", "place", "position")
+
+    def __init__(self, index: int, place: str, name: Any, form: dict[str, Any]) -> None:
+        self.index = index
+        self.place = place
+        self.position = f"messages[{index}].{place}"
+        self.name = name
+        self.form = form
+
+    @property
+    def key(self) -> Hashable:
+        if self.form["role"] == "function":
+            return ("function", str(self.name))
+        return self.key_text
+
+    @property
+    def key_text(self) -> str | None:
+        return _text(self.form.get("tool_call_id"))
+
+
+def _mend(messages: list[Any], mending: Mending) -> None:
+    kept = [read_message(index, message, mending) for index, message in enumerate(messages)]
+    calls = [
+        call
+        for index, message in enumerate(kept)
+        if message is not None and message["role"] == "assistant"
+        for call in _calls(index, message)
+    ]
+    results = [
+        (index, message)
+        for index, message in enumerate(kept)
+        if message is not None and message["role"] in RESULTS
+    ]
+    pairing = pair(
+        (Standing(call.index, call.key, call.index) for call in calls),
+        (Standing(index, _key(message)) for index, message in results),
+    )
+    for number in pairing.orphans:
+        _drop(mending, results[number][0], "orphan_result", "it answers no call")
+    for number in pairing.duplicates:
+        _drop(mending, results[number][0], "duplicate_result", "its call has a result already")
+    answers: dict[int, list[dict[str, Any]]] = {}
+    due: dict[int, list[int]] = {}
+    for number, call in enumerate(calls):
+        found = pairing.result_of.get(number)
+        if found is None:
+            mending.note(
+                call.position,
+                "call_without_result",
+                f"the call {_named(call)} has no result",
+                "Send one result for each call, right after the turn that made it",
+                "added a result that says that its outcome is unknown",
+            )
+            result = {**call.form, "content": OUTCOME_UNKNOWN}
+        else:
+            index, result = results[found]
+            due.setdefault(call.index, []).append(index)
+            result = _named_right(index, result, call, mending)
+        answers.setdefault(call.index, []).append(result)
+    _places(due, kept, mending)
+    _twice(calls, answers, kept, mending)
+    for index, message in enumerate(kept):
+        if message is not None and message["role"] not in RESULTS:
+            mending.items.append(message)
+            mending.items.extend(answers.get(index, ()))
+
+
+def _calls(index: int, message: Mapping[str, Any]) -> list[_Call]:
+    found: list[_Call] = []
+    for number, call in enumerate(message.get("tool_calls") or ()):
+        inner = call["custom" if call.get("type") == "custom" else "function"]
+        same = {"tool_call_id": call["id"]} if call.get("id") is not None else {}
+        form = {"role": "tool", **same}
+        found.append(_Call(index, f"tool_calls[{number}]", inner["name"], form))
+    old = message.get("function_call")
+    if old is not None:
+        form = {"role": "function", "name": old["name"]}
+        found.append(_Call(index, "function_call", old["name"], form))
+    return found
+
+
+def _key(message: Mapping[str, Any]) -> Hashable:
+    if message["role"] == "function":
+        return ("function", str(message.get("name")))
+    return _text(message.get("tool_call_id"))
+
+
+def _text(call_id: Any) -> str | None:
+    # Hosts that send no id, or "", get none back: such calls and results meet by their order.
+    return str(call_id) if call_id else None
+
+
+def _named(call: _Call) -> str:
+    return shorten(call.form.get("tool_call_id", call.name))
+
+
+def _drop(mending: Mending, index: int, rule: str, why: str) -> None:
+    mending.note(
+        f"messages[{index}]",
+        rule,
+        f"the result has no place: {why}",
+        "Send exactly one result for each call, with the call's id",
+        f"removed the result, because {why}",
+    )
+
+
+def _named_right(
+    index: int, result: dict[str, Any], call: _Call, mending: Mending
+) -> dict[str, Any]:
+    if result.get("name") in (None, call.name):
+        return result
+    mending.note(
+        f"messages[{index}].name",
+        "result_of_other_tool",
+        f"the result names {shorten(result['name'])}, the call {shorten(call.name)}",
+        "Send the name of the tool that was called, or none",
+        "set the name of the tool that was called",
+    )
+    return {**result, "name": call.name}
+
+
+def _places(due: Mapping[int, list[int]], kept: list[Any], mending: Mending) -> None:
+    """Note each result that does not follow its turn at once, or not in the order of the calls."""
+    for turn, indexes in due.items():
+        end = turn + 1
+        while end < len(kept) and (kept[end] is None or kept[end]["role"] in RESULTS):
+            end += 1
+        near = [index for index in indexes if turn < index < end]
+        for index in sorted(set(indexes) - set(near)):
+            mending.note(
+                f"messages[{index}]",
+                "misplaced_result",
+                f"the result belongs right after messages[{turn}], which made the call",
+                "Send the results before anything else is said",
+                f"moved the result to the turn in messages[{turn}]",
+            )
+        for index, right in zip(near, sorted(near), strict=True):
+            if index != right:
+                mending.note(
+                    f"messages[{index}]",
+                    "results_out_of_order",
+                    f"the results of messages[{turn}] are not in the order of its calls",
+                    "Send the results in the order of the calls",
+                    "put the result where its call stands",
+                )
+
+
+def _twice(
+    calls: list[_Call],
+    answers: Mapping[int, list[dict[str, Any]]],
+    kept: list[Any],
+    mending: Mending,
+) -> None:
+    """Give the second of two calls of one turn that share an id, and its result, a new id."""
+    ids: dict[int, list[str | None]] = {}
+    for call in calls:
+        ids.setdefault(call.index, []).append(call.key_text)
+    fresh = {index: FreshIds(taken) for index, taken in ids.items()}
+    seen: dict[int, set[str]] = {}
+    numbers: dict[int, int] = {}
+    for call in calls:
+        number = numbers.get(call.index, 0)
+        numbers[call.index] = number + 1
+        call_id = ids[call.index][number]
+        known = seen.setdefault(call.index, set())
+        if call_id is None:
+            continue
+        if call_id not in known:
+            known.add(call_id)
+            continue
+        made = fresh[call.index].of(call_id)
+        mending.note(
+            call.position,
+            "duplicate_call_id",
+            f"two calls of one turn share the id {call_id!r}",
+            "Give each call an id of its own, and its result the same",
+            f"gave the call and its result the id {made!r}",
+        )
+        kept[call.index]["tool_calls"][number]["id"] = made
+        answers[call.index][number]["tool_call_id"] = made
+
+
+_FORM = Form(
+    dialect=DIALECT,
+    key="messages",
+    said=lambda text: {"role": "user", "content": text},
+    mend=_mend,
+)

@@ -1,0 +1,291 @@
+"""One choice of a streamed Chat Completion, as it is put together from its deltas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..._transcript.assistant import (
+    AssistantItem,
+    ReasoningItem,
+    RefusalItem,
+    TextItem,
+)
+from ..._transcript.stream_events import (
+    ArgumentsDelta,
+    CallStarted,
+    ReasoningDelta,
+    RefusalDelta,
+    StreamEvent,
+    TextDelta,
+)
+from .._stream.partial import PartialArguments
+from .._wire.ids import own_id
+from .._wire.reading import (
+    Place,
+    is_array,
+    is_object,
+    objects_in,
+)
+from ._decode import arguments_text, plain_text
+
+__all__ = ["ChoiceState"]
+
+_REASONING = ("reasoning_content", "reasoning")
+_READ = frozenset(
+    {"content", "refusal", "tool_calls", "function_call", "audio", "reasoning_details", *_REASONING}
+)
+# Groq says of each piece whether it is reasoning; the assembled message has fields for that.
+_OF_DELTAS = frozenset({"channel"})
+
+
+class _CallState:
+    """One call as it comes in."""
+
+    __slots__ = ("arguments", "fields", "function", "kind", "name", "started", "wire_index")
+
+    def __init__(self, kind: str, wire_index: Any) -> None:
+        self.kind = kind
+        self.wire_index = wire_index
+        self.name = ""
+        self.arguments = PartialArguments()
+        self.started = False
+        self.fields: dict[str, Any] = {}
+        self.function: dict[str, Any] = {}
+
+    def whole(self) -> dict[str, Any]:
+        """Give the call as a whole response has it."""
+        if self.kind == "function_call":
+            return self.inner("arguments")
+        if self.kind == "custom":
+            return {**self.fields, "custom": self.inner("input")}
+        return {**self.fields, "function": self.inner("arguments")}
+
+    def inner(self, key: str) -> dict[str, Any]:
+        """Give what stands inside the call, with its text under `key`."""
+        named = {"name": self.name} if self.name else {}
+        return {**self.function, **named, key: self.arguments.text}
+
+
+class ChoiceState:
+    """Put the deltas of one choice together, and say what each adds.
+
+    Args:
+        index: The number of the choice.
+    """
+
+    def __init__(self, index: int) -> None:
+        self._index = index
+        self._fields: dict[str, Any] = {}
+        self._message: dict[str, Any] = {}
+        self._texts: dict[str, list[str]] = {}
+        self._reasons = False
+        self._content: list[Any] = []
+        self._audio: dict[str, Any] = {}
+        self._details: list[dict[str, Any]] = []
+        self._calls: list[_CallState] = []
+        self.finish_reason: str | None = None
+
+    def take(self, place: Place, response_id: Any) -> Iterator[StreamEvent]:
+        """Read one choice of a chunk; iterate to the end, or nothing is read.
+
+        Args:
+            place: The choice.
+            response_id: The provider's id of the response, if it has come.
+        """
+        for key, value in place.object().items():
+            if key == "logprobs" and is_object(value):
+                self._logprobs(value)
+            elif value is not None and key not in ("delta", "finish_reason", "index", "logprobs"):
+                self._fields[key] = value
+        delta = place.get("delta")
+        if delta is not None:
+            yield from self._delta(delta, response_id if isinstance(response_id, str) else None)
+        # A host may send "" with every chunk: the last word counts.
+        self.finish_reason = place.text_at("finish_reason") or self.finish_reason
+
+    def choice(self) -> dict[str, Any]:
+        """Give the choice as a whole response has it."""
+        message: dict[str, Any] = {"role": "assistant", **self._message}
+        for key, pieces in self._texts.items():
+            # Empty reasoning counts: DeepSeek wants it back beside calls.
+            message[key] = "".join(pieces)
+        content = self._whole_content()
+        if content:
+            message["content"] = content
+        if self._audio:
+            message["audio"] = self._audio
+        if self._details:
+            message["reasoning_details"] = self._details
+        for call in self._calls:
+            if call.kind == "function_call":
+                message["function_call"] = call.whole()
+            else:
+                message.setdefault("tool_calls", []).append(call.whole())
+        return {
+            **self._fields,
+            "index": self._index,
+            "message": message,
+            "finish_reason": self.finish_reason,
+        }
+
+    def said(self) -> tuple[AssistantItem, ...]:
+        """Give what was said so far, without any call."""
+        reasoning = ("".join(self._texts.get(key, ())) for key in _REASONING)
+        shown = next((text for text in reasoning if text), plain_text(self._details))
+        content = "".join(map(plain_text, self._content)) or self._audio.get("transcript", "")
+        refusal = "".join(self._texts.get("refusal", ()))
+        items = (ReasoningItem(shown), TextItem(content), RefusalItem(refusal))
+        return tuple(item for item in items if item.text)
+
+    def _delta(self, delta: Place, response_id: str | None) -> Iterator[StreamEvent]:
+        fields = delta.object()
+        for key, value in fields.items():
+            if value is None or key in _READ or key in _OF_DELTAS:
+                continue
+            before = self._message.get(key)
+            if is_array(before) and is_array(value):
+                self._message[key] = [*before, *value]
+            else:
+                self._message[key] = value
+        yield from self._reasoning(fields)
+        content = fields.get("content")
+        for part in content if is_array(content) else (content,):
+            if part is not None and part != "":
+                self._content.append(part)
+                yield from self._content_event(part)
+        refusal = delta.text_at("refusal")
+        if refusal:
+            self._texts.setdefault("refusal", []).append(refusal)
+            yield RefusalDelta(refusal)
+        audio = delta.get("audio")
+        if audio is not None:
+            yield from self._take_audio(audio.object())
+        for call in delta.items_at("tool_calls"):
+            yield from self._call(call, response_id)
+        function = delta.get("function_call")
+        if function is not None:
+            yield from self._old_call(function, response_id)
+
+    def _reasoning(self, fields: Mapping[str, Any]) -> Iterator[StreamEvent]:
+        shown = ""
+        for key in _REASONING:
+            value = fields.get(key)
+            if isinstance(value, str):
+                self._texts.setdefault(key, []).append(value)
+                shown = shown or value
+        self._reasons = self._reasons or bool(shown)
+        for detail in objects_in(fields.get("reasoning_details")):
+            self._detail(detail)
+            # Where the host sends the text too, this is the same text once more.
+            shown = shown if self._reasons else shown + plain_text(detail)
+        if shown:
+            yield ReasoningDelta(shown)
+
+    def _detail(self, detail: dict[str, Any]) -> None:
+        last = self._details[-1] if self._details else {}
+        same = ("type", "index")
+        if "type" not in detail or any(last.get(key) != detail.get(key) for key in same):
+            self._details.append(dict(detail))
+            return
+        for key, value in detail.items():
+            if key in ("text", "summary") and isinstance(value, str):
+                last[key] = (last.get(key) or "") + value
+            elif value is not None:
+                last[key] = value
+
+    def _content_event(self, part: Any) -> Iterator[StreamEvent]:
+        if is_object(part) and part.get("type") == "thinking":
+            yield ReasoningDelta(plain_text(part.get("thinking")))
+        elif plain_text(part):
+            yield TextDelta(plain_text(part))
+
+    def _whole_content(self) -> str | list[Any]:
+        if all(isinstance(part, str) for part in self._content):
+            return "".join(self._content)
+        parts: list[dict[str, Any]] = []
+        for piece in self._content:
+            part = {"type": "text", "text": piece} if isinstance(piece, str) else dict(piece)
+            last = parts[-1] if parts else {}
+            kind = part.get("type")
+            if kind == last.get("type") == "text":
+                last["text"] += part["text"]
+            elif kind == last.get("type") == "thinking":
+                last["thinking"] = [{"type": "text", "text": plain_text([last, part])}]
+            else:
+                parts.append(part)
+        return parts
+
+    def _take_audio(self, audio: Mapping[str, Any]) -> Iterator[StreamEvent]:
+        for key, value in audio.items():
+            if key in ("data", "transcript") and isinstance(value, str):
+                self._audio[key] = self._audio.get(key, "") + value
+                if key == "transcript" and value and not self._content:
+                    yield TextDelta(value)
+            elif value is not None:
+                self._audio[key] = value
+
+    def _call(self, place: Place, response_id: str | None) -> Iterator[StreamEvent]:
+        fields = place.object()
+        call = self._call_of(fields)
+        for key, value in fields.items():
+            if value is not None and key not in ("function", "custom", "index"):
+                call.fields[key] = value
+        if call.fields.get("type") == "custom":
+            call.kind = "custom"
+        inner = place.get(call.kind)
+        if inner is not None:
+            text_key = "input" if call.kind == "custom" else "arguments"
+            yield from self._inner(call, inner.object(), text_key, response_id)
+
+    def _call_of(self, fields: Mapping[str, Any]) -> _CallState:
+        index, call_id = fields.get("index"), fields.get("id")
+        known = [call for call in self._calls if call.kind != "function_call"]
+        if index is None:
+            found = known[-1] if known and not call_id else None
+        else:
+            found = next((call for call in reversed(known) if call.wire_index == index), None)
+        if call_id:
+            same = next((call for call in known if call.fields.get("id") == call_id), None)
+            if same is not None:
+                return same
+            if found is not None and found.fields.get("id"):
+                found = None
+        if found is None:
+            found = _CallState("function", index)
+            self._calls.append(found)
+        return found
+
+    def _old_call(self, place: Place, response_id: str | None) -> Iterator[StreamEvent]:
+        fields = place.object()
+        found = next((call for call in self._calls if call.kind == "function_call"), None)
+        if found is None:
+            if not fields.get("name"):
+                return
+            found = _CallState("function_call", None)
+            self._calls.append(found)
+        yield from self._inner(found, fields, "arguments", response_id)
+
+    def _inner(
+        self, call: _CallState, fields: Mapping[str, Any], text_key: str, response_id: str | None
+    ) -> Iterator[StreamEvent]:
+        index = self._calls.index(call)
+        for key, value in fields.items():
+            if key == "name" and isinstance(value, str):
+                # Some hosts send the whole name again with every piece.
+                call.name += "" if value == call.name else value
+            elif value is not None and key not in ("name", text_key):
+                call.function[key] = value
+        if call.name and not call.started:
+            call.started = True
+            call_id = call.fields.get("id") or own_id(response_id, index, call.name)
+            yield CallStarted(index, call_id, call.name)
+        text = arguments_text(fields.get(text_key))
+        if text:
+            yield ArgumentsDelta(index, text, call.arguments.add(text))
+
+    def _logprobs(self, value: Mapping[str, Any]) -> None:
+        kept = self._fields.setdefault("logprobs", {})
+        for key, tokens in value.items():
+            if is_array(tokens):
+                kept.setdefault(key, []).extend(tokens)

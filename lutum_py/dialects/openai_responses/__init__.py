@@ -1,0 +1,204 @@
+"""OpenAI Responses, and the hosts that speak it.
+
+Source of the format: the OpenAI API reference, "Responses", and its guides on function calling and
+reasoning models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from ..._declare.offer import Descriptions
+from ..._schema.definition import ToolDef
+from ..._text.json import copy_json
+from ..._transcript.assistant import AssistantTurn
+from ..._transcript.request import TranscriptItem, TurnRequest
+from .._repair.violations import Change, Violation
+from .._schema.compiler import CompiledSchema
+from .._wire.compiled import compiled, schema_losses
+from .._wire.losses import EncodedRequest, Loss
+from .._wire.offered import choice_of, offered
+from .._wire.openai_body import body_of
+from .._wire.reading import Place, response_place
+from . import _decode as _responses_turn
+from . import _encode as _responses_input
+from ._rules import check, repair
+from ._stream import StreamDecoder
+
+__all__ = [
+    "NAME",
+    "Change",
+    "CompiledSchema",
+    "EncodedRequest",
+    "Loss",
+    "StreamDecoder",
+    "Violation",
+    "check",
+    "compile",
+    "decode",
+    "encode_request",
+    "messages",
+    "repair",
+    "tool_choice",
+    "tools",
+]
+
+NAME: Final = "openai_responses"
+
+
+def compile(  # noqa: A001 (all dialects have the same names)
+    definition: ToolDef, *, strict: bool = False
+) -> CompiledSchema:
+    """Compile a tool's input schema into what this dialect takes.
+
+    Args:
+        definition: The tool.
+        strict: Whether the tool is offered in strict mode ("Structured Outputs").
+
+    Returns:
+        The schema, the decoder of arguments, and what the provider will not enforce.
+
+    Raises:
+        ToolDefinitionError: The name or the schema has no form here.
+
+    Example:
+        >>> tool = ToolDef.from_json_schema(name="echo", input_schema={"type": "object"})
+        >>> compile(tool).schema
+        {'type': 'object', 'properties': {}}
+    """
+    return compiled(definition, NAME, strict)
+
+
+def tools(
+    toolset: Any,
+    *,
+    available: Any = None,
+    descriptions: Descriptions = (),
+    strict: bool = False,
+) -> list[dict[str, Any]]:
+    """Describe the tools on offer, for the request field `tools`.
+
+    Args:
+        toolset: A toolset, or an iterable of `ToolDef`.
+        available: Which of its tools are on offer; None for those that are on.
+        descriptions: Pairs of a selector and the text that the model reads instead.
+        strict: Whether the provider holds the model to the schema; it would do so by itself.
+
+    Returns:
+        One object a tool, in order; yours to change.
+
+    Raises:
+        ToolDefinitionError: A name or schema has no form here.
+
+    Example:
+        >>> echo = ToolDef.from_json_schema(name="echo", input_schema={"type": "object"})
+        >>> tools([echo])[0]["name"]
+        'echo'
+    """
+    return [_tool(definition, strict) for definition in offered(toolset, available, descriptions)]
+
+
+def _tool(definition: ToolDef, strict: bool) -> dict[str, Any]:
+    tool: dict[str, Any] = {"type": "function", "name": definition.name}
+    if definition.description:
+        tool["description"] = definition.description
+    tool["parameters"] = copy_json(compiled(definition, NAME, strict).schema)
+    tool["strict"] = strict
+    return tool
+
+
+def tool_choice(requirement: Any) -> str | dict[str, Any]:
+    """Say what the model is asked to do, for the request field `tool_choice`.
+
+    Args:
+        requirement: A `ToolRequirement`, or a `ToolChoice`.
+
+    Example:
+        >>> from lutum_py import ToolChoice
+        >>> tool_choice(ToolChoice("specific", "echo"))
+        {'type': 'function', 'name': 'echo'}
+    """
+    choice = choice_of(requirement)
+    if choice.mode == "specific":
+        return {"type": "function", "name": choice.name}
+    return choice.mode
+
+
+def decode(response: Mapping[str, Any]) -> AssistantTurn:
+    """Read a response.
+
+    Args:
+        response: The JSON of a `response`; of an SDK object, `response.to_dict(mode="json")`.
+
+    Returns:
+        The turn; its payload is the response, without fields that are null. Where the response is
+        incomplete, the finish reason is the reason of that, else it is the status.
+
+    Raises:
+        DialectError: It is no response, it failed, or it is broken; `where` says at which place.
+
+    Example:
+        >>> part = {"type": "output_text", "text": "Hello"}
+        >>> decode({"status": "completed", "output": [{"type": "message", "content": [part]}]}).text
+        'Hello'
+    """
+    response_place(NAME, response)
+    return _responses_turn.turn_of(Place(NAME, _responses_turn.tidy(response)))
+
+
+def messages(committed: Iterable[TranscriptItem]) -> list[dict[str, Any]]:
+    """Render a committed round, or any part of a transcript, for the request field `input`.
+
+    A call by a name that the API refuses goes out under another; `encode_request` reports it.
+
+    Args:
+        committed: Messages, turns and results, oldest first.
+
+    Returns:
+        The input items, several for a turn that had several; yours to change.
+
+    Raises:
+        MisuseError: What is passed is no committed round and no list of items, such as a plan.
+
+    Example:
+        >>> from lutum_py import Message
+        >>> messages([Message("user", "Hello")])
+        [{'role': 'user', 'content': 'Hello'}]
+    """
+    return _responses_input.render(committed)[0]
+
+
+def encode_request(request: TurnRequest, *, strict: bool = False) -> EncodedRequest:
+    """Make the body of a request, without the model's name.
+
+    `extra` goes in last and untouched; tools in it, such as a web search that OpenAI runs, come
+    after the tools of the request.
+
+    Args:
+        request: What is asked of the model.
+        strict: Whether the tools are offered in strict mode, as `tools` offers them.
+
+    Returns:
+        The body, and on its `losses` what it could not carry.
+
+    Raises:
+        ToolDefinitionError: A tool's name or schema has no form here.
+
+    Example:
+        >>> from lutum_py import Message
+        >>> encode_request(TurnRequest(items=[Message("user", "Hello")], max_output_tokens=9))
+        {'input': [{'role': 'user', 'content': 'Hello'}], 'max_output_tokens': 9}
+    """
+    names = [definition.name for definition in request.tools]
+    rendered, losses = _responses_input.render(request.items, names)
+    for definition in request.tools:
+        losses.extend(schema_losses(definition, NAME, strict))
+    body = body_of(
+        request,
+        {"input": rendered},
+        tools=[_tool(definition, strict) for definition in request.tools],
+        tool_choice=tool_choice(request.tool_choice),
+        limit="max_output_tokens",
+    )
+    return EncodedRequest(body, losses)

@@ -1,0 +1,154 @@
+"""Input items of OpenAI Responses, each mended by itself: its type, its content, its call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ..._text.json import copy_json, shorten
+from .._repair.mending import Mending, text_of
+from .._wire.reading import is_array, is_object
+from ._decode import CALLS
+
+__all__ = ["ANSWERS", "Item", "read_item"]
+
+# Which outputs answer which call; the first is what a repair sends. A search for tools that the
+# program runs may be answered like a function. Other calls are the provider's own.
+ANSWERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "function_call": ("function_call_output",),
+    "custom_tool_call": ("custom_tool_call_output",),
+    "tool_search_call": ("function_call_output", "tool_search_output"),
+}
+_OUTPUTS: Final = frozenset(output for outputs in ANSWERS.values() for output in outputs)
+_WITH_OUTPUT: Final = _OUTPUTS - {"tool_search_output"}
+_SAID_TO_MODEL: Final = frozenset({"system", "developer", "user"})
+_ROLES: Final = _SAID_TO_MODEL | {"assistant"}
+
+
+class Item:
+    """An input item on its way through a repair, and where it stood.
+
+    Attributes:
+        index: Its number in the input; -1 where the repair made it.
+        fields: The item; a copy.
+    """
+
+    __slots__ = ("fields", "index")
+
+    def __init__(self, index: int, fields: dict[str, Any]) -> None:
+        self.index = index
+        self.fields = fields
+
+    @property
+    def kind(self) -> str:
+        """Its type; an item without one is a message, or refers to an item by its id alone."""
+        kind = self.fields.get("type")
+        if kind:
+            return str(kind)
+        refers = self.fields.get("id") and not self.fields.keys() & {"role", "content"}
+        return "item_reference" if refers else "message"
+
+    @property
+    def key(self) -> str | None:
+        """The id of the call that it is or answers."""
+        call_id = self.fields.get("call_id")
+        return call_id if isinstance(call_id, str) and call_id else None
+
+    @property
+    def is_call(self) -> bool:
+        """Whether it is a call that the program answers."""
+        # The provider answers its own search for tools.
+        is_own = self.kind == "tool_search_call" and self.fields.get("execution") != "client"
+        return self.kind in ANSWERS and not is_own
+
+    @property
+    def is_result(self) -> bool:
+        """Whether it is the program's answer to a call."""
+        is_own = self.kind == "tool_search_output" and self.fields.get("execution") == "server"
+        return self.kind in _OUTPUTS and not is_own
+
+    @property
+    def is_said_to_model(self) -> bool:
+        """Whether it is a message that is not the model's own."""
+        return self.kind == "message" and self.fields.get("role") in _SAID_TO_MODEL
+
+
+def read_item(index: int, given: Any, mending: Mending) -> Item | None:
+    """Copy an item, and mend it as far as that needs no other; None where it is none.
+
+    Args:
+        index: Its number in the input.
+        given: The item.
+        mending: Takes a note of each breach.
+    """
+    position = f"input[{index}]"
+    if not is_object(given) or not isinstance(given.get("type"), str | None):
+        mending.note(
+            position,
+            "not_an_item",
+            f"expected an object with a type, got {shorten(given)}",
+            "Send only input items",
+            "removed what is no item",
+        )
+        return None
+    item = Item(index, copy_json(given))
+    fields = item.fields
+    if item.kind == "message":
+        role = fields.get("role")
+        if not isinstance(role, str) or role not in _ROLES:
+            mending.note(
+                position,
+                "unknown_role",
+                f"expected a message with a known role, got {shorten(given)}",
+                f"Give it one of {', '.join(sorted(_ROLES))}",
+                "removed the message",
+            )
+            return None
+        _content(fields, position, mending)
+    if item.is_call or item.is_result:
+        call_id = fields.get("call_id")
+        if not isinstance(call_id, str | None):
+            mending.note(
+                f"{position}.call_id",
+                "invalid_call_id",
+                f"expected the id of a call, got {shorten(call_id)}",
+                "Send the id as text, the same in the call and in its result",
+                "made text of it",
+            )
+            fields["call_id"] = text_of(call_id)
+    if item.kind in CALLS:
+        mending.rename(fields, "name", f"{position}.name")
+        key = CALLS[item.kind]
+        mending.as_text(fields, key, f"{position}.{key}", "{}" if key == "arguments" else "")
+    if item.kind in _WITH_OUTPUT:
+        _output(fields, position, mending)
+    return item
+
+
+def _content(fields: dict[str, Any], position: str, mending: Mending) -> None:
+    content = fields.get("content")
+    if isinstance(content, str) or (is_array(content) and all(map(is_object, content))):
+        return
+    rule = "message_without_content" if content is None else "invalid_content"
+    mending.note(
+        f"{position}.content",
+        rule,
+        f"expected text or a list of parts, got {shorten(content)}",
+        "Send what is said, or leave the message out",
+        "made text of it",
+    )
+    fields["content"] = text_of(content)
+
+
+def _output(fields: dict[str, Any], position: str, mending: Mending) -> None:
+    output = fields.get("output")
+    if isinstance(output, str) or (is_array(output) and all(map(is_object, output))):
+        return
+    mending.note(
+        f"{position}.output",
+        "result_without_content" if output is None else "invalid_content",
+        f"expected text or a list of parts, got {shorten(output)}",
+        'Send text; `""` where there is nothing to say',
+        "made text of it",
+    )
+    fields["output"] = text_of(output)

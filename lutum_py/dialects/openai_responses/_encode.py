@@ -1,0 +1,143 @@
+"""A transcript becomes the input items of OpenAI Responses.
+
+A turn of this dialect goes back as the items that came, in their order: a call without the
+reasoning before it is refused. Left out is what the API sends and does not take: the status of a
+reasoning item, who created an item, and reasoning of a response that was not stored and is not
+encrypted, which the API could not find again. A turn of another dialect goes out in the neutral
+view. (OpenAI API reference: "Create a model response", input; guide "Reasoning models".)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from ..._text.json import copy_json
+from ..._transcript.assistant import (
+    AssistantTurn,
+    RefusalItem,
+    TextItem,
+    ToolCallItem,
+)
+from ..._transcript.message import Message
+from ..._transcript.request import TranscriptItem
+from ..._transcript.result import ToolResult
+from .._wire.losses import Loss
+from .._wire.openai_parts import parts_of, responses_part
+from .._wire.rendered_items import rendered_items
+from .._wire.replay import foreign_losses, own_payload
+from .._wire.tool_names import WireNames
+from ._decode import CALLS, DIALECT
+
+__all__ = ["render"]
+
+# Fields that an item has to have, if only as null.
+_NULLABLE: Mapping[str, tuple[str, ...]] = {
+    "code_interpreter_call": ("code", "outputs"),
+    "image_generation_call": ("result",),
+}
+
+
+def render(
+    items: Iterable[TranscriptItem], offered: Iterable[str] = ()
+) -> tuple[list[dict[str, Any]], list[Loss]]:
+    """Render messages, turns and results, and say what was lost.
+
+    Args:
+        items: The items, oldest first.
+        offered: The names of the tools on offer.
+
+    Raises:
+        MisuseError: An item is none of the three.
+    """
+    rendered: list[dict[str, Any]] = []
+    losses: list[Loss] = []
+    names = WireNames(DIALECT, offered)
+    answers: dict[str, dict[str, Any]] = {}
+    for position, item in rendered_items(items):
+        if isinstance(item, ToolResult):
+            form = answers.get(item.id)
+            if form is None:
+                form = {"type": "function_call_output", "call_id": item.id}
+            rendered.append({**form, "output": _output(item, position, losses)})
+        elif isinstance(item, AssistantTurn):
+            payload = own_payload(item, DIALECT)
+            if payload is None:
+                losses.extend(foreign_losses(position, item, DIALECT))
+                said = list(_neutral(item))
+            else:
+                said = list(_replay(payload, position, losses))
+            sent = [each for each in said if each.get("type") in CALLS]
+            for number, call in enumerate(sent):
+                where = f"{position}.tool_calls[{number}]"
+                call["name"] = names.sent(call["name"], where, losses)
+            answers = _answers(item, sent)
+            rendered.extend(said)
+        else:
+            rendered.append(_message(item, position, losses))
+    return rendered, losses
+
+
+def _message(message: Message, position: str, losses: list[Loss]) -> dict[str, Any]:
+    if not message.attachments:
+        return {"role": message.role, "content": message.text}
+    parts = parts_of(
+        message.text, "input_text", message.attachments, responses_part, position, losses
+    )
+    return {"role": message.role, "content": parts or ""}
+
+
+def _output(result: ToolResult, position: str, losses: list[Loss]) -> str | list[dict[str, Any]]:
+    text = result.model_text
+    if not result.attachments:
+        return text
+    parts = parts_of(text, "input_text", result.attachments, responses_part, position, losses)
+    return parts if any(part["type"] != "input_text" for part in parts) else text
+
+
+def _replay(
+    payload: Mapping[str, Any], position: str, losses: list[Loss]
+) -> Iterator[dict[str, Any]]:
+    stored = payload.get("store") is not False
+    for sent in payload["output"]:
+        item: dict[str, Any] = copy_json(sent)
+        kind = item.get("type")
+        item.pop("created_by", None)
+        if kind == "reasoning":
+            item.pop("status", None)
+            if not (stored or item.get("encrypted_content") or item.get("content")):
+                why = "its reasoning was neither stored nor encrypted, so it cannot go back; ask "
+                losses.append(Loss(position, why + "for `reasoning.encrypted_content`"))
+                continue
+        for key in _NULLABLE.get(str(kind), ()):
+            item.setdefault(key, None)
+        yield item
+
+
+def _neutral(turn: AssistantTurn) -> Iterator[dict[str, Any]]:
+    silent = True
+    for item in turn.items:
+        if isinstance(item, TextItem | RefusalItem):
+            yield {"role": "assistant", "content": item.text}
+        elif isinstance(item, ToolCallItem):
+            call = item.metadata
+            yield {
+                "type": "function_call",
+                "call_id": call.id,
+                "name": call.name,
+                "arguments": call.arguments if call.arguments.strip() else "{}",
+            }
+        else:
+            continue
+        silent = False
+    if silent:
+        yield {"role": "assistant", "content": ""}
+
+
+def _answers(turn: AssistantTurn, sent: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Give the form of each call's answer, by our id of the call: with the host's id, if any."""
+    answers: dict[str, dict[str, Any]] = {}
+    for call, item in zip(turn.tool_calls, sent, strict=True):
+        same = {"call_id": item["call_id"]} if "call_id" in item else {}
+        answers[call.id] = {"type": f"{item['type']}_output", **same}
+    return answers

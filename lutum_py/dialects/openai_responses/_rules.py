@@ -1,0 +1,318 @@
+"""The rules that OpenAI Responses sets for its input: finding breaches, and mending them.
+
+Every call that the program answers has one output with its call id, after it; the outputs come in
+the order of the calls. Reasoning is followed by what it led to. An item id stands once. Where the
+conversation goes on from one that the provider keeps, an output may answer a call of that one.
+(OpenAI API reference: "Create a model response", input; guides "Function calling" and "Reasoning
+models".)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..._text.json import shorten
+from .._repair.conversation import Form
+from .._repair.mending import Mending
+from .._repair.pairing import (
+    FreshIds,
+    Pairing,
+    Standing,
+    pair,
+)
+from .._repair.violations import OUTCOME_UNKNOWN, Change, Violation
+from ._decode import DIALECT
+from ._decode_item import ANSWERS, Item, read_item
+
+__all__ = ["check", "repair"]
+
+# With these the provider knows what was said before.
+_KEPT = ("previous_response_id", "conversation")
+
+
+def check(request: Any) -> list[Violation]:
+    """Find what an input breaks of the provider's rules.
+
+    Args:
+        request: A request body, or its list of input items; anything else is a violation.
+
+    Returns:
+        Every violation, in the order of the items; none for a request that is well formed.
+
+    Example:
+        >>> output = {"type": "function_call_output", "call_id": "c1", "output": "3"}
+        >>> [violation.rule for violation in check([output])]
+        ['orphan_result']
+    """
+    return _FORM.check(request)
+
+
+def repair(request: Any) -> tuple[Any, list[Change]]:
+    """Mend an input so that `check` finds nothing.
+
+    A call that nobody answered gets an output that says that its outcome is unknown.
+
+    Args:
+        request: A request body, or its list of input items; it is not changed.
+
+    Returns:
+        A mended copy of the same shape, and what was changed.
+
+    Example:
+        >>> call = {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}
+        >>> mended, changes = repair([call])
+        >>> mended[1]["output"]
+        'Outcome unknown: the conversation holds no result for this call. It may ...'
+    """
+    return _FORM.repair(request)
+
+
+def _mend(given: list[Any], mending: Mending) -> None:
+    read = (read_item(index, item, mending) for index, item in enumerate(given))
+    items = [item for item in read if item is not None]
+    items = _once(items, mending)
+    items = _led_somewhere(items, mending)
+    # Calls may stand where this input does not show them.
+    goes_on = any(mending.body.get(key) is not None for key in _KEPT) or any(
+        item.kind == "item_reference" for item in items
+    )
+    mending.items = [item.fields for item in _answered(items, goes_on, mending)]
+
+
+def _once(items: list[Item], mending: Mending) -> list[Item]:
+    seen: set[str] = set()
+    kept: list[Item] = []
+    for item in items:
+        item_id = item.fields.get("id")
+        if not isinstance(item_id, str) or item_id not in seen or item.kind == "item_reference":
+            if isinstance(item_id, str):
+                seen.add(item_id)
+            kept.append(item)
+            continue
+        is_needed = item.is_call or item.is_result
+        mending.note(
+            f"input[{item.index}].id",
+            "duplicate_item_id",
+            f"an earlier item has the id {item_id!r} too",
+            "Send each item of a response once",
+            "removed the id" if is_needed else "removed the item",
+        )
+        if is_needed:
+            del item.fields["id"]
+            kept.append(item)
+    return kept
+
+
+def _led_somewhere(items: list[Item], mending: Mending) -> list[Item]:
+    """Leave out reasoning that nothing of the model follows."""
+    kept: list[Item] = []
+    leads = False
+    for item in reversed(items):
+        if item.kind != "reasoning":
+            # A result may stand in a wrong place, from which it is moved later on.
+            leads = leads if item.is_result else not item.is_said_to_model
+        elif not leads:
+            mending.note(
+                f"input[{item.index}]",
+                "reasoning_without_item",
+                "the reasoning is not followed by the message or call that it led to",
+                "Send the items of a response together and in their order",
+                "removed the reasoning",
+            )
+            continue
+        kept.append(item)
+    return kept[::-1]
+
+
+def _answered(items: list[Item], goes_on: bool, mending: Mending) -> list[Item]:
+    calls: list[Item] = []
+    results: list[Item] = []
+    standings: list[Standing] = []
+    group = 0
+    after_result = False
+    for item in items:
+        if item.is_call:
+            group += after_result
+            after_result = False
+            calls.append(item)
+            standings.append(Standing(item.index, item.key, group))
+        elif item.is_result:
+            after_result = True
+            results.append(item)
+    pairing = pair(standings, (Standing(item.index, item.key) for item in results))
+    gone: set[int] = set()
+    for number in pairing.duplicates:
+        gone.add(_drop(mending, results[number], "duplicate_result", "its call has one already"))
+    remote: set[str | None] = set()
+    for number in pairing.orphans:
+        result = results[number]
+        if not goes_on:
+            gone.add(_drop(mending, result, "orphan_result", "it answers no call"))
+        elif result.key in remote:
+            gone.add(_drop(mending, result, "duplicate_result", "its call has one already"))
+        remote.add(result.key)
+    placed, due = _in_order(items, calls, results, pairing, gone, mending)
+    answers = {id(calls[call]): results[number] for call, number in pairing.result_of.items()}
+    answers.update((id(call), result) for call, result in due)
+    placed = _with_due(placed, due, calls, results, pairing)
+    _twice(placed, answers, mending)
+    return placed
+
+
+def _in_order(
+    items: list[Item],
+    calls: list[Item],
+    results: list[Item],
+    pairing: Pairing,
+    gone: set[int],
+    mending: Mending,
+) -> tuple[list[Item], list[tuple[Item, Item]]]:
+    """Put results where they belong; give those that have no place yet with their calls."""
+    due: list[tuple[Item, Item]] = []
+    rightly: list[tuple[int, Item]] = []
+    for number, call in enumerate(calls):
+        found = pairing.result_of.get(number)
+        if found is None:
+            due.append((call, _unanswered(call, mending)))
+            continue
+        result = results[found]
+        _of_right_type(call, result, mending)
+        if result.index > call.index:
+            rightly.append((number, result))
+            continue
+        gone.add(result.index)
+        due.append((call, result))
+        mending.note(
+            f"input[{result.index}]",
+            "misplaced_result",
+            f"the result stands before its call in input[{call.index}]",
+            "Send each result after its call",
+            "moved the result behind its call",
+        )
+    slots = sorted(result.index for _, result in rightly)
+    instead: dict[int, Item] = {}
+    for slot, (_, result) in zip(slots, rightly, strict=True):
+        instead[slot] = result
+        if slot != result.index:
+            mending.note(
+                f"input[{result.index}]",
+                "results_out_of_order",
+                "the results are not in the order of their calls",
+                "Send the results in the order of the calls",
+                "put the result where its call stands in the order",
+            )
+    placed = [instead.get(item.index, item) for item in items if item.index not in gone]
+    return placed, due
+
+
+def _with_due(
+    placed: list[Item],
+    due: list[tuple[Item, Item]],
+    calls: list[Item],
+    results: list[Item],
+    pairing: Pairing,
+) -> list[Item]:
+    """Put in the results that have no place: behind those of earlier calls, before later ones.
+
+    A result stands before what is said to the model next, where that does not part it from the
+    results of earlier calls.
+    """
+    at_of = {id(item): at for at, item in enumerate(placed)}
+    number_of = {id(call): number for number, call in enumerate(calls)}
+    said_from = [len(placed)] * (len(placed) + 1)
+    for at in reversed(range(len(placed))):
+        said_from[at] = at if placed[at].is_said_to_model else said_from[at + 1]
+    # Standing results are in the order of their calls by now.
+    standing = [
+        (number, at_of[id(results[found])])
+        for number, found in sorted(pairing.result_of.items())
+        if id(results[found]) in at_of
+    ]
+    slots: dict[int, list[Item]] = {}
+    slot = passed = 0
+    for call, result in due:
+        while passed < len(standing) and standing[passed][0] < number_of[id(call)]:
+            slot = max(slot, standing[passed][1] + 1)
+            passed += 1
+        end = standing[passed][1] if passed < len(standing) else len(placed)
+        slot = min(said_from[max(slot, at_of[id(call)] + 1)], end)
+        slots.setdefault(slot, []).append(result)
+    return [
+        each
+        for at, item in enumerate([*placed, None])
+        for each in (*slots.get(at, ()), item)
+        if each is not None
+    ]
+
+
+def _unanswered(call: Item, mending: Mending) -> Item:
+    mending.note(
+        f"input[{call.index}]",
+        "call_without_result",
+        f"the call {shorten(call.fields.get('call_id', call.fields.get('name')))} has no result",
+        "Send one output for each call, with its call id",
+        "added a result that says that its outcome is unknown",
+    )
+    same = {"call_id": call.fields["call_id"]} if "call_id" in call.fields else {}
+    return Item(-1, {"type": ANSWERS[call.kind][0], **same, "output": OUTCOME_UNKNOWN})
+
+
+def _of_right_type(call: Item, result: Item, mending: Mending) -> None:
+    right = ANSWERS[call.kind]
+    if result.kind in right:
+        return
+    mending.note(
+        f"input[{result.index}].type",
+        "result_of_other_type",
+        f"a {call.kind} is not answered by a {result.kind}",
+        f"Send a {right[0]}",
+        f"made it a {right[0]}",
+    )
+    output = result.fields.get("output", "")
+    same = {"call_id": call.fields["call_id"]} if "call_id" in call.fields else {}
+    result.fields = {"type": right[0], **same, "output": output}
+
+
+def _drop(mending: Mending, result: Item, rule: str, why: str) -> int:
+    mending.note(
+        f"input[{result.index}]",
+        rule,
+        f"the result has no place: {why}",
+        "Send exactly one output for each call, with its call id",
+        f"removed the result, because {why}",
+    )
+    return result.index
+
+
+def _twice(placed: list[Item], answers: Mapping[int, Item], mending: Mending) -> None:
+    """Give a call that has the id of one that is still unanswered, and its result, a new id."""
+    fresh = FreshIds(item.key for item in placed)
+    waiting: set[str | None] = set()
+    for item in placed:
+        call_id = item.key
+        if item.is_result:
+            waiting.discard(call_id)
+        if not item.is_call or call_id is None:
+            continue
+        if call_id in waiting:
+            made = fresh.of(call_id)
+            mending.note(
+                f"input[{item.index}].call_id",
+                "duplicate_call_id",
+                f"an unanswered call before it has the id {call_id!r} too",
+                "Give each call an id of its own, and its result the same",
+                f"gave the call and its result the id {made!r}",
+            )
+            item.fields["call_id"] = answers[id(item)].fields["call_id"] = call_id = made
+        waiting.add(call_id)
+
+
+_FORM = Form(
+    dialect=DIALECT,
+    key="input",
+    said=lambda text: {"role": "user", "content": text},
+    mend=_mend,
+    takes_text=True,
+    elsewhere=(*_KEPT, "prompt"),
+)

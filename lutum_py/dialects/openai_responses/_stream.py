@@ -1,0 +1,251 @@
+"""The events of a streamed OpenAI Response become events of ours, and in the end the whole turn.
+
+The last event carries the whole response, and that response is decoded as any other. The events
+before it are for watching; they also hold what is known where the stream breaks.
+(OpenAI API reference: "Streaming events" of Responses.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..._transcript.assistant import (
+    AssistantItem,
+    AssistantTurn,
+    ReasoningItem,
+    RefusalItem,
+    TextItem,
+)
+from ..._transcript.stream_events import (
+    ArgumentsDelta,
+    CallCompleted,
+    CallStarted,
+    ReasoningDelta,
+    RefusalDelta,
+    StreamEvent,
+    TextDelta,
+    UsageReported,
+)
+from .._stream.partial import PartialArguments
+from .._stream.streaming import BrokenStream, StreamReader
+from .._wire.reading import Place
+from ._decode import (
+    CALLS,
+    DIALECT,
+    items_of_output,
+    metadata_of,
+    tidy,
+    turn_of,
+    usage_of,
+)
+
+__all__ = ["StreamDecoder"]
+
+_ENDS = frozenset({"response.completed", "response.incomplete", "response.cancelled"})
+_ARGUMENTS = frozenset(
+    {"response.function_call_arguments.delta", "response.custom_tool_call_input.delta"}
+)
+_SAID: dict[str, tuple[type[TextDelta | ReasoningDelta | RefusalDelta], Any]] = {
+    "response.output_text.delta": (TextDelta, TextItem),
+    "response.refusal.delta": (RefusalDelta, RefusalItem),
+    "response.reasoning_text.delta": (ReasoningDelta, ReasoningItem),
+    "response.reasoning_summary_text.delta": (ReasoningDelta, ReasoningItem),
+}
+# Events whose outcome stands in the items that they are about, or in the whole response.
+_STEPS = {
+    "audio": ("delta", "done", "transcript.delta", "transcript.done"),
+    "code_interpreter_call": ("in_progress", "interpreting", "completed"),
+    "code_interpreter_call_code": ("delta", "done"),
+    "compaction": ("compacting",),
+    "content_part": ("added", "done"),
+    "custom_tool_call_input": ("done",),
+    "file_search_call": ("in_progress", "searching", "completed"),
+    "function_call_arguments": ("done",),
+    "image_generation_call": ("in_progress", "generating", "partial_image", "completed"),
+    "mcp_call": ("in_progress", "completed", "failed"),
+    "mcp_call_arguments": ("delta", "done"),
+    "mcp_list_tools": ("in_progress", "completed", "failed"),
+    "output_text": ("done", "annotation.added"),
+    "reasoning_summary_part": ("done",),
+    "reasoning_summary_text": ("done",),
+    "reasoning_text": ("done",),
+    "refusal": ("done",),
+    "shell_call_command": ("added", "delta", "done"),
+    "shell_call_output_content": ("delta", "done"),
+    "web_search_call": ("in_progress", "searching", "completed"),
+}
+_REPEATED = frozenset(
+    f"response.{about}.{step}" for about, steps in _STEPS.items() for step in steps
+)
+
+
+class _CallState:
+    __slots__ = ("arguments", "index", "item", "received")
+
+    def __init__(self, index: int, item: Place) -> None:
+        self.index = index
+        self.item = item
+        self.arguments = PartialArguments()
+        self.received = False
+
+    def whole(self) -> dict[str, Any]:
+        """Give the item as it stands, for a host that never says that it is done."""
+        begun = dict(self.item.object())
+        text = {CALLS[begun["type"]]: self.arguments.text} if self.received else {}
+        return {**begun, **text}
+
+
+class StreamDecoder(StreamReader):
+    """Read the events of one streamed response.
+
+    Feed every event; the one that carries the whole response also gives `TurnFinished`. Then call
+    `finish` for the turn.
+
+    Example:
+        >>> decoder = StreamDecoder()
+        >>> decoder.feed({"type": "response.output_text.delta", "output_index": 0, "delta": "Hi"})
+        [TextDelta(text='Hi')]
+        >>> part = {"type": "output_text", "text": "Hi"}
+        >>> response = {"status": "completed", "output": [{"type": "message", "content": [part]}]}
+        >>> _ = decoder.feed({"type": "response.completed", "response": response})
+        >>> decoder.finish().text
+        'Hi'
+    """
+
+    dialect = DIALECT
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._begun: dict[str, Any] = {}
+        self._final: dict[str, Any] | None = None
+        self._items: dict[int, Place] = {}
+        self._calls: dict[int, _CallState] = {}
+        self._open: dict[int, list[AssistantItem]] = {}
+        self._last = 0
+
+    def _take(self, event: Place) -> Iterator[StreamEvent]:
+        kind = event.text_at("type")
+        if kind == "error" or (kind is None and event.get("error") is not None):
+            raise (event.get("error") or event).reported()
+        if kind is None:
+            self._keep(event)
+        elif kind in _SAID:
+            yield from self._said(event, kind)
+        elif kind in _ARGUMENTS:
+            yield from self._arguments(event)
+        elif kind == "response.reasoning_summary_part.added":
+            if event.count_at("summary_index"):
+                yield from self._more(self._index(event), ReasoningDelta, ReasoningItem, "\n\n")
+        elif kind == "response.output_item.added":
+            yield from self._added(self._index(event), event.need("item"))
+        elif kind == "response.output_item.done":
+            yield from self._completed(self._index(event), event.need("item"))
+        elif kind == "response.failed":
+            failed = event.need("response")
+            raise (failed.get("error") or failed).reported()
+        elif kind in _ENDS:
+            yield from self._whole(event.need("response"))
+        elif kind in ("response.created", "response.in_progress", "response.queued"):
+            self._begun = dict(event.need("response").object())
+        elif kind not in _REPEATED:
+            self._keep(event)
+
+    def _index(self, event: Place) -> int:
+        """Give the number of the item that an event is about; a host may leave it out."""
+        found = event.count_at("output_index")
+        self._last = self._last if found is None else found
+        return self._last
+
+    def _said(self, event: Place, kind: str) -> Iterator[StreamEvent]:
+        delta, item = _SAID[kind]
+        yield from self._more(self._index(event), delta, item, event.need("delta").text())
+
+    def _more(self, index: int, delta: Any, item: Any, text: str) -> Iterator[StreamEvent]:
+        if text:
+            self._open.setdefault(index, []).append(item(text))
+            yield delta(text)
+
+    def _added(self, index: int, item: Place) -> Iterator[StreamEvent]:
+        kind = item.text_at("type") or ""
+        if kind in CALLS and index not in self._calls:
+            call = self._calls[index] = _CallState(len(self._calls), item)
+            metadata = metadata_of(item, kind, call.index, self._text("id"))
+            yield CallStarted(call.index, metadata.id, metadata.name)
+
+    def _arguments(self, event: Place) -> Iterator[StreamEvent]:
+        call = self._calls.get(self._index(event))
+        if call is None:
+            raise event.error("argument text comes for a call that has not begun")
+        text = event.need("delta").text()
+        if text:
+            call.received = True
+            yield ArgumentsDelta(call.index, text, call.arguments.add(text))
+
+    def _completed(self, index: int, item: Place) -> Iterator[StreamEvent]:
+        yield from self._added(index, item)
+        self._items[index] = item
+        self._open.pop(index, None)
+        call = self._calls.get(index)
+        kind = item.text_at("type") or ""
+        if call is None or kind not in CALLS:
+            return
+        yield CallCompleted(call.index, metadata_of(item, kind, call.index, self._text("id")))
+
+    def _whole(self, response: Place) -> Iterator[StreamEvent]:
+        self._final = tidy(response.object())
+        if not self._final.get("output"):
+            # Some hosts do not say again at the end what they said item by item.
+            numbers = sorted({*self._items, *self._calls, *self._open})
+            said = [item for number in numbers for item in self._item(number)]
+            self._final["output"] = tidy({"output": said})["output"]
+        self._over = True
+        usage = usage_of(response)
+        if usage is not None:
+            yield UsageReported(usage)
+
+    def _item(self, number: int) -> Iterator[Any]:
+        if number in self._items:
+            yield self._items[number].value
+        elif number in self._calls:
+            yield self._calls[number].whole()
+        else:
+            parts = [
+                {"type": "output_text", "text": item.text}
+                if isinstance(item, TextItem)
+                else {"type": "refusal", "refusal": item.text}
+                for item in _joined(self._open[number])
+                if isinstance(item, TextItem | RefusalItem)
+            ]
+            if parts:
+                yield {"type": "message", "role": "assistant", "content": parts}
+
+    def _end(self) -> AssistantTurn:
+        if self._final is None:
+            raise BrokenStream(self.position, "the stream breaks off before the response is whole")
+        return turn_of(Place(DIALECT, self._payload(self._final)))
+
+    def _so_far(self) -> AssistantTurn:
+        items: list[AssistantItem] = []
+        for index in sorted({*self._items, *self._open}):
+            if index in self._items:
+                items.extend(items_of_output([self._items[index]], self._text("id")))
+            else:
+                items.extend(_joined(self._open[index]))
+        return AssistantTurn(
+            items=items,
+            model=self._text("model"),
+            request_id=self._text("id"),
+            dialect=DIALECT,
+        )
+
+    def _text(self, key: str) -> str | None:
+        value = self._begun.get(key)
+        return value if isinstance(value, str) and value else None
+
+
+def _joined(pieces: list[AssistantItem]) -> Iterator[AssistantItem]:
+    for kind in (ReasoningItem, TextItem, RefusalItem):
+        text = "".join(piece.text for piece in pieces if isinstance(piece, kind))
+        if text:
+            yield kind(text)

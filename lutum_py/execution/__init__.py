@@ -1,0 +1,326 @@
+"""Run calls, for those who want it: with deadlines, at once, and with an honest result for each.
+
+Nothing here is needed: a loop may run its calls in any way. Nothing here is done by itself either:
+`execute` runs what it is given, once.
+
+How a run ends, and what comes of it:
+
+| the tool | the outcome |
+|---|---|
+| returns | a success |
+| raises a `ToolError` | an error with its code and text (`Cancelled`: a cancelled result) |
+| raises any other `Exception` | an error with the code `execution_failed` |
+| returns what it does not declare | an error with the code `invalid_output` |
+| calls `ctx.suspend(ticket)` | a `SuspendedCall`, for `plan.suspend(outcome)` |
+| passes its deadline, and ends when it is cancelled | an error with the code `timed_out` |
+| is asked to stop by its token, and ends | a cancelled result |
+| finishes while it is being stopped | what it returned: a finished result is never thrown away |
+| goes on after the grace | `indeterminate` |
+| is sync, takes no context, and is to be stopped | `indeterminate`, at once: it cannot hear |
+| is cut off because your task was cancelled | `indeterminate` |
+| is cancelled, though nobody asked it to stop | `indeterminate` |
+| was not started when it was to be stopped | a cancelled result |
+| raises what is no `Exception`, such as `KeyboardInterrupt` | none: it comes out, unchanged |
+
+Where your own task is cancelled, the same `CancelledError` goes on, after the grace at the latest.
+`outcomes_of(error)` finds in it, or in the `TimeoutError` that `asyncio.timeout` makes of it, what
+the calls came to:
+
+```python
+try:
+    async with asyncio.timeout(30):
+        outcomes = await execute_all(plan.pending)
+except TimeoutError as error:
+    results = []
+    for outcome in outcomes_of(error):
+        if isinstance(outcome, SuspendedCall):
+            plan.suspend(outcome)
+        else:
+            results.append(outcome)
+    plan.abort(session, "The time was up.", results)
+```
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable, Sequence
+from contextvars import copy_context
+
+from .._call.call import AnyToolCall
+from .._context.context import ToolContext
+from .._context.threads import run_in_thread
+from ..errors import LutumError, MisuseError
+from ._batch import Batch, ContextFor
+from ._outcome import (
+    ExecutionCancelled,
+    ExecutionErrors,
+    Outcome,
+    outcomes_of,
+)
+from ._run import (
+    Around,
+    Run,
+    Skipped,
+    ignore,
+)
+
+__all__ = [
+    "GRACE",
+    "Around",
+    "ContextFor",
+    "ExecutionCancelled",
+    "ExecutionErrors",
+    "Outcome",
+    "execute",
+    "execute_all",
+    "execute_all_sync",
+    "execute_sync",
+    "outcomes_of",
+]
+
+GRACE = 1.0
+"""Seconds that a tool has to end once it is asked to, before its outcome counts as unknown."""
+
+
+async def execute(
+    call: AnyToolCall,
+    context: ToolContext | None = None,
+    *,
+    skipped: Skipped | None = None,
+    default_timeout: float | None = None,
+    grace: float = GRACE,
+    raise_errors: bool = False,
+    around: Around | None = None,
+) -> Outcome:
+    """Run one call to an outcome.
+
+    An async function runs in a task of its own, a sync one in a thread of its own.
+
+    Args:
+        call: The call.
+        context: What the tool's `ToolContext` parameter gets; its token can stop the tool.
+        skipped: Values of hidden parameters; those that the tool does not have are left out.
+        default_timeout: Seconds that a run may take where the tool says nothing of it.
+        grace: Seconds that the tool has to end once it is asked to; 0 for none.
+        raise_errors: Raise what the tool raised, a `ToolOutputError` or `TimedOut`, instead of
+            making an error result of it. The call is left `running`, as `call.call()` leaves it.
+        around: Opens a context for each run, such as `tracer.span` of `lutum_py.otel`. It is not
+            opened for a call that is not started.
+
+    Raises:
+        MisuseError: A hidden parameter is missing, or the tool has no function.
+        InvalidValueError: A number of seconds is none.
+        LifecycleError: The call runs or has ended already, or waits for a decision.
+        CancelledError: The task was cancelled; `outcomes_of` finds what the call came to.
+
+    Example:
+        >>> import asyncio
+        >>> from lutum_py import Toolset, ToolMetadata, tool, tool_fn
+        >>> @tool_fn
+        ... def divide(a: int, b: int) -> float:
+        ...     return a / b
+        >>> class Sums(Toolset):
+        ...     divide = tool(divide)
+        >>> metadata = ToolMetadata(id="c1", name="divide", arguments='{"a": 1, "b": 0}')
+        >>> asyncio.run(execute(Sums.parse_tool_call(metadata))).model_text
+        '[execution_failed] Execution failed: ZeroDivisionError: division by zero'
+    """
+    return await Run(
+        call,
+        context,
+        skipped=skipped,
+        default_timeout=default_timeout,
+        grace=grace,
+        on_error=_raise if raise_errors else ignore,
+        around=around,
+    ).run()
+
+
+async def execute_all(
+    calls: Iterable[AnyToolCall],
+    *,
+    context: ContextFor | None = None,
+    skipped: Skipped | None = None,
+    limit: int | None = None,
+    default_timeout: float | None = None,
+    grace: float = GRACE,
+    raise_errors: bool = False,
+    around: Around | None = None,
+) -> list[Outcome]:
+    """Run several calls at once.
+
+    All contexts are made, and all arguments checked, before the first call is started.
+
+    Args:
+        calls: The calls, such as `plan.pending`.
+        context: Makes the context of each call.
+        skipped: Values of hidden parameters; each tool takes those it has.
+        limit: How many may run at once; None for all of them.
+        default_timeout: Seconds that a run may take where its tool says nothing of it.
+        grace: Seconds that a tool has to end once it is asked to; 0 for none.
+        raise_errors: Raise what tools raised, after all calls have ended.
+        around: Opens a context for each run, such as `tracer.span` of `lutum_py.otel`. It is not
+            opened for a call that is not started.
+
+    Returns:
+        One outcome for each call, in the order of the calls.
+
+    Raises:
+        MisuseError: A hidden parameter is missing, or a tool has no function.
+        InvalidValueError: A number of seconds is none, or the limit lets nothing run.
+        LifecycleError: A call runs or has ended already, waits for a decision, or is there twice.
+        ExecutionErrors: Under `raise_errors`, some tools raised, or `around` did; it carries all
+            outcomes.
+        CancelledError: The task was cancelled; `outcomes_of` finds what the calls came to.
+    """
+    batch = Batch(calls, context, skipped, limit, default_timeout, grace, raise_errors, around)
+    gate = asyncio.Semaphore(batch.limit)
+
+    async def one(run: Run) -> Outcome:
+        async with gate:
+            return await run.run()
+
+    tasks = [asyncio.create_task(one(run)) for run in batch.runs]
+    if tasks:
+        try:
+            await asyncio.wait(tasks)
+        except asyncio.CancelledError as stop:
+            for task in tasks:
+                task.cancel()
+            await _all_done(tasks)
+            raise stop from ExecutionCancelled(batch.outcomes(tasks))
+    for task in tasks:
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, LutumError) or not isinstance(error, Exception | None):
+            task.result()
+    return batch.ended(batch.outcomes(tasks))
+
+
+def execute_sync(
+    call: AnyToolCall,
+    context: ToolContext | None = None,
+    *,
+    skipped: Skipped | None = None,
+    default_timeout: float | None = None,
+    grace: float = GRACE,
+    raise_errors: bool = False,
+    around: Around | None = None,
+) -> Outcome:
+    """Run one call of a sync function to an outcome, from sync code.
+
+    It runs right here where it has no deadline, and in a thread of its own where it has one. Its
+    token does not cut it off: the function has to heed it.
+
+    Args:
+        call: The call.
+        context: What the tool's `ToolContext` parameter gets.
+        skipped: Values of hidden parameters; those that the tool does not have are left out.
+        default_timeout: Seconds that a run may take where the tool says nothing of it.
+        grace: Seconds that a tool with a context has to end after its deadline; 0 for none.
+        raise_errors: Raise what `execute` would raise.
+        around: Opens a context for each run, such as `tracer.span` of `lutum_py.otel`. It is not
+            opened for a call that is not started.
+
+    Raises:
+        MisuseError: The function is async, a hidden parameter is missing, or there is no function.
+        InvalidValueError: A number of seconds is none.
+        LifecycleError: The call runs or has ended already, or waits for a decision.
+    """
+    run = Run(
+        call,
+        context,
+        skipped=skipped,
+        default_timeout=default_timeout,
+        grace=grace,
+        on_error=_raise if raise_errors else ignore,
+        around=around,
+    )
+    _refuse_async(run)
+    return run.run_sync()
+
+
+def execute_all_sync(
+    calls: Iterable[AnyToolCall],
+    *,
+    context: ContextFor | None = None,
+    skipped: Skipped | None = None,
+    limit: int | None = 1,
+    default_timeout: float | None = None,
+    grace: float = GRACE,
+    raise_errors: bool = False,
+    around: Around | None = None,
+) -> list[Outcome]:
+    """Run several calls of sync functions, one after the other, or in threads.
+
+    All contexts are made, and all arguments checked, before the first call is started.
+
+    Args:
+        calls: The calls, such as `plan.pending`.
+        context: Makes the context of each call.
+        skipped: Values of hidden parameters; each tool takes those it has.
+        limit: How many may run at once; None for all of them.
+        default_timeout: Seconds that a run may take where its tool says nothing of it.
+        grace: Seconds that a tool with a context has to end after its deadline; 0 for none.
+        raise_errors: Raise what tools raised, after all calls have ended.
+        around: Opens a context for each run, such as `tracer.span` of `lutum_py.otel`. It is not
+            opened for a call that is not started.
+
+    Returns:
+        One outcome for each call, in the order of the calls.
+
+    Raises:
+        MisuseError: A function is async, a hidden parameter is missing, or there is no function.
+        InvalidValueError: A number of seconds is none, or the limit lets nothing run.
+        LifecycleError: A call runs or has ended already, waits for a decision, or is there twice.
+        ExecutionErrors: Under `raise_errors`, some tools raised, or `around` did; it carries all
+            outcomes.
+    """
+    batch = Batch(calls, context, skipped, limit, default_timeout, grace, raise_errors, around)
+    for run in batch.runs:
+        _refuse_async(run)
+    if batch.limit == 1:
+        return batch.ended([batch.run_sync(place) for place in range(len(batch.runs))])
+    outcomes: dict[int, Outcome] = {}
+    waiting = deque(range(len(batch.runs)))
+
+    def work() -> None:
+        while True:
+            try:
+                place = waiting.popleft()
+            except IndexError:
+                return
+            outcomes[place] = copy_context().run(batch.run_sync, place)
+
+    try:
+        threads = [run_in_thread(work, "worker") for _ in range(min(batch.limit, len(waiting)))]
+        for thread in threads:
+            thread.result().result()
+    except BaseException:
+        waiting.clear()
+        for run in batch.runs:
+            run.token.cancel("the program was interrupted")
+        raise
+    return batch.ended([outcomes[place] for place in sorted(outcomes)])
+
+
+def _raise(error: Exception) -> None:
+    raise error
+
+
+def _refuse_async(run: Run) -> None:
+    if run.invocation.is_async:
+        raise MisuseError(
+            f"Tool `{run.call.name}` (call {run.call.id!r}) is async: use `await execute(call)`, "
+            "or `asyncio.run(execute(call))` outside of a loop."
+        )
+
+
+async def _all_done(tasks: Sequence[asyncio.Future[Outcome]]) -> None:
+    """Wait for tasks that end by themselves soon, also where cancellation is asked for again."""
+    while not all(task.done() for task in tasks):
+        try:
+            await asyncio.wait(tasks)
+        except asyncio.CancelledError:
+            continue

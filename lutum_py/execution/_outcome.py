@@ -1,0 +1,202 @@
+"""What comes of running a call: every ending of a tool has one meaning, written down here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeAlias, cast
+
+from .._call.call import AnyToolCall
+from .._call.lifecycle import CallStatus
+from .._call.outcomes import SuspendedCall
+from .._context.context import ToolSuspended
+from .._text.json import compact_json
+from .._transcript.result import ToolResult, make_result
+from ..errors import (
+    Cancelled,
+    LifecycleError,
+    LutumError,
+    TimedOut,
+    ToolError,
+    ToolOutputError,
+)
+
+__all__ = [
+    "ExecutionCancelled",
+    "ExecutionErrors",
+    "OnError",
+    "Outcome",
+    "cancelled",
+    "cut_off",
+    "failed",
+    "finished",
+    "outcomes_of",
+    "timed_out",
+]
+
+Outcome: TypeAlias = ToolResult | SuspendedCall
+"""A result, or a call that suspended itself while it was run."""
+
+OnError: TypeAlias = Callable[[Exception], object]
+"""Is shown each exception before it becomes a result; where it raises, there is no result."""
+
+_LIMIT = 2000
+"""Characters that the model reads of an exception that nobody wrote for it."""
+
+_MEMBERS = 8
+"""Members of an exception group that the model is told of."""
+
+
+class ExecutionCancelled(LutumError):
+    """Tell what calls came to whose run was cut off; `outcomes_of` finds it.
+
+    It is the cause of the `CancelledError`, and not one itself, because `asyncio.timeout` and
+    `asyncio.TaskGroup` knew only the very class before Python 3.13.
+
+    Attributes:
+        outcomes: One for each call that was given, in order.
+    """
+
+    def __init__(self, outcomes: Sequence[Outcome]) -> None:
+        super().__init__(
+            "The task that ran these calls was cancelled. `outcomes_of(error)` gives what they "
+            "came to."
+        )
+        self.outcomes = tuple(outcomes)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (self.outcomes,))
+
+
+class ExecutionErrors(ExceptionGroup[Exception], LutumError):
+    """What several calls raised under `raise_errors=True`, in their order; all have ended.
+
+    Attributes:
+        outcomes: One for each call that was given, in order; an error result stands for each
+            exception.
+    """
+
+    outcomes: tuple[Outcome, ...] = ()
+
+    @classmethod
+    def of(cls, errors: Sequence[Exception], outcomes: Sequence[Outcome]) -> ExecutionErrors:
+        """Put exceptions together with the outcomes of all calls."""
+        count = f"{len(errors)} of {len(outcomes)} calls failed"
+        made = cls(f"{count}; `outcomes` holds what all of them came to", errors)
+        made.outcomes = tuple(outcomes)
+        return made
+
+    def derive(self, excs: Any, /) -> Any:
+        """Make the group that `except*` shows of this one."""
+        made = ExecutionErrors(self.message, excs)
+        made.outcomes = self.outcomes
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (self.message, self.exceptions), {"outcomes": self.outcomes})
+
+
+def outcomes_of(error: BaseException) -> tuple[Outcome, ...]:
+    """Find what calls came to in the exception by which their run ended.
+
+    Args:
+        error: The `CancelledError` of the task, the `TimeoutError` that `asyncio.timeout` made of
+            it, an `ExecutionErrors`, or whatever was raised because of one of these.
+
+    Returns:
+        One outcome for each call that was given, in order: what finished is kept, what was cut off
+        is `indeterminate`, what was not started is `cancelled`. Empty where no run was cut off.
+
+    Example:
+        >>> outcomes_of(TimeoutError())
+        ()
+    """
+    seen: set[int] = set()
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        each = waiting.pop()
+        if each is None or id(each) in seen:
+            continue
+        if isinstance(each, ExecutionCancelled | ExecutionErrors):
+            return each.outcomes
+        seen.add(id(each))
+        waiting += [each.__context__, each.__cause__]
+    return ()
+
+
+def finished(call: AnyToolCall, output: Any, on_error: OnError) -> ToolResult:
+    """The function returned."""
+    try:
+        return call.complete(output)
+    except LifecycleError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a validator of the output type may raise anything
+        on_error(error)
+        text = str(error) if isinstance(error, ToolOutputError) else _describe(error)
+        return call.fail(text, code="invalid_output")
+
+
+def failed(call: AnyToolCall, error: Exception, on_error: OnError) -> Outcome:
+    """The function raised: it may have suspended itself, or said why it failed."""
+    meant = _sole(error)
+    if isinstance(meant, ToolSuspended):
+        return call.suspend(meant.ticket)
+    on_error(error)
+    if isinstance(meant, Cancelled):
+        return cancelled(call, meant.reason)
+    if isinstance(meant, ToolError):
+        return call.fail(str(meant), code=meant.code)
+    return call.fail(f"Execution failed: {_describe(meant)}", code="execution_failed")
+
+
+def cancelled(call: AnyToolCall, reason: str) -> ToolResult:
+    """The call was asked to stop, and did."""
+    call.move_to(CallStatus.CANCELLED)
+    return _coded(call, "cancelled", "cancelled", f"Cancelled: {reason}")
+
+
+def timed_out(call: AnyToolCall, seconds: float, on_error: OnError) -> ToolResult:
+    """The deadline passed; the function was cancelled and has ended."""
+    error = TimedOut(f"did not finish within {seconds:g} seconds and was cancelled.")
+    on_error(error)
+    return call.fail(str(error), code=error.code)
+
+
+def cut_off(call: AnyToolCall, why: str, code: str) -> ToolResult:
+    """The function was started, and nobody knows what it did or still does."""
+    call.move_to(CallStatus.FAILED)
+    text = f"Outcome unknown: {why} It may have had its effects."
+    return _coded(call, "indeterminate", code, text)
+
+
+def _coded(
+    call: AnyToolCall, status: Literal["cancelled", "indeterminate"], code: str, message: str
+) -> ToolResult:
+    data = compact_json({"error": {"code": code, "message": message}})
+    return make_result(call.metadata, data, status, f"[{code}] {message}", code=code)
+
+
+def _group(error: Exception) -> Sequence[Exception]:
+    """Give the members of an exception group; none for any other exception."""
+    if not isinstance(error, ExceptionGroup):
+        return ()
+    return cast("ExceptionGroup[Exception]", error).exceptions
+
+
+def _sole(error: Exception) -> Exception:
+    """Take a group of one, as task groups make it, for the one."""
+    while len(members := _group(error)) == 1:
+        error = members[0]
+    return error
+
+
+def _describe(error: Exception) -> str:
+    name = type(error).__name__
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - its text is of its own making
+        text = ""
+    if members := _group(error):
+        text += ": " + "; ".join(map(_describe, members[:_MEMBERS]))
+    if len(text) > _LIMIT:
+        text = text[:_LIMIT] + "…"
+    return f"{name}: {text}" if text else name

@@ -1,0 +1,387 @@
+"""One run of one call: start it, wait until it ends or has to, and say what it came to.
+
+All that can be wrong with how a run is asked for is found when a `Run` is made, and nothing has
+changed then. Started, a run has three ways to be stopped: its token, its deadline, and the end of
+the task that waits for it. The first to come is the cause, by which a tool that stops is judged.
+
+An async function can be cancelled. A sync one in a thread cannot, but where it takes a context it
+may heed the token, so it gets the same grace. One that does neither is left behind at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
+from copy import copy
+from enum import Enum, auto
+from inspect import isawaitable
+from threading import TIMEOUT_MAX
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from .._call.call import AnyToolCall
+from .._call.lifecycle import CallStatus
+from .._context.context import ToolContext
+from .._context.threads import Ended, landed, run_in_thread
+from .._text.json import shorten
+from .._text.suggestion import names_for_message
+from ..errors import (
+    Cancelled,
+    InvalidValueError,
+    LifecycleError,
+    MisuseError,
+)
+from ._outcome import (
+    ExecutionCancelled,
+    ExecutionErrors,
+    OnError,
+    Outcome,
+    cancelled,
+    cut_off,
+    failed,
+    finished,
+    timed_out,
+)
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+__all__ = ["Run", "Skipped", "ignore"]
+
+Skipped: TypeAlias = Mapping[str, Any]
+"""Values of parameters that are hidden from the model, by name; each tool takes those it has."""
+
+_Task: TypeAlias = "asyncio.Task[Any]"
+_Wait: TypeAlias = Callable[[_Task, float], Awaitable[object]]
+
+_LEFT_BEHIND: set[_Task] = set()
+"""Tasks of tools that ignore their cancellation; the loop alone would not keep them alive."""
+
+
+Around: TypeAlias = Callable[[AnyToolCall], AbstractContextManager[Callable[[Outcome], object]]]
+"""Opens a context for the run of one call; what `with` gives is called with the outcome."""
+
+
+OnBroken: TypeAlias = Callable[[Exception, Outcome], object]
+"""Is shown what `around` raised after a run, and what the run came to."""
+
+
+def raise_with(error: Exception, outcome: Outcome) -> None:
+    """Raise what `around` raised, together with what the run came to."""
+    raise ExecutionErrors.of([error], [outcome]) from error
+
+
+class _Cause(Enum):
+    """Why a run ends."""
+
+    ITSELF = auto()
+    TOKEN = auto()
+    DEADLINE = auto()
+    OWNER = auto()
+
+
+class Run:
+    """One call on its way.
+
+    Args:
+        call: The call.
+        context: What its function may get as a `ToolContext`.
+        skipped: Values of hidden parameters.
+        default_timeout: Seconds that it may take where its tool says nothing of it.
+        grace: Seconds that it has to end once it is asked to.
+        on_error: Is shown each exception that would become an error result.
+        around: Opens what the run happens inside.
+        on_broken: Is shown what that raised once there was an outcome, and the outcome.
+
+    Raises:
+        MisuseError: A hidden parameter is missing, or the tool has no function.
+        InvalidValueError: A number of seconds is none.
+        LifecycleError: The call runs or has ended already, or waits for a decision.
+    """
+
+    __slots__ = (
+        "around",
+        "call",
+        "grace",
+        "hidden",
+        "invocation",
+        "is_left",
+        "on_broken",
+        "on_error",
+        "thread",
+        "timeout",
+        "token",
+    )
+
+    def __init__(
+        self,
+        call: AnyToolCall,
+        context: ToolContext | None,
+        *,
+        skipped: Skipped | None,
+        default_timeout: float | None,
+        grace: float,
+        on_error: OnError,
+        around: Around | None = None,
+        on_broken: OnBroken = raise_with,
+    ) -> None:
+        if not isinstance(call, AnyToolCall):
+            raise MisuseError(
+                f"What is run is a call, not {shorten(call)}. Take it from `plan.pending`, or "
+                "decode one with `AppTools.parse_tool_call(metadata)`."
+            )
+        if call.status is CallStatus.RUNNING:
+            raise LifecycleError(
+                f"Call {call.id!r} of tool `{call.name}` is running already. `call.again()` makes "
+                "a new call of the same metadata and input."
+            )
+        # A copy begins here, so that the call itself is as it was where it cannot.
+        invocation = copy(call).begin()
+        own = call.selector.definition.timeout
+        given = ToolContext.for_call(call) if context is None else context
+        self.call = call
+        self.invocation = invocation
+        self.grace = _seconds("grace", grace, or_none=True)
+        if default_timeout is not None:
+            _seconds("default_timeout", default_timeout)
+        self.timeout = default_timeout if own is None else own
+        self.on_error = on_error
+        self.around = around
+        self.on_broken = on_broken
+        # A child: the deadline of this call stops its tool, and no other.
+        self.token = given.cancellation.child()
+        self.is_left = False
+        self.thread: Future[Ended[Any]] | None = None
+        known = invocation.hidden
+        self.hidden = {name: value for name, value in (skipped or {}).items() if name in known}
+        missing = sorted(n for n, h in known.items() if h.required and n not in self.hidden)
+        if missing:
+            listed = ", ".join(f'"{name}": ...' for name in missing)
+            raise MisuseError(
+                f"Tool `{call.name}` (call {call.id!r}) needs {names_for_message(missing)}, which "
+                f"the model does not see. Pass it where you run the call: `skipped={{{listed}}}`."
+            )
+        if invocation.context is not None:
+            self.hidden[invocation.context] = given.with_cancellation(self.token)
+
+    # Running from async code.
+
+    async def run(self) -> Outcome:
+        """Run the call to an outcome.
+
+        Raises:
+            CancelledError: The task was cancelled; its cause is an `ExecutionCancelled`.
+        """
+        if self.around is None or self.token.is_cancelled():
+            return await self._run()
+        with self._surrounded(self.around) as came_to:
+            came_to.append(await self._run())
+        return came_to[0]
+
+    @contextmanager
+    def _surrounded(self, around: Around) -> Generator[list[Outcome]]:
+        """Open what the run happens inside; whatever that does, an outcome is kept."""
+        came_to: list[Outcome] = []
+        raised: BaseException | None = None
+        try:
+            with around(self.call) as ended:
+                try:
+                    yield came_to
+                except BaseException as error:
+                    raised = error
+                    raise
+                ended(came_to[0])
+        except Exception as error:
+            if not came_to:
+                raise
+            self.on_broken(error, came_to[0])
+        if raised is not None:  # it is not for a context to swallow how a run ended
+            raise raised
+
+    async def _run(self) -> Outcome:
+        self.call.begin()
+        if self.token.is_cancelled():
+            return self._not_executed()
+        cause = _Cause.ITSELF
+        task = asyncio.create_task(self._work(), name=f"tool {self.call.name}")
+        try:
+            await self._first_of(task)
+            if not task.done():
+                cause = _Cause.TOKEN if self.token.is_cancelled() else _Cause.DEADLINE
+                await self._stop(task, "the deadline has passed", _wait)
+        except asyncio.CancelledError as stop:
+            # The same exception goes on: others may know it by its message or class.
+            await self._stop(task, "the task that ran the call was cancelled", _wait_in_any_case)
+            self.on_error = ignore
+            raise stop from ExecutionCancelled([self._outcome(task, _Cause.OWNER)])
+        return self._outcome(task, cause)
+
+    async def _work(self) -> Any:
+        if self.invocation.is_async:
+            return await self._function()
+        self.thread = thread = run_in_thread(self._function, self.call.name)
+        try:
+            await landed(thread)
+        except asyncio.CancelledError:
+            if not thread.done():
+                self.is_left = True
+                raise
+        # What it raised will hold this frame, and is not to be held by it.
+        self.thread = None
+        try:
+            output = thread.result().result()
+        finally:
+            del thread
+        return await output if isawaitable(output) else output
+
+    def _function(self) -> Any:
+        return self.invocation.start(self.call, self.call.input, self.hidden)
+
+    async def _first_of(self, task: _Task) -> None:
+        """Wait until the task is done, the token is cancelled, or the time is up."""
+        stop = asyncio.create_task(self.token.cancelled())
+        try:
+            await asyncio.wait(
+                (task, stop), timeout=self.timeout, return_when=asyncio.FIRST_COMPLETED
+            )
+        finally:
+            stop.cancel()
+
+    async def _stop(self, task: _Task, reason: str, wait: _Wait) -> None:
+        """Ask the run to end, and give it the grace to do so."""
+        self.token.cancel(reason)
+        if self.thread is not None and self.invocation.context is not None:
+            await wait(task, self.grace)
+        task.cancel()
+        await wait(task, self.grace)
+
+    def _outcome(self, task: _Task, cause: _Cause) -> Outcome:
+        """Say what a run came to that is over, or that was not to be stopped."""
+        if not task.done():
+            _LEFT_BEHIND.add(task)
+            task.add_done_callback(_look_away)
+            return self._goes_on(cause)
+        if task.cancelled():
+            return self._goes_on(cause) if self.is_left else self._stopped(cause)
+        error = task.exception()
+        if error is not None:
+            return self._raised(error, cause)
+        return finished(self.call, task.result(), self.on_error)
+
+    def _stopped(self, cause: _Cause) -> Outcome:
+        if cause is _Cause.DEADLINE:
+            return timed_out(self.call, self.timeout or 0.0, self.on_error)
+        if cause is _Cause.TOKEN:
+            return cancelled(self.call, self._stop_reason())
+        why = (
+            "the run was cut off before the tool finished."
+            if cause is _Cause.OWNER
+            else "the tool was cancelled, though nobody asked it to stop."
+        )
+        return cut_off(self.call, why, "cancelled")
+
+    def _raised(self, error: BaseException, cause: _Cause) -> Outcome:
+        if not isinstance(error, Exception):
+            if cause is _Cause.OWNER:
+                return cut_off(self.call, f"{type(error).__name__} ended it.", "cancelled")
+            raise error
+        if cause is _Cause.DEADLINE and isinstance(error, Cancelled):
+            return timed_out(self.call, self.timeout or 0.0, self.on_error)
+        return failed(self.call, error, self.on_error)
+
+    def _goes_on(self, cause: _Cause) -> Outcome:
+        if cause is _Cause.DEADLINE:
+            return cut_off(
+                self.call,
+                f"the tool did not finish within {self.timeout:g} seconds and cannot be stopped.",
+                "timed_out",
+            )
+        return cut_off(self.call, "the tool was asked to stop and goes on.", "cancelled")
+
+    def _not_executed(self) -> Outcome:
+        return cancelled(self.call, f"not executed, because {self._stop_reason()}")
+
+    def _stop_reason(self) -> str:
+        return self.token.reason or "the call was asked to stop."
+
+    # Running from sync code.
+
+    def run_sync(self) -> Outcome:
+        """Run the call to an outcome: right here, or in a thread where it has a deadline."""
+        if self.around is None or self.token.is_cancelled():
+            return self._run_sync()
+        with self._surrounded(self.around) as came_to:
+            came_to.append(self._run_sync())
+        return came_to[0]
+
+    def _run_sync(self) -> Outcome:
+        self.call.begin()
+        if self.token.is_cancelled():
+            return self._not_executed()
+        if self.timeout is not None:
+            return self._run_in_time(self.timeout)
+        try:
+            output = self._function_sync()
+        except Exception as error:  # noqa: BLE001 - the tool may raise anything
+            return self._raised(error, _Cause.ITSELF)
+        return finished(self.call, output, self.on_error)
+
+    def _run_in_time(self, timeout: float) -> Outcome:
+        cause = _Cause.ITSELF
+        try:
+            thread = run_in_thread(self._function_sync, self.call.name)
+            if not _is_done(thread, timeout):
+                cause = _Cause.DEADLINE
+                self.token.cancel("the deadline has passed")
+                if self.invocation.context is not None:
+                    _is_done(thread, self.grace)
+        except BaseException:
+            self.token.cancel("the program was interrupted")
+            raise
+        if not thread.done():
+            return self._goes_on(cause)
+        ended = thread.result()
+        if ended.error is not None:
+            return self._raised(ended.error, cause)
+        return finished(self.call, ended.result(), self.on_error)
+
+    def _function_sync(self) -> Any:
+        return self.invocation.run_sync(self.call, self.call.input, self.hidden)
+
+
+async def _wait(task: _Task, seconds: float) -> None:
+    await asyncio.wait((task,), timeout=seconds)
+
+
+async def _wait_in_any_case(task: _Task, seconds: float) -> None:
+    """Wait also where cancellation is asked for once more."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + seconds
+    while not task.done() and (left := end - loop.time()) > 0:
+        with suppress(asyncio.CancelledError):
+            await _wait(task, left)
+
+
+def _is_done(thread: Future[Ended[Any]], seconds: float) -> bool:
+    """Wait for a thread; whether it has ended."""
+    with suppress(TimeoutError):
+        thread.result(min(seconds, TIMEOUT_MAX))
+    return thread.done()
+
+
+def _look_away(task: _Task) -> None:
+    """Take note of a late exception, so that asyncio does not report it as forgotten."""
+    _LEFT_BEHIND.discard(task)
+    if not task.cancelled():
+        task.exception()
+
+
+def ignore(error: Exception) -> None:
+    """Make nothing of an exception but the result that stands for it."""
+
+
+def _seconds(name: str, value: float, *, or_none: bool = False) -> float:
+    if isinstance(value, int | float) and (value > 0 or (or_none and value == 0)):
+        return value
+    wanted = "number of seconds, or 0" if or_none else "positive number of seconds"
+    raise InvalidValueError(f"{name}={value!r} is no {wanted}.")

@@ -1,0 +1,304 @@
+"""`check_loop`: drive a loop with everything that a model may send, and see what it leaves.
+
+What a loop looks like is the user's to say, so that the loop which is tested is the one that runs:
+
+- `loop(session, model)` gets a session to go on with, and a model to ask. The transcript that is
+  judged is that session's.
+- `loop(messages, client)`, with a `dialect`, gets a list of the provider's own messages, to which
+  it appends, and a `ScriptedClient` that stands in for the provider's. This is the form for those
+  who own the conversation as plain data. The client and not the library's `Model` is what such a
+  loop calls, so it is what is replaced; the list is passed in because it is what is judged.
+
+Either may be async. A loop that takes more, such as hooks or a limit, is wrapped in a lambda.
+
+What is judged is what everyone can see from outside: the requests, the conversation that is left,
+and how the loop ended. How it got there (in parallel or not, with which hooks) is its own business.
+Rules:
+
+- Every request and the conversation at the end are valid by the library's own checks.
+- Every turn with calls is kept as it came, and each of its calls has exactly one result.
+- Nothing that the model does wrong gets out as an exception, except for two calls under one id: no
+  valid transcript holds such a turn, so a loop lets the library's error out, or asks again.
+- The loop asks at least once, and comes to an end when the model answers.
+
+A loop may stop early, after any turn: a limit on turns is no fault.
+
+Hypothesis looks for a script that makes the loop fail, and `_simpler` takes away what is not needed
+for that. A loop that never asks the model and never ends cannot be stopped from outside.
+"""
+
+from __future__ import annotations
+
+import gc
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from ..._declare.offer import Available
+from ..._session.session import Session
+from ..._transcript.assistant import AssistantTurn
+from ..._transcript.message import Message
+from ...errors import DuplicateToolCallIdError
+from .._strategies.calls import AnyToolset, ArgumentStrategies, check_arguments
+from .._strategies.hypothesis import (
+    Flaky,
+    NoSuchExample,
+    Phase,
+    Settings,
+    find,
+    st,
+)
+from .._transcript_valid import Dialect, dialect_of, transcript_problems
+from .._wire_form import WIRE_FORMS, Said
+from ..strategies import CallKind, scripts
+from .fault import LoopFailure, LoopFault
+from .judgement import judge, said_in_items, said_in_turn
+from .options import require_usable
+from .referee import (
+    JudgedClient,
+    JudgedModel,
+    Referee,
+    fault_of,
+)
+from .report import report
+from .simpler import simplest
+
+__all__ = ["check_loop"]
+
+Loop: TypeAlias = Callable[[Any, Any], object]
+
+_GREETING = "Hello."
+
+
+def check_loop(
+    loop: Loop,
+    toolset: AnyToolset,
+    *kinds: CallKind,
+    dialect: Dialect | None = None,
+    start: Callable[[], Any] | None = None,
+    available: Available = None,
+    arguments: ArgumentStrategies | None = None,
+    max_turns: int = 3,
+    max_calls: int = 3,
+    odd_ids: bool = True,
+    odd_names: bool = True,
+    may_raise: tuple[type[Exception], ...] = (),
+    examples: int = 100,
+    settings: Settings | None = None,
+) -> None:
+    """Drive a loop with scripts of what a model may send, and fail where it goes wrong.
+
+    The tools of the loop are run, many times and with any arguments that fit: give it stand-ins for
+    those that must not be.
+
+    Args:
+        loop: `loop(session, model)`; or, with a dialect, `loop(messages, client)`; sync or async.
+        toolset: The tools that the loop offers.
+        kinds: What kinds of calls the model sends, as in `strategies.calls`; all by default.
+        dialect: The provider's format, for a loop over plain messages.
+        start: Makes the session, or the list of messages, that a run begins with; by default one
+            message of the user.
+        available: Which tools the loop offers; those that are on by default.
+        arguments: Strategies of your own for the arguments of some tools.
+        max_turns: How many turns with calls a script has at most.
+        max_calls: How many calls a turn has at most.
+        odd_ids: Whether some ids are empty, or come twice in a turn.
+        odd_names: Whether some unknown tools have names that providers refuse to take back.
+        may_raise: What the loop may let out, beside `DuplicateToolCallIdError`.
+        examples: How many scripts are tried.
+        settings: Settings of Hypothesis; they take the place of `examples`.
+
+    Raises:
+        LoopFailure: The loop went wrong. This `AssertionError` shows the shortest script that was
+            found, what went wrong, and what the loop left.
+        InvalidValueError: For some tool no arguments were found that fit, or an option is out of
+            its range; the text names it.
+        MisuseError: An argument is of the wrong type, the loop does not take two arguments, or it
+            is async and an event loop runs here already.
+
+    Example:
+        >>> from lutum_py import Finished, NeedsTools, Toolset, tool, tool_fn
+        >>> @tool_fn
+        ... def forecast(city: str) -> str:
+        ...     return "sunny"
+        >>> class Tools(Toolset):
+        ...     forecast = tool(forecast)
+        >>> def loop(session, model):
+        ...     while True:
+        ...         match session.text_turn(model).tools(Tools).collect_sync():
+        ...             case NeedsTools(round):
+        ...                 round.commit(session, [call.call_sync() for call in round.tool_calls])
+        ...             case Finished(result):
+        ...                 return result.text
+        >>> check_loop(loop, Tools, examples=20)
+    """
+    __tracebackhide__ = True
+    require_usable(
+        loop,
+        toolset,
+        plain=dialect is not None,
+        start=start,
+        may_raise=may_raise,
+        examples=examples,
+        max_turns=max_turns,
+        max_calls=max_calls,
+        settings=settings,
+    )
+    own: ArgumentStrategies = {} if arguments is None else arguments
+    check_arguments(toolset, available, own)
+    scripted = scripts(
+        toolset,
+        *kinds,
+        available=available,
+        arguments=own,
+        max_turns=max_turns,
+        max_calls=max_calls,
+        odd_ids=odd_ids,
+        odd_names=odd_names,
+    )
+    allowed: tuple[type[Exception], ...] = (DuplicateToolCallIdError, *may_raise)
+    if dialect is None:
+        run = _session_run(loop, allowed, start)
+    else:
+        run = _messages_run(loop, allowed, start, dialect)
+    # A loop that goes wrong may drop rounds that are open, which warn: that is told in other words.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        try:
+            failed = _search(run, scripted, settings or _usual(examples), toolset.__contains__)
+        finally:
+            gc.collect()
+    if failed is not None:
+        faults, left = failed.verdict.faults, failed.verdict.left
+        message = report(toolset, available, failed.script, faults, left, always=failed.always)
+        raise LoopFailure(message, faults=faults, script=failed.script)
+
+
+def _usual(examples: int) -> Settings:
+    # Kept examples would be those of another loop: all loops are run by the same function here.
+    return Settings(max_examples=examples, deadline=None, database=None)
+
+
+def _search(
+    run: _Run,
+    scripted: st.SearchStrategy[tuple[AssistantTurn, ...]],
+    chosen: Settings,
+    is_tool: Callable[[str], bool],
+) -> _Failed | None:
+    """Look for a script that makes the loop fail, and make it as simple as it can be."""
+    found: list[_Failed] = []
+
+    def fails(script: tuple[AssistantTurn, ...]) -> bool:
+        verdict = run(script)
+        is_alike = not found or found[0].kind in [fault.kind for fault in verdict.faults]
+        if verdict.faults and is_alike:
+            found[:] = [_Failed(script, verdict)]
+            return True
+        return False
+
+    phases = [phase for phase in chosen.phases if phase not in (Phase.shrink, Phase.explain)]
+    try:
+        script = find(scripted, fails, settings=Settings(chosen, phases=phases))
+    except NoSuchExample:
+        return None
+    except Flaky:
+        return replace(found[0], always=False)
+    simplest(script, fails, is_tool)
+    return found[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """What a loop did wrong in one run, and the conversation that it left."""
+
+    faults: list[LoopFault]
+    left: list[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    """A script that made the loop fail; not `always` where it did not when it was run again."""
+
+    script: Sequence[AssistantTurn]
+    verdict: _Verdict
+    always: bool = True
+
+    @property
+    def kind(self) -> str:
+        """The kind of the first fault, which a simpler script has to have too."""
+        return self.verdict.faults[0].kind
+
+
+_Run: TypeAlias = Callable[[Sequence[AssistantTurn]], _Verdict]
+
+
+def _session_run(
+    loop: Loop, may_raise: tuple[type[Exception], ...], start: Callable[[], Any] | None
+) -> _Run:
+    """Make the function that runs a loop over a session, and judges its transcript."""
+
+    def run(script: Sequence[AssistantTurn]) -> _Verdict:
+        referee = Referee(script, may_raise)
+        session: Session = _greeted() if start is None else start()
+        before = len(session.transcript)
+        referee.run(lambda: loop(session, JudgedModel(referee)))
+        return _judged(
+            referee,
+            [(turn, [*said_in_turn(turn)]) for turn in referee.given],
+            [*said_in_items(session.transcript[before:])],
+            transcript_problems(session),
+            [*session.transcript],
+        )
+
+    return run
+
+
+def _messages_run(
+    loop: Loop,
+    may_raise: tuple[type[Exception], ...],
+    start: Callable[[], Any] | None,
+    dialect: Dialect,
+) -> _Run:
+    """Make the function that runs a loop over a provider's messages, and judges these."""
+    module = dialect_of(dialect)
+    form = WIRE_FORMS[module.NAME]
+
+    def run(script: Sequence[AssistantTurn]) -> _Verdict:
+        referee = Referee(script, may_raise)
+        messages: list[Any] = (
+            module.messages([Message("user", _GREETING)]) if start is None else start()
+        )
+        before = len(messages)
+        client = JudgedClient(referee, dialect)
+        referee.run(lambda: loop(messages, client))
+        return _judged(
+            referee,
+            [(turn, [*form.said_in(form.messages_of(turn.payload))]) for turn in referee.given],
+            [*form.said_in(messages[before:])],
+            module.check(messages),
+            messages,
+        )
+
+    return run
+
+
+def _greeted() -> Session:
+    session = Session()
+    session.push_user(_GREETING)
+    return session
+
+
+def _judged(
+    referee: Referee,
+    given: Sequence[tuple[AssistantTurn, Sequence[Said]]],
+    kept: Sequence[Said],
+    problems: Iterable[object],
+    left: list[Any],
+) -> _Verdict:
+    faults = referee.faults
+    if not referee.is_stopped:
+        faults += [fault_of("The conversation at the end", problem) for problem in problems]
+    gave_up = referee.let_out is not None or any(fault.kind == "raised" for fault in faults)
+    faults += judge(given, kept, gave_up=gave_up, was_stopped=referee.is_stopped)
+    return _Verdict(faults, left)

@@ -1,0 +1,1 @@
+"""The Hypothesis strategies behind `lutum_py.testing.strategies`."""

@@ -1,0 +1,295 @@
+"""Strategies for one call: name and argument text, as a model may send them.
+
+The toolset itself is the judge. What is made from the schema is decoded, and kept where the outcome
+is the one that the strategy promises: a validator of yours may refuse what the schema allows, or
+take what it forbids.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, TypeAlias
+
+from ..._call.selector import AnySelector
+from ..._declare.offer import Available
+from ..._declare.toolset_meta import ToolsetMeta
+from ..._text.json import compact_json, is_object, shorten
+from ..._toolset import Toolset
+from ..._transcript.metadata import ToolMetadata
+from ...errors import InvalidArgumentsError, InvalidValueError, MisuseError
+from .hypothesis import (
+    NoSuchExample,
+    Phase,
+    Settings,
+    Unsatisfiable,
+    event,
+    find,
+    reject,
+    st,
+)
+from .near_miss import Spoiling, spoilings
+from .schema import ANY_TEXT, SchemaValues
+
+__all__ = [
+    "AnyToolset",
+    "ArgumentStrategies",
+    "CallStrategies",
+    "Spoken",
+    "check_arguments",
+    "fits",
+    "require_toolset",
+]
+
+AnyToolset: TypeAlias = type[Toolset]
+
+ArgumentStrategies: TypeAlias = "Mapping[Any, st.SearchStrategy[Any]]"
+"""Strategies of your own for the arguments of some tools, by selector or wire name."""
+
+Spoken: TypeAlias = tuple[str, str]
+"""A call without its id: wire name, and argument text."""
+
+_A_FEW = Settings(max_examples=200, deadline=None, database=None, phases=[Phase.generate])
+_OWN: Final = '`{"forecast": st.just({"city": "Oslo"})}`'
+_MENDED = ("container_as_string", "null_for_optional")
+_ODD_NAMES = ("", " ", "no such tool!", "tool\n", "ünïcode", "🔧", '"quoted"', "a/b", "x" * 200)
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_PLAIN_NAMES = st.from_regex(_PLAIN_NAME, fullmatch=True)
+_PREFIXES = ("functions.", "tools:", "mcp__", "_")
+
+
+class CallStrategies:
+    """Make the strategies of one toolset, for the tools that a turn offers.
+
+    Args:
+        toolset: The tools.
+        available: Which of them are on offer; those that are on by default.
+        arguments: Strategies for tools whose arguments cannot be found by trying.
+        odd_names: Whether unknown names may be such as providers refuse to take back.
+
+    Raises:
+        MisuseError: `arguments` holds something else than strategies.
+    """
+
+    def __init__(
+        self,
+        toolset: AnyToolset,
+        available: Available,
+        arguments: ArgumentStrategies,
+        *,
+        odd_names: bool = True,
+    ) -> None:
+        self._toolset = toolset
+        self._odd_names = odd_names
+        self._arguments: dict[str, st.SearchStrategy[Any]] = {}
+        self._offered = toolset._offer.resolve(toolset, available)
+        self._own: dict[str, st.SearchStrategy[Any]] = {}
+        for named, strategy in _pairs(arguments):
+            for selector in toolset.select(named):
+                _require_strategy(selector.name, strategy)
+                self._own[selector.name] = strategy
+
+    @property
+    def offered(self) -> tuple[AnySelector, ...]:
+        """The tools on offer."""
+        return self._offered.selectors
+
+    def kinds(self) -> dict[str, st.SearchStrategy[Spoken]]:
+        """Give every kind of call that this toolset can be sent."""
+        made: dict[str, st.SearchStrategy[Spoken]] = {}
+        if self._offered.selectors:
+            made["valid"] = self.valid()
+            made["near_miss"] = self.near_miss()
+            made["mended"] = self.mended()
+            made["truncated"] = self.truncated()
+        made["unknown_tool"] = self.unknown_tool()
+        if len(self._offered.selectors) < len(self._toolset):
+            made["not_available"] = self.not_available()
+        return made
+
+    def arguments(self, selector: AnySelector) -> st.SearchStrategy[Any]:
+        """Arguments that fit a tool, as data."""
+        known = self._arguments.get(selector.name)
+        if known is None:
+            known = self._arguments[selector.name] = self._make_arguments(selector)
+        return known
+
+    def _make_arguments(self, selector: AnySelector) -> st.SearchStrategy[Any]:
+        own = self._own.get(selector.name)
+        if own is None:
+            schema = selector.definition.input_schema
+            own = SchemaValues(schema).values(schema)
+        return own.filter(lambda data: is_object(data) and fits(selector, compact_json(data)))
+
+    def valid(self) -> st.SearchStrategy[Spoken]:
+        """Calls that can be run."""
+        return self._of_each(
+            lambda selector: self.arguments(selector).map(
+                lambda data: (selector.name, compact_json(data))
+            )
+        )
+
+    def near_miss(self) -> st.SearchStrategy[Spoken]:
+        """Calls with one thing wrong, which are refused."""
+        return self._of_each(lambda selector: _near_miss(selector, self.arguments(selector)))
+
+    def mended(self) -> st.SearchStrategy[Spoken]:
+        """Calls with one thing wrong whose meaning is in no doubt, which are mended and can run."""
+        return self._of_each(lambda selector: _mended(selector, self.arguments(selector)))
+
+    def truncated(self) -> st.SearchStrategy[Spoken]:
+        """Calls whose argument text is cut off."""
+        return self.valid().flatmap(
+            lambda call: st.integers(1, len(call[1]) - 1).map(lambda at: (call[0], call[1][:at]))
+        )
+
+    def unknown_tool(self) -> st.SearchStrategy[Spoken]:
+        """Calls of tools that there are not, under names near and odd."""
+        names = st.sampled_from(_ODD_NAMES) | ANY_TEXT if self._odd_names else _PLAIN_NAMES
+        if len(self._toolset):
+            known = st.sampled_from([selector.name for selector in self._toolset])
+            names = known.flatmap(_misspelt) | names
+        unknown = names.filter(self._is_unknown)
+        return st.tuples(unknown, st.sampled_from(["{}", '{"query":"x"}', ""]))
+
+    def _is_unknown(self, name: str) -> bool:
+        is_sayable = self._odd_names or _PLAIN_NAME.fullmatch(name) is not None
+        return is_sayable and name not in self._toolset
+
+    def not_available(self) -> st.SearchStrategy[Spoken]:
+        """Calls of tools that are not on offer."""
+        return self._of_each(self._valid_of, offered=False)
+
+    def _valid_of(self, selector: AnySelector) -> st.SearchStrategy[Spoken]:
+        return self.arguments(selector).map(lambda data: (selector.name, compact_json(data)))
+
+    def _of_each(
+        self,
+        make: Callable[[AnySelector], st.SearchStrategy[Spoken]],
+        *,
+        offered: bool = True,
+    ) -> st.SearchStrategy[Spoken]:
+        chosen = {
+            each.name: make(each)
+            for each in self._toolset
+            if (each.name in self._offered.by_name) is offered
+        }
+        # Not `one_of`, which would take unions apart, and favour the tools that have them.
+        return st.sampled_from(list(chosen)).flatmap(chosen.__getitem__)
+
+
+def _pairs(arguments: ArgumentStrategies) -> Iterable[tuple[Any, Any]]:
+    if not isinstance(arguments, Mapping):
+        raise MisuseError(
+            f"`arguments` maps tools to strategies of JSON objects, as in {_OWN}; it is "
+            f"{shorten(arguments)}."
+        )
+    return arguments.items()
+
+
+def _require_strategy(tool: str, given: object) -> None:
+    if not isinstance(given, st.SearchStrategy):
+        raise MisuseError(
+            f"`arguments` gives tool `{tool}` {shorten(given)}, which is no strategy. Give one of "
+            f"JSON objects, as in {_OWN}."
+        )
+
+
+def require_toolset(taker: str, given: object) -> None:
+    """Make sure that something is a toolset.
+
+    Args:
+        taker: What takes it, for the message.
+        given: What was given.
+
+    Raises:
+        MisuseError: It is none.
+    """
+    if not isinstance(given, ToolsetMeta):
+        raise MisuseError(
+            f"{taker} takes a Toolset, not {shorten(given)}. Declare a class with `tool(...)` "
+            "members."
+        )
+
+
+def fits(selector: AnySelector, text: str) -> bool:
+    """Whether a tool takes this argument text."""
+    try:
+        selector.decode(ToolMetadata(id="", name=selector.name, arguments=text))
+    except InvalidArgumentsError:
+        return False
+    return True
+
+
+@st.composite
+def _near_miss(draw: st.DrawFn, selector: AnySelector, arguments: st.SearchStrategy[Any]) -> Spoken:
+    data = draw(arguments)
+    ways = _ways(selector, data, lambda kind: kind not in _MENDED)
+    text = compact_json(data)
+    ways["not_an_object"] = ["[7]", "7", '"text"']
+    ways["not_json"] = [f"{text}}}", f"{{'query': {text}}}", f"```json\n{text}\n```"]
+    kind = draw(st.sampled_from(list(ways)))
+    spoilt = _text_of(draw(st.sampled_from(ways[kind])), data)
+    if fits(selector, spoilt):
+        reject()
+    event(f"near miss: {kind}")
+    return selector.name, spoilt
+
+
+@st.composite
+def _mended(draw: st.DrawFn, selector: AnySelector, arguments: st.SearchStrategy[Any]) -> Spoken:
+    data = draw(arguments)
+    ways = _ways(selector, data, lambda kind: kind in _MENDED)
+    ways["arguments_as_string"] = [compact_json(compact_json(data))]
+    if fits(selector, ""):
+        ways["nothing"] = ["", "null"]
+    kind = draw(st.sampled_from(list(ways)))
+    text = _text_of(draw(st.sampled_from(ways[kind])), data)
+    if not fits(selector, text):
+        reject()
+    event(f"mended: {kind}")
+    return selector.name, text
+
+
+def _ways(
+    selector: AnySelector, data: Any, wanted: Callable[[str], bool]
+) -> dict[str, list[Spoiling | str]]:
+    ways: dict[str, list[Spoiling | str]] = {}
+    for spoiling in spoilings(selector.definition.input_schema, data):
+        if wanted(spoiling.kind):
+            ways.setdefault(spoiling.kind, []).append(spoiling)
+    return ways
+
+
+def _text_of(way: Spoiling | str, data: Any) -> str:
+    return way if isinstance(way, str) else compact_json(way.apply(data))
+
+
+def _misspelt(name: str) -> st.SearchStrategy[str]:
+    places = st.integers(0, len(name) - 1)
+    return st.one_of(
+        places.map(lambda at: name[:at] + name[at + 1 :]),
+        places.map(lambda at: name[: at + 1] + name[at:]),
+        st.sampled_from([name.upper(), name.title(), name.replace("_", "-"), f"{name}s"]),
+        st.sampled_from(_PREFIXES).map(lambda prefix: prefix + name),
+    )
+
+
+def check_arguments(
+    toolset: AnyToolset, available: Available, arguments: ArgumentStrategies
+) -> None:
+    """Make sure that arguments that fit can be found for every tool on offer.
+
+    Raises:
+        InvalidValueError: For some tool there are none; the text names it.
+    """
+    made = CallStrategies(toolset, available, arguments)
+    for selector in made.offered:
+        try:
+            find(made.arguments(selector), lambda _: True, settings=_A_FEW)
+        except (NoSuchExample, Unsatisfiable):
+            raise InvalidValueError(
+                f"No arguments were found that tool `{selector.name}` takes. Make some that its "
+                f"validators allow: `arguments={{{selector.name!r}: strategy}}`, with a "
+                "strategy of JSON objects."
+            ) from None

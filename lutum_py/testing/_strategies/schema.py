@@ -1,0 +1,205 @@
+"""A Hypothesis strategy for the values of a JSON schema.
+
+It reads the schema itself and not the pydantic types: the schema is what the model was shown, every
+tool has one (also those that are known by nothing else), and names and aliases are those of the
+wire. The package `hypothesis-jsonschema` does the same job for older drafts, but neither knows
+`prefixItems` nor `$defs` as pydantic writes them, and is no longer kept up.
+
+What a schema cannot say (the code of a validator), or what is not read here (`not`, `if`), is left
+to the caller, who decodes each value and drops what does not fit.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+from ..._schema.definition import JsonSchema
+from ..._text.json import canonical_json, is_array, is_object
+from .hypothesis import st
+from .schema_formats import FORMATS
+from .schema_nodes import branches_of, kind_of
+
+__all__ = ["ANY_TEXT", "SchemaValues"]
+
+ANY_TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
+"""Any text that JSON in UTF-8 can carry."""
+
+_ANY_NUMBER = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+_ANY_VALUE: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | _ANY_NUMBER | ANY_TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(ANY_TEXT, inner, max_size=3),
+    max_leaves=5,
+)
+_MORE = 3
+"""So many more entries than it must have does an array or an object get at most."""
+
+
+class SchemaValues:
+    """Make strategies for a schema and the schemas in it.
+
+    Args:
+        root: The whole schema, in which references are looked up.
+    """
+
+    def __init__(self, root: JsonSchema) -> None:
+        self._root = root
+        self._by_reference: dict[str, st.SearchStrategy[Any]] = {}
+
+    def values(self, schema: Any) -> st.SearchStrategy[Any]:
+        """Give a strategy for the values of a schema."""
+        if schema is False:
+            return st.nothing()
+        reference = schema.get("$ref") if is_object(schema) else None
+        if not isinstance(reference, str):
+            return self._unions(schema)
+        # Kept before it is read, because a schema may refer to itself.
+        key = canonical_json(schema)
+        if key not in self._by_reference:
+            self._by_reference[key] = st.deferred(lambda: self._unions(schema))
+        return self._by_reference[key]
+
+    def _unions(self, schema: Any) -> st.SearchStrategy[Any]:
+        return st.one_of([self._one(node) for node in branches_of(self._root, schema)])
+
+    def _one(self, node: JsonSchema) -> st.SearchStrategy[Any]:
+        if "const" in node:
+            return st.just(node["const"])
+        if is_array(node.get("enum")):
+            return st.sampled_from(node["enum"]) if node["enum"] else st.nothing()
+        kind = kind_of(node)
+        make = self._makers().get(kind or "")
+        return _ANY_VALUE if make is None else make(node)
+
+    def _makers(self) -> dict[str, Callable[[JsonSchema], st.SearchStrategy[Any]]]:
+        return {
+            "null": lambda _: st.none(),
+            "boolean": lambda _: st.booleans(),
+            "integer": _integers,
+            "number": _numbers,
+            "string": _texts,
+            "array": self._arrays,
+            "object": self._objects,
+        }
+
+    def _arrays(self, node: JsonSchema) -> st.SearchStrategy[Any]:
+        prefix = [self.values(part) for part in node.get("prefixItems", ())]
+        low = node.get("minItems", 0)
+        high = min(node.get("maxItems", math.inf), max(low, len(prefix)) + _MORE)
+        rest = node.get("items", not prefix)
+        head = st.tuples(*prefix[: int(high)]).map(list)
+        if rest is False or high <= len(prefix):
+            return head
+        more = st.lists(
+            self.values(rest),
+            min_size=max(0, low - len(prefix)),
+            max_size=int(high) - len(prefix),
+            unique_by=canonical_json if node.get("uniqueItems") else None,
+        )
+        return st.tuples(head, more).map(lambda both: [*both[0], *both[1]]) if prefix else more
+
+    def _objects(self, node: JsonSchema) -> st.SearchStrategy[Any]:
+        properties: dict[str, Any] = node.get("properties", {})
+        required = node.get("required", ())
+        named = st.fixed_dictionaries(
+            {name: self.values(properties.get(name, True)) for name in required},
+            optional={
+                name: self.values(part) for name, part in properties.items() if name not in required
+            },
+        )
+        further = self._further(node, bool(properties))
+        if further is None:
+            return named
+        low = max(0, node.get("minProperties", 0) - len(required))
+        high = node.get("maxProperties", math.inf) - len(properties)
+        if high < max(low, 1):
+            return named
+        names, inner = further
+        others = st.dictionaries(
+            names.filter(lambda name: name not in properties),
+            inner,
+            min_size=low,
+            max_size=int(min(high, low + _MORE)),
+        )
+        return st.tuples(named, others).map(lambda both: {**both[1], **both[0]})
+
+    def _further(
+        self, node: JsonSchema, has_names: bool
+    ) -> tuple[st.SearchStrategy[str], st.SearchStrategy[Any]] | None:
+        """What other properties an object may have; none where the schema is silent about them."""
+        patterns = node.get("patternProperties")
+        if is_object(patterns) and patterns:
+            pattern, inner = next(iter(patterns.items()))
+            return _matching(pattern), self.values(inner)
+        inner = node.get("additionalProperties", not has_names)
+        if inner is False:
+            return None
+        names = node.get("propertyNames")
+        return (ANY_TEXT if names is None else self.values(names)), self.values(inner)
+
+
+def _integers(node: JsonSchema) -> st.SearchStrategy[Any]:
+    step = node.get("multipleOf", 1)
+    low, high = _whole_bounds(node)
+    return _multiples(int(step) if step == int(step) else 1, low, high)
+
+
+def _numbers(node: JsonSchema) -> st.SearchStrategy[Any]:
+    lows = [node[key] for key in ("minimum", "exclusiveMinimum") if key in node]
+    highs = [node[key] for key in ("maximum", "exclusiveMaximum") if key in node]
+    low, high = max(lows, default=None), min(highs, default=None)
+    if "multipleOf" in node:
+        return _multiples(node["multipleOf"], low, high)
+    floats = st.floats(
+        None if low is None else float(low),
+        None if high is None else float(high),
+        exclude_min="exclusiveMinimum" in node,
+        exclude_max="exclusiveMaximum" in node,
+        allow_nan=False,
+        allow_infinity=False,
+    )
+    return _multiples(1, *_whole_bounds(node)) | floats
+
+
+def _whole_bounds(node: JsonSchema) -> tuple[int | None, int | None]:
+    lows = [math.ceil(node["minimum"])] if "minimum" in node else []
+    highs = [math.floor(node["maximum"])] if "maximum" in node else []
+    if "exclusiveMinimum" in node:
+        lows.append(math.floor(node["exclusiveMinimum"]) + 1)
+    if "exclusiveMaximum" in node:
+        highs.append(math.ceil(node["exclusiveMaximum"]) - 1)
+    return max(lows, default=None), min(highs, default=None)
+
+
+def _multiples(step: Any, low: Any, high: Any) -> st.SearchStrategy[Any]:
+    """Multiples of a number from a bound to a bound; none where there is no such multiple."""
+    least = None if low is None else int(-(-low // step))
+    most = None if high is None else int(high // step)
+    if least is not None and most is not None and least > most:
+        return st.nothing()
+    return st.integers(least, most).map(lambda count: count * step)
+
+
+def _texts(node: JsonSchema) -> st.SearchStrategy[Any]:
+    low, high = node.get("minLength", 0), node.get("maxLength")
+    if "pattern" in node:
+        texts = _matching(node["pattern"])
+    elif node.get("format") in FORMATS:
+        texts = FORMATS[node["format"]]
+    else:
+        most = low + 20 if high is None else min(high, low + 20)
+        return st.text(st.characters(codec="utf-8"), min_size=low, max_size=most)
+    return texts.filter(lambda text: len(text) >= low and (high is None or len(text) <= high))
+
+
+def _matching(pattern: str) -> st.SearchStrategy[str]:
+    # In a schema, `$` is the very end and `\d` one of ten digits.
+    if pattern.endswith("$") and not pattern.endswith("\\$"):
+        pattern = pattern[:-1] + r"\Z"
+    try:
+        compiled = re.compile(pattern, re.ASCII)
+    except re.error:  # written for another engine
+        return ANY_TEXT
+    return st.from_regex(compiled, alphabet=st.characters(codec="utf-8"))

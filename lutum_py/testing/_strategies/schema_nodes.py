@@ -1,0 +1,125 @@
+"""Read a JSON schema the way that generating from it needs: references opened, unions listed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..._schema.definition import JsonSchema
+from ..._text.json import is_array, is_object
+
+__all__ = ["branches_of", "kind_of", "kinds_accepted", "merged", "opened"]
+
+_INFERRED = {
+    "properties": "object",
+    "required": "object",
+    "additionalProperties": "object",
+    "items": "array",
+    "prefixItems": "array",
+    "minItems": "array",
+    "maxItems": "array",
+    "pattern": "string",
+    "format": "string",
+    "minLength": "string",
+    "maxLength": "string",
+    "minimum": "number",
+    "maximum": "number",
+    "exclusiveMinimum": "number",
+    "exclusiveMaximum": "number",
+    "multipleOf": "number",
+}
+_ALL_KINDS = frozenset({"string", "integer", "number", "boolean", "null", "array", "object"})
+_LOWEST = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
+_HIGHEST = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
+
+
+def opened(root: JsonSchema, schema: Any) -> JsonSchema:
+    """Follow references and join `allOf`, so that the keywords stand in one object."""
+    node: JsonSchema = schema if is_object(schema) else {}
+    seen: set[str] = set()
+    while isinstance(reference := node.get("$ref"), str) and reference not in seen:
+        seen.add(reference)
+        beside = {key: part for key, part in node.items() if key != "$ref"}
+        node = merged(_defined(root, reference), beside)
+    for part in node.get("allOf", ()):
+        beside = {key: other for key, other in node.items() if key != "allOf"}
+        node = merged(beside, opened(root, part))
+    return node
+
+
+def _defined(root: JsonSchema, reference: str) -> JsonSchema:
+    found: Any = root
+    for step in reference.removeprefix("#").split("/")[1:]:
+        name = step.replace("~1", "/").replace("~0", "~")
+        found = found.get(name) if is_object(found) else None
+    return found if is_object(found) else {}
+
+
+def merged(one: JsonSchema, other: JsonSchema) -> JsonSchema:
+    """Join two schemas that both hold, as well as one object can say it."""
+    made = {**one, **other}
+    for key in ("properties", "$defs"):
+        if is_object(one.get(key)) and is_object(other.get(key)):
+            made[key] = {**one[key], **other[key]}
+    if is_array(one.get("required")) and is_array(other.get("required")):
+        made["required"] = [*dict.fromkeys([*one["required"], *other["required"]])]
+    if is_array(one.get("enum")) and is_array(other.get("enum")):
+        made["enum"] = [value for value in one["enum"] if value in other["enum"]]
+    for keys, choose in ((_LOWEST, min), (_HIGHEST, max)):
+        for key in keys:
+            if key in one and key in other:
+                made[key] = choose(one[key], other[key])
+    return made
+
+
+def branches_of(root: JsonSchema, schema: Any) -> Iterator[JsonSchema]:
+    """List what a schema may stand for: each branch of its unions, with what stands beside it."""
+    node = opened(root, schema)
+    for key in ("anyOf", "oneOf"):
+        if is_array(node.get(key)):
+            beside = {name: part for name, part in node.items() if name not in (key, "default")}
+            tag = beside.pop("discriminator", None)
+            if is_object(tag) and isinstance(tag.get("propertyName"), str):
+                # Without it nobody could tell the branches apart, whatever each of them says.
+                beside["required"] = [*beside.get("required", ()), tag["propertyName"]]
+            for branch in node[key]:
+                yield from branches_of(root, merged(opened(root, branch), beside))
+            return
+    if is_array(node.get("type")):
+        for kind in node["type"]:
+            yield {**node, "type": kind}
+        return
+    yield node
+
+
+def kind_of(node: JsonSchema) -> str | None:
+    """Tell the JSON type of a branch; None where it says nothing about it."""
+    kind = node.get("type")
+    if isinstance(kind, str):
+        return kind
+    return next((kind for key, kind in _INFERRED.items() if key in node), None)
+
+
+def kinds_accepted(root: JsonSchema, schema: Any) -> frozenset[str]:
+    """List the JSON types that a schema takes."""
+    kinds: set[str] = set()
+    for node in branches_of(root, schema):
+        values = node["enum"] if "enum" in node else [node["const"]] if "const" in node else None
+        if values is not None:
+            kinds.update(map(_kind_of_value, values))
+        else:
+            kind = kind_of(node)
+            kinds.update(_ALL_KINDS if kind is None else (kind,))
+    if "number" in kinds:
+        kinds.add("integer")
+    return frozenset(kinds)
+
+
+def _kind_of_value(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else "boolean"
+    if isinstance(value, int | float):
+        return "integer" if isinstance(value, int) else "number"
+    if isinstance(value, str):
+        return "string"
+    return "object" if is_object(value) else "array"
