@@ -35,8 +35,8 @@ from lutum_py import (
 from lutum_py._transcript.transcript import Transcript
 from lutum_py.errors import CommitError, DuplicateResult, MissingResult
 from lutum_py.testing import ScriptedModel
+from tests.round_tools import Call, Shop, done, gated, needs, opened
 
-from .round_tools import Call, Shop, done, gated, needs, opened
 from .test_display_html import read_safely
 
 

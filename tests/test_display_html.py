@@ -39,8 +39,7 @@ from lutum_py._text.html import (
     visible,
 )
 from lutum_py.errors import CommitError, ExtraResult, MismatchedArguments, MissingResult
-
-from .round_tools import Shop, opened
+from tests.round_tools import Shop, opened
 
 TAGS = {"div", "span", "strong", "table", "thead", "tbody", "tr", "th", "td"}
 SIGNS = st.sampled_from("<>&\"'\n\t\r\x00\x1b\u202e\u200b/=")

@@ -24,8 +24,17 @@ from lutum_py import (
 )
 from lutum_py.errors import CommitError, DuplicateToolCallIdError, HookError, RoundClosedError
 from lutum_py.testing import ScriptedModel
-
-from .round_tools import Receipt, Shop, add, answer, check_transcript, close, forged, needs, turn
+from tests.round_tools import (
+    Receipt,
+    Shop,
+    add,
+    answer,
+    check_transcript,
+    close,
+    forged,
+    needs,
+    turn,
+)
 
 ARGUMENTS = {
     "sum": ("add", {"a": 1, "b": 2}),

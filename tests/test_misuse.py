@@ -23,8 +23,7 @@ from lutum_py._schema.input_model import FnInput
 from lutum_py.errors import DeveloperError, MisuseError, ToolDefinitionError
 from lutum_py.execution import execute_all_sync, execute_sync
 from lutum_py.testing import ScriptedModel
-
-from .declared import declare
+from tests.declared import declare
 
 
 @tool_fn

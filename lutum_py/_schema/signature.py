@@ -266,7 +266,7 @@ _MAY_NEST_STRINGS = {
 
 def _is_context(annotation: Any) -> bool:
     # Whoever names the class has loaded it; most tools do without.
-    module = sys.modules.get(f"{__package__.partition('.')[0]}._context.context")
+    module = sys.modules.get(f"{__name__.partition('.')[0]}._context.context")
     if module is None:
         return False
     if annotation is module.ToolContext:

@@ -1,0 +1,537 @@
+"""The laws of a decoded call: typed input in, one result out, and what the model sent kept."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import pytest
+from pydantic import AfterValidator, BaseModel
+
+from lutum_py import (
+    AnyToolCall,
+    Attachment,
+    CallStatus,
+    Complete,
+    Decision,
+    Reject,
+    RunNormally,
+    SuspendTicket,
+    ToolCall,
+    ToolInput,
+    ToolMetadata,
+    Toolset,
+    tool,
+    tool_fn,
+    toolset,
+)
+from lutum_py._call.approval import Approval
+from lutum_py.errors import LifecycleError, ToolInputError, ToolOutputError
+from tests.declared import call_of, spec_of
+
+
+class Sum(BaseModel):
+    total: int
+
+
+@tool_fn
+def add(a: int, b: int = 1) -> Sum:
+    """Add."""
+    return Sum(total=a + b)
+
+
+class FindArgs(ToolInput[list[str]]):
+    words: list[str]
+
+
+class Inner(Toolset):
+    add = tool(add)
+    find = tool(FindArgs)
+
+
+class Outer(Toolset):
+    left = toolset(Inner, prefix="left_")
+    right = toolset(Inner, prefix="right_")
+
+
+def added(a: int = 1, **more: Any) -> ToolCall[Any, Sum]:
+    call: ToolCall[Any, Sum] = call_of(add, {"a": a, **more})
+    return call
+
+
+def test_a_call_keeps_what_the_model_sent() -> None:
+    """Metadata is what came; input is what was made of it."""
+    call = call_of(add, '{ "a" : "1" }', id="call_7")
+    assert call.metadata == ToolMetadata(id="call_7", name="add", arguments='{ "a" : "1" }')
+    assert (call.id, call.name) == ("call_7", "add")
+    assert call.parts == (call.metadata, add.Input(a=1))
+    assert isinstance(call, add.Call)
+    assert isinstance(call, AnyToolCall)
+    assert call.status is CallStatus.NEW
+    assert (call.approval, call.resume) == (None, None)
+    assert (call.suspension_id, call.suspension_reason) == (None, None)
+    assert repr(call) == "AddInputCall(id='call_7', name='add', input=AddInput(a=1, b=1))"
+    match call:
+        case add.Call(input):
+            assert input.a == 1
+        case _:
+            pytest.fail("not matched")
+
+
+# Answers.
+
+
+def test_complete_answers_with_the_output() -> None:
+    """The result is of the call, with the output as JSON, a message and attachments."""
+    file = Attachment(media_type="file", mime_type="text/plain", url="data:,x")
+    call = added()
+    result = call.complete(Sum(total=2), message="two", attachments=[file])
+    assert (result.id, result.name, result.arguments) == ("c1", "add", '{"a": 1}')
+    assert (result.result, result.message, result.model_text) == ('{"total":2}', "two", "two")
+    assert result.attachments == (file,)
+    assert result.is_success
+    assert call.status is CallStatus.SUCCEEDED
+
+
+def test_an_output_that_does_not_fit_leaves_the_call_open() -> None:
+    """After a refused output the call can be completed with another."""
+    call = added()
+    with pytest.raises(ToolOutputError, match="`total`: Input should be a valid integer"):
+        call.complete({"total": "many"})  # type: ignore[arg-type]
+    assert call.status is CallStatus.NEW
+    assert call.complete(Sum(total=1)).is_success
+
+
+def test_fail_tells_the_model() -> None:
+    """A failed call has an error result; a code stands before the message and in the data."""
+    call = added()
+    result = call.fail("no such shelf")
+    assert (result.status, result.result, result.model_text) == ("error", "null", "no such shelf")
+    assert call.status is CallStatus.FAILED
+    result = added().fail(ValueError("gone"), code="not_found")  # type: ignore[arg-type]
+    assert result.model_text == "[not_found] gone"
+    assert result.output == {"error": {"code": "not_found", "message": "gone"}}
+    assert result.code == "not_found"
+
+
+def test_reject_and_handled() -> None:
+    """A call can be refused, or answered without being run."""
+    call = added()
+    rejected = call.reject("too dear")
+    assert rejected.result.rejection_reason == rejected.reason == "too dear"
+    assert rejected.call is call
+    assert call.status is CallStatus.CANCELLED
+    call = added()
+    handled = call.handled(Sum(total=9))
+    assert isinstance(handled, add.Handled)
+    assert (handled.metadata, handled.input) == call.parts
+    assert handled.output == Sum(total=9)
+    assert handled.result.result == '{"total":9}'
+
+
+def test_what_has_ended_stays_ended() -> None:
+    """A call that has ended can neither be run nor be answered in another way."""
+    call = added()
+    call.reject("no")
+    for again in (
+        lambda: call.complete(Sum(total=1)),
+        lambda: call.fail("x"),
+        call.call_sync,
+        lambda: call.suspend(SuspendTicket(action="ask")),
+    ):
+        with pytest.raises(LifecycleError, match="'c1'"):
+            again()
+    assert call.status is CallStatus.CANCELLED
+
+
+def test_a_model_has_no_function_to_run() -> None:
+    """An input model without a function is not run; the remedy is named."""
+    call = call_of(FindArgs, {"words": []})
+    expected = (
+        "Tool `find` (call 'c1') is an input model without a function. Do the work yourself and "
+        "answer with `call.complete(output)`."
+    )
+    for run in (lambda: asyncio.run(call.call()), call.call_sync, call.invoke_sync):
+        with pytest.raises(TypeError) as caught:
+            run()
+        assert str(caught.value) == expected
+    assert call.status is CallStatus.NEW
+
+
+def test_metadata_of_another_tool_is_refused() -> None:
+    """A call is answered under the name that its selector has on the wire, and no other."""
+    metadata = ToolMetadata(id="c1", name="add", arguments="{}")
+    call = Outer.left.add.Call(metadata, add.Input(a=1), selector=Outer.left.add)
+    with pytest.raises(ToolOutputError) as caught:
+        call.complete(Sum(total=1))
+    assert str(caught.value) == (
+        "Call 'c1' was made for tool `add`, but is answered as a call of `left_add`. Use the "
+        "metadata of the call that you answer."
+    )
+    made = add.Call(ToolMetadata(id="c1", name="other", arguments="{}"), add.Input(a=1))
+    with pytest.raises(ToolOutputError, match="made for tool `other`"):
+        made.call_sync()
+    assert add.Call(metadata, add.Input(a=1)).call_sync().result == '{"total":2}'
+
+
+# The input.
+
+
+def test_an_assigned_input_is_validated() -> None:
+    """An input is assigned whole, and checked before it replaces the old one."""
+    call = added()
+    call.input = add.Input(a=5)
+    assert call.call_sync().output == {"total": 6}
+    with pytest.raises(ToolInputError, match="`a`: Input should be a valid integer"):
+        added().input = {"a": "x"}
+    other = added().with_input({"a": 3})
+    assert other.input == add.Input(a=3)
+    assert other.status is CallStatus.NEW
+
+
+def test_an_input_changed_in_place_is_seen() -> None:
+    """The function, the digest and the key go by the input as it is now; the raw text stays."""
+    call = added()
+    digest, key = call.digest, call.idempotency_key
+    call.input.a = 10
+    assert call.digest != digest
+    assert call.idempotency_key != key
+    assert call.metadata.arguments == '{"a": 1}'
+    assert call.call_sync().output == {"total": 11}
+
+
+def test_an_approved_call_runs_as_it_was_approved() -> None:
+    """A call that goes on by a decision is frozen, and refused where it was changed in place."""
+    call = added()
+    suspended = call.suspend(SuspendTicket(id="s1", action="confirm"))
+    with pytest.raises(LifecycleError, match="is frozen: a decision is bound to it"):
+        call.input = add.Input(a=2)
+    decision = Decision(call_id="c1", action="resume", decision_id="d1")
+    approval = Approval(
+        decision, digest=suspended.digest, suspension_id="s1", action="confirm", is_for_tool=True
+    )
+    call.go_on(approval)
+    assert call.approval is call.resume is decision
+    assert (call.suspension_id, call.suspension_reason) == ("s1", "confirm")
+    with pytest.raises(LifecycleError, match="is frozen"):
+        call.with_input({"a": 3})
+    call._input.a = 100
+    with pytest.raises(LifecycleError) as caught:
+        call.call_sync()
+    assert str(caught.value) == (
+        "Call 'c1' of tool `add` no longer is what was approved: its input was changed in place. "
+        "Reject it, and let the model make another one."
+    )
+    call._input.a = 1
+    assert call.call_sync().output == {"total": 2}
+
+
+def test_a_function_cannot_change_what_was_approved() -> None:
+    """An approved call passes a copy: it can be tried again after a function spoilt its own."""
+
+    @tool_fn
+    def drain(items: list[int]) -> int:
+        """Take all, and fail the first time."""
+        taken = len(items)
+        items.clear()
+        if not failed:
+            failed.append(True)
+            raise OSError("once")
+        return taken
+
+    failed: list[bool] = []
+    metadata = ToolMetadata(id="c1", name="drain", arguments="{}")
+    call = drain.Call(metadata, drain.Input(items=[1, 2]))
+    digest = call.suspend(SuspendTicket(id="s1", action="confirm")).digest
+    decision = Decision(call_id="c1", action="resume", decision_id="d1")
+    call.go_on(
+        Approval(decision, digest=digest, suspension_id="s1", action="confirm", is_for_tool=False)
+    )
+    for run in (call.call_sync, call.again().invoke_sync):
+        if not failed:
+            with pytest.raises(OSError, match="once"):
+                run()
+        else:
+            assert run() == 2
+
+
+def run_elsewhere(program: str) -> set[str]:
+    """What a program prints in processes that hash differently."""
+    command = [sys.executable, "-c", program]
+    environments = [
+        {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONHASHSEED": seed} for seed in ("1", "2")
+    ]
+    return {
+        subprocess.run(command, capture_output=True, text=True, check=True, env=each).stdout
+        for each in environments
+    }
+
+
+@tool_fn
+def tag(words: set[str], times: int = 1) -> None:
+    """Tag."""
+
+
+def test_the_key_is_the_same_in_every_process() -> None:
+    """Equal calls have equal keys wherever they run; another input, id or name has another."""
+    program = (
+        "from tests.call.test_call import added, call_of, add\n"
+        "print(added().idempotency_key, added().digest)"
+    )
+    assert run_elsewhere(program) == {f"{added().idempotency_key} {added().digest}\n"}
+    assert call_of(add, '{"b":1,"a":1}').idempotency_key == added().idempotency_key
+    others = {
+        added(2).idempotency_key,
+        call_of(add, {"a": 1}, id="c2").idempotency_key,
+        Outer.parse_tool_call(
+            ToolMetadata(id="c1", name="left_add", arguments='{"a": 1}')
+        ).idempotency_key,
+    }
+    assert len(others) == 3
+    assert added().idempotency_key not in others
+
+
+def test_equal_sets_have_equal_keys() -> None:
+    """Sets are written in one order, so that neither digest nor key goes by that of a process."""
+
+    class Inner(BaseModel):
+        tags: frozenset[str]
+        by: dict[str, set[int]] = {}
+
+    @tool_fn
+    def label(inner: list[Inner], words: set[str], pair: tuple[set[str], int] | None) -> None:
+        """Label."""
+
+    words = [f"word{number}" for number in range(20)]
+    forward = {"inner": [{"tags": words, "by": {"a": [1, 2]}}], "words": words, "pair": [words, 1]}
+    other = sorted(words, reverse=True)
+    back = {"inner": [{"tags": other, "by": {"a": [2, 1]}}], "words": other, "pair": [other, 1]}
+    first, second = call_of(label, forward), call_of(label, back)
+    assert first.input == second.input
+    data = first.spec.arguments.to_data(first.input)
+    assert data == second.spec.arguments.to_data(second.input)
+    assert data["words"] == data["pair"][0] == data["inner"][0]["tags"] == sorted(words)
+    assert first.digest == second.digest
+    program = (
+        "from tests.call.test_call import call_of, tag\n"
+        "print(call_of(tag, {'words': list('abcdefgh')}).idempotency_key)"
+    )
+    assert run_elsewhere(program) == {
+        call_of(tag, {"words": list("hgfedcba")}).idempotency_key + "\n"
+    }
+
+
+def test_another_try_is_another_call() -> None:
+    """`again` gives a new call of the same parts, whatever became of the old one."""
+    call = added()
+    call.fail("once")
+    again = call.again()
+    assert (again.parts, again.status) == (call.parts, CallStatus.NEW)
+    assert again.call_sync().is_success
+
+
+def test_what_no_encoding_carries_is_written_out() -> None:
+    """A message for the model with half of a surrogate pair can be sent all the same."""
+    said = [
+        added().fail("no file \udcff"),
+        added().complete(added().call_sync().output, message="no file \udcff"),
+        added().reject("no file \udcff").result,
+    ]
+    for result in said:
+        assert r"no file \udcff" in result.model_text
+        result.model_text.encode()
+
+
+def test_no_other_try_goes_around_a_decision() -> None:
+    """A call that waits for a decision cannot be made anew; its copy waits as well."""
+    call = added()
+    call.suspend(SuspendTicket(action="confirm"))
+    with pytest.raises(LifecycleError, match=r"waits for a decision.*plan\.resume\(decision\)"):
+        call.again()
+    with pytest.raises(LifecycleError, match="suspended"):
+        copy.copy(call).call_sync()
+
+
+def test_a_selector_knows_its_calls() -> None:
+    """A member of an inner set matches through every parent, an outer one on its own path only."""
+    call = Outer.parse_tool_call(ToolMetadata(id="c1", name="left_add", arguments='{"a": 1}'))
+    matching: list[Any] = [Inner.add, Outer.left.add]
+    others: list[Any] = [Outer.right.add, Inner.find]
+    for selector in matching:
+        assert selector.match(call) is call
+        assert selector.matches(call)
+    for selector in others:
+        assert selector.match(call) is None
+        assert not selector.matches(call)
+    assert Outer.left.add.reaches(Inner) is Inner.add
+    assert Inner.add.reaches(Outer) is None
+    assert Outer.left.add < Outer.right.find
+    assert not Outer.right.find < Outer.left.add
+    with pytest.raises(TypeError, match="'<' not supported"):
+        _ = Inner.add < Outer.left.add
+    assert repr(Outer.left.add) == "<Selector Outer.left.add: 'left_add'>"
+    assert repr(spec_of(add).free_selector) == "<Selector : 'add'>"
+    assert repr(spec_of(add)) == "ToolSpec('add')"
+    assert str(Inner.find) == "find"
+    assert copy.copy(Inner.add) is Inner.add
+
+
+def test_a_sync_run_of_an_async_function_is_refused() -> None:
+    """What runs functions refuses to run an async one here, whoever asks."""
+
+    @tool_fn
+    async def slow() -> int:
+        return 1
+
+    call = call_of(slow)
+    with pytest.raises(TypeError, match=r"Tool `slow` .* is async"):
+        call.spec.invocation.run_sync(call, call.input, {})
+
+
+# Hooks on one call.
+
+
+def test_one_call_goes_through_hooks() -> None:
+    """`hook` gives the call itself where it is still to be run, or what became of it."""
+    hooks = Inner.HookSet()
+
+    @hooks.on(Inner.add)
+    def decide(metadata: ToolMetadata, input: Any) -> Any:
+        if input.a > 9:
+            return Reject("too much")
+        return Complete(Sum(total=0)) if input.a == 0 else RunNormally(add.Input(a=input.a, b=5))
+
+    def of(a: int) -> AnyToolCall:
+        return Inner.parse_tool_call(ToolMetadata(id="c", name="add", arguments=f'{{"a": {a}}}'))
+
+    pending: Any = asyncio.run(of(1).hook(hooks))
+    assert pending.input == add.Input(a=1, b=5)
+    handled: Any = of(0).hook_sync(hooks)
+    assert handled.output == Sum(total=0)
+    rejected: Any = asyncio.run(of(10).hook(hooks))
+    assert rejected.reason == "too much"
+
+
+# Travelling.
+
+
+def travellers() -> list[AnyToolCall]:
+    """Calls of every origin, in several statuses."""
+    bound = Outer.parse_tool_call(
+        ToolMetadata(id="c1", name="right_find", arguments='{"words": "[\\"w\\"]"}')
+    )
+    failed = added()
+    failed.fail("x")
+    suspended = added()
+    waiting = suspended.suspend(SuspendTicket(id="s", action="ask"))
+    decision = Decision(call_id="c1", action="resume", decision_id="d")
+    suspended.go_on(
+        Approval(
+            decision, digest=waiting.digest, suspension_id="s", action="ask", is_for_tool=False
+        )
+    )
+    return [added(), bound, failed, suspended, call_of(FindArgs, {"words": ["w"]})]
+
+
+@pytest.mark.parametrize("index", range(5))
+@pytest.mark.parametrize("way", ["pickle", "deepcopy", "copy"])
+def test_calls_pickle_and_copy(index: int, way: str) -> None:
+    """A call comes back of the same class, member, parts and status."""
+    call = travellers()[index]
+    ways: dict[str, Callable[[AnyToolCall], AnyToolCall]] = {
+        "pickle": lambda one: pickle.loads(pickle.dumps(one)),
+        "deepcopy": copy.deepcopy,
+        "copy": copy.copy,
+    }
+    back = ways[way](call)
+    assert back is not call
+    assert type(back) is type(call)
+    assert back.selector is call.selector
+    assert back.parts == call.parts
+    assert (back.status, back.mended, back.digest) == (call.status, call.mended, call.digest)
+    assert back.suspension_id == call.suspension_id
+    assert back.resume is call.resume is None
+    assert spec_of(add).free_selector is added().selector
+
+
+def test_outcomes_pickle() -> None:
+    """What became of a call travels like the call."""
+    for outcome in (
+        added().handled(Sum(total=1)),
+        added().reject("no"),
+        added().suspend(SuspendTicket(action="ask")),
+    ):
+        back = pickle.loads(pickle.dumps(outcome))
+        assert type(back).__name__ in ("HandledCall", type(outcome).__name__)
+        assert getattr(back, "metadata", None) == getattr(outcome, "metadata", None)
+        assert getattr(back, "digest", None) == getattr(outcome, "digest", None)
+
+
+def test_the_raw_output_of_an_async_function_needs_await() -> None:
+    """`invoke_sync` names the way that an async function is run."""
+
+    @tool_fn
+    async def later() -> int:
+        return 1
+
+    call = later.Call(ToolMetadata(id="c1", name="later", arguments="{}"), later.Input())
+    with pytest.raises(TypeError, match=r"is async: use `await call\.call\(\)`"):
+        call.invoke_sync()
+    assert call.status == "new"
+
+
+def test_a_tool_that_raises_stop_iteration_does_not_hang() -> None:
+    """A sync tool's StopIteration ends the call with an error, as Python has it for coroutines."""
+
+    @tool_fn
+    def first() -> int:
+        return next(iter(()))
+
+    call = first.Call(ToolMetadata(id="c1", name="first", arguments="{}"), first.Input())
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        asyncio.run(call.call())
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (lambda call: call.reject(None), "The reason for call 'c1' of tool `add` is None"),
+        (lambda call: call.fail("x", code=3), "The code for call 'c1' of tool `add` is 3"),
+        (lambda call: call.complete(1, message={}), "The message for call 'c1' of tool `add`"),
+        (lambda call: call.complete(1, attachments=["x"]), "An attachment of call 'c1'"),
+    ],
+)
+def test_what_cannot_be_stored_is_refused_before_anything_moves(answer: Any, words: str) -> None:
+    """An answer that no transcript could hold leaves the call as it was."""
+    call = added()
+    with pytest.raises(TypeError, match=words):
+        answer(call)
+    assert call.status == "new"
+
+
+def test_a_validator_that_breaks_is_named() -> None:
+    """An exception that says nothing of the arguments is the developer's, and says where."""
+
+    def broken(value: int) -> int:
+        raise ZeroDivisionError("oops")
+
+    @tool_fn
+    def guarded(a: Annotated[int, AfterValidator(broken)]) -> int:
+        return a
+
+    with pytest.raises(ToolInputError, match=r"validator of tool `guarded` raised ZeroDivision"):
+        guarded.__lutum_tool__().free_selector.decode(
+            ToolMetadata(id="c1", name="guarded", arguments='{"a":1}')
+        )
+
+
+def test_metadata_is_text() -> None:
+    """What could be neither stored nor sent back is refused where it is made."""
+    with pytest.raises(TypeError, match=r"`arguments` is .* which is no text"):
+        ToolMetadata(id="c1", name="add", arguments={"a": 1})  # type: ignore[arg-type]

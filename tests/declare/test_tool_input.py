@@ -1,0 +1,550 @@
+"""The laws of `@tool_input` and `ToolInput`: a model of the arguments is a tool."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
+
+import pytest
+from pydantic import BaseModel, ConfigDict, Field, RootModel, computed_field
+
+from lutum_py import ToolCapabilities, ToolDef, ToolInput, tool, tool_input
+from lutum_py.errors import ToolDefinitionError, ToolOutputError
+from tests.declared import call_of, refusal, schema_of, spec_of
+
+T = TypeVar("T")
+
+
+class User(BaseModel):
+    name: str
+
+
+@tool_input(output=User)
+class GetUserArgs(BaseModel):
+    """Look a user up.
+
+    By id.
+    """
+
+    user_id: str
+    """The user's id."""
+    depth: int = Field(1, description="The field's own.")
+    """Loses."""
+
+
+class SearchInput(ToolInput[list[User]]):
+    """Search."""
+
+    query: str
+    """What to look for."""
+
+
+@tool_input(
+    name="remove_user",
+    description="Remove a user.",
+    timeout=3,
+    category="admin",
+    capabilities=ToolCapabilities(emits_progress=True),
+    idempotent=True,
+    strict=True,
+)
+class RemoveArgs(ToolInput[None]):
+    """Never told."""
+
+    user_id: int
+
+
+@tool_input
+class Decorated(ToolInput[int]):
+    a: int
+
+
+class Untyped(ToolInput):  # type: ignore[type-arg]
+    a: int
+
+
+def test_a_decorated_model_is_a_tool() -> None:
+    """Name, texts and schema come from the class; its attribute docstrings describe fields."""
+    definition = spec_of(GetUserArgs).definition
+    assert definition.name == "get_user"
+    assert definition.description == "Look a user up.\n\nBy id."
+    assert definition.input_schema == {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "user_id": {"type": "string", "description": "The user's id."},
+            "depth": {"type": "integer", "default": 1, "description": "The field's own."},
+        },
+        "required": ["user_id"],
+    }
+    assert definition.output_schema == {
+        "type": "object",
+        "properties": {"name": {"type": "string"}},
+        "required": ["name"],
+    }
+    call = call_of(GetUserArgs, {"user_id": "u"})
+    assert call.input == GetUserArgs(user_id="u", depth=1)
+    assert call.complete(User(name="Ann")).result == '{"name":"Ann"}'
+
+
+def test_a_tool_input_needs_no_decorator() -> None:
+    """`ToolInput[Out]` says enough where the defaults serve."""
+    assert tool(SearchInput).spec is spec_of(SearchInput)
+    assert spec_of(SearchInput).definition.name == "search"
+    assert schema_of(SearchInput)["properties"]["query"]["description"] == "What to look for."
+    call = call_of(SearchInput, {"query": "q"})
+    assert call.complete([User(name="A")]).result == '[{"name":"A"}]'
+    assert spec_of(Decorated).output.type is int
+    assert spec_of(Untyped).output.type is None
+    assert call_of(Untyped, {"a": 1}).complete({"any": ["thing"]}).result == '{"any":["thing"]}'
+
+
+def test_options_reach_the_definition() -> None:
+    """What the decorator is told stands in the definition, and beats the class."""
+    told = spec_of(RemoveArgs).definition.to_dict()
+    assert told["name"] == "remove_user"
+    assert told["description"] == "Remove a user."
+    assert told["timeout"] == 3
+    assert told["category"] == "admin"
+    assert told["capabilities"]["emits_progress"] is True
+    assert told["idempotent"] is True
+    assert told["strict"] is True
+    assert refusal(RemoveArgs, {"user_id": "1"}) == (
+        "- `user_id`: Input should be a valid integer (got '1')"
+    )
+    assert call_of(RemoveArgs, {"user_id": 1}).complete(None).result == "null"
+
+
+def test_the_call_class_is_the_models() -> None:
+    """`Model.Call` is the class of its calls, with an honest name."""
+    models: list[Any] = [GetUserArgs, SearchInput]
+    for model in models:
+        call_type = model.Call
+        assert call_type.__name__ == f"{model.__name__}Call"
+        assert call_type.__qualname__ == f"{model.__name__}.Call"
+        assert call_type.__module__ == __name__
+        assert pickle.loads(pickle.dumps(call_type)) is call_type
+    assert isinstance(call_of(GetUserArgs, {"user_id": "u"}), GetUserArgs.Call)  # type: ignore[attr-defined]
+
+
+def test_the_users_class_stays_as_it_is() -> None:
+    """Decorating changes neither config nor fields nor what the class itself accepts."""
+
+    class Before(BaseModel):
+        a: int = 1
+
+    config, fields = dict(Before.model_config), dict(Before.model_fields)
+    schema, complete = Before.model_json_schema(), Before.__pydantic_complete__
+    after = tool_input(output=int)(Before)
+    assert after is Before
+    assert Before.model_config == config
+    assert Before.model_fields == fields
+    assert Before.model_json_schema() == schema
+    assert Before.__pydantic_complete__ is complete
+    assert Before.model_validate({"a": 2, "more": 3}) == Before(a=2)
+    # As a tool, the same class takes no unknown argument.
+    assert refusal(Before, {"more": 3}) == (
+        "- `more`: there is no such field; the fields are `a` (got 3)"
+    )
+    assert type(call_of(Before, {"a": 2}).input) is Before
+
+
+NAMES = {
+    "GetUserArgs": "get_user",
+    "HTTPGet": "http_get",
+    "Args": "args",
+    "Input": "input",
+    "XInput": "x",
+    "ArgsInput": "args",
+    "getURLArgs": "get_url",
+    "V2Input": "v2",
+    "Get_user": "get_user",
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_default_name_is_that_of_the_class(name: str) -> None:
+    """The name is the class name in snake case without a trailing `Args` or `Input`."""
+    model = type(name, (BaseModel,), {"__module__": __name__})
+    assert spec_of(tool_input(output=int)(model)).definition.name == NAMES[name]
+
+
+# Unions: what Lutum does with an enum.
+
+
+class Circle(BaseModel):
+    kind: Literal["circle"]
+    radius: float
+    """From its middle."""
+
+
+class Square(BaseModel):
+    kind: Literal["square"]
+    side: float
+
+
+class Loose(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    kind: Literal["loose"]
+
+
+@tool_input(output=str)
+class Shape(RootModel[Circle | Square]):
+    """Draw a shape."""
+
+
+@tool_input(output=str)
+class Tagged(RootModel[Annotated[Circle | Square | Loose, Field(discriminator="kind")]]):
+    """Draw a shape by its tag."""
+
+
+@pytest.mark.parametrize("model", [Shape, Tagged])
+def test_a_union_is_one_tool(model: Any) -> None:
+    """A `RootModel` over a union of models makes one tool of all of them."""
+    assert call_of(model, {"kind": "circle", "radius": 1}).input.root == Circle(
+        kind="circle", radius=1
+    )
+    assert type(call_of(model, {"kind": "square", "side": 2}).input.root) is Square
+    definitions = schema_of(model)["$defs"]
+    assert definitions["Circle"]["properties"]["radius"]["description"] == "From its middle."
+    said = refusal(model, {"kind": "square", "side": 2, "more": 1})
+    assert "more`: there is no such field (got 1)" in said
+
+
+def test_a_member_of_a_union_keeps_its_policy() -> None:
+    """A member whose config allows unknown fields keeps them, its siblings refuse them."""
+    call = call_of(Tagged, {"kind": "loose", "more": 1})
+    assert call.input.root.model_extra == {"more": 1}
+
+
+def test_a_union_is_told_of_its_tags() -> None:
+    """Arguments of no member name the members that there are; redaction hides what came."""
+    assert refusal(Tagged, {"kind": "secret"}) == (
+        "- Input tag 'secret' found using 'kind' does not match any of the expected tags: "
+        "'circle', 'square', 'loose' (got {'kind': 'secret'})"
+    )
+    assert refusal(Tagged, {"kind": "secret"}, redact=True) == (
+        "- Input is not what the tool allows here"
+    )
+    assert len(refusal(Tagged, {"kind": "s" * 1_000_000})) < 600
+
+
+def test_a_model_of_a_mapping_is_an_object() -> None:
+    """A `RootModel` of a dict is an object too."""
+
+    @tool_input(output=int)
+    class Scores(RootModel[dict[str, int]]):
+        """Scores by name."""
+
+    assert call_of(Scores, {"a": 1}).input.root == {"a": 1}
+
+
+# Subclasses.
+
+
+class Child(Decorated):
+    b: int = 1
+
+
+class ChildOfModel(GetUserArgs):
+    b: int = 1
+
+
+@tool_input(name="grown_up")
+class GrownUp(Decorated):
+    b: int = 1
+
+
+class SearchMore(SearchInput):
+    limit: int = 5
+
+
+class Base(BaseModel):
+    a: int
+
+
+class Mixed(ToolInput[User], Base):
+    pass
+
+
+class Paged(ToolInput[T], Generic[T]):
+    page: int = 1
+
+
+class Users(Paged[User]):
+    pass
+
+
+@pytest.mark.parametrize("model", [Child, ChildOfModel])
+def test_a_subclass_of_a_decorated_model_is_no_tool(model: Any) -> None:
+    """What a decorator says holds for one class only."""
+    expected = (
+        f"`{model.__name__}` inherits from the tool `{model.__base__.__name__}`, but is no tool "
+        "itself. Decorate it with `@tool_input(...)`, under a name of its own."
+    )
+    for use in (lambda: tool(model), lambda: model.Call, model.__lutum_tool__):
+        with pytest.raises(ToolDefinitionError) as caught:
+            use()
+        assert str(caught.value) == expected
+
+
+def test_a_decorated_subclass_is_a_tool_of_its_own() -> None:
+    """A subclass that is decorated, or whose parents are not, is another tool."""
+    assert spec_of(GrownUp).definition.name == "grown_up"
+    assert GrownUp.Call is not Decorated.Call
+    assert spec_of(GrownUp).output.type is int
+    assert spec_of(SearchMore).definition.name == "search_more"
+    assert spec_of(SearchMore).output.type == list[User]
+    properties = schema_of(SearchMore)["properties"]
+    assert properties["query"]["description"] == "What to look for."
+
+
+def test_the_output_is_found_through_bases() -> None:
+    """`ToolInput[Out]` may stand beside other bases, or be generic in `Out`."""
+    assert spec_of(Mixed).output.type is User
+    assert spec_of(Users).output.type is User
+    assert spec_of(Paged[int]).output.type is int
+    assert spec_of(Paged).output.type is None
+
+
+# Names that the decorator would take.
+
+
+@tool_input(output=int)
+class CallField(BaseModel):
+    Call: int
+
+
+class CallFieldToo(ToolInput[int]):
+    Call: int  # type: ignore[misc]
+
+
+@tool_input(output=int)
+class CallConstant(BaseModel):
+    Call: ClassVar[str] = "mine"
+
+
+def test_what_the_user_calls_call_stays() -> None:
+    """A field or constant of the name `Call` is the user's."""
+    assert call_of(CallField, {"Call": 1}).input.Call == 1
+    assert call_of(CallFieldToo, {"Call": 1}).input.Call == 1
+    assert CallConstant.Call == "mine"
+
+
+# What comes later.
+
+
+@tool_input(output="LateUser")
+class Early(BaseModel):
+    user: LateUser
+
+
+class EarlyToo(ToolInput["LateUser"]):
+    user: LateUser
+
+
+@tool_input
+class Never(ToolInput["Nothing"]):  # type: ignore[name-defined]
+    a: int
+
+
+class LateUser(BaseModel):
+    name: str
+
+
+@pytest.mark.parametrize("model", [Early, EarlyToo])
+def test_models_may_name_what_comes_later(model: Any) -> None:
+    """Fields and output may be classes that are defined further down the module."""
+    call = call_of(model, {"user": {"name": "n"}})
+    assert call.complete({"name": "n"}).result == '{"name":"n"}'
+    assert spec_of(model).output.type is LateUser
+
+
+def test_a_name_that_never_comes_is_told() -> None:
+    """What still is not defined when the tool is used is a definition error."""
+    with pytest.raises(ToolDefinitionError) as caught:
+        tool(Never)
+    assert str(caught.value).startswith(
+        "Tool input `Never`: an annotation names `Nothing`, which is not defined. Define it"
+    )
+
+    class Waiting(ToolInput[int]):
+        field: Nothing  # type: ignore[name-defined] # noqa: F821
+
+    with pytest.raises(ToolDefinitionError, match="an annotation names `Nothing`"):
+        tool(Waiting)
+
+
+# Refused.
+
+
+class Alien:
+    """A class that pydantic does not know."""
+
+
+class Plain(BaseModel):
+    a: int
+
+
+class WithFunction(BaseModel):
+    f: Callable[[int], int]
+
+
+class Numbers(RootModel[list[int]]):
+    pass
+
+
+class Either(RootModel[Plain | int]):
+    pass
+
+
+class Doubled(BaseModel):
+    a: int = Field(alias="b")
+    b: int
+
+
+class Unfit(BaseModel):
+    days: int = "x"  # type: ignore[assignment]
+
+
+WRONG: dict[str, tuple[Callable[[], Any], str]] = {
+    "undecorated": (
+        lambda: tool(Plain),
+        (
+            "`Plain` is a model, but no tool. Decorate it with `@tool_input(output=...)`, or let "
+            "it inherit from `ToolInput[...]`."
+        ),
+    ),
+    "base": (
+        lambda: tool(ToolInput),
+        (
+            "`ToolInput` is a base for input models, and no tool itself. Write `class "
+            "SearchArgs(ToolInput[...])`."
+        ),
+    ),
+    "special base": (lambda: tool(ToolInput[int]), "`ToolInput[int]` is a base for input models"),
+    "function": (
+        lambda: tool_input(output=int)(lambda: 0),  # type: ignore[arg-type]
+        "`@tool_input` decorates pydantic models, not <function ",
+    ),
+    "other class": (
+        lambda: tool_input(output=int)(Alien),
+        "For a function use `@tool_fn`.",
+    ),
+    "twice": (lambda: tool_input(Decorated), "`Decorated` already is a tool. Remove one"),
+    "no JSON": (
+        lambda: tool_input(output=int)(WithFunction),
+        "Tool input `WithFunction`: field `f` of type `Callable[[int], int]` has no JSON schema",
+    ),
+    "no output": (
+        lambda: tool_input(output=Alien)(Plain),
+        "Tool input `Plain`: its output type `Alien` has no schema (Unable to generate",
+    ),
+    "broken output": (
+        lambda: tool_input(output="list[")(Plain),
+        (
+            "Tool input `Plain`: its output type 'list[' cannot be evaluated (Forward reference "
+            "must be an expression -- got 'list['). Write a type."
+        ),
+    ),
+    "array": (
+        lambda: tool_input(output=int)(Numbers),
+        (
+            "Tool input `Numbers`: the arguments of a tool are always a JSON object, but this "
+            "input schema is of type 'array'. Put the value into a field of a model, as in"
+        ),
+    ),
+    "one name twice": (
+        lambda: tool_input(output=int)(Doubled),
+        "Tool input `Doubled`: fields `a` and `b` are both called 'b' on the wire.",
+    ),
+    "unfit default": (
+        lambda: tool_input(output=int)(Unfit),
+        (
+            "Tool input `Unfit`: the default of field `days` does not fit its type `int`: Input "
+            "should be a valid integer, unable to parse string as an integer (got 'x'). Correct "
+            "one of them, or write `days: int | None = None` where nothing is to be said."
+        ),
+    ),
+    "maybe a number": (lambda: tool_input(output=int)(Either), "is of type 'integer'"),
+    "no name": (lambda: tool_input(output=int, name="")(Plain), "Tool input `Plain` needs a name"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_cannot_be_a_tool_is_refused(case: str) -> None:
+    """A model that cannot be a tool is a definition error that names it and the remedy."""
+    declare, expected = WRONG[case]
+    with pytest.raises(ToolDefinitionError) as caught:
+        declare()
+    assert expected in str(caught.value)
+    assert not hasattr(Plain, "Call")
+
+
+# Travelling.
+
+
+class Renamed(ToolInput[int]):
+    read: int = Field(validation_alias="in")
+    written: int = Field(1, serialization_alias="out")
+
+
+class Computed(ToolInput[int]):
+    a: int = 1
+
+    @computed_field
+    def double(self) -> int:
+        return 2 * self.a
+
+
+@pytest.mark.parametrize(
+    ("model", "arguments"),
+    [
+        (GetUserArgs, {"user_id": "u"}),
+        (SearchInput, {"query": "q"}),
+        (Tagged, {"kind": "loose", "more": 1}),
+        (Renamed, {"in": 3}),
+        (Computed, {"a": 2}),
+    ],
+)
+def test_calls_travel(model: Any, arguments: dict[str, Any]) -> None:
+    """A call pickles and copies, and its input comes back from the plain data that it gives."""
+    call = call_of(model, arguments)
+    for back in (pickle.loads(pickle.dumps(call)), copy.deepcopy(call), copy.copy(call)):
+        assert type(back) is type(call)
+        assert back.parts == call.parts
+        assert back.digest == call.digest
+    codec = call.spec.arguments
+    assert codec.from_data(codec.to_data(call.input)) == call.input
+
+
+def test_an_output_is_checked() -> None:
+    """`complete` names tool and field of what does not fit."""
+    with pytest.raises(ToolOutputError) as caught:
+        call_of(GetUserArgs, {"user_id": "u"}).complete({"name": 3})
+    assert str(caught.value) == (
+        "The output of tool `get_user` does not fit its output type `User`: `name`: Input should "
+        "be a valid string (got 3). Return what the tool declares, or correct the declared type."
+    )
+    assert caught.value.tool == "get_user"
+    assert [issue.path for issue in caught.value.fields] == ["name"]
+
+
+def test_a_definition_of_a_model_equals_itself() -> None:
+    """Two definitions are equal when all that they say is."""
+    definition = spec_of(GetUserArgs).definition
+    assert definition == definition.with_name("get_user")
+    assert definition != definition.with_name("other")
+    assert isinstance(pickle.loads(pickle.dumps(definition)), ToolDef)
+
+
+def test_two_output_types_are_one_too_many() -> None:
+    """What checkers read in `ToolInput[...]` and what `output=` says cannot differ."""
+
+    class Torn(ToolInput[int]):
+        x: int
+
+    with pytest.raises(ToolDefinitionError, match=r"says that its output is `int`, and `output=`"):
+        tool_input(output=str)(Torn)

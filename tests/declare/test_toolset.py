@@ -1,0 +1,546 @@
+"""The laws of toolset classes: an enum-like group of tools."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import typing
+from dataclasses import dataclass
+from types import new_class
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from lutum_py import (
+    AnyToolCall,
+    AssistantTurn,
+    Finished,
+    HandledCall,
+    HookSet,
+    NeedsTools,
+    Selector,
+    ToolDef,
+    Toolset,
+    tool,
+    tool_fn,
+    toolset,
+)
+from lutum_py.errors import (
+    HookError,
+    InvalidArgumentsError,
+    ToolConstraintError,
+    ToolDefinitionError,
+    UnknownToolError,
+)
+from tests.sample_tools import (
+    AppTools,
+    DataTools,
+    GetUserArgs,
+    PingTools,
+    delete_file,
+    opened,
+    ping,
+    said,
+    sent,
+    web_search,
+)
+
+
+class Empty(Toolset):
+    pass
+
+
+def define(body: dict[str, Any], name: str = "Sample", *bases: type) -> Any:
+    """Write a toolset class with this body."""
+    meta: Any = type(Toolset)
+    return meta(name, bases or (Toolset,), {"__qualname__": name, **body})
+
+
+def test_a_toolset_iterates_like_an_enum() -> None:
+    """Iteration gives the selectors in the order of declaration, nested ones in place."""
+    assert [selector.name for selector in AppTools] == [
+        "web_search",
+        "delete_file",
+        "get_user",
+        "list_orders",
+    ]
+    assert list(reversed(AppTools)) == list(AppTools)[::-1]
+    assert len(AppTools) == 4
+    assert sorted(set(AppTools)) == list(AppTools)
+
+
+def test_membership_goes_by_selector_and_wire_name() -> None:
+    """A selector or wire name of the toolset is in it, and nothing else is."""
+    assert AppTools.web_search in AppTools
+    assert "get_user" in AppTools
+    assert AppTools.data.get_user in AppTools
+    assert "nothing" not in AppTools
+    assert DataTools.get_user not in AppTools
+    assert PingTools.ping not in AppTools
+    assert 3 not in AppTools
+    assert [] not in AppTools
+
+
+def test_a_wire_name_looks_a_selector_up() -> None:
+    """Indexing by wire name gives the selector, and a wrong name is told which is near."""
+    assert AppTools["get_user"] is AppTools.data.get_user
+    with pytest.raises(
+        UnknownToolError, match=r"AppTools has no tool 'get_usr'. Did you mean `get_user`"
+    ) as caught:
+        AppTools["get_usr"]
+    assert (caught.value.name, caught.value.suggestion) == ("get_usr", "get_user")
+    with pytest.raises(LookupError, match="It has `web_search`, `delete_file`"):
+        AppTools["zzzzzz"]
+    with pytest.raises(UnknownToolError, match="3 is no selector of AppTools"):
+        AppTools[typing.cast("Any", 3)]
+
+
+def test_an_empty_toolset_is_still_true() -> None:
+    """A toolset is a class, so it is true, also where it has no tools."""
+    assert bool(Empty)
+    assert len(Empty) == 0
+    assert repr(Empty) == "<toolset Empty: no tools>"
+
+
+def test_the_repr_shows_members_and_what_is_off() -> None:
+    """The repr names each path, and says which tools are off."""
+    assert repr(AppTools) == (
+        "<toolset AppTools: web_search, delete_file (off), data.get_user, data.list_orders>"
+    )
+
+
+def test_members_are_fixed() -> None:
+    """Members can neither be assigned nor deleted nor added."""
+    closed: Any = AppTools
+    for name in ("web_search", "anything", "_offer"):
+        with pytest.raises(AttributeError, match=f"AppTools.{name} cannot be assigned"):
+            setattr(closed, name, 1)
+    with pytest.raises(AttributeError, match=r"AppTools.web_search cannot be deleted"):
+        del closed.web_search
+    assert AppTools.web_search.name == "web_search"
+
+
+def test_the_docstring_of_a_toolset_can_be_set() -> None:
+    """Dunder attributes are Python's own business."""
+    made = define({"ping": tool(ping)})
+    made.__doc__ = "Ping."
+    assert made.__doc__ == "Ping."
+
+
+def test_a_toolset_has_no_instances() -> None:
+    """Calling a toolset is an error that says what to do instead."""
+    for given in ((), (1,)):
+        with pytest.raises(TypeError, match=r"AppTools has no instances.*AppTools\.HookSet\(\)"):
+            typing.cast("Any", AppTools)(*given)
+
+
+def test_a_toolset_with_members_has_no_subclasses() -> None:
+    """A toolset that has members cannot be inherited from; one without can."""
+    with pytest.raises(
+        ToolDefinitionError, match=r"`More` inherits from `AppTools`.*toolset\(AppTools\)"
+    ):
+        define({"ping": tool(ping)}, "More", AppTools)
+
+    class Base(Toolset):
+        @classmethod
+        def names(cls) -> list[str]:
+            return [selector.name for selector in cls]
+
+    class Derived(Base):
+        ping = tool(ping)
+
+    assert Derived.names() == ["ping"]
+
+
+def test_methods_are_allowed_in_the_body() -> None:
+    """Functions, class and static methods, properties, and private names may stand in the body."""
+
+    class Sample(Toolset):
+        _cache = 3
+        ping = tool(ping)
+
+        @classmethod
+        def count(cls) -> int:
+            return len(cls) + cls._cache
+
+        @staticmethod
+        def two() -> int:
+            return 2
+
+        def plain(self) -> None: ...
+
+        @property
+        def shown(self) -> str: ...  # type: ignore[empty-body]
+
+    assert (Sample.count(), Sample.two()) == (4, 2)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (3, "= 3`"),
+        (ping, "ping"),
+        (GetUserArgs, "GetUserArgs"),
+        ([tool(ping)], "ToolMember"),
+        (len, "len"),
+    ],
+)
+def test_anything_else_in_the_body_is_an_error(value: object, shown: str) -> None:
+    """What is neither a tool nor a method is refused, plainly and with the remedy."""
+    with pytest.raises(ToolDefinitionError) as caught:
+        define({"odd": value})
+    assert type(caught.value) is ToolDefinitionError
+    assert shown in str(caught.value)
+    assert "Declare `odd = tool(...)` or `odd = toolset(...)`" in str(caught.value)
+
+
+def test_two_tools_of_one_wire_name_are_refused() -> None:
+    """Two tools of one wire name are an error that names both paths."""
+    with pytest.raises(ToolDefinitionError, match=r"`Sample`: a and b are both called 'ping'"):
+        define({"a": tool(ping), "b": tool(ping)})
+    with pytest.raises(
+        ToolDefinitionError, match=r"`Sample`: mine and data.get_user are both called 'get_user'"
+    ):
+        define({"mine": tool(GetUserArgs), "data": toolset(DataTools)})
+
+
+def test_a_member_is_declared_once() -> None:
+    """A member's name cannot be used again in the body, so that no tool is lost in silence."""
+    with pytest.raises(ToolDefinitionError, match="`Twice`: `odd` is already declared as a member"):
+
+        class Twice(Toolset):
+            odd = tool(ping)
+            odd = tool(ping)  # noqa: PIE794
+
+
+@pytest.mark.parametrize(
+    ("name", "owner"),
+    [
+        ("definitions", "Toolset"),
+        ("Call", "Toolset"),
+        ("Selector", "Toolset"),
+        ("mro", "HookSet"),
+        ("gate", "HookSet"),
+        ("copy", "HookSet"),
+        ("register_hooks", "HookSet"),
+        ("on", "HookSet"),
+    ],
+)
+def test_reserved_member_names_are_refused(name: str, owner: str) -> None:
+    """A member cannot be called like something of `Toolset` or `HookSet`."""
+    for member in (tool(ping), toolset(DataTools)):
+        with pytest.raises(
+            ToolDefinitionError,
+            match=f"member `{name}` has the name of something that every {owner}",
+        ):
+            define({name: member})
+
+
+def test_private_names_are_refused() -> None:
+    """A member has a public name, and the toolset's own names are left to it."""
+    with pytest.raises(ToolDefinitionError, match="`_ping` begins with an underscore"):
+        define({"_ping": tool(ping)})
+    with pytest.raises(
+        ToolDefinitionError, match="`_offer` is a name that the toolset itself uses"
+    ):
+        define({"_offer": 3})
+
+
+@dataclass
+class Plain:
+    x: int
+
+
+class Undecorated(BaseModel):
+    x: int
+
+
+class Service:
+    @tool_fn
+    def rename(self, name: str) -> str:
+        return name
+
+
+def bare() -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("declared", "text"),
+    [
+        (bare, r"`bare` is not a tool. Decorate it with `@tool_fn`"),
+        (Plain, r"`Plain` is not a tool. Declare the input as a pydantic model"),
+        (DataTools, r"`DataTools` is not a tool. Nest a toolset with `toolset\(DataTools\)`"),
+        (Undecorated, "Undecorated"),
+        (Service().rename, r"Declare `tool\(Service.rename\)`, and pass the instance"),
+        (3, r"`tool\(\)` takes a `@tool_fn` function, an input model or a `ToolDef`, not 3"),
+        (AppTools.web_search, r"`tool\(\)` takes a `@tool_fn` function"),
+    ],
+)
+def test_what_is_no_tool_is_refused(declared: Any, text: str) -> None:
+    """`tool()` refuses what is not declared as a tool, with the remedy."""
+    with pytest.raises(ToolDefinitionError, match=text):
+        tool(declared)
+
+
+def test_what_is_no_toolset_is_refused() -> None:
+    """`toolset()` refuses what is no toolset, and a prefix that is no text."""
+    with pytest.raises(
+        ToolDefinitionError, match=r"takes a subclass of Toolset, not <class.*use\s`tool\(\)`"
+    ):
+        toolset(typing.cast("Any", Plain))
+    with pytest.raises(ToolDefinitionError, match=r"`toolset\(prefix=...\)` takes a text, not 3"):
+        toolset(DataTools, prefix=typing.cast("Any", 3))
+
+
+def test_a_tool_def_is_a_member() -> None:
+    """A tool that is known by its schema only is declared like any other."""
+    made = define(
+        {"echo": tool(ToolDef.from_json_schema(name="echo-it", input_schema={"type": "object"}))}
+    )
+    assert made["echo-it"] is made.echo
+
+
+def test_a_toolset_defined_in_a_function_works() -> None:
+    """A class in a function has members whose names differ from those of the tools around it."""
+
+    @tool_fn
+    def local(x: int) -> int:
+        return x
+
+    class Local(Toolset):
+        held = tool(local)
+
+    assert Local.held.path == ("held",)
+    call = Local.parse_tool_call(sent("local", x=3))
+    assert call.call_sync().result == "3"
+    assert copy.deepcopy(call).input == call.input
+    assert repr(Local.held).startswith(
+        "<Selector test_a_toolset_defined_in_a_function_works.<locals>"
+    )
+
+
+def test_toolsets_selectors_and_calls_pickle() -> None:
+    """A toolset pickles by name, a selector by its toolset, and a call by its selector."""
+    call = AppTools.parse_tool_call(sent("get_user", user_id="alice"))
+    for thing in (AppTools, AppTools.data, AppTools.data.get_user, AppTools.Selector):
+        assert pickle.loads(pickle.dumps(thing)) is thing
+        assert copy.deepcopy(thing) is thing
+    again = pickle.loads(pickle.dumps(call))
+    assert again.selector is AppTools.data.get_user
+    assert again.parts == call.parts
+
+
+def test_calls_and_handled_calls_are_unions() -> None:
+    """`Call` and `Handled` are unions over all tools, for annotations and `isinstance`."""
+    call = AppTools.parse_tool_call(sent("get_user", user_id="alice"))
+    other = PingTools.parse_tool_call(sent("ping"))
+    assert isinstance(call, AppTools.Call)
+    assert not isinstance(other, AppTools.Call)
+    assert set(typing.get_args(AppTools.Call)) == {selector.Call for selector in AppTools}
+    handled = call.handled({"name": "Alice"})
+    assert isinstance(handled, AppTools.Handled)
+    assert not isinstance(other.handled("x"), AppTools.Handled)
+    assert Empty.Call is AnyToolCall
+    assert Empty.Handled is HandledCall
+
+
+def test_the_base_of_policies_is_one_class() -> None:
+    """`Hooks` is the same class at each access, for the toolset and for a view of it."""
+    assert AppTools.Hooks is AppTools.Hooks
+    assert AppTools.data.Hooks is DataTools.Hooks
+    assert AppTools.Hooks.__qualname__ == "AppTools.Hooks"
+    assert AppTools.Hooks.__module__ == "tests.sample_tools"
+    text = str(AppTools.Hooks.__doc__)
+    assert "`delete_file_gate`" in text
+    assert "data_hook" not in text
+
+
+def test_a_hook_set_is_made_by_the_toolset() -> None:
+    """`HookSet()` makes an empty hook set, and checks what is nested in it."""
+    hooks = AppTools.HookSet()
+    assert isinstance(hooks, HookSet)
+    assert hooks.toolset is AppTools
+    assert repr(hooks) == "<HookSet of AppTools: 0 hooks>"
+    with pytest.raises(HookError, match="takes a hook set of DataTools, not <HookSet of AppTools"):
+        AppTools.HookSet(data=AppTools.HookSet())
+    with pytest.raises(HookError, match="takes a hook set of DataTools, not None"):
+        AppTools.HookSet(data=typing.cast("Any", None))
+    with pytest.raises(HookError, match="AppTools nests no toolset `web_search`; it nests `data`"):
+        AppTools.HookSet(web_search=DataTools.HookSet())
+
+
+def test_a_nested_member_may_be_called_cls() -> None:
+    """The names of members do not meet those of the library's own parameters."""
+    made = define({"cls": toolset(DataTools), "self": toolset(PingTools)})
+    inner = DataTools.HookSet()
+    assert made.HookSet(cls=inner, self=PingTools.HookSet())[made.cls] is inner
+
+
+def test_definitions_come_in_the_order_of_declaration() -> None:
+    """`definitions` lists every tool, those that are off included, nested ones in place."""
+    assert [each.name for each in AppTools.definitions()] == [
+        "web_search",
+        "delete_file",
+        "get_user",
+        "list_orders",
+    ]
+    assert AppTools.definitions() is AppTools.definitions()
+    assert AppTools.definitions()[0] == web_search.definition
+
+
+def test_definitions_for_some_tools() -> None:
+    """`definitions_for` takes selectors and names, and gives each tool once, in order."""
+    found = AppTools.definitions_for([DataTools.get_user, "delete_file", AppTools.data.get_user])
+    assert [each.name for each in found] == ["delete_file", "get_user"]
+    assert [each.name for each in AppTools.definitions_for("web_search")] == ["web_search"]
+    with pytest.raises(UnknownToolError):
+        AppTools.definitions_for(["nothing"])
+
+
+def test_default_selectors_are_those_that_are_on() -> None:
+    """`default_selectors` leaves out what is off."""
+    assert AppTools.default_selectors() == (
+        AppTools.web_search,
+        AppTools.data.get_user,
+        AppTools.data.list_orders,
+    )
+    assert DataTools.default_selectors() == tuple(DataTools)
+
+
+def test_parsing_ignores_availability() -> None:
+    """`parse_tool_call` decodes a call whether its tool is on or off."""
+    call = AppTools.parse_tool_call(sent("delete_file", path="notes.txt"))
+    assert call.selector is AppTools.delete_file
+    assert call.input == delete_file.Input(path="notes.txt")
+
+
+def test_parsing_raises_what_the_model_got_wrong() -> None:
+    """An unknown name and unfit arguments are errors of their own."""
+    with pytest.raises(UnknownToolError, match="Did you mean `web_search`"):
+        AppTools.parse_tool_call(sent("websearch"))
+    with pytest.raises(InvalidArgumentsError, match="`path`: this field is required") as caught:
+        AppTools.parse_tool_call(sent("delete_file", "c7"))
+    assert (caught.value.tool, caught.value.call_id) == ("delete_file", "c7")
+
+
+@pytest.mark.parametrize("reason", ["tool_calls", "stop", "length", "STOP", None])
+def test_a_turn_needs_tools_whatever_its_finish_reason(reason: str | None) -> None:
+    """A turn with calls or issues needs tools, whatever its finish reason says."""
+    for call in (sent("web_search", query="x"), sent("nothing")):
+        outcome = AppTools.read_turn(said(call, finish_reason=reason))
+        assert isinstance(outcome, NeedsTools)
+        assert outcome.round.finish_reason == reason
+        outcome.round.discard()
+
+
+def test_a_turn_without_calls_is_finished() -> None:
+    """A turn without calls is an answer, also where its finish reason says otherwise."""
+    turn = AssistantTurn(text="Hello.", finish_reason="tool_calls")
+    outcome = AppTools.read_turn(turn)
+    assert isinstance(outcome, Finished)
+    result = outcome.result
+    assert (result.text, result.finish_reason, result.usage, result.refusal) == (
+        "Hello.",
+        "tool_calls",
+        None,
+        None,
+    )
+    assert result.turn is turn
+
+
+def test_several_hundred_calls_in_a_turn() -> None:
+    """A turn may have any number of calls, and they keep their order."""
+    calls = [sent("web_search", f"c{number}", query=str(number)) for number in range(500)]
+    with opened(AppTools, *calls) as asked:
+        assert [call.input.query for call in asked.tool_calls] == [str(n) for n in range(500)]
+
+
+def test_a_plan_is_loaded_by_the_toolset() -> None:
+    """`load_plan` takes up what `dump_json` saved, with calls of this toolset."""
+    with opened(AppTools, sent("get_user", user_id="alice")) as asked:
+        text = asked.plan().dump_json()
+    plan = AppTools.load_plan(text)
+    assert plan.toolset is AppTools
+    assert [call.selector for call in plan.pending] == [AppTools.data.get_user]
+    plan.discard()
+
+
+def test_selecting_finds_every_member() -> None:
+    """`select` takes a wire name, an own selector, or an inner one; anything else is an error."""
+    assert AppTools.select("get_user") == (AppTools.data.get_user,)
+    assert AppTools.select(AppTools.web_search) == (AppTools.web_search,)
+    assert AppTools.select(DataTools.get_user) == (AppTools.data.get_user,)
+    with pytest.raises(
+        UnknownToolError,
+        match=r"<Selector AppTools.data.get_user: 'get_user'> is no member of DataTools",
+    ):
+        DataTools.select(AppTools.data.get_user)
+    with pytest.raises(
+        UnknownToolError, match="is no selector of AppTools, nor the name of one"
+    ) as caught:
+        AppTools.select(typing.cast("Any", web_search))
+    assert caught.value.name == "web_search"
+
+
+def test_runtime_toolsets_keep_odd_names_under_brackets() -> None:
+    """A name that is no free Python name is reached by `[]`, and hooks by the selector."""
+    names = ["it's", "copy", "definitions", "x", "x_description", "_hidden", "class"]
+    made = Toolset.from_definitions(
+        "Odd",
+        [ToolDef.from_json_schema(name=name, input_schema={"type": "object"}) for name in names],
+    )
+    assert [selector.name for selector in made] == names
+    assert made["copy"].path == ("copy",)
+    assert callable(made.definitions)
+    assert made.x is made["x"]  # type: ignore[attr-defined]
+    assert pickle.loads(pickle.dumps(made)) is made
+    hooks = made.HookSet()
+    for name in names:
+        hooks.before(made[name])(lambda metadata, input: None)
+    assert repr(hooks) == "<HookSet of Odd: 7 hooks>"
+
+
+def test_a_selector_type_is_generic_for_checkers_only() -> None:
+    """Selectors are instances of `Selector` and of the toolset's own selector class."""
+    assert isinstance(AppTools.data.get_user, Selector)
+    assert isinstance(AppTools.data.get_user, AppTools.Selector)
+    assert not isinstance(DataTools.get_user, AppTools.Selector)
+
+
+@pytest.mark.parametrize("given", [[1], {}, None, 3])
+def test_what_names_no_tool_is_told_what_would(given: Any) -> None:
+    """Anything but a wire name is an error that lists the members, hashable or not."""
+    with pytest.raises(UnknownToolError, match=r"nor the name of one\. It has "):
+        AppTools[given]
+
+
+def test_methods_may_come_from_anywhere() -> None:
+    """What a decorator made, a method of another class and private helpers are no tools."""
+
+    def loud(function: Any) -> Any:
+        def inner(cls: Any) -> str:
+            return str(function(cls)).upper()
+
+        return inner
+
+    class Mixin:
+        def greet(self) -> str:
+            return "hello"
+
+    def body(names: dict[str, Any]) -> None:
+        names["shout"] = classmethod(loud(lambda cls: "hey"))
+        names["raw"] = loud(lambda cls: "hey")
+        names["greet"] = Mixin.greet
+        names["_join"] = copy.copy
+        names["plain"] = lambda self: 1
+
+    made: Any = new_class("Made", (Toolset,), {}, body)
+    assert made.shout() == "HEY"
+    assert made.greet(None) == "hello"
+
+
+def test_a_turn_is_not_read_with_tools_that_are_not_there() -> None:
+    """A name in `available` is the program's, so a wrong one is no mistake of the model's."""
+    with pytest.raises(ToolConstraintError, match="cannot be read: AppTools has no tool 'nope'"):
+        AppTools.read_turn(AssistantTurn(text="Hi"), ["nope"])

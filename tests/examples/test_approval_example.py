@@ -1,0 +1,438 @@
+"""The approval example under fire: killed anywhere, restarted, and never wrong.
+
+Run as a script, this file is the driver: it forks a process for each command, counts the statements
+that the process sends to SQLite, and lets it send SIGKILL to itself right before a chosen one. The
+example knows nothing of it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import random
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+EXAMPLE: Final = ROOT / "examples" / "approval"
+DIALECTS: Final = (
+    "anthropic_messages",
+    "gemini_generate_content",
+    "openai_chat",
+    "openai_responses",
+)
+NEVER: Final = 0
+STEPS: Final = ("pay", "approve", "cancel", "resume")
+
+Outcome = dict[str, Any]
+
+# The driver.
+
+
+def with_fuse(statement: int, tell: Callable[[], object]) -> None:
+    """Make SQLite kill this process before its n-th statement; report each that is reached."""
+    reached = count(1)
+    connect = sqlite3.connect
+
+    def trace(_sql: str) -> None:
+        number = next(reached)
+        tell()
+        if number == statement:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def traced(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        connection: sqlite3.Connection = connect(*arguments, **options)
+        # What a killed process wrote is not lost with it, so there is no need to wait for the disk.
+        connection.execute("PRAGMA synchronous = OFF")
+        connection.set_trace_callback(trace)
+        return connection
+
+    sqlite3.connect = traced  # type: ignore[assignment]
+
+
+def in_a_process(command: Callable[[], int], statement: int, folder: Path) -> tuple[int, int, str]:
+    """Run a command in a fork; give its exit status, how many statements it made, and its output.
+
+    The status is negative where a signal ended the process.
+    """
+    reading, writing = os.pipe()
+    output = folder / "output"
+    child = os.fork()
+    if child == 0:
+        status = 99
+        os.close(reading)
+        # What is said may be cut off by the kill like anything else, but not lost in a buffer.
+        sys.stdout = sys.stderr = output.open("w", buffering=1)
+        try:
+            with_fuse(statement, lambda: os.write(writing, b"."))
+            status = command()
+        except Exception:  # noqa: BLE001 - the parent reads what it was
+            traceback.print_exc()
+        os._exit(status)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        statements = len(pipe.read())
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status), statements, output.read_text()
+
+
+def play(folder: Path, kills: Sequence[int]) -> Outcome:
+    """Run the three commands to the end, process by process; each may have its fuse."""
+    folder.mkdir(parents=True)
+    fuses = iter(kills)
+    ids: dict[str, str] = {}
+    killed = 0
+    statements: dict[str, int] = {}
+    said: list[str] = []
+    for step in STEPS:
+        module = importlib.import_module("approve" if step == "cancel" else step)
+        argv = ["--folder", str(folder)]
+        if step in {"approve", "cancel"}:
+            ids = ids or waiting(folder)
+            argv += [f"--{step}", ids["Acme" if step == "approve" else "Globex"]]
+            argv += ["--reason", "too much for one day"]
+        while True:
+            status, made, output = in_a_process(
+                lambda module=module, argv=argv: module.main(argv),  # type: ignore[misc]
+                next(fuses, NEVER),
+                folder,
+            )
+            said.append(output)
+            if status != -signal.SIGKILL:
+                break
+            killed += 1
+        if status not in (0, 1):
+            raise RuntimeError(f"{step} with fuses {kills} ended with {status}: {output}")
+        statements[step] = made
+    return {"killed": killed, "statements": statements, "said": said, **outcome_in(folder)}
+
+
+def waiting(folder: Path) -> dict[str, str]:
+    """Find the calls that wait, by payee."""
+    calls = importlib.import_module("command").waiting_calls
+    store = importlib.import_module("store").Store(folder)
+    try:
+        return {each.call.input.payee: each.call.id for each in calls(store)}
+    finally:
+        store.close()
+
+
+def outcome_in(folder: Path) -> Outcome:
+    """Collect what the desk and the world have on record at the end."""
+    from lutum_py import ToolResult, Transcript, TurnRequest
+    from lutum_py._transcript.check import TranscriptCheck
+
+    desk = importlib.import_module("desk").Desk
+    books, world = sqlite3.connect(folder / "desk.db"), sqlite3.connect(folder / "world.db")
+    try:
+        text, plan, answer = books.execute(
+            "SELECT transcript, plan, answer FROM conversation"
+        ).fetchone()
+        payments = [payee for (payee,) in world.execute("SELECT payee FROM payments")]
+        letters = [to for (to,) in world.execute("SELECT recipient FROM letters")]
+    finally:
+        books.close()
+        world.close()
+    transcript = Transcript.load_json(text)
+    check = TranscriptCheck()
+    check.take(transcript)
+    check.finish()
+    violations: list[str] = []
+    for name in DIALECTS:
+        dialect = importlib.import_module(f"lutum_py.dialects.{name}")
+        request = dialect.encode_request(TurnRequest(items=transcript, tools=desk.definitions()))
+        violations += [f"{name}: {each}" for each in dialect.check(request)]
+    return {
+        "results": [
+            (item.name, item.arguments, item.status)
+            for item in transcript
+            if isinstance(item, ToolResult)
+        ],
+        "violations": violations,
+        "open": plan is not None,
+        "answer": answer,
+        "payments": payments,
+        "letters": letters,
+    }
+
+
+def drive(folder: Path) -> None:
+    """Play every scenario that is read from stdin, and print what came of each."""
+    sys.path.insert(0, str(EXAMPLE))
+    for step in ("pay", "approve", "resume"):
+        importlib.import_module(step)
+    scenarios = json.load(sys.stdin)
+    print(json.dumps([play(folder / str(i), kills) for i, kills in enumerate(scenarios)]))
+
+
+# The tests.
+
+
+def play_all(folder: Path, scenarios: Sequence[Sequence[int]]) -> list[Outcome]:
+    done = subprocess.run(
+        [sys.executable, __file__, str(folder)],
+        input=json.dumps(scenarios),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        cwd=ROOT,
+    )
+    assert done.returncode == 0, done.stderr
+    outcomes: list[Outcome] = json.loads(done.stdout)
+    return outcomes
+
+
+def results_of(outcome: Outcome) -> dict[str, str]:
+    """Give the status of each result by what was called."""
+    statuses: dict[str, str] = {}
+    for name, text, status in outcome["results"]:
+        arguments = json.loads(text)
+        what = arguments.get("payee") or arguments.get("recipient") or name
+        assert what not in statuses
+        statuses[what] = status
+    return statuses
+
+
+def hold_the_law(outcome: Outcome) -> None:
+    """Assert what has to be true however often the processes were killed."""
+    assert outcome["violations"] == []
+    assert not outcome["open"]
+    assert outcome["answer"].startswith("Done.")
+    statuses = results_of(outcome)
+    assert statuses.keys() == {"list_invoices", "Acme", "Globex", "Initech"}
+    assert statuses["Acme"] == "success"
+    assert statuses["Globex"] == "cancelled"
+    assert outcome["payments"] == ["Acme"]
+    letters = len(outcome["letters"])
+    assert statuses["Initech"] in {"success", "indeterminate"}
+    assert letters == 1 if statuses["Initech"] == "success" else letters <= 1
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    (outcome,) = play_all(tmp_path_factory.mktemp("undisturbed"), [[]])
+    return outcome
+
+
+def test_undisturbed_everything_succeeds(undisturbed: Outcome) -> None:
+    """Without a kill what was approved is done, what was refused is not, and nothing is unknown."""
+    hold_the_law(undisturbed)
+    assert results_of(undisturbed)["Initech"] == "success"
+    assert undisturbed["killed"] == 0
+
+
+def boundaries(outcome: Outcome) -> Iterator[list[int]]:
+    for position, step in enumerate(STEPS):
+        for statement in range(1, outcome["statements"][step] + 1):
+            yield [NEVER] * position + [statement]
+
+
+def test_a_kill_at_any_step_loses_nothing_and_repeats_nothing(
+    undisturbed: Outcome, tmp_path: Path
+) -> None:
+    """Killed before any single statement of any command, the example still ends as it should."""
+    scenarios = list(boundaries(undisturbed))
+    outcomes = play_all(tmp_path, scenarios)
+    assert len(scenarios) >= 60
+    for scenario, outcome in zip(scenarios, outcomes, strict=True):
+        assert outcome["killed"] == 1, scenario
+        hold_the_law(outcome)
+    # Both kinds of death in the middle of a tool were met: one that can be asked about, one not.
+    said = "".join(line for outcome in outcomes for line in outcome["said"])
+    assert "the bank has made it" in said
+    unknown = [o for o in outcomes if results_of(o)["Initech"] == "indeterminate"]
+    assert {len(outcome["letters"]) for outcome in unknown} == {0, 1}
+
+
+def test_kills_in_a_row_lose_nothing_and_repeat_nothing(
+    undisturbed: Outcome, tmp_path: Path
+) -> None:
+    """Killed again and again, also while it mends what a kill left, it still ends as it should."""
+    dice = random.Random(4)
+    longest = max(undisturbed["statements"].values())
+    scenarios = [[dice.randint(1, longest) for _ in range(dice.randint(2, 9))] for _ in range(60)]
+    outcomes = play_all(tmp_path, scenarios)
+    for outcome in outcomes:
+        hold_the_law(outcome)
+    assert sum(outcome["killed"] for outcome in outcomes) >= 120
+    assert Counter(outcome["killed"] for outcome in outcomes).keys() >= {2, 3, 4, 5}
+
+
+def run(script: str, folder: Path, *options: str, typed: str = "") -> tuple[int, str]:
+    """Run a command as a user does."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", script, *options],
+        input=typed,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd=folder,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def command(name: str, folder: Path, *options: str, typed: str = "") -> tuple[int, str]:
+    return run(str(EXAMPLE / f"{name}.py"), folder, *options, typed=typed)
+
+
+def test_the_three_commands_of_the_readme_are_enough(tmp_path: Path) -> None:
+    """The commands of the README, typed as they stand there, take a payment to its end."""
+    (block,) = re.findall(r"```sh\n(.*?)```", (EXAMPLE / "README.md").read_text(), re.DOTALL)
+    lines = block.splitlines()
+    assert len(lines) == 3
+    typed = {"approve.py": "y\nwhat\nn\ntoo much\n"}
+    for line in lines:
+        python, script = line.split()
+        assert python == "python"
+        name = Path(script).name
+        status, said = run(str(ROOT / script), tmp_path, typed=typed.get(name, ""))
+        assert status == 0, said
+    assert "pay: success" in said
+    assert "pay: cancelled (Cancelled: too much)" in said
+
+
+def test_the_wrong_order_is_told_the_right_one(tmp_path: Path) -> None:
+    """Each command, run too early, too late or twice, says in one line what to do instead."""
+
+    def refused(name: str, *options: str) -> str:
+        status, said = command(name, tmp_path, *options)
+        assert status == 1
+        return said.strip().splitlines()[-1]
+
+    assert "First: python" in refused("resume")
+    assert "First: python" in refused("approve")
+    assert command("pay", tmp_path)[0] == 0
+    assert re.search(r"payments wait. Next: python \S*approve.py$", refused("pay"))
+    assert re.search(r"Not everything is decided. Next: python \S*approve.py$", refused("resume"))
+    assert "No call 'call_x' waits." in refused("approve", "--approve", "call_x")
+    assert command("approve", tmp_path, "--list")[0] == 0
+    status, said = command("approve", tmp_path, typed="later\n")
+    assert (status, said.splitlines()[-1]) == (0, "2 still to be decided.")
+    assert command("approve", tmp_path, "--approve", "all")[0] == 0
+    assert re.search(r"Nothing waits for a decision. Next: \S+ \S*resume.py$", refused("approve"))
+    assert re.search(r"all is decided. Next: python \S*resume.py$", refused("pay"))
+    assert command("resume", tmp_path)[0] == 0
+    for name in ("pay", "approve", "resume"):
+        assert "This conversation is over." in refused(name)
+
+
+def edit(folder: Path, column: str, change: Callable[[str], str]) -> None:
+    books = sqlite3.connect(folder / "approval-data" / "desk.db")
+    try:
+        (text,) = books.execute(f"SELECT {column} FROM conversation").fetchone()
+        books.execute(f"UPDATE conversation SET {column} = ?", (change(text),))
+        books.commit()
+    finally:
+        books.close()
+
+
+def more_money(text: str) -> str:
+    """Change the effective arguments of the first payment."""
+    plan = json.loads(text)
+    plan["calls"][-1]["input"]["cents"] += 1
+    return json.dumps(plan)
+
+
+def other_message(text: str) -> str:
+    return text.replace("Pay Acme 120.00?", "Pay Acme 1.20?")
+
+
+def without_a_result(text: str) -> str:
+    saved = json.loads(text)
+    saved["items"].pop()
+    return json.dumps(saved)
+
+
+@pytest.mark.parametrize(
+    ("column", "change", "told"),
+    [
+        ("plan", more_money, "PlanError: .*edited"),
+        ("plan", other_message, "PlanError: .*edited"),
+        ("plan", lambda text: text[:-20], "PlanError: This is no saved plan"),
+        ("transcript", without_a_result, "TranscriptError: This transcript would be invalid"),
+    ],
+    ids=["arguments", "ticket", "cut off", "transcript"],
+)
+@pytest.mark.parametrize("name", ["pay", "approve", "resume"])
+def test_an_edited_row_is_refused_in_one_line(
+    name: str, column: str, change: Callable[[str], str], told: str, tmp_path: Path
+) -> None:
+    """What was changed behind the library's back is refused, in one line, and nothing is paid."""
+    assert command("pay", tmp_path)[0] == 0
+    edit(tmp_path, column, change)
+    status, said = command(name, tmp_path)
+    assert status == 1
+    assert re.match(told, said)
+    assert said.count("\n") == 1
+    assert payments_in(tmp_path) == 0
+
+
+def test_a_damaged_result_is_refused(tmp_path: Path) -> None:
+    """A stored result that is none is refused, and its tool is not run in its place."""
+    command("pay", tmp_path)
+    command("approve", tmp_path, "--cancel", "all")
+    books = sqlite3.connect(tmp_path / "approval-data" / "desk.db")
+    try:
+        books.execute('UPDATE attempts SET result = \'{"status": "success"}\'')
+        books.commit()
+    finally:
+        books.close()
+    status, said = command("resume", tmp_path)
+    assert status == 1
+    assert re.fullmatch(r"The stored result of call '\w+' is damaged: .*\n", said)
+
+
+def payments_in(folder: Path) -> int:
+    world = sqlite3.connect(folder / "approval-data" / "world.db")
+    try:
+        (number,) = world.execute("SELECT count(*) FROM payments").fetchone()
+        return int(number)
+    finally:
+        world.close()
+
+
+def test_an_approval_for_another_digest_is_refused(tmp_path: Path) -> None:
+    """A decision that was made on another version of the call does not count."""
+    command("pay", tmp_path)
+    status, said = command("approve", tmp_path, "--approve", "all", "--digest", "sha256:0")
+    assert status == 1
+    assert "ResumeError: Decision" in said
+    assert "2 still" not in said
+    status, said = command("resume", tmp_path)
+    assert "Not everything is decided." in said
+    assert payments_in(tmp_path) == 0
+
+
+def test_two_processes_at_once_are_one_too_many(tmp_path: Path) -> None:
+    """While one process is at work, another is refused, and told to wait."""
+    folder = tmp_path / "approval-data"
+    folder.mkdir()
+    lock = sqlite3.connect(folder / "lock", isolation_level=None)
+    try:
+        lock.execute("BEGIN EXCLUSIVE")
+        status, said = command("pay", tmp_path)
+        assert (status, said) == (
+            1,
+            "Another process is at work in approval-data. Wait until it has ended.\n",
+        )
+    finally:
+        lock.close()
+    assert command("pay", tmp_path)[0] == 0
+
+
+if __name__ == "__main__":
+    drive(Path(sys.argv[1]))

@@ -1,0 +1,533 @@
+"""The laws of running calls from async code."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import contextvars
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import pytest
+from pydantic import AfterValidator
+
+from lutum_py import (
+    CallStatus,
+    Decision,
+    ResumeMode,
+    Session,
+    Skip,
+    SuspendedCall,
+    SuspendTicket,
+    ToolContext,
+    ToolInput,
+    ToolMetadata,
+    Toolset,
+    tool,
+    tool_fn,
+)
+from lutum_py.errors import (
+    Cancelled,
+    Denied,
+    ExecutionFailed,
+    Internal,
+    InvalidArguments,
+    LifecycleError,
+    NotFound,
+    TimedOut,
+    ToolError,
+    ToolOutputError,
+)
+from lutum_py.execution import execute, execute_all
+from tests.execution.running import (
+    Act,
+    ActSync,
+    Tools,
+    call_of,
+    calls_of,
+    no_collection,
+    plan_of,
+    result_of,
+    running,
+    seen,
+    statuses,
+)
+
+KINDS: list[tuple[type[ToolError], str, str]] = [
+    (InvalidArguments, "invalid_arguments", "Invalid arguments: "),
+    (ExecutionFailed, "execution_failed", "Execution failed: "),
+    (TimedOut, "timed_out", "Timeout: "),
+    (Cancelled, "cancelled", "Cancelled: "),
+    (Denied, "denied", "Denied: "),
+    (NotFound, "not_found", "Not found: "),
+    (Internal, "internal", "Internal error: "),
+]
+
+
+async def double(n: int, ctx: ToolContext) -> int:
+    return 2 * n
+
+
+def raising(error: BaseException) -> Act:
+    async def act(n: int, ctx: ToolContext) -> int:
+        raise error
+
+    return act
+
+
+def raising_sync(error: BaseException) -> ActSync:
+    def act(n: int) -> int:
+        raise error
+
+    return act
+
+
+def test_a_call_that_returns_is_a_success() -> None:
+    """The outcome of a call that returns is its output, as the result of exactly this call."""
+    call = call_of(n=21)
+    result = result_of(running(execute(call, skipped={"act": double})))
+    assert (result.id, result.name, result.arguments) == ("c1", "do", '{"n": 21}')
+    assert (result.status, result.output) == ("success", 42)
+    assert call.status is CallStatus.SUCCEEDED
+
+
+def test_a_sync_function_runs_in_a_thread_of_its_own() -> None:
+    """A sync function runs in a daemon thread that bears the name of its tool."""
+    threads: list[threading.Thread] = []
+
+    def act(n: int) -> int:
+        threads.append(threading.current_thread())
+        return n + 1
+
+    result = result_of(running(execute(call_of(Tools.doing_sync), skipped={"act": act})))
+    assert result.output == 2
+    assert threads[0] is not threading.main_thread()
+    assert (threads[0].daemon, threads[0].name) == (True, "tool do_sync")
+
+
+def test_a_sync_function_may_give_something_to_await() -> None:
+    """What a sync function returns is awaited where it can be."""
+    awaited: list[int] = []
+
+    async def later(n: int) -> int:
+        awaited.append(n)
+        return n + 1
+
+    call = call_of(Tools.doing_sync, 4)
+    assert result_of(running(execute(call, skipped={"act": later}))).output == 5
+    assert awaited == [4]
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+@pytest.mark.parametrize(("kind", "code", "prefix"), KINDS)
+def test_a_tool_error_keeps_its_code_and_text(
+    kind: type[ToolError], code: str, prefix: str, is_async: bool
+) -> None:
+    """A `ToolError` becomes an error result with its stable code and its text."""
+    error = kind("no luck")
+    if is_async:
+        outcome = running(execute(call_of(), skipped={"act": raising(error)}))
+    else:
+        call = call_of(Tools.doing_sync)
+        outcome = running(execute(call, skipped={"act": raising_sync(error)}))
+    result = result_of(outcome)
+    assert result.status == ("cancelled" if kind is Cancelled else "error")
+    assert (result.code, result.message) == (code, f"[{code}] {prefix}no luck")
+    assert result.output == {"error": {"code": code, "message": f"{prefix}no luck"}}
+
+
+class Hostile(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (ValueError("bad"), "ValueError: bad"),
+        (ValueError(), "ValueError"),
+        (Hostile(), "Hostile"),
+        (TimeoutError("of its own"), "TimeoutError: of its own"),
+        (concurrent.futures.CancelledError("pool"), "CancelledError: pool"),
+        (
+            ExceptionGroup("two", [ValueError("a"), KeyError("b")]),
+            "ExceptionGroup: two (2 sub-exceptions): ValueError: a; KeyError: 'b'",
+        ),
+        (ExceptionGroup("one", [ExceptionGroup("in", [OSError("disk")])]), "OSError: disk"),
+    ],
+)
+@pytest.mark.parametrize("is_async", [True, False])
+def test_any_other_exception_is_a_failure(error: Exception, text: str, is_async: bool) -> None:
+    """Whatever else a tool raises becomes an `execution_failed` that names it."""
+    if is_async:
+        outcome = running(execute(call_of(), skipped={"act": raising(error)}))
+    else:
+        call = call_of(Tools.doing_sync)
+        outcome = running(execute(call, skipped={"act": raising_sync(error)}))
+    result = result_of(outcome)
+    assert (result.status, result.code) == ("error", "execution_failed")
+    assert result.message == f"[execution_failed] Execution failed: {text}"
+
+
+@pytest.mark.parametrize("selector", [Tools.doing, Tools.doing_sync])
+def test_stop_iteration_ends_a_run(selector: Any) -> None:
+    """A `StopIteration`, which no future takes, is a failure like any other."""
+    act: Any = (
+        raising(StopIteration()) if selector is Tools.doing else raising_sync(StopIteration())
+    )
+    result = result_of(running(execute(call_of(selector), skipped={"act": act})))
+    assert (result.status, result.code) == ("error", "execution_failed")
+
+
+def test_a_foreign_text_is_bounded() -> None:
+    """The model reads a bounded part of an exception's text."""
+    act = raising(ValueError("x" * 100_000))
+    result = result_of(running(execute(call_of(), skipped={"act": act})))
+    assert result.model_text.endswith("x…")
+    assert 1000 < len(result.model_text) < 3000
+
+
+def test_a_group_of_one_tool_error_is_that_error() -> None:
+    """A `ToolError` that a task group wrapped keeps its code."""
+
+    async def act(n: int, ctx: ToolContext) -> int:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(raising(NotFound("it"))(n, ctx))
+        return n
+
+    result = result_of(running(execute(call_of(), skipped={"act": act})))
+    assert (result.code, result.message) == ("not_found", "[not_found] Not found: it")
+
+
+def test_errors_can_be_let_through() -> None:
+    """With `raise_errors`, the tool's own exception comes out, and the call stays running."""
+    for error in (ValueError("bad"), NotFound("it"), Cancelled("gone")):
+        call = call_of()
+        with pytest.raises(type(error)) as caught:
+            running(execute(call, skipped={"act": raising(error)}, raise_errors=True))
+        assert caught.value is error
+        assert call.status is CallStatus.RUNNING
+
+
+def test_an_unfit_output_is_an_error() -> None:
+    """What does not fit the declared output is never a success, and names the tool."""
+
+    async def act(n: int, ctx: ToolContext) -> str:
+        return "three"
+
+    result = result_of(running(execute(call_of(), skipped={"act": act})))
+    assert (result.status, result.code) == ("error", "invalid_output")
+    assert "tool `do` does not fit its output type `int`" in result.model_text
+    with pytest.raises(ToolOutputError, match="tool `do` does not fit"):
+        running(execute(call_of(), skipped={"act": act}, raise_errors=True))
+
+
+def refuse(value: int) -> int:
+    raise LookupError(value)
+
+
+@tool_fn
+async def odd_output(n: int) -> Annotated[int, AfterValidator(refuse)]:
+    return n
+
+
+class OddTools(Toolset):
+    odd = tool(odd_output)
+
+
+def test_a_check_of_the_output_may_raise_anything() -> None:
+    """An output whose validator breaks is an unfit output, and no exception of the run."""
+    call = OddTools.parse_tool_call(ToolMetadata(id="c1", name="odd_output", arguments='{"n": 7}'))
+    result = result_of(running(execute(call)))
+    assert (result.code, result.message) == ("invalid_output", "[invalid_output] LookupError: 7")
+
+
+def test_a_missing_hidden_parameter_is_refused_before_the_start() -> None:
+    """A hidden parameter that is missing is a `TypeError` with the remedy; nothing has changed."""
+    call = call_of()
+    with pytest.raises(TypeError, match=r'needs `act`, .*: `skipped=\{"act": \.\.\.\}`'):
+        running(execute(call))
+    assert call.status is CallStatus.NEW
+
+
+def test_hidden_parameters_of_others_are_left_out() -> None:
+    """A tool takes those hidden values that it has, and never one that the model fills in."""
+    given = {"act": double, "database": object(), "n": 99}
+    assert result_of(running(execute(call_of(n=2), skipped=given))).output == 4
+
+
+@tool_fn
+def greet(name: str, greeting: Annotated[str, Skip()] = "Hello") -> str:
+    return f"{greeting} {name}"
+
+
+class OnlyInput(ToolInput[int]):
+    x: int
+
+
+class MoreTools(Toolset):
+    greet_user = tool(greet)
+    only_input = tool(OnlyInput)
+
+
+def test_a_hidden_parameter_may_have_a_default() -> None:
+    """A hidden parameter with a default need not be given."""
+    metadata = ToolMetadata(id="c1", name="greet", arguments='{"name": "Ada"}')
+    call = MoreTools.parse_tool_call(metadata)
+    assert result_of(running(execute(call.again()))).output == "Hello Ada"
+    assert result_of(running(execute(call, skipped={"greeting": "Hi"}))).output == "Hi Ada"
+
+
+def test_an_input_without_a_function_is_refused() -> None:
+    """A tool without a function cannot be run; the error says what to do instead."""
+    name = MoreTools.only_input.name
+    call = MoreTools.parse_tool_call(ToolMetadata(id="c1", name=name, arguments='{"x": 1}'))
+    with pytest.raises(TypeError, match=r"without a function.*call\.complete\(output\)"):
+        running(execute(call))
+    assert call.status is CallStatus.NEW
+
+
+def test_a_call_runs_once() -> None:
+    """A call that has ended cannot be run again, but a new call of the same can."""
+    call = call_of(n=3)
+    running(execute(call, skipped={"act": double}))
+    with pytest.raises(LifecycleError, match=r"call\.again\(\)"):
+        running(execute(call, skipped={"act": double}))
+    assert result_of(running(execute(call.again(), skipped={"act": double}))).output == 6
+
+
+def test_a_running_call_is_not_run_beside_itself() -> None:
+    """A call that runs cannot be started once more, alone or in one list."""
+    started: list[int] = []
+
+    async def act(n: int, ctx: ToolContext) -> int:
+        started.append(n)
+        with pytest.raises(LifecycleError, match="is running already"):
+            await execute(call, skipped={"act": act})
+        return n
+
+    call = call_of()
+    assert result_of(running(execute(call, skipped={"act": act}))).is_success
+    fresh = call.again()
+    with pytest.raises(LifecycleError, match="is given twice"):
+        running(execute_all([fresh, fresh], skipped={"act": act}))
+    assert started == [1]
+    assert fresh.status is CallStatus.NEW
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"default_timeout": 0},
+        {"default_timeout": -1.0},
+        {"default_timeout": float("nan")},
+        {"default_timeout": "1"},
+        {"grace": -1.0},
+        {"grace": None},
+        {"limit": 0},
+    ],
+)
+def test_numbers_that_make_no_sense_are_refused(arguments: dict[str, Any]) -> None:
+    """A number of seconds or calls that is none is named, before anything has changed."""
+    call = call_of()
+    name = next(iter(arguments))
+    with pytest.raises(ValueError, match=f"^{name}="):
+        running(execute_all([call], skipped={"act": double}, **arguments))
+    assert call.status is CallStatus.NEW
+
+
+def test_each_call_gets_its_own_context() -> None:
+    """The context of a call is the one that was made for it."""
+    told: list[tuple[str, object]] = []
+
+    async def act(n: int, ctx: ToolContext) -> int:
+        told.append((ctx.call_id, ctx.agent))
+        return n
+
+    outcomes = running(
+        execute_all(
+            calls_of(3),
+            context=lambda call: ToolContext.for_call(call, agent=call.input.n),
+            skipped={"act": act},
+        )
+    )
+    assert statuses(outcomes) == ["success"] * 3
+    assert sorted(told, key=lambda pair: pair[0]) == [("c0", 0), ("c1", 1), ("c2", 2)]
+
+
+def test_a_tool_without_a_context_from_outside_gets_one() -> None:
+    """A missing context becomes one that knows the call and reports to nobody."""
+
+    async def act(n: int, ctx: ToolContext) -> int:
+        ctx.report_progress("running")
+        assert (ctx.call_id, ctx.tool_name, ctx.resume) == ("c1", "do", None)
+        return n
+
+    assert result_of(running(execute(call_of(), skipped={"act": act}))).is_success
+
+
+def test_a_call_that_was_answered_while_it_ran_has_no_second_answer() -> None:
+    """Where somebody answered a running call, its end is a `LifecycleError`, and not a result."""
+
+    async def act(n: int, ctx: ToolContext) -> int:
+        call.reject("no longer wanted")
+        return n
+
+    call = call_of()
+    with pytest.raises(LifecycleError, match="is cancelled and cannot become succeeded"):
+        running(execute(call, skipped={"act": act}))
+
+
+VARIABLE: contextvars.ContextVar[str] = contextvars.ContextVar("VARIABLE")
+
+
+def test_context_variables_are_seen_in_threads() -> None:
+    """A tool in a thread sees the context variables of its caller and cannot change them."""
+    values: list[str] = []
+
+    def act(n: int) -> int:
+        values.append(VARIABLE.get())
+        VARIABLE.set("inner")
+        return n
+
+    async def main() -> str:
+        VARIABLE.set("outer")
+        await execute_all(calls_of(2, Tools.doing_sync), skipped={"act": act})
+        return VARIABLE.get()
+
+    assert running(main()) == "outer"
+    assert values == ["outer", "outer"]
+
+
+def test_a_tool_may_suspend_itself_and_go_on() -> None:
+    """A call that suspends itself waits in the plan, and its tool reads the decision later."""
+    ids: list[str] = []
+
+    async def act(n: int, ctx: ToolContext) -> int:
+        if ctx.resume is None:
+            ticket = SuspendTicket(action="ask", resume_mode=ResumeMode.PASS_DECISION_TO_TOOL)
+            ctx.suspend(ticket)
+        assert (ctx.suspension_id, ctx.suspension_reason) == (ids[0], "ask")
+        return int(ctx.resume.result)
+
+    plan = plan_of(1)
+    (waiting,) = running(execute_all(plan.pending, skipped={"act": act}))
+    assert isinstance(waiting, SuspendedCall)
+    ids.append(waiting.ticket.id)
+    assert waiting.was_started
+    assert waiting.call is plan.pending[0]
+    assert waiting.call.status is CallStatus.SUSPENDED
+    plan.suspend(waiting)
+    with pytest.raises(LifecycleError):
+        running(execute(waiting.call, skipped={"act": act}))
+    plan.resume(Decision(call_id="c0", action="resume", result=0))
+    outcomes = running(execute_all(plan.pending, skipped={"act": act}))
+    assert seen(outcomes) == [("c0", "success", 0)]
+    session = Session()
+    plan.commit(session, [result_of(outcome) for outcome in outcomes])
+    assert len(session.transcript) == 2
+
+
+def test_a_call_may_suspend_itself_again_and_from_a_thread() -> None:
+    """Suspending is no error, also from a thread, in a task group, or for the second time."""
+
+    def act(n: int, ctx: ToolContext) -> int:
+        ctx.suspend(SuspendTicket(action="first" if ctx.suspension_id is None else "second"))
+
+    plan = plan_of(1, Tools.doing_hearing)
+    for action in ("first", "second"):
+        (waiting,) = running(execute_all(plan.pending, skipped={"act": act}, raise_errors=True))
+        assert isinstance(waiting, SuspendedCall)
+        assert waiting.ticket.action == action
+        plan.suspend(waiting)
+        plan.resume(Decision(call_id="c0", action="resume"))
+    plan.discard()
+
+    async def grouped(n: int, ctx: ToolContext) -> int:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(asyncio.to_thread(ctx.suspend, SuspendTicket(action="inside")))
+        return n
+
+    outcome = running(execute(call_of(), skipped={"act": grouped}, raise_errors=True))
+    assert isinstance(outcome, SuspendedCall)
+    assert outcome.ticket.action == "inside"
+
+
+class Fatal(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, Fatal])
+@pytest.mark.parametrize("selector", [Tools.doing, Tools.doing_sync])
+def test_what_is_no_exception_comes_out(kind: type[BaseException], selector: Any) -> None:
+    """An interrupt or exit in a tool is no result: it comes out, and the loop ends cleanly."""
+    error = kind("stop")
+    act: Any = raising(error) if selector is Tools.doing else raising_sync(error)
+    others = calls_of(2)
+
+    async def wait(n: int, ctx: ToolContext) -> int:
+        await asyncio.Event().wait()
+        return n
+
+    async def main() -> None:
+        background = asyncio.create_task(execute_all(others, skipped={"act": wait}))
+        try:
+            await execute(call_of(selector), skipped={"act": act})
+        finally:
+            background.cancel()
+
+    with pytest.raises(kind):
+        running(main())
+    with pytest.raises(kind):
+        running(execute_all([call_of(selector), *calls_of(1)], skipped={"act": act}))
+
+
+def test_a_tool_that_is_cancelled_by_a_stranger_is_of_unknown_outcome() -> None:
+    """A `CancelledError` that nobody asked for is no success, no failure, and no cancellation."""
+    for selector, act in (
+        (Tools.doing, raising(asyncio.CancelledError())),
+        (Tools.doing_sync, raising_sync(asyncio.CancelledError())),
+    ):
+        call = call_of(selector)
+        result = result_of(running(execute(call, skipped={"act": act})))
+        assert (result.status, result.code) == ("indeterminate", "cancelled")
+        assert "though nobody asked it to stop" in result.model_text
+        assert call.status is CallStatus.FAILED
+
+
+class Output:
+    """Something that can be watched."""
+
+
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("selector", [Tools.doing, Tools.doing_sync])
+def test_a_run_that_is_over_holds_nothing(selector: Any, fails: bool) -> None:
+    """What a tool held or raised goes away with its run, without the help of the collector."""
+    watched: list[weakref.ref[Output]] = []
+
+    class Failure(Exception):
+        def __init__(self) -> None:
+            self.held = Output()
+            watched.append(weakref.ref(self.held))
+
+    def work(n: int) -> int:
+        held = Output()
+        watched.append(weakref.ref(held))
+        if fails:
+            raise Failure
+        return n
+
+    async def act(n: int, ctx: ToolContext) -> int:
+        return work(n)
+
+    async def main() -> int:
+        given: Callable[..., Any] = act if selector is Tools.doing else work
+        await execute_all([call_of(selector)], skipped={"act": given})
+        await asyncio.sleep(0)
+        return sum(ref() is not None for ref in watched)
+
+    with no_collection():
+        assert asyncio.run(main()) == 0
+    assert len(watched) == (2 if fails else 1)

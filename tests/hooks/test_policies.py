@@ -1,0 +1,207 @@
+"""The laws of policies: objects whose methods are hooks by their names."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import pytest
+
+from lutum_py import (
+    Block,
+    Complete,
+    HandledCall,
+    Reject,
+    RejectedCall,
+    RunNormally,
+    ToolDecision,
+    ToolDef,
+    ToolMetadata,
+    ToolResult,
+)
+from lutum_py.errors import HookError
+from tests.sample_tools import AppTools, DataTools, GetUserArgs, User, sent, web_search
+
+
+class DataPolicy:
+    """Hooks of all five kinds, and methods that are its own business."""
+
+    def __init__(self, banned: str) -> None:
+        self.banned = banned
+        self.seen: list[str] = []
+
+    def get_user_hook(
+        self, metadata: ToolMetadata, input: GetUserArgs
+    ) -> ToolDecision[GetUserArgs, User]:
+        return Reject("banned") if input.user_id == self.banned else RunNormally(input)
+
+    async def list_orders_gate(self, metadata: ToolMetadata, input: Any) -> Block | None:
+        return Block("no orders") if input.user_id == self.banned else None
+
+    def get_user_before_hook(self, metadata: ToolMetadata, input: Any) -> None:
+        self.seen.append(metadata.id)
+
+    def get_user_after_hook(self, call: Any, result: ToolResult) -> None: ...
+
+    def get_user_description_hook(self, definition: ToolDef) -> str:
+        return f"Not {self.banned}."
+
+    def helper(self) -> None: ...
+
+    def _private_hook(self) -> None: ...
+
+    def webhooks(self) -> None: ...
+
+
+def count(hooks: Any) -> str:
+    return repr(hooks).split(": ")[1].removesuffix(">")
+
+
+def functions(hooks: Any, selector: Any, phase: Any = "execution") -> list[Any]:
+    return [hook.function for hook in hooks.hooks_for(selector, phase)]
+
+
+def test_a_policy_registers_what_it_defines() -> None:
+    """`register_hooks` registers each method that is a hook, bound to the policy, and no other."""
+    policy = DataPolicy("mallory")
+    hooks = DataTools.HookSet()
+    hooks.register_hooks(policy)
+    assert count(hooks) == "5 hooks"
+    assert functions(hooks, DataTools.get_user) == [policy.get_user_hook]
+    call = DataTools.parse_tool_call(sent("get_user", user_id="mallory"))
+    assert isinstance(call.hook_sync(hooks), RejectedCall)
+    fine = DataTools.parse_tool_call(sent("get_user", "c9", user_id="alice"))
+    assert fine.hook_sync(hooks) is fine
+    assert policy.seen == ["c9"]
+    assert hooks.description_overrides_sync() == [(DataTools.get_user, "Not mallory.")]
+
+
+def test_with_hooks_leaves_the_first_as_it_was() -> None:
+    """`with_hooks` gives a copy with the policy's hooks."""
+    hooks = DataTools.HookSet()
+    assert count(hooks.with_hooks(DataPolicy("x"))) == "5 hooks"
+    assert count(hooks) == "0 hooks"
+
+
+def test_an_unknown_name_is_refused_with_a_suggestion() -> None:
+    """A method that ends like a hook of no member is a HookError that suggests a near one."""
+
+    class Typo:
+        def get_usr_hook(self, metadata: Any, input: Any) -> None: ...
+
+    hooks = DataTools.HookSet()
+    with pytest.raises(
+        HookError,
+        match=r"`get_usr_hook`, but DataTools has no such hook. Did you mean `get_user_hook`",
+    ) as caught:
+        hooks.register_hooks(Typo())
+    assert caught.value.hook == "get_usr_hook"
+    with pytest.raises(
+        HookError, match="Its tools are `web_search`, `delete_file`; hooks of nested"
+    ):
+        AppTools.HookSet().register_hooks(Typo())
+
+
+def test_a_policy_with_a_wrong_name_registers_nothing() -> None:
+    """Where one name is wrong, no other method of the policy is registered."""
+
+    class Half:
+        def get_user_hook(self, metadata: Any, input: Any) -> None: ...
+        def zzz_gate(self, metadata: Any, input: Any) -> None: ...
+
+    hooks = DataTools.HookSet()
+    with pytest.raises(HookError, match="zzz_gate"):
+        hooks.register_hooks(Half())
+    assert count(hooks) == "0 hooks"
+
+
+def test_data_attributes_are_no_hooks() -> None:
+    """An attribute that cannot be called is data, and None takes an inherited hook out."""
+
+    class Quiet(DataPolicy):
+        slack_hook = "https://example.org"
+        get_user_hook = None  # type: ignore[assignment]
+
+    hooks = DataTools.HookSet().with_hooks(Quiet("x"))
+    assert count(hooks) == "4 hooks"
+    assert functions(hooks, DataTools.get_user) == []
+
+
+def test_inherited_and_instance_methods_count() -> None:
+    """Overridden methods count once, and functions of the instance count too."""
+
+    class More(DataPolicy):
+        def get_user_hook(self, metadata: ToolMetadata, input: GetUserArgs) -> Complete[User]:
+            return Complete(User(name=self.banned))
+
+    policy: Any = More("x")
+    policy.list_orders_hook = lambda metadata, input: RunNormally(input)
+    hooks = DataTools.HookSet().with_hooks(policy)
+    assert functions(hooks, DataTools.get_user) == [policy.get_user_hook]
+    assert functions(hooks, DataTools.list_orders) == [policy.list_orders_hook]
+    call = DataTools.parse_tool_call(sent("get_user", user_id="y"))
+    outcome = call.hook_sync(hooks)
+    assert isinstance(outcome, HandledCall)
+    assert outcome.output == User(name="x")
+
+
+def test_a_module_can_be_a_policy() -> None:
+    """Anything with functions of those names is a policy, also a module or an object with slots."""
+    module = types.ModuleType("policy")
+    module.get_user_gate = lambda metadata, input: None  # type: ignore[attr-defined]
+
+    class Slotted:
+        __slots__ = ()
+
+        def get_user_gate(self, metadata: Any, input: Any) -> None: ...
+
+    hooks = DataTools.HookSet().with_hooks(module).with_hooks(Slotted())
+    assert count(hooks) == "2 hooks"
+
+
+@pytest.mark.parametrize(
+    ("given", "remedy"),
+    [
+        (DataPolicy, r"Pass an instance: `DataPolicy\(\)`"),
+        (DataTools.HookSet(), r"Use `hooks.extend\(other\)`"),
+        (count, r"Register one function by `@hooks.on\(selector\)`"),
+    ],
+)
+def test_what_would_register_nothing_is_refused(given: Any, remedy: str) -> None:
+    """A class, a hook set and a function are no policies, and each is told the way."""
+    with pytest.raises(HookError, match=remedy):
+        DataTools.HookSet().register_hooks(given)
+
+
+def test_the_base_class_checks_when_it_is_inherited() -> None:
+    """A class that inherits from `AppTools.Hooks` with a wrong name is refused where it stands."""
+    with pytest.raises(
+        HookError, match=r"Policy `.*Wrong` defines `web_serch_hook`.*`web_search_hook`"
+    ):
+
+        class Wrong(AppTools.Hooks):
+            def web_serch_hook(self, metadata: Any, input: Any) -> None: ...
+
+    class Right(AppTools.Hooks):
+        plain_hook = "data"
+
+        def web_search_hook(self, metadata: Any, input: Any) -> RunNormally[Any]:
+            return RunNormally(web_search.Input(query=input.query.strip()))
+
+        def _own_hook(self) -> None: ...
+
+    hooks = AppTools.HookSet().with_hooks(Right())
+    assert count(hooks) == "1 hook"
+    call = AppTools.parse_tool_call(sent("web_search", query="  x "))
+    outcome: Any = call.hook_sync(hooks)
+    assert outcome.input.query == "x"
+
+
+def test_the_base_class_gives_no_hooks_of_its_own() -> None:
+    """What a policy does not define is not registered."""
+
+    class Bare(AppTools.Hooks):
+        pass
+
+    assert count(AppTools.HookSet().with_hooks(Bare())) == "0 hooks"
+    assert isinstance(Bare(), AppTools.Hooks)

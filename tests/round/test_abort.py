@@ -1,0 +1,179 @@
+"""The laws of giving a round up: every call still gets one honest result."""
+
+from __future__ import annotations
+
+import pytest
+
+from lutum_py import (
+    CallStatus,
+    Decision,
+    Session,
+    SuspendTicket,
+    ToolContext,
+    ToolMetadata,
+    Toolset,
+    Transcript,
+    tool,
+    tool_fn,
+)
+from lutum_py.errors import CommitError, ExtraResult, MismatchedArguments, RoundClosedError
+from tests.round_tools import Shop, adds, check_transcript, close, forged, gated, opened
+
+
+def statuses(session: Session) -> dict[str, str]:
+    return {item.id: item.status for item in session.transcript[1:]}  # type: ignore[union-attr]
+
+
+def test_abort_answers_every_call() -> None:
+    """Calls that were not started are cancelled, started ones indeterminate, finished ones kept."""
+    session = Session()
+    plan = opened(*adds(4), ("u", "nope", "{}")).plan()
+    untouched, running, failed, finished = plan.pending
+    running.move_to(CallStatus.RUNNING)
+    failed.fail("no luck")
+    result = finished.call_sync()
+    committed = plan.abort(session, "The user left.", [result])
+    assert statuses(session) == {
+        "c0": "cancelled",
+        "c1": "indeterminate",
+        "c2": "indeterminate",
+        "c3": "success",
+        "u": "rejected",
+    }
+    assert untouched.status is CallStatus.NEW
+    assert committed.results[0].model_text == "Not executed: The user left."
+    assert committed.results[1].model_text == (
+        "Outcome unknown: the tool was started, and nobody knows what it did. The user left."
+    )
+    assert committed.results[3] is result
+    check_transcript(session.transcript)
+    with pytest.raises(RoundClosedError, match="already aborted"):
+        plan.abort(session, "again")
+
+
+def test_a_tool_that_raised_is_indeterminate() -> None:
+    """A call whose tool raised was started, so nobody can say that it did nothing."""
+    session = Session()
+
+    @tool_fn
+    def crash() -> None:
+        """Fail."""
+        raise OSError("halfway")
+
+    class Fragile(Toolset):
+        crash_ = tool(crash)
+
+    plan = opened(("a", "crash", "{}"), toolset=Fragile).plan()
+    with pytest.raises(OSError, match="halfway"):
+        plan.pending[0].call_sync()
+    plan.abort(session, "gone")
+    assert statuses(session) == {"a": "indeterminate"}
+
+
+def test_abort_answers_suspended_calls() -> None:
+    """A call that a gate suspended is cancelled; one that suspended itself is indeterminate."""
+    session = Session()
+    plan = opened(*adds(1), ("s", "shout", {"text": "x"})).apply_hooks_sync(
+        gated(SuspendTicket(), Shop.add)
+    )
+    (started,) = plan.pending
+    started.move_to(CallStatus.RUNNING)
+    plan.suspend(started.suspend(SuspendTicket()))
+    plan.abort(session, "Nobody answered.")
+    assert statuses(session) == {"c0": "cancelled", "s": "indeterminate"}
+    check_transcript(session.transcript)
+
+
+@pytest.mark.parametrize("saved", [False, True])
+@pytest.mark.parametrize("again", [False, True])
+def test_what_was_started_stays_started(saved: bool, again: bool) -> None:
+    """A tool that suspended itself was started, whatever decisions and dumps come after."""
+    session = Session()
+    plan = opened(*adds(2)).plan()
+    call = plan.pending[0]
+    call.move_to(CallStatus.RUNNING)
+    plan.suspend(call.suspend(SuspendTicket()))
+    plan.resume(Decision(call_id="c0", action="resume"))
+    if again:
+        plan.suspend(call.suspend(SuspendTicket()))
+        assert not plan.suspended[0].was_started
+        assert [each.call.id for each in plan.suspended] == ["c0"]
+    if saved:
+        plan = Shop.load_plan(plan.dump_json())
+    plan.abort(session, "stop")
+    assert statuses(session) == {"c0": "indeterminate", "c1": "cancelled"}
+
+
+def test_what_hooks_suspended_while_running_was_started() -> None:
+    """A running call that a function suspends is indeterminate when the round is aborted."""
+    session = Session()
+    plan = opened(*adds(1)).plan()
+    plan.pending[0].move_to(CallStatus.RUNNING)
+    plan.apply_hooks_sync(lambda call: call.suspend(SuspendTicket())).abort(session, "stop")
+    assert statuses(session) == {"c0": "indeterminate"}
+
+
+def test_abort_takes_a_result_for_a_suspended_call() -> None:
+    """A suspended call that was answered elsewhere keeps that answer."""
+    session = Session()
+    plan = opened(*adds(1)).apply_hooks_sync(gated(SuspendTicket()))
+    plan.abort(session, "stop", [forged(plan.suspended[0].call.metadata, "7")])
+    assert statuses(session) == {"c0": "success"}
+
+
+def test_abort_with_unfit_results_changes_nothing() -> None:
+    """Results that do not fit are refused by `abort` as by `commit`, and it can be tried again."""
+    transcript = Transcript()
+    plan = opened(*adds(1)).plan()
+    stray = forged(ToolMetadata(id="elsewhere", name="add", arguments="{}"))
+    wrong = forged(ToolMetadata(id="c0", name="add", arguments="{}"))
+    with pytest.raises(CommitError) as caught:
+        plan.abort(transcript, "stop", [wrong, stray])
+    assert [type(fault) for fault in caught.value.faults] == [MismatchedArguments, ExtraResult]
+    assert len(transcript) == 0
+    plan.abort(transcript, "stop")
+    check_transcript(transcript)
+
+
+def test_discard_leaves_the_transcript() -> None:
+    """A discarded round was never said."""
+    session = Session()
+    session.push_user("Hi")
+    opened(*adds(2)).discard()
+    opened(*adds(2)).plan().discard()
+    assert len(session.transcript) == 1
+
+
+def test_a_context_is_made_without_a_decision() -> None:
+    """A call that was never suspended has no decision for its tool."""
+    tool_round = opened(("a", "ask", {"question": "?"}))
+    context = ToolContext.for_call(tool_round.tool_calls[0])
+    assert (context.resume, context.suspension_id, context.suspension_reason) == (None, None, None)
+    close(tool_round)
+
+
+def test_a_call_that_suspended_itself_was_started() -> None:
+    """What `execute` gave for a call that suspended itself may be handed to `abort` as it is."""
+    session = Session()
+    plan = opened(*adds(2)).plan()
+    for call in plan.pending:
+        call.begin()
+    outcome = plan.pending[0].suspend(SuspendTicket(action="ask"))
+    plan.pending[1].suspend(SuspendTicket(action="ask"))
+    committed = plan.abort(session, "The user left.", [outcome])
+    assert [result.status for result in committed.results] == ["indeterminate"] * 2
+
+
+def test_an_abort_that_fails_has_changed_nothing() -> None:
+    """A suspended call of another round says nothing about the calls of this one."""
+    plan, other = opened(*adds(1)).plan(), opened(("c0", "add", {"a": 7})).plan()
+    (foreign,) = other.pending
+    foreign.move_to(CallStatus.RUNNING)
+    stranger = foreign.suspend(SuspendTicket())
+    wrong = forged(other.pending[0].metadata)
+    with pytest.raises(CommitError):
+        plan.abort(Session(), "stop", [stranger, wrong])
+    session = Session()
+    plan.abort(session, "stop", [stranger])
+    assert statuses(session) == {"c0": "cancelled"}
+    close(other)

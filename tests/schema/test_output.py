@@ -1,0 +1,224 @@
+"""The laws of outputs: checked against what the tool declares, and always JSON."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import pytest
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
+from pydantic_core import ValidationError
+from typing_extensions import TypedDict
+
+from lutum_py import tool_fn
+from lutum_py._schema.output import Output
+from lutum_py.errors import ToolDefinitionError, ToolOutputError
+from tests.declared import spec_of
+
+
+class User(BaseModel):
+    name: str
+    age: Annotated[int, Field(ge=0)] = 0
+
+
+class Admin(User):
+    secret: str = "s"
+
+
+@dataclass
+class Point:
+    x: int
+
+
+class Row(TypedDict):
+    at: datetime.date
+
+
+class Measured(BaseModel):
+    value: float | None = None
+    more: list[Any] = []
+
+
+class Worded(Measured):
+    model_config = ConfigDict(ser_json_inf_nan="strings")
+
+
+class Wordy(Measured):
+    model_config = ConfigDict(ser_json_inf_nan="constants")
+
+
+def without_nan(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+class Mended(BaseModel):
+    value: Annotated[float, PlainSerializer(without_nan, when_used="json")]
+
+
+class Open(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+
+FITS: list[tuple[Any, Any, str]] = [
+    (User, User(name="n"), '{"name":"n","age":0}'),
+    (User, {"name": "n", "age": "3"}, '{"name":"n","age":3}'),
+    (User, Admin(name="n"), '{"name":"n","age":0}'),
+    (list[User], [User(name="n")], '[{"name":"n","age":0}]'),
+    (Point, Point(1), '{"x":1}'),
+    (Row, {"at": datetime.date(2020, 1, 2)}, '{"at":"2020-01-02"}'),
+    (int, "3", "3"),
+    (str, "ü", '"ü"'),
+    (type(None), None, "null"),
+    (float | None, None, "null"),
+    (Measured, {"value": None}, '{"value":null,"more":[]}'),
+    (Worded, {"value": float("inf"), "more": [None]}, '{"value":"Infinity","more":[null]}'),
+    (None, {"a": [1, "x", None, datetime.date(2020, 1, 2)]}, '{"a":[1,"x",null,"2020-01-02"]}'),
+    (None, User(name="n"), '{"name":"n","age":0}'),
+    (Mended, Mended(value=math.nan), '{"value":null}'),
+    (Open, Open.model_validate({"more": None}), '{"more":null}'),
+    (None, [None, 1.5, "null"], '[null,1.5,"null"]'),
+]
+
+
+@pytest.mark.parametrize(("kind", "value", "text"), FITS)
+def test_what_fits_is_encoded(kind: Any, value: Any, text: str) -> None:
+    """An output of the declared type becomes JSON text, which a strict parser reads."""
+    assert Output(kind).encode("t", value) == text
+    json.loads(text, parse_constant=pytest.fail)
+
+
+broken = User(name="n")
+broken.age = "old"  # type: ignore[assignment]
+endless: list[Any] = []
+endless.append(endless)
+
+UNFIT: list[tuple[Any, Any, str]] = [
+    (User, {"name": 3}, "`User`: `name`: Input should be a valid string (got 3)."),
+    (User, None, "`User`: Input should be a valid dictionary or instance of User (got None)."),
+    (User, broken, "`User`: `age`: Input should be a valid integer, unable to parse string"),
+    (list[User], [broken], "`list["),
+    (list[int], "x" * 1_000_000, "`list[int]`: Input should be a valid list (got 'xxxxx"),
+    (int | None, "x", "`int | None`: Input should be a valid integer"),
+    (str, "\ud800", "`str`: a text in it holds half of a surrogate pair, which UTF-8 cannot carry"),
+    (bytes, b"\xff", "`bytes`: Error serializing to JSON: invalid utf-8 sequence"),
+]
+
+
+@pytest.mark.parametrize(("kind", "value", "expected"), UNFIT)
+def test_what_does_not_fit_names_tool_and_field(kind: Any, value: Any, expected: str) -> None:
+    """The error names the tool, the declared type, and each failing field, in a bounded text."""
+    with pytest.raises(ToolOutputError) as caught:
+        Output(kind).encode("t", value)
+    said = str(caught.value)
+    assert said.startswith("The output of tool `t` does not fit its output type `")
+    assert expected in said
+    assert said.endswith("Return what the tool declares, or correct the declared type.")
+    assert len(said) < 700
+    assert caught.value.tool == "t"
+    assert caught.value.fields
+
+
+NAN = float("nan")
+LOST: list[tuple[Any, Any, str]] = [
+    (float, NAN, ""),
+    (float | None, -math.inf, ""),
+    (list[float], [1.5, math.inf], "[1]"),
+    (dict[str, tuple[float, ...]], {"a": (1.0, NAN)}, "a[1]"),
+    (Measured, Measured(value=NAN), "value"),
+    (Measured, Measured(more=[None, {"x": Measured(value=NAN)}]), "more[1].x.value"),
+    (Wordy, Wordy(value=math.inf), "value"),
+    (Any, NAN, ""),
+    (list[Any], [None, {1: frozenset({NAN})}], "[1].1[0]"),
+    (Open, Open.model_validate({"more": NAN}), "more"),
+    (None, NAN, ""),
+    (None, {"a": [None, Measured(value=NAN)]}, "a[1].value"),
+    (None, {"a": [None, Measured(more=[NAN])]}, "a[1].more[0]"),
+]
+
+
+@pytest.mark.parametrize(("kind", "value", "path"), LOST)
+def test_a_number_that_json_cannot_carry_is_refused(kind: Any, value: Any, path: str) -> None:
+    """A NaN or an infinity never becomes a null in silence: the error names tool and path."""
+    with pytest.raises(ToolOutputError, match="The output of tool `t` ") as caught:
+        Output(kind).encode("t", value)
+    (issue,) = caught.value.fields
+    assert issue.path == path
+    assert issue.message == "JSON has neither NaN nor infinities; give None or a text in its place"
+    assert issue.received in ("nan", "inf", "-inf")
+
+
+@pytest.mark.parametrize("value", [object(), b"\xff", endless, {"a": lambda: 0}, "\ud800"])
+def test_anything_must_at_least_be_json(value: Any) -> None:
+    """A tool without a declared type gives what has a JSON form, and nothing else."""
+    with pytest.raises(ToolOutputError, match="The output of tool `t` has no JSON form: "):
+        Output(None).encode("t", value)
+
+
+def test_an_instance_that_serializes_badly_is_looked_into() -> None:
+    """What fails only when it is written is told in pydantic's words."""
+
+    class Odd(BaseModel):
+        anything: Any = None
+
+    with pytest.raises(ToolOutputError, match="Unable to serialize unknown type: <class 'object'>"):
+        Output(Odd).encode("t", Odd(anything=object()))
+
+
+def test_outputs_are_read_back() -> None:
+    """A text that stands for an output is checked like one."""
+    assert Output(User).validate_json('{"name":"n"}') == User(name="n")
+    assert Output(list[int]).validate_json("[1]") == [1]
+    assert Output(None).validate_json('{"a":1}') == {"a": 1}
+    with pytest.raises(ValidationError, match="name"):
+        Output(User).validate_json("{}")
+
+
+def test_the_schema_of_an_output() -> None:
+    """The schema is that of what is written; a type without one has none."""
+    assert Output(None).json_schema() is None
+    assert Output(int).json_schema() == {"type": "integer"}
+
+    class Opaque(BaseModel):
+        made: type
+
+    assert Output(Opaque).json_schema() is None
+
+    @tool_fn
+    def make() -> Opaque:
+        return Opaque(made=int)
+
+    assert make.definition.output_schema == {}
+
+
+class Early(BaseModel):
+    late: Late
+
+
+@tool_fn
+def give() -> list[Early]:
+    return [Early(late=Late(a=1))]
+
+
+class Late(BaseModel):
+    a: int
+
+
+def test_an_output_may_be_completed_later() -> None:
+    """A declared type may itself name what comes later in the module."""
+    assert spec_of(give).output.encode("give", give()) == '[{"late":{"a":1}}]'
+
+
+def test_a_type_that_is_none_is_refused() -> None:
+    """An output type without a schema is refused at import."""
+
+    class Alien:
+        """Unknown to pydantic."""
+
+    def make() -> Alien:
+        return Alien()
+
+    with pytest.raises(ToolDefinitionError, match="its output type `Alien` has no schema"):
+        tool_fn(make)

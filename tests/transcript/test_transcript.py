@@ -1,0 +1,216 @@
+"""The laws of a transcript: append-only, valid at any time, seen through steady views."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lutum_py import Attachment, Message, ServerToolItem, TextItem, ToolMetadata, Transcript
+from lutum_py._transcript.assistant import AssistantTurn, ReasoningItem, RefusalItem
+from lutum_py._transcript.check import TranscriptCheck
+from lutum_py._transcript.committed import CommittedRound
+from lutum_py._transcript.transcript import TranscriptView
+from tests.round_tools import adds, check, check_transcript, forged, turn
+
+
+def said(count: int) -> Transcript:
+    transcript = Transcript()
+    for at in range(count):
+        transcript.push(Message("user", str(at)))
+    return transcript
+
+
+def test_a_transcript_is_a_sequence() -> None:
+    """A transcript has a length, iterates oldest first, and takes indices and slices."""
+    transcript = said(3)
+    assert len(transcript) == 3
+    assert [item.text for item in transcript if isinstance(item, Message)] == ["0", "1", "2"]
+    assert transcript[-1] == Message("user", "2")
+    assert transcript[:2] == (Message("user", "0"), Message("user", "1"))
+    assert repr(transcript) == "<Transcript of 3 items>"
+
+
+def test_a_transcript_takes_only_what_is_whole() -> None:
+    """Messages, turns without calls and whole rounds come in; nothing else does."""
+    transcript = Transcript()
+    with pytest.raises(TypeError, match=r"plan\.commit"):
+        transcript.push(turn(*adds(1)))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="1 tool calls, which need their results"):
+        transcript.append_turn(turn(*adds(1)))
+    with pytest.raises(TypeError, match="AssistantTurn, not a Message"):
+        transcript.append_turn(Message("user", "x"))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"plan\.resolve\(results\)"):
+        transcript.append_round((turn(*adds(1)),))  # type: ignore[arg-type]
+    assert len(transcript) == 0
+    transcript.append_turn(AssistantTurn(text="Hi"))
+    tool_round = turn(*adds(1))
+    committed = CommittedRound(tool_round, [forged(tool_round.tool_calls[0])])
+    transcript.append_round(committed)
+    with pytest.raises(ValueError, match="was appended to the transcript already"):
+        transcript.append_round(committed)
+    assert len(transcript) == 3
+    check_transcript(transcript)
+
+
+def test_a_result_may_stand_in_two_rounds() -> None:
+    """A gate that keeps its answer gives the same result again, which is no second commit."""
+    transcript = Transcript()
+    asked = turn(*adds(1))
+    result = forged(asked.tool_calls[0])
+    for _ in range(2):
+        transcript.append_round(CommittedRound(asked, [result]))
+    assert len(transcript) == 4
+
+
+def test_transcripts_compare_by_what_was_said() -> None:
+    """Two transcripts are equal when their items are, and have no hash, because they grow."""
+    assert said(2) == said(2) != said(3)
+    assert said(2) != [*said(2)]
+    with pytest.raises(TypeError):
+        hash(said(1))
+
+
+@pytest.mark.parametrize("again", [Transcript.copy, copy.copy, copy.deepcopy])
+def test_a_copy_goes_its_own_way(again: Any) -> None:
+    """A copy has the same items, and neither sees what the other says afterwards."""
+    transcript = said(2)
+    other = again(transcript)
+    other.push(Message("user", "more"))
+    transcript.push(Message("user", "else"))
+    assert [item.text for item in other] == ["0", "1", "more"]
+    assert len(transcript) == 3
+    assert pickle.loads(pickle.dumps(transcript)) == transcript
+
+
+@given(st.integers(0, 6), st.lists(st.integers(0, 6)), st.data())
+def test_a_view_is_the_merged_list(length: int, places: list[int], data: st.DataObject) -> None:
+    """A view with ephemeral items equals the list with those items in their places."""
+    transcript = said(length)
+    places = sorted(min(place, length) for place in places)
+    ephemeral = tuple((place, Message("system", f"e{n}")) for n, place in enumerate(places))
+    view = TranscriptView(transcript, length, ephemeral)
+    expected: list[Any] = []
+    for at in range(length + 1):
+        expected += [message for place, message in ephemeral if place == at]
+        expected += transcript[at : at + 1]
+    assert list(view) == expected
+    assert len(view) == len(expected)
+    assert [view[at] for at in range(-len(view), len(view))] == expected + expected
+    window = data.draw(st.slices(len(view)))
+    assert list(view[window]) == expected[window]
+    assert view == expected
+    for outside in (len(view), -len(view) - 1):
+        with pytest.raises(IndexError, match=f"of {len(view)}"):
+            view[outside]
+
+
+def test_a_view_stays_as_it_is() -> None:
+    """A view is no copy, and still does not change while its transcript grows."""
+    transcript = said(2)
+    view = transcript.view()
+    transcript.push(Message("user", "later"))
+    assert list(view) == [Message("user", "0"), Message("user", "1")]
+    assert view.transcript is transcript
+    assert repr(view) == "<view of 2 items>"
+    assert view != transcript
+    assert view == transcript[:2]
+    assert (view == "01", view == 3) == (False, False)
+    assert pickle.loads(pickle.dumps(view)) == tuple(view)
+    with pytest.raises(TypeError):
+        hash(view)
+
+
+def checked(*items: Any) -> str:
+    with pytest.raises(ValueError, match=r"\w") as caught:
+        check(items)
+    return str(caught.value)
+
+
+def test_the_check_says_which_item_is_wrong() -> None:
+    """Every way to break the order is found, at its place."""
+    tool_round = turn(*adds(2))
+    first, second = (forged(metadata) for metadata in tool_round.tool_calls)
+    hello = Message("user", "Hi")
+    check([])
+    check([hello, tool_round, first, second, hello, AssistantTurn(text="Bye")])
+    assert checked(hello, first) == "item 1: result 'c0' answers no open call"
+    assert "item 1: result 'c1' of tool 'add' stands where call 'c0'" in checked(tool_round, second)
+    assert checked(tool_round, first, hello) == "item 2 comes before the results of 'c1'"
+    assert checked(tool_round, first) == "the transcript ends before the results of 'c1'"
+    assert checked(tool_round, tool_round) == "item 1 comes before the results of 'c0', 'c1'"
+    assert "two calls of the turn share an id" in checked(turn(*adds(1), *adds(1)))
+    assert "item 1: {'role': 'user'} is no item of a transcript" in checked(hello, {"role": "user"})
+    other = forged(ToolMetadata(id="c0", name="add", arguments="{}"))
+    assert "stands where call 'c0'" in checked(tool_round, other)
+
+
+def test_the_check_goes_on_where_it_stopped() -> None:
+    """What was taken is not looked at again, also after an item was refused."""
+    check = TranscriptCheck()
+    tool_round = turn(*adds(1))
+    check.take([Message("user", "Hi"), tool_round])
+    with pytest.raises(ValueError, match="item 2 comes before"):
+        check.take([Message("user", "Too early")])
+    assert check.taken == 2
+    check.take([forged(tool_round.tool_calls[0])])
+    check.finish()
+    assert check.taken == 3
+
+
+@pytest.mark.parametrize("role", ["assistant", "tool", "", None])
+def test_a_message_has_one_of_three_roles(role: Any) -> None:
+    """A message of any other role is refused where it is made."""
+    with pytest.raises(ValueError, match="system, developer, user"):
+        Message(role, "Hi")
+
+
+@pytest.mark.parametrize("text", [None, 3, b"Hi", ["Hi"]])
+def test_a_message_has_a_text(text: Any) -> None:
+    """A message whose text is no text is refused where it is made."""
+    with pytest.raises(TypeError, match="A message has a text"):
+        Message("user", text)
+
+
+def test_messages_are_values() -> None:
+    """Messages with the same words and files are equal, and hash alike."""
+    file = Attachment(media_type="image", mime_type="image/png", url="data:")
+    assert hash(Message("user", "a", (file,))) == hash(Message("user", "a", (file,)))
+
+
+def test_a_turn_is_made_of_items_or_of_text_and_calls() -> None:
+    """Items, or text with calls, make a turn; both at once are refused."""
+    call = ToolMetadata(id="c", name="add", arguments="{}")
+    made = AssistantTurn(text="Hi", tool_calls=[call])
+    assert AssistantTurn(items=made.items) == made
+    assert AssistantTurn(items=made.items).tool_calls == (call,)
+    with pytest.raises(TypeError, match="not both"):
+        AssistantTurn(items=[TextItem("a")], text="b")
+    with pytest.raises(TypeError, match="not both"):
+        AssistantTurn(items=[], tool_calls=[call])
+
+
+def test_a_turn_tells_its_parts() -> None:
+    """Text, reasoning and refusal of a turn are gathered over all of its items."""
+    made = AssistantTurn(
+        items=[
+            ReasoningItem("one"),
+            ReasoningItem(""),
+            TextItem("a"),
+            ServerToolItem("web_search_call", {"query": "x"}),
+            ReasoningItem("two"),
+            TextItem("b"),
+            RefusalItem("no"),
+            RefusalItem("!"),
+        ],
+        finish_reason="length",
+    )
+    assert (made.text, made.reasoning, made.refusal) == ("ab", "one\n\ntwo", "no!")
+    assert made.is_truncated
+    plain = AssistantTurn(text="a")
+    assert (plain.refusal, plain.is_truncated, plain.reasoning) == (None, False, "")
+    assert {made, plain, pickle.loads(pickle.dumps(made))} == {made, plain}
