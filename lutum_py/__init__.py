@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from . import errors
-    from ._call.call import AnyToolCall, ToolCall
+    from ._call.call import AnyToolCall, HookOutcome, ToolCall, ToolHooks
     from ._call.lifecycle import CallStatus
     from ._call.outcomes import (
+        ContinueSuggestion,
         HandledCall,
         RecoverableToolCallIssue,
         RejectedCall,
@@ -33,10 +34,10 @@ if TYPE_CHECKING:
     from ._declare.offer import ToolAvailability, ToolRequirement
     from ._declare.tool_fn import ToolFn, tool_fn
     from ._declare.tool_input import ToolInput, tool_input
-    from ._hooks.call_gate import CallGate
     from ._hooks.capability_gate import capability_gate, dry_run_in
     from ._hooks.decisions import (
         Block,
+        CallGate,
         Complete,
         DecisionRecord,
         GateDecision,
@@ -45,9 +46,7 @@ if TYPE_CHECKING:
         Suspend,
         ToolDecision,
     )
-    from ._hooks.hook_outcome import HookOutcome, ToolHooks
     from ._hooks.hook_set import HookSet
-    from ._round.continue_suggestion import ContinueSuggestion
     from ._round.plan import ToolRoundPlan
     from ._round.read_turn import Finished, NeedsTools, TextResult
     from ._round.round import ToolRound
@@ -117,9 +116,10 @@ _HOME: Final = {
     "_transcript.attachment": ("Attachment",),
     "_call.call": (
         "AnyToolCall",
+        "HookOutcome",
         "ToolCall",
+        "ToolHooks",
     ),
-    "_hooks.call_gate": ("CallGate",),
     "_context.cancellation": ("CancellationToken",),
     "_schema.capabilities": (
         "Confirmation",
@@ -142,9 +142,9 @@ _HOME: Final = {
         "ToolContext",
         "ToolSuspended",
     ),
-    "_round.continue_suggestion": ("ContinueSuggestion",),
     "_hooks.decisions": (
         "Block",
+        "CallGate",
         "Complete",
         "DecisionRecord",
         "GateDecision",
@@ -154,10 +154,6 @@ _HOME: Final = {
         "ToolDecision",
     ),
     "_schema.definition": ("ToolDef",),
-    "_hooks.hook_outcome": (
-        "HookOutcome",
-        "ToolHooks",
-    ),
     "_hooks.hook_set": ("HookSet",),
     "_call.lifecycle": ("CallStatus",),
     "_declare.member": (
@@ -177,6 +173,7 @@ _HOME: Final = {
         "ToolRequirement",
     ),
     "_call.outcomes": (
+        "ContinueSuggestion",
         "HandledCall",
         "RecoverableToolCallIssue",
         "RejectedCall",

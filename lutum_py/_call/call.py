@@ -1,13 +1,14 @@
 """One decoded tool call: typed input in, one result out.
 
-What it holds stands in `_call_state`; here is what can be done with it: answer it, or run it.
+What it holds stands in `_call_state`; here is what can be done with it: answer it,
+run it, or let hooks decide about it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 from .._text.json import compact_json, sendable, shorten
 from .._transcript.metadata import ToolMetadata
@@ -19,14 +20,14 @@ from .outcomes import HandledCall, RejectedCall, SuspendedCall
 
 if TYPE_CHECKING:
     from .._context.suspension import SuspendTicket
-    from .._hooks.hook_outcome import HookOutcome, Hooks
     from .._schema.invocation import Invocation
     from .._transcript.attachment import Attachment
 
-__all__ = ["AnyToolCall", "ToolCall"]
+__all__ = ["AnyToolCall", "HookOutcome", "Hooks", "ToolCall", "ToolHooks"]
 
 In = TypeVar("In")
 Out = TypeVar("Out")
+T_co = TypeVar("T_co", covariant=True)
 
 _NEW = CallStatus.NEW
 _RUNNING = CallStatus.RUNNING
@@ -271,3 +272,31 @@ class ToolCall(AnyToolCall, Generic[In, Out]):
         def handled(self, output: Out) -> HandledCall[In, Out]: ...
         async def invoke(self, /, **skipped: Any) -> Out: ...
         def invoke_sync(self, /, **skipped: Any) -> Out: ...
+
+
+HookOutcome: TypeAlias = AnyToolCall | HandledCall[Any, Any] | RejectedCall | SuspendedCall
+"""A call that is still to be run, or what became of it."""
+
+
+class ToolHooks(Protocol[T_co]):
+    """What `apply_hooks` accepts beside a plain function: anything that decides about one call.
+
+    A `HookSet` is one; so is any object with these two members.
+    """
+
+    @property
+    def toolset(self) -> type[T_co]:
+        """The toolset whose calls it decides about."""
+        ...
+
+    def hook_tool_call(self, call: AnyToolCall, /) -> HookOutcome | Awaitable[HookOutcome]:
+        """Return the call itself, perhaps with another input, or what became of it."""
+        ...
+
+
+Hooks: TypeAlias = (
+    ToolHooks[Any]
+    | Callable[[AnyToolCall], HookOutcome]
+    | Callable[[AnyToolCall], Awaitable[HookOutcome]]
+)
+"""A hook set, an object like one, or a plain function of a call."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .call import AnyToolCall
 
 __all__ = [
+    "ContinueSuggestion",
     "HandledCall",
     "IssueReason",
     "RecoverableToolCallIssue",
@@ -116,3 +117,28 @@ class RecoverableToolCallIssue:
     def result(self) -> ToolResult:
         """The standard rejection that answers the call unless the user gives another result."""
         return rejection(self.metadata, self.text, code=self.reason)
+
+
+@dataclass(frozen=True, slots=True)
+class ContinueSuggestion:
+    """Say why the model should go on: it made calls that could not be used.
+
+    Attributes:
+        call_ids: The ids of those calls.
+        text: The same for people.
+    """
+
+    call_ids: tuple[str, ...]
+    text: str
+
+    @classmethod
+    def of(cls, issues: tuple[RecoverableToolCallIssue, ...]) -> ContinueSuggestion | None:
+        """Make the suggestion that issues give reason for, if there are any."""
+        if not issues:
+            return None
+        count = len(issues)
+        text = (
+            f"{count} tool call{'s' * (count != 1)} could not be used; the model is told why, and "
+            "can correct itself when it is asked again."
+        )
+        return cls(tuple(issue.metadata.id for issue in issues), text)

@@ -24,8 +24,7 @@ from .._text.json import canonical_json, shorten
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult
 from ..errors import HookError, InvalidArgumentsError
-from .call_gate import CallGate
-from .decisions import Block, Complete, Suspend
+from .decisions import Block, CallGate, Complete, Suspend
 
 __all__ = ["GateAction", "GatePolicy", "capability_gate", "dry_run_in"]
 

@@ -1,16 +1,20 @@
-"""What hooks and gates decide, and the record of it."""
+"""What hooks and gates decide, and the record of it, kept and logged."""
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
-from .._context.suspension import SuspendTicket
-from .._text.json import shorten
+from .._call.call import AnyToolCall
+from .._context.suspension import Decision, SuspendTicket
+from .._text.json import compact_json, shorten
+from .._transcript.result import ToolResult
 from ..errors import MisuseError
 
 __all__ = [
     "Block",
+    "CallGate",
     "Complete",
     "DecisionKind",
     "DecisionRecord",
@@ -19,7 +23,11 @@ __all__ = [
     "RunNormally",
     "Suspend",
     "ToolDecision",
+    "log_decision",
+    "logger",
 ]
+
+logger = logging.getLogger("lutum.tool_hook")
 
 In = TypeVar("In")
 Out = TypeVar("Out")
@@ -96,6 +104,17 @@ ToolDecision: TypeAlias = RunNormally[In] | Complete[Out] | Reject
 GateDecision: TypeAlias = Block | Suspend | Complete[Out]
 """What a gate returns, apart from a `ToolResult` and None."""
 
+
+class CallGate:
+    """Base of stock gates: asked with the call and the decision by which it goes on, if any."""
+
+    def __call__(
+        self, call: AnyToolCall, decision: Decision | None, /
+    ) -> Block | Suspend | Complete[Any] | ToolResult | None:
+        """Decide about a call; None lets it pass."""
+        raise NotImplementedError
+
+
 DecisionKind: TypeAlias = Literal["run_normally", "complete", "reject", "block", "suspend"]
 
 
@@ -117,3 +136,29 @@ class DecisionRecord(NamedTuple):
     phase: Literal["hook", "gate", "function"]
     decision: DecisionKind
     reason: str | None = None
+
+
+def log_decision(call: AnyToolCall, decision: str, reason: str | None) -> None:
+    """Log a decision at INFO; to be asked only where `logger` takes that level.
+
+    The record has the attributes `tool_name`, `tool_call_id` and `decision`, and
+    `effective_input_json` where the call goes on, else `reason`.
+    """
+    extra: dict[str, Any] = {
+        "tool_name": call.name,
+        "tool_call_id": call.id,
+        "decision": decision,
+    }
+    if decision == "run_normally":
+        extra["effective_input_json"] = _input_json(call)
+    else:
+        extra["reason"] = reason
+    logger.info("%s: %s (call %r)", decision, call.name, call.id, extra=extra)
+
+
+def _input_json(call: AnyToolCall) -> str:
+    try:
+        return compact_json(call.spec.arguments.to_shown(call.input))
+    except (TypeError, ValueError):
+        # A record is no reason to fail: a field of any type may hold what JSON cannot carry.
+        return shorten(call.input)

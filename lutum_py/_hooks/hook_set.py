@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from .._call.call import AnyToolCall
+from .._call.call import AnyToolCall, HookOutcome
 from .._call.selector import AnySelector, Selector
 from .._declare.hook_names import (
     Phase,
@@ -20,7 +20,6 @@ from .._declare.hook_names import (
 from .._text.json import shorten
 from .._text.suggestion import did_you_mean, names_for_message
 from ..errors import HookError, UnknownToolError
-from .hook_outcome import HookOutcome
 from .places import HookPlaces
 from .registered_hook import (
     HOOK_WORDS,

@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
-from .._call.call import AnyToolCall
+from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import (
     HandledCall,
@@ -27,18 +27,18 @@ from .._round.round_state import RoundState
 from .._text.json import shorten
 from .._transcript.result import ToolResult
 from ..errors import HookError
-from .call_gate import CallGate
-from .decision_log import log_decision, logger
 from .decisions import (
     Block,
+    CallGate,
     Complete,
     DecisionKind,
     DecisionRecord,
     Reject,
     RunNormally,
     Suspend,
+    log_decision,
+    logger,
 )
-from .hook_outcome import HookOutcome, Hooks
 from .hook_set import HookSet
 from .registered_hook import RegisteredHook
 

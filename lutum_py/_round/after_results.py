@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from .._call.call import AnyToolCall
+from .._call.call import AnyToolCall, Hooks
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import HandledCall
-from .._hooks.hook_outcome import Hooks
 from .._hooks.pipeline import Steps, after
 from .._transcript.result import ToolResult
 from .commit import Answer, as_results

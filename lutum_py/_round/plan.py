@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
-from .._call.call import AnyToolCall
+from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import (
+    ContinueSuggestion,
     HandledCall,
     RecoverableToolCallIssue,
     RejectedCall,
@@ -20,7 +21,6 @@ from .._call.outcomes import (
 )
 from .._context.suspension import Decision
 from .._hooks.decisions import DecisionRecord
-from .._hooks.hook_outcome import HookOutcome, Hooks
 from .._hooks.pipeline import (
     Steps,
     decide,
@@ -38,7 +38,6 @@ from .commit import (
     match_results,
     unfinished,
 )
-from .continue_suggestion import ContinueSuggestion
 from .round_state import RoundState
 
 if TYPE_CHECKING:

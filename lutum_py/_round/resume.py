@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from .._call.approval import Approval
+from .._call.call import HookOutcome
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import HandledCall, RejectedCall, SuspendedCall
 from .._context.suspension import Decision, ResumeMode
-from .._hooks.hook_outcome import HookOutcome
 from .._schema.arguments import field_issues
 from .._schema.schema_check import schema_faults
 from .._text.json import compact_json, shorten

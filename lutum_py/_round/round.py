@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar
 
-from .._call.call import AnyToolCall
-from .._call.outcomes import RecoverableToolCallIssue, SuspendedCall
+from .._call.call import AnyToolCall, Hooks
+from .._call.outcomes import ContinueSuggestion, RecoverableToolCallIssue, SuspendedCall
 from .._call.steps import drive, drive_sync
-from .._hooks.hook_outcome import Hooks
 from .._transcript.assistant import AssistantTurn, Usage
 from .._transcript.committed import CommittedRound
 from ..errors import MisuseError, ToolRoundArityError
 from .commit import Answer
-from .continue_suggestion import ContinueSuggestion
 from .plan import ToolRoundPlan
 from .round_state import RoundState
 

@@ -23,7 +23,7 @@ from lutum_py import (
     ToolMetadata,
     ToolResult,
 )
-from lutum_py._hooks.call_gate import CallGate
+from lutum_py._hooks.decisions import CallGate
 from lutum_py.errors import HookError
 from tests.sample_tools import (
     ALICE,
