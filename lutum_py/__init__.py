@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from . import errors
     from ._call.call import AnyToolCall, HookOutcome, ToolCall, ToolHooks
+    from ._call.decision_log import DecisionRecord
     from ._call.lifecycle import CallStatus
     from ._call.outcomes import (
         ContinueSuggestion,
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
         Block,
         CallGate,
         Complete,
-        DecisionRecord,
         GateDecision,
         Reject,
         RunNormally,
@@ -114,6 +114,7 @@ _HOME: Final = {
         "Usage",
     ),
     "_transcript.attachment": ("Attachment",),
+    "_call.decision_log": ("DecisionRecord",),
     "_call.call": (
         "AnyToolCall",
         "HookOutcome",
@@ -146,7 +147,6 @@ _HOME: Final = {
         "Block",
         "CallGate",
         "Complete",
-        "DecisionRecord",
         "GateDecision",
         "Reject",
         "RunNormally",

@@ -10,7 +10,7 @@ from ._call.call import AnyToolCall
 from ._call.outcomes import HandledCall
 from ._call.selector import AnySelector
 from ._declare.offer import Available
-from ._declare.toolset_meta import ToolsetMeta, make_toolset
+from ._declare.toolset_meta import ToolsetMeta
 from ._hooks.hook_set import HookSet as _HookSet
 from ._schema.definition import ToolDef
 from ._text.json import shorten
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ._round.read_turn import Finished, NeedsTools
     from ._transcript.assistant import AssistantTurn
 
-__all__ = ["Toolset", "ToolsetMeta", "make_toolset"]
+__all__ = ["Toolset"]
 
 
 class Toolset(metaclass=ToolsetMeta):
@@ -41,6 +41,8 @@ class Toolset(metaclass=ToolsetMeta):
         >>> Sums.plus in Sums, "add" in Sums, len(Sums)
         (True, True, 1)
     """
+
+    _hook_set_names = frozenset(dir(_HookSet))
 
     if TYPE_CHECKING:
         Selector: TypeAlias = AnySelector
@@ -74,7 +76,7 @@ class Toolset(metaclass=ToolsetMeta):
         Raises:
             UnknownToolError: One of them is no tool of this toolset.
         """
-        return cls._offer.only(cls, selectors).definitions
+        return cls._offer.only(selectors).definitions
 
     @classmethod
     def default_selectors(cls) -> tuple[AnySelector, ...]:
@@ -90,14 +92,7 @@ class Toolset(metaclass=ToolsetMeta):
         Raises:
             UnknownToolError: There is none.
         """
-        if isinstance(selector, str):
-            return (cls[selector],)
-        if selector in cls:
-            return (selector,)
-        found = tuple(own for own in cls._selectors if _leads_to(own, selector))
-        if not found:
-            raise cls._no_member(selector)
-        return found
+        return cls._find(selector)
 
     @classmethod
     def parse_tool_call(cls, metadata: ToolMetadata) -> AnyToolCall:
@@ -135,7 +130,7 @@ class Toolset(metaclass=ToolsetMeta):
             ToolConstraintError: `available` names a tool that is not there.
         """
         try:
-            offered = cls._offer.resolve(cls, available)
+            offered = cls._offer.resolve(available)
         except UnknownToolError as error:
             # The name came from the program here, not from the model.
             raise ToolConstraintError(f"The turn cannot be read: {error}") from error
@@ -153,9 +148,10 @@ class Toolset(metaclass=ToolsetMeta):
         Raises:
             PlanError: The text is no plan, was edited, or was made for tools that have changed.
         """
+        from ._round.plan import ToolRoundPlan
         from ._round.plan_json import load_plan
 
-        return load_plan(cls, text, key)
+        return load_plan(ToolRoundPlan[Self], cls, text, key)
 
     @staticmethod
     def from_definitions(name: str, definitions: Iterable[ToolDef]) -> type[Toolset]:
@@ -179,7 +175,8 @@ class Toolset(metaclass=ToolsetMeta):
                 f"from_definitions takes a list of ToolDefs, not {shorten(definitions)}. Make them "
                 "with `ToolDef.from_json_schema(name=..., input_schema=...)`."
             )
-        return toolset_from_definitions(name, tuple(definitions))
+        made: Any = toolset_from_definitions(name, tuple(definitions))
+        return made  # type: ignore[no-any-return]
 
 
 @cache
@@ -188,12 +185,3 @@ def _reader() -> Any:
     from ._round.read_turn import read_turn
 
     return read_turn
-
-
-def _leads_to(own: AnySelector, selector: AnySelector) -> bool:
-    step: AnySelector | None = own
-    while step is not None:
-        if step is selector:
-            return True
-        step = step.inner
-    return False

@@ -18,7 +18,7 @@ from lutum_py import (
     tool,
     tool_fn,
 )
-from lutum_py._declare.offer import describe_definitions, offered_definitions
+from lutum_py._declare.offer import offered_definitions
 from lutum_py._schema.input_model import FnInput
 from lutum_py.errors import DeveloperError, MisuseError, ToolDefinitionError
 from lutum_py.execution import execute_all_sync, execute_sync
@@ -66,7 +66,7 @@ USES: dict[str, tuple[Callable[[Any], Any], str]] = {
         "Descriptions come as pairs of a selector and a text, as in `[(AppTools.search, ",
     ),
     "pairs": (
-        lambda given: describe_definitions(Net, Net.definitions(), [given]),
+        lambda given: Net._offer.describe(Net.definitions(), [given]),
         "Descriptions come as pairs of a selector and a text, as in `[(AppTools.search, ",
     ),
     "call": (Net.parse_tool_call, "parse_tool_call takes a ToolMetadata, not "),

@@ -1,6 +1,6 @@
 """One decoded tool call: typed input in, one result out.
 
-What it holds stands in `_call_state`; here is what can be done with it: answer it,
+What it holds stands in `call_state`; here is what can be done with it: answer it,
 run it, or let hooks decide about it.
 """
 
@@ -16,12 +16,14 @@ from .._transcript.result import ToolResult, make_result
 from ..errors import LifecycleError, MisuseError, ToolOutputError
 from .call_state import CallState
 from .lifecycle import CallStatus
-from .outcomes import HandledCall, RejectedCall, SuspendedCall
+from .outcomes import HandledCall, RejectedCall, SuspendedCall, ask_function
+from .steps import Steps, drive, drive_sync
 
 if TYPE_CHECKING:
     from .._context.suspension import SuspendTicket
     from .._schema.invocation import Invocation
     from .._transcript.attachment import Attachment
+    from .selector import AnySelector
 
 __all__ = ["AnyToolCall", "HookOutcome", "Hooks", "ToolCall", "ToolHooks"]
 
@@ -47,6 +49,8 @@ class AnyToolCall(CallState):
     """
 
     __slots__ = ()
+
+    selector: AnySelector
 
     # Ways to answer.
 
@@ -111,7 +115,11 @@ class AnyToolCall(CallState):
 
     def handled(self, output: Any) -> HandledCall[Any, Any]:
         """Answer the call without running it, as a hook does."""
-        return self.spec.handled_type(self.metadata, self._input, output, self.complete(output))
+        result = self.complete(output)
+        made: HandledCall[Any, Any] = self.spec.handled_type(
+            self.metadata, self._input, output, result
+        )
+        return made
 
     def suspend(self, ticket: SuspendTicket) -> SuspendedCall:
         """Let the call wait for a decision; its input is frozen from now on.
@@ -216,15 +224,18 @@ class AnyToolCall(CallState):
         Raises:
             HookError: A hook raised, or gave something that is no decision.
         """
-        from .._hooks.pipeline import decide_one
-
-        return await decide_one(self, hooks)
+        return await drive(_steps(self, hooks))
 
     def hook_sync(self, hooks: Hooks, /) -> HookOutcome:
         """Do the same where every hook is sync."""
-        from .._hooks.pipeline import decide_one_sync
+        return drive_sync(_steps(self, hooks))
 
-        return decide_one_sync(self, hooks)
+
+def _steps(call: AnyToolCall, hooks: Any) -> Steps[HookOutcome]:
+    """Let a hook set decide by its own steps, and ask anything else as a function."""
+    steps: Any = None if isinstance(hooks, type) else getattr(hooks, "_decision_steps", None)
+    decided: Steps[HookOutcome] = ask_function(call, hooks, []) if steps is None else steps(call)
+    return decided
 
 
 def _check_text(call: AnyToolCall, what: str, value: object) -> None:

@@ -1,7 +1,7 @@
 """What one decoded call holds: what the model sent, what the program makes of it, how far it is.
 
 `metadata` is what the model sent, and never changes; `input` is what the program makes of it,
-changed by hooks or by hand. `status` moves by the table of `_lifecycle`: nothing but a move of that
+changed by hooks or by hand. `status` moves by the table of `lifecycle`: nothing but a move of that
 table is possible.
 """
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from .._context.suspension import Decision
     from .approval import Approval
-    from .selector import AnySelector
     from .spec import ToolSpec
 
 __all__ = ["CallState"]
@@ -38,7 +37,7 @@ class CallState:
 
     spec: ClassVar[ToolSpec[Any, Any]]
     metadata: ToolMetadata
-    selector: AnySelector
+    selector: Any
     mended: tuple[str, ...]
     _input: Any
     _status: CallStatus
@@ -49,7 +48,7 @@ class CallState:
         metadata: ToolMetadata,
         input: Any,
         *,
-        selector: AnySelector | None = None,
+        selector: Any = None,
         mended: tuple[str, ...] = (),
     ) -> None:
         self.metadata = metadata
@@ -206,9 +205,9 @@ class CallState:
 
 
 def _rebuild(
-    selector: AnySelector, metadata: ToolMetadata, input: Any, state: tuple[Any, ...]
+    selector: Any, metadata: ToolMetadata, input: Any, state: tuple[Any, ...]
 ) -> CallState:
-    made = selector.Call(metadata, input, selector=selector, mended=state[1])
+    made: CallState = selector.Call(metadata, input, selector=selector, mended=state[1])
     made._status = state[0]
     made._approval = state[2]
     return made

@@ -1,17 +1,24 @@
-"""What becomes of a call before anyone runs it: handled, rejected, suspended, or not usable."""
+"""What becomes of a call before anyone runs it: handled, rejected, suspended, or not usable.
+
+Also how one function is asked about it, and how its answer is taken.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
+from .._text.json import shorten
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult, make_result, rejection
-from ..errors import FieldIssue
+from ..errors import FieldIssue, HookError
+from .call_state import CallState
+from .steps import Steps
 
 if TYPE_CHECKING:
     from .._context.suspension import SuspendTicket
-    from .call import AnyToolCall
+    from .call import AnyToolCall, HookOutcome
+    from .decision_log import DecisionKind, DecisionRecord
 
 __all__ = [
     "ContinueSuggestion",
@@ -21,6 +28,16 @@ __all__ = [
     "RejectedCall",
     "RejectionSource",
     "SuspendedCall",
+    "again",
+    "ask",
+    "ask_function",
+    "check_answers",
+    "hook_error",
+    "is_answered",
+    "no_decision",
+    "raised",
+    "reason_of",
+    "rewrite",
 ]
 
 In = TypeVar("In")
@@ -142,3 +159,164 @@ class ContinueSuggestion:
             "can correct itself when it is asked again."
         )
         return cls(tuple(issue.metadata.id for issue in issues), text)
+
+
+# Asking one function about one call: what hook sets, gates and plain functions share.
+
+
+def ask_function(
+    call: AnyToolCall, hooks: Any, records: list[DecisionRecord]
+) -> Steps[HookOutcome]:
+    """Ask a plain function, or an object with a `hook_tool_call`, about a copy of the call.
+
+    Args:
+        call: The call; it is not changed.
+        hooks: The function or object.
+        records: Takes a record of the decision.
+
+    Raises:
+        HookError: It raised, or gave something that is no decision.
+    """
+    from .decision_log import record  # with `logging`, which is slow to import
+
+    function = getattr(hooks, "hook_tool_call", hooks)
+    toolset = getattr(function, "__self__", None)
+    if getattr(function, "__name__", None) == "HookSet" and isinstance(toolset, type):
+        raise HookError(
+            "Hooks are a HookSet, not the method that makes one. Call it: "
+            f"`{toolset.__qualname__}.HookSet()`."
+        )
+    if not callable(function) or isinstance(hooks, type):
+        raise HookError(
+            f"Hooks are a HookSet, or a function of a call, not {shorten(hooks)}. Make a hook set "
+            "with `AppTools.HookSet()`."
+        )
+    hook = getattr(function, "__qualname__", None) or type(function).__qualname__
+    asked = again(call)
+    given = yield from ask(hook, function, call, asked)
+    answer: Any = given
+    kind: DecisionKind
+    outcome: HookOutcome
+    if isinstance(answer, CallState) and answer.metadata == call.metadata:
+        kind, reason, outcome = "run_normally", None, _go_on(hook, call, asked, given)
+    elif isinstance(answer, HandledCall) and answer.metadata == call.metadata:
+        check_answers(hook, call, answer.result)
+        kind, reason, outcome = "complete", None, given
+    elif isinstance(answer, RejectedCall) and answer.metadata == call.metadata:
+        # `call.reject()` cannot know who says it; a hook set behind the function has said so.
+        source: RejectionSource = "hook" if answer.source == "user" else answer.source
+        kind = "block" if source == "gate" else "reject"
+        reason = reason_of(hook, call, answer.reason)
+        outcome = RejectedCall(call.metadata, answer.call, answer.reason, source)
+    elif isinstance(answer, SuspendedCall) and answer.call.metadata == call.metadata:
+        kind, reason = "suspend", answer.ticket.action
+        outcome = call if is_answered(call) else answer
+    else:
+        raise no_decision(
+            hook,
+            call,
+            given,
+            "the call itself, call.handled(...), call.reject(...) or call.suspend(...)",
+        )
+    decided = outcome if isinstance(outcome, CallState) else call
+    record(records, decided, hook, "function", kind, reason)
+    return outcome
+
+
+def _go_on(hook: str, call: AnyToolCall, asked: AnyToolCall, answer: AnyToolCall) -> AnyToolCall:
+    """Take the call that a function gave back, with the input that it now has."""
+    if answer.status is not call.status:
+        raise hook_error(
+            hook,
+            call,
+            f"returned the call, which is {answer.status} by now",
+            "Return what `handled`, `reject` or `suspend` gave",
+        )
+    if answer.input is call.input:
+        return call
+    return asked if answer is asked else rewrite(hook, call, answer.input)
+
+
+def ask(hook: str, function: Any, call: AnyToolCall, *arguments: Any) -> Steps[Any]:
+    """Ask one hook, and wait for its answer where it is async."""
+    try:
+        answer = function(*arguments)
+        if hasattr(answer, "__await__"):
+            answer = yield hook, answer
+    except Exception as error:
+        raise raised(hook, call, error) from error
+    return answer
+
+
+def raised(hook: str, call: AnyToolCall, error: Exception) -> HookError:
+    """Make the error for a hook that raised."""
+    return hook_error(hook, call, f"raised {type(error).__name__}: {error}", "Mend the hook")
+
+
+def is_answered(call: AnyToolCall) -> bool:
+    """Whether the call goes on by a decision, and still is what was decided on."""
+    approval = call._approval
+    return approval is not None and approval.digest == call.digest
+
+
+def again(call: AnyToolCall) -> AnyToolCall:
+    """Copy a call, so that a decision changes the copy and the round stays as it is."""
+    made = call._again()
+    made.move_to(call.status)
+    return made
+
+
+def rewrite(hook: str, call: AnyToolCall, value: Any) -> AnyToolCall:
+    """Give the call another input, as a hook asks."""
+    made = again(call)
+    try:
+        made.input = value
+    except Exception as error:
+        raise hook_error(
+            hook, call, f"returned an unfit input: {error}", "Mend what it returns"
+        ) from error
+    return made
+
+
+def check_answers(hook: str, call: AnyToolCall, result: ToolResult) -> None:
+    """Make sure that a result is of this call."""
+    metadata = call.metadata
+    if (result.id, result.name, result.arguments) != (
+        metadata.id,
+        metadata.name,
+        metadata.arguments,
+    ):
+        raise hook_error(
+            hook,
+            call,
+            f"returned a result of another call, {shorten(result.id)} of tool "
+            f"{shorten(result.name)}",
+            "Make it from this call, as `call.complete(output)` does",
+        )
+
+
+def reason_of(hook: str, call: AnyToolCall, reason: object) -> str:
+    """Make sure that a reason is a text."""
+    if not isinstance(reason, str):
+        raise hook_error(
+            hook,
+            call,
+            f"gave {shorten(reason)} as a reason",
+            "Give a text: the model reads it",
+        )
+    return reason
+
+
+def no_decision(hook: str, call: AnyToolCall, answer: object, wanted: str) -> HookError:
+    """Make the error for an answer that is no decision."""
+    return hook_error(hook, call, f"returned {shorten(answer)}", f"Return {wanted}")
+
+
+def hook_error(hook: str, call: AnyToolCall, what: str, remedy: str) -> HookError:
+    """Make the error that names hook, tool and call."""
+    return HookError(
+        f"Hook `{hook}` for tool `{call.name}` (call {call.id!r}) {what.rstrip('.')}. {remedy}.",
+        hook=hook,
+        tool=call.name,
+        call_id=call.id,
+    )

@@ -17,12 +17,10 @@ from ..errors import (
 )
 from .call import AnyToolCall, ToolCall
 from .lifecycle import CallStatus
-from .spec import ToolSpec
+from .outcomes import HandledCall
+from .spec import HasSpec, ToolSpec
 
-if TYPE_CHECKING:
-    from .._toolset import Toolset
-
-__all__ = ["AnySelector", "Selector"]
+__all__ = ["AnySelector", "Selector", "finish_spec"]
 
 In = TypeVar("In")
 Out = TypeVar("Out")
@@ -59,7 +57,7 @@ class AnySelector:
         *,
         name: str,
         path: tuple[str, ...] = (),
-        toolset: type[Toolset] | None = None,
+        toolset: type[Any] | None = None,
         inner: AnySelector | None = None,
         index: int = 0,
         is_off: bool = False,
@@ -127,7 +125,7 @@ class AnySelector:
                 "validator.",
                 tool=self.name,
             ) from (None if redact else error)
-        call = _new(spec.call_type)
+        call: AnyToolCall = _new(spec.call_type)
         call.metadata = metadata
         call.selector = self
         call.mended = mended
@@ -160,7 +158,7 @@ class AnySelector:
             fields=issues,
         )
 
-    def reaches(self, toolset: type[Toolset]) -> AnySelector | None:
+    def reaches(self, toolset: type[Any]) -> AnySelector | None:
         """Return what this selector is as a member of another toolset that it leads through."""
         selector: AnySelector | None = self
         while selector is not None and selector.toolset is not toolset:
@@ -248,14 +246,37 @@ def _no_call(given: object) -> MisuseError:
     )
 
 
-def _member(toolset: type[Toolset], name: str) -> AnySelector:
-    return toolset[name]
+def _member(toolset: Any, name: str) -> AnySelector:
+    selector: AnySelector = toolset[name]
+    return selector
 
 
-def _free(origin: Any) -> AnySelector:
-    if isinstance(origin, ToolDef):
-        from .._declare.schema_tool import spec_from_definition
+def _free(origin: HasSpec[Any, Any]) -> AnySelector:
+    selector: AnySelector = origin.__lutum_tool__().free_selector
+    return selector
 
-        return spec_from_definition(origin).free_selector
-    spec: ToolSpec[Any, Any] = origin.__lutum_tool__()
-    return spec.free_selector
+
+def finish_spec(
+    spec: ToolSpec[In, Out], *, input_name: str, module: str, qualname: str
+) -> ToolSpec[In, Out]:
+    """Give a specification the classes of its calls, and the selector of calls made by hand.
+
+    Args:
+        spec: What was declared.
+        input_name: The name of the input, which the names of the classes begin with.
+        module: Where the tool was declared.
+        qualname: What was declared there.
+    """
+    names = {"__slots__": (), "__module__": module}
+    spec.call_type = type(
+        f"{input_name}Call",
+        (ToolCall,),
+        {**names, "__qualname__": f"{qualname}.Call", "spec": spec},
+    )
+    spec.handled_type = type(
+        f"{input_name}Handled",
+        (HandledCall,),
+        {**names, "__qualname__": f"{qualname}.Handled"},
+    )
+    spec.free_selector = Selector(spec, name=spec.definition.name)
+    return spec

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import ValidationError
 
@@ -12,11 +12,6 @@ from .._schema.invocation import Invocation
 from .._schema.output import Output
 from .._schema.signature import type_name
 from ..errors import FieldIssue, ToolInputError
-
-if TYPE_CHECKING:
-    from .call import ToolCall
-    from .outcomes import HandledCall
-    from .selector import Selector
 
 __all__ = ["HasSpec", "ToolSpec"]
 
@@ -36,13 +31,17 @@ class ToolSpec(Generic[In, Out]):
         validate_json: The straight way from argument text to input, kept here for the hot path.
         call_type: The class of its calls, as in `WebSearchInputCall`.
         handled_type: The class of its handled calls, as in `WebSearchInputHandled`.
+        free_selector: The tool's selector outside of any toolset, for calls that are made by hand.
+
+    What makes calls stands above this file: `selector.finish_spec` gives a specification its last
+    three attributes.
     """
 
     __slots__ = (
-        "_free",
         "arguments",
         "call_type",
         "definition",
+        "free_selector",
         "handled_type",
         "invocation",
         "origin",
@@ -58,40 +57,16 @@ class ToolSpec(Generic[In, Out]):
         arguments: Arguments,
         output: Output,
         invocation: Invocation | None,
-        input_name: str,
-        module: str,
-        qualname: str,
     ) -> None:
-        from .call import ToolCall
-        from .outcomes import HandledCall
-
-        self._free: Selector[In, Out] | None = None
         self.definition = definition
         self.origin = origin
         self.arguments = arguments
         self.validate_json = arguments.validate_json
         self.output = output
         self.invocation = invocation
-        names = {"__slots__": (), "__module__": module}
-        self.call_type: type[ToolCall[In, Out]] = type(
-            f"{input_name}Call",
-            (ToolCall,),
-            {**names, "__qualname__": f"{qualname}.Call", "spec": self},
-        )
-        self.handled_type: type[HandledCall[In, Out]] = type(
-            f"{input_name}Handled",
-            (HandledCall,),
-            {**names, "__qualname__": f"{qualname}.Handled"},
-        )
-
-    @property
-    def free_selector(self) -> Selector[In, Out]:
-        """The tool's selector outside of any toolset, for calls that are made by hand."""
-        if self._free is None:
-            from .selector import Selector
-
-            self._free = Selector(self, name=self.definition.name)
-        return self._free
+        self.call_type: type[Any]
+        self.handled_type: type[Any]
+        self.free_selector: Any
 
     def check_input(self, tool: str, value: Any) -> In:
         """Validate an input that a program made for one of this tool's calls.

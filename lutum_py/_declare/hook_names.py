@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from .._text.json import shorten
 from .._text.suggestion import did_you_mean, names_for_message
 from ..errors import HookError, ToolDefinitionError
-from .member import GroupMember, ToolMember
-
-if TYPE_CHECKING:
-    from .._toolset import ToolsetMeta
+from .declared import GroupMember, ToolMember
 
 __all__ = [
     "Phase",
@@ -52,7 +49,7 @@ def generated_names(members: Iterable[str]) -> Iterator[str]:
             yield member + ending
 
 
-def _tools_of(toolset: ToolsetMeta) -> list[str]:
+def _tools_of(toolset: Any) -> list[str]:
     return [key for key, member in toolset._members.items() if not isinstance(member, type)]
 
 
@@ -86,7 +83,7 @@ def check_hook_names(toolset: str, members: Mapping[str, ToolMember | GroupMembe
             )
 
 
-def policy_methods(toolset: ToolsetMeta, policy: Any) -> Iterator[tuple[str, Phase, Any]]:
+def policy_methods(toolset: Any, policy: Any) -> Iterator[tuple[str, Phase, Any]]:
     """Find the hooks among the methods that a policy itself defines.
 
     Gives the member, the phase and the bound method, in the order of definition.
@@ -119,7 +116,7 @@ def _remedy(policy: object) -> str | None:
     return "Register one function by `@hooks.on(selector)`" if inspect.isroutine(policy) else None
 
 
-def _no_such_hook(toolset: ToolsetMeta, policy: str, name: str, members: list[str]) -> HookError:
+def _no_such_hook(toolset: Any, policy: str, name: str, members: list[str]) -> HookError:
     near = did_you_mean(name, generated_names(members))
     hint = f" Did you mean `{near}`?" if near else ""
     return HookError(
@@ -130,7 +127,7 @@ def _no_such_hook(toolset: ToolsetMeta, policy: str, name: str, members: list[st
     )
 
 
-def policy_base(toolset: ToolsetMeta) -> type:
+def policy_base(toolset: Any) -> type:
     """Make the base class of policies for a toolset: it checks the names when it is inherited."""
     members = _tools_of(toolset)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import MethodType
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from pydantic import BaseModel
 
@@ -11,39 +11,19 @@ from .._call.spec import HasSpec, ToolSpec
 from .._schema.definition import ToolDef
 from .._text.json import shorten
 from ..errors import ToolDefinitionError
+from .declared import GroupMember, ToolMember
 from .tool_fn import ToolFn
+from .toolset_meta import ToolsetMeta
 
 if TYPE_CHECKING:
     from .._call.selector import Selector
-    from .._toolset import Toolset
 
-__all__ = ["GroupMember", "ToolMember", "tool", "toolset"]
+__all__ = ["tool", "toolset"]
 
 In = TypeVar("In")
 Out = TypeVar("Out")
 M = TypeVar("M", bound=BaseModel)
-T = TypeVar("T", bound="Toolset")
-
-
-class ToolMember:
-    """One tool in the body of a toolset."""
-
-    __slots__ = ("is_off", "spec")
-
-    def __init__(self, spec: ToolSpec[Any, Any], is_off: bool) -> None:
-        self.spec = spec
-        self.is_off = is_off
-
-
-class GroupMember:
-    """One nested toolset in the body of a toolset."""
-
-    __slots__ = ("inner", "is_off", "prefix")
-
-    def __init__(self, inner: type[Toolset], is_off: bool, prefix: str) -> None:
-        self.inner = inner
-        self.is_off = is_off
-        self.prefix = prefix
+T = TypeVar("T")
 
 
 @overload
@@ -102,7 +82,7 @@ def _spec_of(declared: Any) -> ToolSpec[Any, Any]:
             "and pass the instance where you run the call: `call.call(self=instance)`."
         )
     if isinstance(declared, type):
-        if isinstance(declared, _toolset_meta()):
+        if isinstance(declared, ToolsetMeta):
             remedy = f"Nest a toolset with `toolset({declared.__name__})`"
         else:
             remedy = "Declare the input as a pydantic model, or the work as a `@tool_fn` function"
@@ -145,17 +125,12 @@ def toolset(inner: type[T], /, *, off: bool = False, prefix: str | None = None) 
         >>> [selector.name for selector in App]
         ['users_find', 'orders_find']
     """
-    if not isinstance(inner, _toolset_meta()):
+    if not isinstance(inner, ToolsetMeta):
         raise ToolDefinitionError(
             f"`toolset()` takes a subclass of Toolset, not {shorten(inner)}. For one tool use "
             "`tool()`."
         )
     if not isinstance(prefix, str | None):
         raise ToolDefinitionError(f"`toolset(prefix=...)` takes a text, not {shorten(prefix)}.")
-    return GroupMember(inner, off, prefix or "")  # type: ignore[return-value]
-
-
-def _toolset_meta() -> type:
-    from .._toolset import ToolsetMeta
-
-    return ToolsetMeta
+    member: Any = GroupMember(inner, off, prefix or "")
+    return cast("type[T]", member)

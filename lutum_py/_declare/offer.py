@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from .._call.selector import AnySelector
 from .._schema.definition import ToolDef
@@ -18,9 +18,6 @@ from .._transcript.tool_choice import (
 )
 from ..errors import MisuseError, ToolConstraintError, UnknownToolError
 
-if TYPE_CHECKING:
-    from .._toolset import Toolset
-
 __all__ = [
     "Available",
     "Descriptions",
@@ -28,7 +25,6 @@ __all__ = [
     "OfferedTools",
     "ToolAvailability",
     "ToolRequirement",
-    "describe_definitions",
     "offered_definitions",
 ]
 
@@ -164,17 +160,24 @@ Available: TypeAlias = "ToolAvailability | OfferedTools | Iterable[Named] | None
 """What may say which tools are offered; None stands for those that are on."""
 
 
+class _Selects(Protocol):
+    """What an offer needs of its toolset."""
+
+    def _find(self, named: Named, /) -> tuple[AnySelector, ...]: ...
+
+
 class Offer:
     """Work out what a toolset offers; the usual answers are kept."""
 
-    __slots__ = ("all", "default")
+    __slots__ = ("_toolset", "all", "default")
 
-    def __init__(self, selectors: tuple[AnySelector, ...]) -> None:
+    def __init__(self, toolset: _Selects, selectors: tuple[AnySelector, ...]) -> None:
+        self._toolset = toolset
         on = tuple(selector for selector in selectors if not selector.is_off)
         self.all = OfferedTools(selectors)
         self.default = self.all if len(on) == len(selectors) else OfferedTools(on)
 
-    def resolve(self, toolset: type[Toolset], available: Available) -> OfferedTools:
+    def resolve(self, available: Available) -> OfferedTools:
         """Return the tools that are offered.
 
         Raises:
@@ -185,85 +188,79 @@ class Offer:
         if isinstance(available, OfferedTools):
             return available
         if not isinstance(available, ToolAvailability):
-            return self.only(toolset, available)
+            return self.only(available)
         if available.mode == "all":
             return self.all
         if available.mode == "only":
-            return self.only(toolset, available.selectors)
+            return self.only(available.selectors)
         if available.mode == "default_plus":
-            return self.only(toolset, (*self.default.selectors, *available.selectors))
+            return self.only((*self.default.selectors, *available.selectors))
         return self.default
 
-    def only(self, toolset: type[Toolset], named: Iterable[Named]) -> OfferedTools:
+    def only(self, named: Iterable[Named]) -> OfferedTools:
         """Return exactly these tools, each once."""
         chosen: dict[str, AnySelector] = {}
         for each in _listed(named):
-            for selector in toolset.select(each):
+            for selector in self._toolset._find(each):
                 chosen[selector.name] = selector
         return OfferedTools(tuple(sorted(chosen.values())))
 
+    def choose(self, offered: OfferedTools, requirement: ToolRequirement) -> ToolChoice:
+        """Work out what is asked of the model, and refuse what cannot be.
 
-def choose(
-    toolset: type[Toolset], offered: OfferedTools, requirement: ToolRequirement
-) -> ToolChoice:
-    """Work out what is asked of the model, and refuse what cannot be.
+        Raises:
+            ToolConstraintError: A tool is required that is not offered, or any where none is.
+            MisuseError: The requirement is none.
+        """
+        if not isinstance(requirement, ToolRequirement):
+            raise MisuseError(
+                "What a turn asks of the model is a ToolRequirement, not "
+                f"{shorten(requirement)}. Make one, as in `ToolRequirement.at_least_one()`."
+            )
+        if requirement.selector is not None:
+            try:
+                members = self._toolset._find(requirement.selector)
+            except UnknownToolError as error:
+                raise ToolConstraintError(
+                    f"The turn requires a tool that is not there: {error}"
+                ) from error
+            on_offer = [member for member in members if member.name in offered.by_name]
+            if len(on_offer) != 1:
+                what = "is not among the tools of this turn" if not on_offer else "is there twice"
+                raise ToolConstraintError(
+                    f"The turn requires tool `{requirement.selector}`, which {what}: "
+                    f"{names_for_message(offered.by_name)}. Offer it with `.available_tools(...)`, "
+                    "or require one of these."
+                )
+            return ToolChoice("specific", on_offer[0].name)
+        if requirement.mode == "at_least_one":
+            if not offered.selectors:
+                raise ToolConstraintError(
+                    "The turn requires a tool call, but offers no tools. Offer some with "
+                    "`.available_tools(...)`, or drop `.require_any_tool()`."
+                )
+            return REQUIRED
+        return AUTO if offered.selectors else NONE
 
-    Raises:
-        ToolConstraintError: A tool is required that is not offered, or any where none is.
-        MisuseError: The requirement is none.
-    """
-    if not isinstance(requirement, ToolRequirement):
-        raise MisuseError(
-            f"What a turn asks of the model is a ToolRequirement, not {shorten(requirement)}. Make "
-            "one, as in `ToolRequirement.at_least_one()`."
+    def describe(
+        self, definitions: tuple[ToolDef, ...], descriptions: Descriptions
+    ) -> tuple[ToolDef, ...]:
+        """Put the descriptions of one turn into definitions.
+
+        Raises:
+            UnknownToolError: A selector or name is no tool of the toolset.
+            MisuseError: A description is no text, or not one of a pair.
+        """
+        texts: dict[str, str] = {}
+        for named, text in _pairs(descriptions):
+            for selector in self._toolset._find(named):
+                texts[selector.name] = text
+        if not texts:
+            return definitions
+        return tuple(
+            each.with_description(texts[each.name]) if each.name in texts else each
+            for each in definitions
         )
-    if requirement.selector is not None:
-        try:
-            members = toolset.select(requirement.selector)
-        except UnknownToolError as error:
-            raise ToolConstraintError(
-                f"The turn requires a tool that is not there: {error}"
-            ) from error
-        on_offer = [member for member in members if member.name in offered.by_name]
-        if len(on_offer) != 1:
-            what = "is not among the tools of this turn" if not on_offer else "is there twice"
-            raise ToolConstraintError(
-                f"The turn requires tool `{requirement.selector}`, which {what}: "
-                f"{names_for_message(offered.by_name)}. Offer it with `.available_tools(...)`, or "
-                "require one of these."
-            )
-        return ToolChoice("specific", on_offer[0].name)
-    if requirement.mode == "at_least_one":
-        if not offered.selectors:
-            raise ToolConstraintError(
-                "The turn requires a tool call, but offers no tools. Offer some with "
-                "`.available_tools(...)`, or drop `.require_any_tool()`."
-            )
-        return REQUIRED
-    return AUTO if offered.selectors else NONE
-
-
-def describe_definitions(
-    toolset: type[Toolset],
-    definitions: tuple[ToolDef, ...],
-    descriptions: Descriptions,
-) -> tuple[ToolDef, ...]:
-    """Put the descriptions of one turn into definitions.
-
-    Raises:
-        UnknownToolError: A selector or name is no tool of the toolset.
-        MisuseError: A description is no text, or not one of a pair.
-    """
-    texts: dict[str, str] = {}
-    for named, text in _pairs(descriptions):
-        for selector in toolset.select(named):
-            texts[selector.name] = text
-    if not texts:
-        return definitions
-    return tuple(
-        each.with_description(texts[each.name]) if each.name in texts else each
-        for each in definitions
-    )
 
 
 def _pairs(descriptions: Any) -> Iterator[tuple[Named, str]]:
@@ -293,7 +290,7 @@ def _no_description(given: object) -> MisuseError:
 
 
 def offered_definitions(
-    toolset: type[Toolset] | Iterable[ToolDef],
+    toolset: type[Any] | Iterable[ToolDef],
     available: Available = None,
     descriptions: Descriptions = (),
 ) -> tuple[ToolDef, ...]:
@@ -308,5 +305,4 @@ def offered_definitions(
     offer: Offer | None = getattr(given, "_offer", None)
     if offer is None:
         return tuple(given)
-    definitions = offer.resolve(given, available).definitions
-    return describe_definitions(given, definitions, descriptions)
+    return offer.describe(offer.resolve(available).definitions, descriptions)

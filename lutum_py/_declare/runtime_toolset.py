@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from .._schema.definition import ToolDef
 from .._text.json import digest_of, shorten
-from .._toolset import make_toolset
 from ..errors import ToolDefinitionError
-from .member import GroupMember, ToolMember
+from .declared import GroupMember, ToolMember
 from .schema_tool import spec_from_definition
-
-if TYPE_CHECKING:
-    from .._toolset import Toolset, ToolsetMeta
+from .toolset_meta import ToolsetMeta, make_toolset
 
 __all__ = ["toolset_from_definitions"]
 
@@ -21,7 +17,7 @@ __all__ = ["toolset_from_definitions"]
 _made: WeakValueDictionary[str, ToolsetMeta] = WeakValueDictionary()
 
 
-def toolset_from_definitions(name: str, definitions: tuple[ToolDef, ...]) -> type[Toolset]:
+def toolset_from_definitions(name: str, definitions: tuple[ToolDef, ...]) -> ToolsetMeta:
     """Make a toolset of definitions, or return the one that already was made of the same."""
     if not isinstance(name, str) or not name.isidentifier():
         raise ToolDefinitionError(f"A toolset needs a Python name, got {shorten(name)}.")
@@ -32,9 +28,9 @@ def toolset_from_definitions(name: str, definitions: tuple[ToolDef, ...]) -> typ
                 "`ToolDef.from_json_schema(name=..., input_schema=...)`."
             )
     key = digest_of([name, [each.to_dict() for each in definitions]])
-    found: Any = _made.get(key)
+    found = _made.get(key)
     if found is not None:
-        return found  # type: ignore[no-any-return]
+        return found
     declared: dict[str, ToolMember | GroupMember] = {}
     for each in definitions:
         if each.name in declared:
@@ -43,6 +39,6 @@ def toolset_from_definitions(name: str, definitions: tuple[ToolDef, ...]) -> typ
                 "`definition.with_name(...)`."
             )
         declared[each.name] = ToolMember(spec_from_definition(each), is_off=False)
-    made: Any = make_toolset(name, declared, rebuild=(name, definitions))
+    made = make_toolset(name, declared, rebuild=(name, definitions))
     _made[key] = made
-    return made  # type: ignore[no-any-return]
+    return made

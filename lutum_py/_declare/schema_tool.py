@@ -10,6 +10,7 @@ from typing import Any, LiteralString
 from pydantic import ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from .._call.selector import finish_spec
 from .._call.spec import ToolSpec
 from .._schema.arguments import Arguments
 from .._schema.definition import JsonSchema, ToolDef
@@ -137,15 +138,27 @@ def _additional(instance: dict[str, Any], schema: JsonSchema) -> list[str]:
     ]
 
 
+class _SchemaTool:
+    """What a tool of a definition is made of, to be made anew where one of its calls is loaded."""
+
+    def __init__(self, definition: ToolDef) -> None:
+        self.definition = definition
+
+    def __lutum_tool__(self) -> ToolSpec[Any, Any]:
+        return spec_from_definition(self.definition)
+
+
 def spec_from_definition(definition: ToolDef) -> ToolSpec[Any, Any]:
     """Make a tool without a function of a definition."""
     words = "".join(word[:1].upper() + word[1:] for word in definition.name.split("_"))
-    return ToolSpec(
-        definition=definition,
-        origin=definition,
-        arguments=SchemaArguments(definition),
-        output=Output(None),
-        invocation=None,
+    return finish_spec(
+        ToolSpec(
+            definition=definition,
+            origin=_SchemaTool(definition),
+            arguments=SchemaArguments(definition),
+            output=Output(None),
+            invocation=None,
+        ),
         input_name=words if words.isidentifier() else "Schema",
         module=__name__,
         qualname=definition.name,

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from pydantic_core import PydanticCustomError, core_schema
 
 from .._call.selector import AnySelector, Selector
 
-if TYPE_CHECKING:
-    from .._toolset import ToolsetMeta
-
 __all__ = ["selector_type"]
 
 
-def selector_type(toolset: ToolsetMeta, base: type[Any] | None = None) -> type[Any]:
+def selector_type(toolset: type[Any], base: type[Any] | None = None) -> type[Any]:
     """Make the class of a toolset's selectors.
 
     Args:
@@ -38,17 +35,19 @@ class _ToolsetSelector(Selector[Any, Any]):
 
     __slots__ = ()
 
-    of_toolset: ClassVar[ToolsetMeta]
+    of_toolset: ClassVar[Any]
 
     @classmethod
     def all(cls) -> tuple[AnySelector, ...]:
         """Give every selector, in the order of declaration."""
-        return cls.of_toolset._selectors
+        selectors: tuple[AnySelector, ...] = cls.of_toolset._selectors
+        return selectors
 
     @classmethod
     def try_from_name(cls, name: str) -> AnySelector | None:
         """Return the selector of a wire name, or None."""
-        return cls.of_toolset._by_name.get(name) if isinstance(name, str) else None
+        by_name: dict[str, AnySelector] = cls.of_toolset._by_name
+        return by_name.get(name) if isinstance(name, str) else None
 
     @classmethod
     def from_name(cls, name: str) -> AnySelector:
@@ -57,7 +56,8 @@ class _ToolsetSelector(Selector[Any, Any]):
         Raises:
             UnknownToolError: There is none; the error suggests a near one.
         """
-        return cls.of_toolset[name]
+        selector: AnySelector = cls.of_toolset[name]
+        return selector
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:

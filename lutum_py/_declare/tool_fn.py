@@ -23,6 +23,7 @@ from typing import (
 )
 
 from .._call.call import ToolCall
+from .._call.selector import finish_spec
 from .._call.spec import ToolSpec
 from .._schema.arguments import Arguments
 from .._schema.capabilities import ToolCapabilities
@@ -199,22 +200,24 @@ def _build(
         input_name = arguments.type.__name__
     declared = signature.output
     output = Output(None if declared is REQUIRED or declared is Any else declared)
-    return ToolSpec(
-        definition=define(
-            f"Tool function `{qualname}`",
-            name=tool.name,
-            description=docstring.description
-            if options.description is None
-            else options.description,
+    return finish_spec(
+        ToolSpec(
+            definition=define(
+                f"Tool function `{qualname}`",
+                name=tool.name,
+                description=docstring.description
+                if options.description is None
+                else options.description,
+                arguments=arguments,
+                output=output,
+                options=options,
+                is_plain=plain,
+            ),
+            origin=tool,
             arguments=arguments,
             output=output,
-            options=options,
-            is_plain=plain,
+            invocation=Invocation(function, signature, fields),
         ),
-        origin=tool,
-        arguments=arguments,
-        output=output,
-        invocation=Invocation(function, signature, fields),
         input_name=input_name,
         module=function.__module__,
         qualname=qualname,

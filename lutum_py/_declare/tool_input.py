@@ -22,6 +22,7 @@ from typing import (
 
 from pydantic import BaseModel, ConfigDict
 
+from .._call.selector import finish_spec
 from .._call.spec import ToolSpec
 from .._schema.arguments import Arguments
 from .._schema.capabilities import ToolCapabilities
@@ -250,19 +251,21 @@ def _declare(model: type[BaseModel], output_type: Any, options: Options) -> Tool
     if description is None:
         own = model.__dict__.get("__doc__")
         description = cleandoc(own) if own else ""
-    spec: ToolSpec[Any, Any] = ToolSpec(
-        definition=define(
-            place,
-            name=_snake_case(model.__name__) if options.name is None else options.name,
-            description=description,
+    spec: ToolSpec[Any, Any] = finish_spec(
+        ToolSpec(
+            definition=define(
+                place,
+                name=_snake_case(model.__name__) if options.name is None else options.name,
+                description=description,
+                arguments=arguments,
+                output=output,
+                options=options,
+            ),
+            origin=model,
             arguments=arguments,
             output=output,
-            options=options,
+            invocation=None,
         ),
-        origin=model,
-        arguments=arguments,
-        output=output,
-        invocation=None,
         input_name=model.__name__,
         module=model.__module__,
         qualname=model.__qualname__,

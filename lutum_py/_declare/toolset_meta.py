@@ -10,23 +10,19 @@ from __future__ import annotations
 import copyreg
 from collections.abc import Iterator, Mapping
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, NoReturn, Union
+from typing import Any, ClassVar, NoReturn, Union
 
 from .._call.call import AnyToolCall
 from .._call.outcomes import HandledCall
 from .._call.selector import AnySelector
-from .._hooks.hook_set import HookSet
 from .._schema.definition import ToolDef
 from .._text.json import shorten
 from .._text.suggestion import did_you_mean, names_for_message
 from ..errors import MisuseError, ToolDefinitionError, UnknownToolError
+from .declared import GroupMember, ToolMember
 from .hook_names import check_hook_names, policy_base
-from .member import GroupMember, ToolMember
 from .offer import Offer
 from .selector_type import selector_type
-
-if TYPE_CHECKING:
-    from .._toolset import Toolset
 
 __all__ = ["ToolsetMeta", "make_toolset"]
 
@@ -34,10 +30,14 @@ __all__ = ["ToolsetMeta", "make_toolset"]
 class ToolsetMeta(type):
     """Make toolset classes behave like enums: iterable, sized, closed."""
 
-    _members: dict[str, AnySelector | type[Toolset]]
+    _root: ClassVar[ToolsetMeta]
+    """`Toolset` itself, of which every toolset is a subclass."""
+
+    _hook_set_names: frozenset[str]
+    _members: dict[str, AnySelector | ToolsetMeta]
     _selectors: tuple[AnySelector, ...]
     _by_name: dict[str, AnySelector]
-    _origin: type[Toolset]
+    _origin: ToolsetMeta
     _path: tuple[str, ...]
     _offer: Offer
     _hooks: type | None
@@ -50,6 +50,7 @@ class ToolsetMeta(type):
     def __new__(mcs, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> ToolsetMeta:
         if not bases:
             root: ToolsetMeta = super().__new__(mcs, name, bases, body)
+            mcs._root = root
             type.__setattr__(root, "Selector", AnySelector)
             _settle(root, {}, (), None)
             return root
@@ -81,6 +82,17 @@ class ToolsetMeta(type):
         found = cls._by_name.get(name) if isinstance(name, str) else None
         if found is None:
             raise cls._unknown(name) if isinstance(name, str) else cls._no_member(name)
+        return found
+
+    def _find(cls, named: AnySelector | str) -> tuple[AnySelector, ...]:
+        """Find every member that a selector or wire name stands for; see `Toolset.select`."""
+        if isinstance(named, str):
+            return (cls[named],)
+        if named in cls:
+            return (named,)
+        found = tuple(own for own in cls._selectors if _leads_to(own, named))
+        if not found:
+            raise cls._no_member(named)
         return found
 
     def _unknown(cls, name: str) -> UnknownToolError:
@@ -130,6 +142,15 @@ class ToolsetMeta(type):
             for selector in cls._selectors
         )
         return f"<toolset {cls.__qualname__}: {shown or 'no tools'}>"
+
+
+def _leads_to(own: AnySelector, selector: AnySelector) -> bool:
+    step: AnySelector | None = own
+    while step is not None:
+        if step is selector:
+            return True
+        step = step.inner
+    return False
 
 
 def _call_union(toolset: ToolsetMeta) -> Any:
@@ -212,7 +233,7 @@ def _is_plain_function(value: object) -> bool:
 
 
 _METHODS = (FunctionType, classmethod, staticmethod, property)
-_OWN = frozenset(ToolsetMeta.__annotations__)
+_OWN = frozenset(ToolsetMeta.__annotations__) - {"_root"}
 
 
 def _check_member_name(toolset: str, key: str) -> None:
@@ -221,7 +242,7 @@ def _check_member_name(toolset: str, key: str) -> None:
             f"Toolset `{toolset}`: member `{key}` begins with an underscore. Give it a public name."
         )
     if _is_reserved(key):
-        owner = "HookSet" if hasattr(HookSet, key) else "Toolset"
+        owner = "HookSet" if key in ToolsetMeta._root._hook_set_names else "Toolset"
         raise ToolDefinitionError(
             f"Toolset `{toolset}`: member `{key}` has the name of something that every {owner} "
             "has. Name the member otherwise; the tool keeps its wire name."
@@ -229,13 +250,7 @@ def _check_member_name(toolset: str, key: str) -> None:
 
 
 def _is_reserved(key: str) -> bool:
-    return hasattr(_root(), key) or hasattr(HookSet, key)
-
-
-def _root() -> Any:
-    from .._toolset import Toolset
-
-    return Toolset
+    return hasattr(ToolsetMeta._root, key) or key in ToolsetMeta._root._hook_set_names
 
 
 def make_toolset(
@@ -250,7 +265,7 @@ def make_toolset(
     counts, and `hooks.on(selector)` reaches every tool.
     """
     body = {"__module__": __name__, "__qualname__": name}
-    made: ToolsetMeta = type.__new__(ToolsetMeta, name, (_root(),), body)
+    made: ToolsetMeta = type.__new__(ToolsetMeta, name, (ToolsetMeta._root,), body)
     _bind(made, declared)
     type.__setattr__(made, "_rebuild", rebuild)
     return made
@@ -259,7 +274,7 @@ def make_toolset(
 def _bind(owner: ToolsetMeta, declared: Mapping[str, ToolMember | GroupMember]) -> None:
     """Give a new toolset its selectors and the bound views of what it nests."""
     counter: list[AnySelector] = []
-    members: dict[str, AnySelector | type[Toolset]] = {}
+    members: dict[str, AnySelector | ToolsetMeta] = {}
     make = selector_type(owner)
     type.__setattr__(owner, "Selector", make)
     for key, member in declared.items():
@@ -283,19 +298,19 @@ def _bind(owner: ToolsetMeta, declared: Mapping[str, ToolMember | GroupMember]) 
 
 def _view(
     owner: ToolsetMeta,
-    inner: type[Toolset],
+    inner: ToolsetMeta,
     path: tuple[str, ...],
     prefix: str,
     is_off: bool,
     counter: list[AnySelector],
     make: type[Any],
-) -> type[Toolset]:
+) -> ToolsetMeta:
     """Make the class that stands for an inner toolset on one path of an outer one.
 
     It inherits from the inner one, whose methods it therefore has, as type checkers believe.
     """
     start = len(counter)
-    members: dict[str, AnySelector | type[Toolset]] = {}
+    members: dict[str, AnySelector | ToolsetMeta] = {}
     body = {
         "__module__": owner.__module__,
         "__qualname__": ".".join((owner.__qualname__, *path)),
@@ -320,15 +335,15 @@ def _view(
             members[key] = _view(owner, member, (*path, key), prefix, is_off, counter, make)
     _settle(made, members, tuple(counter[start:]), inner._origin)
     type.__setattr__(made, "_path", path)
-    view: type[Toolset] = made
+    view: ToolsetMeta = made
     return view
 
 
 def _settle(
     toolset: ToolsetMeta,
-    members: dict[str, AnySelector | type[Toolset]],
+    members: dict[str, AnySelector | ToolsetMeta],
     selectors: tuple[AnySelector, ...],
-    origin: type[Toolset] | None,
+    origin: ToolsetMeta | None,
 ) -> None:
     by_name: dict[str, AnySelector] = {}
     for selector in selectors:
@@ -356,13 +371,14 @@ def _settle(
     }
     for name, value in values.items():
         type.__setattr__(toolset, name, value)
-    type.__setattr__(toolset, "_offer", Offer(selectors))
+    type.__setattr__(toolset, "_offer", Offer(toolset, selectors))
 
 
 def _reduce(toolset: ToolsetMeta) -> Any:
     if toolset._rebuild is None:
         return toolset.__qualname__
-    return (_root().from_definitions, toolset._rebuild)
+    root: Any = ToolsetMeta._root
+    return (root.from_definitions, toolset._rebuild)
 
 
 copyreg.pickle(ToolsetMeta, _reduce)

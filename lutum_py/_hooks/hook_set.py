@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from .._call.call import AnyToolCall, HookOutcome
 from .._call.selector import AnySelector, Selector
+from .._call.steps import Steps, drive, drive_sync
 from .._declare.hook_names import (
     Phase,
     generated_names,
@@ -33,12 +34,10 @@ from .registered_hook import (
 if TYPE_CHECKING:
     from typing import Self
 
-    from .._toolset import Toolset
-
 __all__ = ["HookSet"]
 
-T = TypeVar("T", bound="Toolset")
-T2 = TypeVar("T2", bound="Toolset")
+T = TypeVar("T")
+T2 = TypeVar("T2")
 In = TypeVar("In")
 Out = TypeVar("Out")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -177,7 +176,7 @@ class HookSet(HookPlaces[T]):
             # A bound view makes hook sets of its origin, whose own member is meant.
             selector = selector.reaches(self._toolset) or selector
         try:
-            members = self._toolset.select(selector)
+            members = self._toolset._find(selector)
         except UnknownToolError as error:
             raise HookError(f"{HOOK_WORDS[phase]} cannot be registered: {error}") from error
         places: list[PhaseHooks] = []
@@ -293,9 +292,13 @@ class HookSet(HookPlaces[T]):
 
     def hook_tool_call(self, call: AnyToolCall, /) -> Awaitable[HookOutcome]:
         """Send one call through the hooks."""
-        from .pipeline import decide_one
+        return drive(self._decision_steps(call))
 
-        return decide_one(call, self)
+    def _decision_steps(self, call: AnyToolCall, /) -> Steps[HookOutcome]:
+        """Give the steps by which the hooks decide about one call."""
+        from .pipeline import decide  # with `logging`, which is slow to import
+
+        return decide(call, self, [], None)
 
     async def description_overrides(self) -> list[tuple[AnySelector, str]]:
         """Ask the description hooks.
@@ -304,13 +307,13 @@ class HookSet(HookPlaces[T]):
             Pairs of selector and text for `.describe_many_tools(...)`; tools without a hook, or
             whose hook returned None, are left out.
         """
-        from .pipeline import describe, drive
+        from .pipeline import describe
 
         return await drive(describe(self))
 
     def description_overrides_sync(self) -> list[tuple[AnySelector, str]]:
         """Do the same where every description hook is sync."""
-        from .pipeline import describe, drive_sync
+        from .pipeline import describe
 
         return drive_sync(describe(self))
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from .._call.selector import AnySelector
 from .._declare.hook_names import Phase
+from .._declare.toolset_meta import ToolsetMeta
 from .._text.json import shorten
 from .._text.suggestion import names_for_message
 from ..errors import HookError
@@ -21,11 +22,9 @@ from .registered_hook import PhaseHooks, RegisteredHook, in_order
 if TYPE_CHECKING:
     from typing import Self
 
-    from .._toolset import Toolset
-
 __all__ = ["HookPlaces"]
 
-T = TypeVar("T", bound="Toolset")
+T = TypeVar("T")
 
 _NOWHERE = PhaseHooks()
 
@@ -34,20 +33,21 @@ class HookPlaces(Generic[T]):
     """Keep the hooks of one toolset, and find those of a tool."""
 
     def __init__(self, toolset: type[T], /, **nested: HookPlaces[Any]) -> None:
-        self._toolset: type[Toolset] = toolset
+        own: Any = toolset
+        self._toolset: ToolsetMeta = own
         self._tools: dict[str, PhaseHooks] = {}
         self._groups: dict[str, HookPlaces[Any]] = {}
         self._everywhere = PhaseHooks()
         self._placed: dict[AnySelector, tuple[PhaseHooks, ...]] = {}
         hook_set: Any = type(self)
-        for key, member in toolset._members.items():
+        for key, member in own._members.items():
             if isinstance(member, AnySelector):
                 self._tools[key] = PhaseHooks()
                 continue
             inner: Any = nested.pop(key) if key in nested else hook_set(member._origin)
             if getattr(inner, "_toolset", None) is not member._origin:
                 raise HookError(
-                    f"{toolset.__qualname__}.HookSet({key}=...) takes a hook set of "
+                    f"{own.__qualname__}.HookSet({key}=...) takes a hook set of "
                     f"{member._origin.__qualname__}, not {shorten(inner)}."
                 )
             self._groups[key] = inner
@@ -131,7 +131,7 @@ class HookPlaces(Generic[T]):
 
     def _check_related(self, selector: AnySelector) -> None:
         own: Any = self._toolset
-        toolset = selector.toolset
+        toolset: Any = selector.toolset
         if toolset is None or not any(other.reaches(own) for other in toolset):
             source = "outside of any toolset" if toolset is None else f"in {toolset.__qualname__}"
             raise HookError(

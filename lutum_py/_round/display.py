@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from .._call.call import AnyToolCall
+from .._call.decision_log import DecisionRecord
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import (
     HandledCall,
@@ -13,7 +14,6 @@ from .._call.outcomes import (
     RejectedCall,
     SuspendedCall,
 )
-from .._hooks.decisions import DecisionRecord
 from .._text.html import (
     Html,
     cut_text,
@@ -26,10 +26,7 @@ from .._text.html import (
     visible,
 )
 from .._text.json import compact_json, shorten
-
-if TYPE_CHECKING:
-    from .plan import ToolRoundPlan
-    from .round import ToolRound
+from .sorted_calls import SortedCalls
 
 __all__ = ["plan_html", "plan_rich", "round_html", "round_rich"]
 
@@ -49,29 +46,29 @@ class _Row(NamedTuple):
     notes: tuple[tuple[str, str], ...]
 
 
-def plan_html(plan: ToolRoundPlan[Any]) -> str:
+def plan_html(plan: SortedCalls) -> str:
     """Show the calls of a plan as a table, in the order of the turn."""
     rows = _of_plan(plan)
     closed = plan._state._closed_by
     return _html(f"Plan of {plan.toolset.__qualname__}", rows, f"; {closed}" if closed else "")
 
 
-def plan_rich(plan: ToolRoundPlan[Any]) -> Iterator[tuple[str, object]]:
+def plan_rich(plan: SortedCalls) -> Iterator[tuple[str, object]]:
     """Give the calls of a plan by their state."""
     return _rich(plan.toolset.__qualname__, _of_plan(plan))
 
 
-def round_html(round: ToolRound[Any]) -> str:  # noqa: A002 - what it is
+def round_html(calls: SortedCalls) -> str:
     """Show the calls of a round as a table, in the order of the turn."""
-    return _html(f"Round of {round.toolset.__qualname__}", _of_round(round), "")
+    return _html(f"Round of {calls.toolset.__qualname__}", _of_round(calls), "")
 
 
-def round_rich(round: ToolRound[Any]) -> Iterator[tuple[str, object]]:  # noqa: A002 - what it is
+def round_rich(calls: SortedCalls) -> Iterator[tuple[str, object]]:
     """Give the calls of a round by their state."""
-    return _rich(round.toolset.__qualname__, _of_round(round))
+    return _rich(calls.toolset.__qualname__, _of_round(calls))
 
 
-def _of_plan(plan: ToolRoundPlan[Any]) -> list[_Row]:
+def _of_plan(plan: SortedCalls) -> list[_Row]:
     rows = [
         *map(_pending, plan.pending),
         *map(_suspended, plan.suspended),
@@ -99,12 +96,12 @@ def _decisions(
         yield record.phase, f"{record.hook} decided {record.decision}{because}"
 
 
-def _of_round(round: ToolRound[Any]) -> list[_Row]:  # noqa: A002 - what it is
+def _of_round(calls: SortedCalls) -> list[_Row]:
     rows = [
-        *(_pending(call)._replace(state="undecided") for call in round.tool_calls),
-        *map(_issue, round.recoverable_tool_call_issues),
+        *(_pending(call)._replace(state="undecided") for call in calls.pending),
+        *map(_issue, calls.recoverable_tool_call_issues),
     ]
-    return _in_order(rows, [call.id for call in round.turn.tool_calls])
+    return _in_order(rows, [call.id for call in calls._state.turn.tool_calls])
 
 
 def _in_order(rows: Iterable[_Row], ids: Iterable[str]) -> list[_Row]:

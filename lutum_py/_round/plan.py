@@ -7,10 +7,11 @@ checks first and changes afterwards, so that what fails has changed nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks
+from .._call.decision_log import DecisionRecord
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import (
     ContinueSuggestion,
@@ -19,14 +20,9 @@ from .._call.outcomes import (
     RejectedCall,
     SuspendedCall,
 )
+from .._call.steps import Steps, drive, drive_sync
 from .._context.suspension import Decision
-from .._hooks.decisions import DecisionRecord
-from .._hooks.pipeline import (
-    Steps,
-    decide,
-    drive,
-    drive_sync,
-)
+from .._hooks.pipeline import decide
 from .._transcript.committed import CommittedRound, seal
 from .._transcript.result import ToolResult
 from .._transcript.transcript import transcript_of
@@ -39,23 +35,19 @@ from .commit import (
     unfinished,
 )
 from .round_state import RoundState
+from .sorted_calls import SortedCalls
 
 if TYPE_CHECKING:
     from typing import Self
 
-    from .._call.selector import AnySelector
-    from .._toolset import Toolset
-    from .._transcript.metadata import ToolMetadata
     from .._transcript.transcript import HasTranscript, Transcript
 
 __all__ = ["ToolRoundPlan"]
 
-T = TypeVar("T", bound="Toolset")
-
-_NONE_RESUMED: Mapping[tuple[str, str], Decision] = {}
+T = TypeVar("T")
 
 
-class ToolRoundPlan(Generic[T]):
+class ToolRoundPlan(SortedCalls, Generic[T]):
     """Sort the calls of a round by what is to be done about them.
 
     Attributes:
@@ -68,34 +60,18 @@ class ToolRoundPlan(Generic[T]):
         toolset: The toolset that the calls were read with.
     """
 
-    __slots__ = (
-        "_state",
-        "decisions",
-        "handled",
-        "pending",
-        "recoverable_tool_call_issues",
-        "rejected",
-        "resumed",
-        "suspended",
-        "toolset",
-    )
+    __slots__ = ()
 
-    def __init__(
-        self,
-        state: RoundState,
-        toolset: type[T],
-        pending: tuple[AnyToolCall, ...],
-        issues: tuple[RecoverableToolCallIssue, ...],
-    ) -> None:
-        self._state = state
-        self.toolset = toolset
-        self.pending = pending
-        self.recoverable_tool_call_issues = issues
-        self.handled: tuple[HandledCall[Any, Any], ...] = ()
-        self.rejected: tuple[RejectedCall, ...] = ()
-        self.suspended: tuple[SuspendedCall, ...] = ()
-        self.decisions: tuple[DecisionRecord, ...] = ()
-        self.resumed: Mapping[tuple[str, str], Decision] = _NONE_RESUMED
+    if TYPE_CHECKING:
+        toolset: type[T]
+
+        def __init__(
+            self,
+            state: RoundState,
+            toolset: type[T],
+            pending: tuple[AnyToolCall, ...],
+            issues: tuple[RecoverableToolCallIssue, ...],
+        ) -> None: ...
 
     @property
     def blocked(self) -> str | None:
@@ -220,11 +196,6 @@ class ToolRoundPlan(Generic[T]):
         self._state._check_open()
         suspend(self, outcome)
 
-    def note_started(self, waiting: SuspendedCall) -> None:
-        """Remember that a tool was started, however its call goes on."""
-        if waiting.was_started:
-            self._state._started |= {waiting.call.id}
-
     def resume(self, decision: Decision, /) -> HookOutcome | None:
         """Let a suspended call go on, or cancel it, as someone decided.
 
@@ -242,10 +213,6 @@ class ToolRoundPlan(Generic[T]):
 
         self._state._check_open()
         return resume(self, decision)
-
-    def selector_of(self, metadata: ToolMetadata) -> AnySelector:
-        """Find the tool that a call is of."""
-        return self.toolset[metadata.name]
 
     # Ending.
 

@@ -9,12 +9,13 @@ named by their wire names only.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 from pydantic import ValidationError
 
 from .._call.approval import Approval
 from .._call.call import AnyToolCall
+from .._call.decision_log import DecisionKind, DecisionRecord
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import (
     HandledCall,
@@ -30,13 +31,11 @@ from .._context.suspension import (
     ResumeMode,
     SuspendTicket,
 )
-from .._hooks.decisions import DecisionKind, DecisionRecord
 from .._transcript.assistant import AssistantTurn
 from .._transcript.item_json import dump_item, load_result, load_turn
 from .._transcript.result import ToolResult
 from .._transcript.saved import Saved, dump_saved, open_saved
 from ..errors import FieldIssue, PlanError, UnknownToolError
-from .plan import ToolRoundPlan
 from .round_state import RoundState
 from .seal import (
     check_key,
@@ -44,9 +43,7 @@ from .seal import (
     kind_of,
     seal_of,
 )
-
-if TYPE_CHECKING:
-    from .._toolset import Toolset
+from .sorted_calls import SortedCalls
 
 __all__ = ["FORMAT", "VERSION", "dump_plan", "load_plan"]
 
@@ -55,10 +52,10 @@ VERSION = 1
 
 Phase: TypeAlias = Literal["hook", "gate", "function"]
 
-T = TypeVar("T", bound="Toolset")
+P = TypeVar("P", bound=SortedCalls)
 
 
-def dump_plan(plan: ToolRoundPlan[Any], state: RoundState, key: bytes | None) -> str:
+def dump_plan(calls: SortedCalls, state: RoundState, key: bytes | None) -> str:
     """Encode a plan.
 
     Raises:
@@ -67,7 +64,7 @@ def dump_plan(plan: ToolRoundPlan[Any], state: RoundState, key: bytes | None) ->
     """
     check_key(key)
     try:
-        body = dump_saved(_dump(plan, state), PlanError, "The plan")
+        body = dump_saved(_dump(calls, state), PlanError, "The plan")
     except ValueError as error:
         raise PlanError(f"An input of the plan has no JSON form ({error}).") from error
     # Sealed as it will be read again: JSON knows fewer types than Python.
@@ -78,12 +75,12 @@ def dump_plan(plan: ToolRoundPlan[Any], state: RoundState, key: bytes | None) ->
     return dump_saved(data, PlanError, "The plan")
 
 
-def _dump(plan: ToolRoundPlan[Any], state: RoundState) -> dict[str, Any]:
+def _dump(calls: SortedCalls, state: RoundState) -> dict[str, Any]:
     entries: list[dict[str, Any]] = []
-    entries += [{"state": "pending", **_dump_call(call)} for call in plan.pending]
-    entries += [_dump_suspended(each) for each in plan.suspended]
-    for handled in plan.handled:
-        spec = plan.selector_of(handled.metadata).spec
+    entries += [{"state": "pending", **_dump_call(call)} for call in calls.pending]
+    entries += [_dump_suspended(each) for each in calls.suspended]
+    for handled in calls.handled:
+        spec = calls.selector_of(handled.metadata).spec
         entries.append(
             {
                 "state": "handled",
@@ -92,7 +89,7 @@ def _dump(plan: ToolRoundPlan[Any], state: RoundState) -> dict[str, Any]:
                 "result": dump_item(handled.result),
             }
         )
-    for rejected in plan.rejected:
+    for rejected in calls.rejected:
         entries.append(
             {
                 "state": "rejected",
@@ -101,15 +98,15 @@ def _dump(plan: ToolRoundPlan[Any], state: RoundState) -> dict[str, Any]:
                 **_dump_call(rejected.call),
             }
         )
-    entries += [_dump_issue(issue) for issue in plan.recoverable_tool_call_issues]
+    entries += [_dump_issue(issue) for issue in calls.recoverable_tool_call_issues]
     return {
         "format": FORMAT,
         "version": VERSION,
         "turn": dump_item(state.turn),
         "calls": entries,
         "started": sorted(state._started),
-        "decisions": [record._asdict() for record in plan.decisions],
-        "resumed": [_dump_decision(decision) for decision in plan.resumed.values()],
+        "decisions": [record._asdict() for record in calls.decisions],
+        "resumed": [_dump_decision(decision) for decision in calls.resumed.values()],
     }
 
 
@@ -168,8 +165,14 @@ def _dump_decision(decision: Decision) -> dict[str, Any]:
     return {name: getattr(decision, name) for name in Decision.__slots__}
 
 
-def load_plan(toolset: type[T], text: str | bytes, key: bytes | None) -> ToolRoundPlan[T]:
+def load_plan(make: type[P], toolset: Any, text: str | bytes, key: bytes | None) -> P:
     """Read what `dump_plan` gave, and open it as a round again.
+
+    Args:
+        make: What the calls are kept in.
+        toolset: The toolset that they are of.
+        text: What was saved.
+        key: The key that it was sealed with, if any.
 
     Raises:
         PlanError: The text is no plan, of an unknown version, edited, sealed with another key, or
@@ -190,20 +193,20 @@ def load_plan(toolset: type[T], text: str | bytes, key: bytes | None) -> ToolRou
     # Opened last: what fails before leaves no open round behind.
     state = RoundState(turn)
     state._started = frozenset(started)
-    plan = ToolRoundPlan(state, toolset, (), tuple(loader.issues))
-    plan.pending = tuple(loader.pending)
-    plan.suspended = tuple(loader.suspended)
-    plan.handled = tuple(loader.handled)
-    plan.rejected = tuple(loader.rejected)
-    plan.decisions = decisions
-    plan.resumed = {(each.call_id, each.decision_id): each for each in resumed}
-    return plan
+    calls = make(state, toolset, (), tuple(loader.issues))
+    calls.pending = tuple(loader.pending)
+    calls.suspended = tuple(loader.suspended)
+    calls.handled = tuple(loader.handled)
+    calls.rejected = tuple(loader.rejected)
+    calls.decisions = decisions
+    calls.resumed = {(each.call_id, each.decision_id): each for each in resumed}
+    return calls
 
 
 class _Loader:
     """Sort the entries of a saved plan."""
 
-    def __init__(self, toolset: type[Toolset], turn: AssistantTurn) -> None:
+    def __init__(self, toolset: Any, turn: AssistantTurn) -> None:
         self.toolset = toolset
         self.metadata = {call.id: call for call in turn.tool_calls}
         self.seen: set[str] = set()
@@ -282,7 +285,7 @@ class _Loader:
             raise PlanError(
                 f"The input of call {call_id!r} no longer fits tool `{metadata.name}`: {error}"
             ) from None
-        call = selector.Call(
+        call: AnyToolCall = selector.Call(
             metadata, value, selector=selector, mended=saved.texts("mended") if checked else ()
         )
         call._status = CallStatus(saved.one_of("status", CallStatus, "succeeded"))

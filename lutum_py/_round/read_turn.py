@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from .._call.call import AnyToolCall
 from .._call.outcomes import RecoverableToolCallIssue
@@ -15,12 +15,9 @@ from .._transcript.metadata import ToolMetadata
 from ..errors import DuplicateToolCallIdError, InvalidArgumentsError, MisuseError
 from .round import ToolRound
 
-if TYPE_CHECKING:
-    from .._toolset import Toolset
-
 __all__ = ["Finished", "NeedsTools", "TextResult", "open_turn", "read_turn"]
 
-T = TypeVar("T", bound="Toolset")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
-"""Let a call of a plan wait, and take in a decision about it: check all, then change the plan."""
+"""Let a call of a plan wait, and take in a decision about it: check all, then change the calls."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -16,41 +16,40 @@ from .._schema.schema_check import schema_faults
 from .._text.json import compact_json, shorten
 from .._transcript.result import make_result
 from ..errors import LifecycleError, ResumeError, ToolOutputError
-
-if TYPE_CHECKING:
-    from .plan import ToolRoundPlan
+from .sorted_calls import SortedCalls
 
 __all__ = ["resume", "suspend"]
 
 
-def resume(plan: ToolRoundPlan[Any], decision: Decision) -> HookOutcome | None:
+def resume(calls: SortedCalls, decision: Decision) -> HookOutcome | None:
     """Answer one suspended call of a plan; see `ToolRoundPlan.resume`."""
     mark = (decision.call_id, decision.decision_id)
-    if mark in plan.resumed:
+    if mark in calls.resumed:
         return None
-    waiting = _find(plan, decision)
+    waiting = _find(calls, decision)
     _check_digest(waiting, decision)
     outcome = (
         _cancel(waiting, decision) if decision.action == "cancel" else _go_on(waiting, decision)
     )
-    plan.note_started(waiting)
-    plan.suspended = tuple(each for each in plan.suspended if each is not waiting)
+    if waiting.was_started:  # remembered, however the call goes on
+        calls._state._started |= {waiting.call.id}
+    calls.suspended = tuple(each for each in calls.suspended if each is not waiting)
     if isinstance(outcome, RejectedCall):
-        plan.rejected = (*plan.rejected, outcome)
+        calls.rejected = (*calls.rejected, outcome)
     elif outcome is waiting.call:
-        place = {call.id: index for index, call in enumerate(plan._state.turn.tool_calls)}
-        back = (*plan.pending, waiting.call)
-        plan.pending = tuple(sorted(back, key=lambda call: place[call.id]))
+        place = {call.id: index for index, call in enumerate(calls._state.turn.tool_calls)}
+        back = (*calls.pending, waiting.call)
+        calls.pending = tuple(sorted(back, key=lambda call: place[call.id]))
     else:
-        plan.handled = (*plan.handled, outcome)  # type: ignore[arg-type]
-    plan.resumed = {**plan.resumed, mark: decision}
+        calls.handled = (*calls.handled, outcome)  # type: ignore[arg-type]
+    calls.resumed = {**calls.resumed, mark: decision}
     return outcome
 
 
-def suspend(plan: ToolRoundPlan[Any], outcome: SuspendedCall) -> None:
+def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
     """Let a pending call of a plan wait; see `ToolRoundPlan.suspend`."""
     metadata, status = outcome.call.metadata, outcome.call.status
-    call = next((c for c in plan.pending if c.metadata == metadata), None)
+    call = next((c for c in calls.pending if c.metadata == metadata), None)
     if call is not None and status is not CallStatus.SUSPENDED:
         raise LifecycleError(
             f"Call {call.id!r} is {status}, so it does not wait for a decision any more. Give "
@@ -58,15 +57,15 @@ def suspend(plan: ToolRoundPlan[Any], outcome: SuspendedCall) -> None:
         )
     if call is None:
         raise LifecycleError(
-            f"Call {outcome.call.id!r} cannot be suspended: it is not pending in this plan. "
-            f"Pending: {[c.id for c in plan.pending]}."
+            f"Call {outcome.call.id!r} cannot be suspended: it is not pending in this calls. "
+            f"Pending: {[c.id for c in calls.pending]}."
         )
-    plan.pending = tuple(c for c in plan.pending if c is not call)
-    plan.suspended = (*plan.suspended, outcome)
+    calls.pending = tuple(c for c in calls.pending if c is not call)
+    calls.suspended = (*calls.suspended, outcome)
 
 
-def _find(plan: ToolRoundPlan[Any], decision: Decision) -> SuspendedCall:
-    for waiting in plan.suspended:
+def _find(calls: SortedCalls, decision: Decision) -> SuspendedCall:
+    for waiting in calls.suspended:
         if waiting.call.id != decision.call_id:
             continue
         if waiting.call.status is CallStatus.SUSPENDED:
@@ -74,11 +73,11 @@ def _find(plan: ToolRoundPlan[Any], decision: Decision) -> SuspendedCall:
         raise ResumeError(
             f"Decision {decision.decision_id!r} comes too late: call {waiting.call.id!r} of tool "
             f"`{waiting.call.name}` was decided on in another plan of this round. Go on with that "
-            "plan."
+            "calls."
         )
     raise ResumeError(
         f"Decision {decision.decision_id!r} is for call {decision.call_id!r}, which is not "
-        f"suspended in this plan. Suspended: {[each.call.id for each in plan.suspended]}. Pass a "
+        f"suspended in this calls. Suspended: {[each.call.id for each in calls.suspended]}. Pass a "
         "decision for one of these."
     )
 

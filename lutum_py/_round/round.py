@@ -16,12 +16,11 @@ from .plan import ToolRoundPlan
 from .round_state import RoundState
 
 if TYPE_CHECKING:
-    from .._toolset import Toolset
     from .._transcript.transcript import HasTranscript, Transcript
 
 __all__ = ["ToolRound"]
 
-T = TypeVar("T", bound="Toolset")
+T = TypeVar("T")
 
 
 class ToolRound(RoundState, Generic[T]):
@@ -166,12 +165,12 @@ class ToolRound(RoundState, Generic[T]):
     def _repr_html_(self) -> str:
         from .display import round_html
 
-        return round_html(self)
+        return round_html(self.plan())
 
     def __rich_repr__(self) -> Iterator[tuple[str, object]]:
         from .display import round_rich
 
-        return round_rich(self)
+        return round_rich(self.plan())
 
     def __repr__(self) -> str:
         names = ", ".join(call.name for call in self.tool_calls[:5])

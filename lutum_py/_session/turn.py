@@ -18,62 +18,23 @@ from .._declare.offer import (
     OfferedTools,
     ToolAvailability,
     ToolRequirement,
-    choose,
-    describe_definitions,
 )
-from .._round.read_turn import Finished, NeedsTools, open_turn
+from .._declare.toolset_meta import ToolsetMeta
+from .._round.read_turn import Finished, NeedsTools
 from .._text.json import shorten
-from .._toolset import Toolset, ToolsetMeta
-from .._transcript.assistant import AssistantTurn
+from .._toolset import Toolset
 from .._transcript.request import TurnRequest, plain_request
 from ..errors import MisuseError, ToolConstraintError, UnknownToolError
 from .model import AnyModel
+from .prepared import Prepared, SpokenIn
 from .turn_stream import SyncTurnStream, TurnStream
-
-if TYPE_CHECKING:
-    from .session import Session
 
 __all__ = ["Turn", "TurnWithTools"]
 
-T = TypeVar("T", bound="Toolset")
+T = TypeVar("T", bound=Toolset)
 
 _NOTHING: Mapping[str, Any] = {}
 _OPTIONAL = ToolRequirement.optional()
-
-
-class Prepared:
-    """A request, and what is needed to read the turn that answers it."""
-
-    __slots__ = ("offered", "redact", "request", "session", "toolset")
-
-    def __init__(
-        self,
-        session: Session,
-        toolset: type[Any],
-        offered: OfferedTools,
-        request: TurnRequest,
-        redact: bool,
-    ) -> None:
-        self.session = session
-        self.toolset = toolset
-        self.offered = offered
-        self.request = request
-        self.redact = redact
-
-    def take(self, turn: AssistantTurn) -> Any:
-        """Read the turn: an answer goes into the transcript, a round waits for its commit."""
-        if not isinstance(turn, AssistantTurn):
-            raise MisuseError(
-                f"The model answered with {shorten(turn)}. A model's `respond` gives an "
-                "AssistantTurn; a dialect's `decode(response)` makes one."
-            )
-        outcome = open_turn(self.toolset, turn, self.offered, self.redact)
-        session = self.session
-        if isinstance(outcome, Finished):
-            session.transcript.append_turn(turn)
-        if session._ephemeral:
-            session.drop_ephemeral(self.request.items)  # type: ignore[arg-type]
-        return outcome
 
 
 class _Builder(ABC):
@@ -82,7 +43,7 @@ class _Builder(ABC):
     __slots__ = ("_generation", "_model", "_session")
 
     def __init__(
-        self, session: Session, model: AnyModel, generation: Mapping[str, Any] = _NOTHING
+        self, session: SpokenIn, model: AnyModel, generation: Mapping[str, Any] = _NOTHING
     ) -> None:
         self._session = session
         self._model = model
@@ -213,7 +174,7 @@ class TurnWithTools(_Builder, Generic[T]):
 
     def __init__(
         self,
-        session: Session,
+        session: SpokenIn,
         model: AnyModel,
         generation: Mapping[str, Any],
         toolset: type[T],
@@ -296,11 +257,11 @@ class TurnWithTools(_Builder, Generic[T]):
             request = plain_request(items, offered.definitions)
             return Prepared(session, toolset, offered, request, False)
         try:
-            offered = toolset._offer.resolve(toolset, choice.get("available"))
-            definitions = describe_definitions(
-                toolset, offered.definitions, choice.get("descriptions", ())
+            offered = toolset._offer.resolve(choice.get("available"))
+            definitions = toolset._offer.describe(
+                offered.definitions, choice.get("descriptions", ())
             )
-            tool_choice = choose(toolset, offered, choice.get("requirement", _OPTIONAL))
+            tool_choice = toolset._offer.choose(offered, choice.get("requirement", _OPTIONAL))
         except UnknownToolError as error:
             # The name came from the program here, not from the model.
             raise ToolConstraintError(f"The turn cannot be asked for: {error}") from error

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterator
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from .._round.read_turn import Finished, NeedsTools
+from .._toolset import Toolset
 from .._transcript.stream_events import StreamEvent, TurnFinished
 from ..errors import DialectError, LifecycleError, MisuseError
 from .model import AnyModel
-
-if TYPE_CHECKING:
-    from .._toolset import Toolset
-    from .turn import Prepared
+from .prepared import Prepared
 
 __all__ = ["SyncTurnStream", "TurnStream"]
 
-T = TypeVar("T", bound="Toolset")
+T = TypeVar("T", bound=Toolset)
 
 
 class _StreamOutcome(Generic[T]):

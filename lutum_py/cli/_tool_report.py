@@ -8,6 +8,7 @@ from typing import Any, Final
 from .._call.selector import AnySelector
 from .._compat.parts import merged_part
 from .._compat.type_words import bounds_of, named_types, type_words
+from .._declare.toolset_meta import ToolsetMeta
 from .._schema.capabilities import risk_of
 from .._schema.definition import ToolDef
 from .._text.json import compact_json
@@ -56,11 +57,11 @@ def report_on(toolset: type[Toolset], reference: str) -> dict[str, Any]:
     }
 
 
-def _doc(toolset: type[Toolset]) -> str:
+def _doc(toolset: ToolsetMeta) -> str:
     return (toolset.__doc__ or "").strip()
 
 
-def _groups(toolset: type[Toolset], start: int) -> Iterable[dict[str, Any]]:
+def _groups(toolset: ToolsetMeta, start: int) -> Iterable[dict[str, Any]]:
     """Describe each nested toolset, the outer ones first."""
     for member in toolset._members.values():
         if not isinstance(member, AnySelector):

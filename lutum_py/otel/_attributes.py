@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Final, TypeAlias
 
 from .._call.call import AnyToolCall
+from .._call.decision_log import DecisionRecord
 from .._call.outcomes import RecoverableToolCallIssue
 from .._context.suspension import Decision
-from .._hooks.decisions import DecisionRecord
 from .._text.json import compact_json, cut
 
 __all__ = [

@@ -9,8 +9,6 @@ import pytest
 from lutum_py import ToolAvailability, ToolChoice, ToolRequirement, Toolset
 from lutum_py._declare.offer import (
     Offer,
-    choose,
-    describe_definitions,
     offered_definitions,
 )
 from lutum_py.errors import ToolConstraintError, UnknownToolError
@@ -18,11 +16,11 @@ from tests.sample_tools import AppTools, DataTools, PingTools, TwinTools, opened
 
 
 def names(available: Any, toolset: type[Toolset] = AppTools) -> list[str]:
-    return [each.name for each in toolset._offer.resolve(toolset, available).selectors]
+    return [each.name for each in toolset._offer.resolve(available).selectors]
 
 
 def choice(requirement: ToolRequirement, available: Any = None) -> ToolChoice:
-    return choose(AppTools, AppTools._offer.resolve(AppTools, available), requirement)
+    return AppTools._offer.choose(AppTools._offer.resolve(available), requirement)
 
 
 ON = ["web_search", "get_user", "list_orders"]
@@ -56,10 +54,10 @@ def test_availability_resolves(available: Any, expected: list[str]) -> None:
 
 def test_an_offer_passes_through() -> None:
     """What was worked out once is taken as it is, and the usual answers are kept."""
-    offered = AppTools._offer.resolve(AppTools, None)
-    assert AppTools._offer.resolve(AppTools, offered) is offered is AppTools._offer.default
-    assert AppTools._offer.all is AppTools._offer.resolve(AppTools, ToolAvailability.all())
-    assert Offer(tuple(DataTools)).default.selectors == tuple(DataTools)
+    offered = AppTools._offer.resolve(None)
+    assert AppTools._offer.resolve(offered) is offered is AppTools._offer.default
+    assert AppTools._offer.all is AppTools._offer.resolve(ToolAvailability.all())
+    assert Offer(DataTools, tuple(DataTools)).default.selectors == tuple(DataTools)
     assert DataTools._offer.default is DataTools._offer.all
 
 
@@ -114,9 +112,9 @@ def test_a_required_tool_goes_by_its_path() -> None:
     """An inner selector stands for the one path that is on offer."""
     offered = TwinTools._offer.default
     inner = ToolRequirement.specific(DataTools.get_user)
-    assert choose(TwinTools, offered, inner) == ToolChoice("specific", "left_get_user")
+    assert TwinTools._offer.choose(offered, inner) == ToolChoice("specific", "left_get_user")
     with pytest.raises(ToolConstraintError, match="`get_user`, which is there twice"):
-        choose(TwinTools, TwinTools._offer.all, inner)
+        TwinTools._offer.choose(TwinTools._offer.all, inner)
 
 
 def test_no_tools_on_offer_disables_them() -> None:
@@ -173,16 +171,16 @@ def test_the_last_description_of_a_tool_counts() -> None:
     ]
     given: Any
     for given in (pairs, dict(pairs)):
-        described = describe_definitions(TwinTools, definitions, given)
+        described = TwinTools._offer.describe(definitions, given)
         assert [each.description for each in described if each.name.endswith("get_user")] == [
             "two",
             "3",
         ]
         assert [each.name for each in described] == [each.name for each in definitions]
         assert described[1] is definitions[1]
-    assert describe_definitions(TwinTools, definitions, ()) is definitions
+    assert TwinTools._offer.describe(definitions, ()) is definitions
     with pytest.raises(UnknownToolError):
-        describe_definitions(TwinTools, definitions, [("nothing", "x")])
+        TwinTools._offer.describe(definitions, [("nothing", "x")])
 
 
 def test_dialects_get_toolsets_or_definitions() -> None:

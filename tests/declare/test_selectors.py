@@ -73,7 +73,7 @@ def test_a_selector_is_a_field_of_a_model() -> None:
     assert wanted.model_dump(mode="json") == {"tools": ["get_user", "delete_file"]}
     assert NextTools(tools=[AppTools.web_search]).tools == [AppTools.web_search]
     available = ToolAvailability.only(wanted.tools)
-    assert [each.name for each in AppTools._offer.resolve(AppTools, available).selectors] == [
+    assert [each.name for each in AppTools._offer.resolve(available).selectors] == [
         "delete_file",
         "get_user",
     ]

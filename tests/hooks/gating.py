@@ -37,7 +37,8 @@ def make(*effects: ToolEffect | str, background_safe: bool = False) -> ToolFn[..
 
 def call_of(function: ToolFn[..., Any, str], id: str = "c1", **arguments: Any) -> AnyToolCall:
     metadata = ToolMetadata(id=id, name="act", arguments=json.dumps(arguments))
-    return function.__lutum_tool__().free_selector.decode(metadata)
+    call: AnyToolCall = function.__lutum_tool__().free_selector.decode(metadata)
+    return call
 
 
 def ask(call: AnyToolCall, policy: GatePolicy | None = None, **options: Any) -> object:

@@ -82,7 +82,7 @@ class CallStrategies:
         self._toolset = toolset
         self._odd_names = odd_names
         self._arguments: dict[str, st.SearchStrategy[Any]] = {}
-        self._offered = toolset._offer.resolve(toolset, available)
+        self._offered = toolset._offer.resolve(available)
         self._own: dict[str, st.SearchStrategy[Any]] = {}
         for named, strategy in _pairs(arguments):
             for selector in toolset.select(named):

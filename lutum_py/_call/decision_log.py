@@ -1,0 +1,82 @@
+"""Who decided what about a call: the record that a plan keeps, and the log.
+
+It imports `logging`, so what a first tool needs does not import it.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from .._text.json import compact_json, shorten
+from .call_state import CallState
+
+__all__ = ["DecisionKind", "DecisionRecord", "record"]
+
+_logger = logging.getLogger("lutum.tool_hook")
+_new: Any = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+
+DecisionKind: TypeAlias = Literal["run_normally", "complete", "reject", "block", "suspend"]
+
+
+class DecisionRecord(NamedTuple):
+    """Say who decided what about a call.
+
+    Attributes:
+        call_id: The id of the call.
+        tool: The wire name of the tool.
+        hook: The name of the hook or gate.
+        phase: `hook`, `gate`, or `function` for a plain function used as hooks.
+        decision: What it decided.
+        reason: Why, for `reject` and `block`; the ticket's action for `suspend`.
+    """
+
+    call_id: str
+    tool: str
+    hook: str
+    phase: Literal["hook", "gate", "function"]
+    decision: DecisionKind
+    reason: str | None = None
+
+
+def record(
+    records: list[DecisionRecord],
+    call: CallState,
+    hook: str,
+    phase: Literal["hook", "gate", "function"],
+    kind: DecisionKind,
+    reason: str | None,
+) -> None:
+    """Keep one decision, and log it where that is wanted."""
+    metadata = call.metadata
+    # A named tuple's own way to be made costs twice as much, and every hook leaves a record.
+    fields = (metadata.id, metadata.name, hook, phase, kind, reason)
+    records.append(_new(DecisionRecord, fields))
+    if _logger.isEnabledFor(logging.INFO):
+        _log(call, kind, reason)
+
+
+def _log(call: CallState, decision: str, reason: str | None) -> None:
+    """Log a decision at INFO.
+
+    The record has the attributes `tool_name`, `tool_call_id` and `decision`, and
+    `effective_input_json` where the call goes on, else `reason`.
+    """
+    extra: dict[str, Any] = {
+        "tool_name": call.name,
+        "tool_call_id": call.id,
+        "decision": decision,
+    }
+    if decision == "run_normally":
+        extra["effective_input_json"] = _input_json(call)
+    else:
+        extra["reason"] = reason
+    _logger.info("%s: %s (call %r)", decision, call.name, call.id, extra=extra)
+
+
+def _input_json(call: CallState) -> str:
+    try:
+        return compact_json(call.spec.arguments.to_shown(call.input))
+    except (TypeError, ValueError):
+        # A record is no reason to fail: a field of any type may hold what JSON cannot carry.
+        return shorten(call.input)

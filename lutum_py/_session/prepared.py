@@ -1,0 +1,65 @@
+"""A request that is ready to be sent, and how the turn that answers it is taken in."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from .._declare.offer import OfferedTools
+from .._round.read_turn import Finished, open_turn
+from .._text.json import shorten
+from .._transcript.assistant import AssistantTurn
+from .._transcript.request import TurnRequest
+from .._transcript.transcript import Transcript, TranscriptView
+from ..errors import MisuseError
+
+__all__ = ["Prepared", "SpokenIn"]
+
+
+class SpokenIn(Protocol):
+    """What a turn needs of its session."""
+
+    transcript: Transcript
+
+    def request_items(self) -> TranscriptView:
+        """Give what the next request says."""
+        ...
+
+    def drop_ephemeral(self, sent: TranscriptView) -> None:
+        """Forget the ephemeral messages of a request that succeeded."""
+        ...
+
+
+class Prepared:
+    """A request, and what is needed to read the turn that answers it."""
+
+    __slots__ = ("offered", "redact", "request", "session", "toolset")
+
+    def __init__(
+        self,
+        session: SpokenIn,
+        toolset: type[Any],
+        offered: OfferedTools,
+        request: TurnRequest,
+        redact: bool,
+    ) -> None:
+        self.session = session
+        self.toolset = toolset
+        self.offered = offered
+        self.request = request
+        self.redact = redact
+
+    def take(self, turn: AssistantTurn) -> Any:
+        """Read the turn: an answer goes into the transcript, a round waits for its commit."""
+        if not isinstance(turn, AssistantTurn):
+            raise MisuseError(
+                f"The model answered with {shorten(turn)}. A model's `respond` gives an "
+                "AssistantTurn; a dialect's `decode(response)` makes one."
+            )
+        outcome = open_turn(self.toolset, turn, self.offered, self.redact)
+        session = self.session
+        if isinstance(outcome, Finished):
+            session.transcript.append_turn(turn)
+        items: Any = self.request.items
+        if items.ephemeral:
+            session.drop_ephemeral(items)
+        return outcome
