@@ -42,7 +42,7 @@ class Toolset(metaclass=ToolsetMeta):
         (True, True, 1)
     """
 
-    _hook_set_names = frozenset(dir(_HookSet))
+    _hook_set_names = frozenset({*dir(_HookSet), *dir(type(_HookSet))})
 
     if TYPE_CHECKING:
         Selector: TypeAlias = AnySelector

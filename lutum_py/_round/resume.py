@@ -1,4 +1,4 @@
-"""Let a call of a plan wait, and take in a decision about it: check all, then change the calls."""
+"""Let a call of a plan wait, and take in a decision about it: check all, then change the plan."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
         )
     if call is None:
         raise LifecycleError(
-            f"Call {outcome.call.id!r} cannot be suspended: it is not pending in this calls. "
+            f"Call {outcome.call.id!r} cannot be suspended: it is not pending in this plan. "
             f"Pending: {[c.id for c in calls.pending]}."
         )
     calls.pending = tuple(c for c in calls.pending if c is not call)
@@ -73,11 +73,11 @@ def _find(calls: SortedCalls, decision: Decision) -> SuspendedCall:
         raise ResumeError(
             f"Decision {decision.decision_id!r} comes too late: call {waiting.call.id!r} of tool "
             f"`{waiting.call.name}` was decided on in another plan of this round. Go on with that "
-            "calls."
+            "plan."
         )
     raise ResumeError(
         f"Decision {decision.decision_id!r} is for call {decision.call_id!r}, which is not "
-        f"suspended in this calls. Suspended: {[each.call.id for each in calls.suspended]}. Pass a "
+        f"suspended in this plan. Suspended: {[each.call.id for each in calls.suspended]}. Pass a "
         "decision for one of these."
     )
 
