@@ -102,7 +102,6 @@ def test_the_first_tool_loads_nothing_that_it_does_not_need() -> None:
     loaded = _modules_after(_FIRST_TOOL)
     unwanted = {
         "asyncio",
-        "docstring_parser",
         "jsonschema",
         "lutum_py._round.plan_json",
         "lutum_py._session.session",

@@ -1,17 +1,15 @@
 """Docstrings of tools: what the model is told about a tool and about each of its parameters.
 
-`docstring-parser` reads one section well, but takes a docstring whole: prose after a section is
-lost, one line without a colon loses every parameter, and several names on one line count as one.
-So this module finds the sections, keeps all that lies between them as prose, and hands each
-parameter section over in a form that the parser cannot misread. A docstring without such a section
-never imports the parser.
+A docstring is prose with sections in it, in any mix of the Google, NumPy and Sphinx styles. Line by
+line, each style is asked whether a section of it begins there; what none of them takes is prose, so
+that nothing an author wrote is lost, be it a title without a body or a line without a colon.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
@@ -112,15 +110,14 @@ _FIELD_ARGUMENT: Final = re.compile(rf"(?:.*?\s)??(?P<names>{_NAMES})\s*")
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """Lines up to `end` that are no prose; `text` is for the parser, empty where nothing is kept.
+    """Lines up to `end` that are no prose, with the entries that count: names, and their lines.
 
     `leading` is what stands in a section before its first entry.
     """
 
     end: int
-    style: str = ""
-    text: str = ""
-    leading: tuple[str, ...] = ()
+    entries: Sequence[tuple[str, list[str]]] = ()
+    leading: Sequence[str] = ()
 
 
 def parse_docstring(text: str | None) -> Docstring:
@@ -151,24 +148,14 @@ def parse_docstring(text: str | None) -> Docstring:
             paragraphs[-1].append(lines[position])
             position += 1
             continue
-        for name, description in _entries(section):
-            parameters[name] = parameters.get(name) or description
+        for names, described in section.entries:
+            for name in names.split(","):
+                bare = name.strip().strip(_DECORATION)
+                parameters[bare] = parameters.get(bare) or " ".join(" ".join(described).split())
         paragraphs += [list(section.leading), []]
         position = section.end
     prose = ("\n".join(paragraph).strip("\n") for paragraph in paragraphs)
     return Docstring("\n\n".join(part for part in prose if part).strip(), parameters)
-
-
-def _entries(section: _Section) -> Iterator[tuple[str, str]]:
-    """Give the names and descriptions of a section; `a, b` gives both names one description."""
-    if not section.text:
-        return
-    from docstring_parser import DocstringStyle, parse
-
-    # A summary line first: the parser dedents all lines after the first one together.
-    for entry in parse(f"_\n\n{section.text}", DocstringStyle[section.style]).params:
-        for name in entry.arg_name.split(","):
-            yield name.strip().strip(_DECORATION), " ".join((entry.description or "").split())
 
 
 def _google_section(lines: list[str], start: int) -> _Section | None:
@@ -187,21 +174,18 @@ def _google_section(lines: list[str], start: int) -> _Section | None:
     if title in _DROPPED_TITLES:
         return _Section(end)
     leading: list[str] = []
-    mended: list[str] = []
+    entries: list[tuple[str, list[str]]] = []
     for line in body:
         bare = line.strip()
         entry = _GOOGLE_ENTRY.fullmatch(bare) if _depth(line) <= _depth(first) else None
         if entry:
-            # Without its type, which may itself hold a colon.
-            mended.append(f"    {entry['names']}:{entry['text']}")
-        elif mended:
+            entries.append((entry["names"], [entry["text"]]))
+        elif entries:
             # A line without a colon continues the entry above, however it is indented.
-            mended.append(f"        {bare}")
+            entries[-1][1].append(bare)
         else:
             leading.append(bare)
-    if not mended:
-        return None
-    return _Section(end, "GOOGLE", "\n".join(["Args:", *mended]), tuple(leading))
+    return _Section(end, entries, leading) if entries else None
 
 
 def _numpy_section(lines: list[str], start: int) -> _Section | None:
@@ -217,10 +201,17 @@ def _numpy_section(lines: list[str], start: int) -> _Section | None:
     while end < len(lines) and (_is_inside(lines[end]) or _is_numpy_entry(lines, end)):
         end += 1
     body = lines[start + 2 : end]
-    first = next((line for line in body if line.strip()), None)
-    if first is None or _is_inside(first):
+    while body and not body[0].strip():
+        del body[0]
+    if not body or _is_inside(body[0]):
         return None
-    return _Section(end, "NUMPYDOC", "\n".join(["Parameters", "----------", *body]))
+    entries: list[tuple[str, list[str]]] = []
+    for line in body:
+        if _is_inside(line):
+            entries[-1][1].append(line)
+        else:
+            entries.append((line.partition(":")[0], []))
+    return _Section(end, entries)
 
 
 def _is_numpy_entry(lines: list[str], at: int) -> bool:
@@ -251,11 +242,8 @@ def _field_section(lines: list[str], start: int) -> _Section | None:
         end += 1
     if argument is None or not kept:
         return _Section(end)
-    names = "".join(argument["names"].split())
-    continuation = (f"    {line.strip()}" for line in lines[start + 1 : end])
-    return _Section(
-        end, "REST", "\n".join([f":param {names}: {match['text'] or ''}", *continuation])
-    )
+    described = [match["text"] or "", *lines[start + 1 : end]]
+    return _Section(end, [(argument["names"], described)])
 
 
 def _is_inside(line: str) -> bool:

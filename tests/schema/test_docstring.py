@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
-import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
@@ -362,19 +361,6 @@ def test_the_first_description_counts() -> None:
     """Of two descriptions of one name, the first that is not empty is taken."""
     parsed = parse_docstring(":param x:\n:param x: First.\n:param x: Second.")
     assert parsed.parameters == {"x": "First."}
-
-
-def test_the_parser_is_imported_only_for_parameters() -> None:
-    """A docstring without a parameter section never imports docstring-parser."""
-    script = (
-        "import sys\n"
-        "from lutum_py._schema.docstring import parse_docstring\n"
-        "parse_docstring('Do.\\n\\nReturns:\\n    It.\\n\\n:raises ValueError: never.')\n"
-        "assert 'docstring_parser' not in sys.modules\n"
-        "parse_docstring(':param x: y')\n"
-        "assert 'docstring_parser' in sys.modules\n"
-    )
-    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 class Plain:
