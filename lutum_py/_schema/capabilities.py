@@ -13,6 +13,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final, TypeVar, cast
 
+from .._text.suggestion import did_you_mean
 from ..errors import ToolDefinitionError
 
 __all__ = [
@@ -389,10 +390,8 @@ def _check_keys(data: object, known: tuple[str, ...], what: str) -> None:
 
 
 def _near(value: object, names: Iterable[str]) -> str:
-    from difflib import get_close_matches
-
-    found = get_close_matches(str(value), names, n=1)
-    return f" Did you mean {found[0]!r}?" if found else ""
+    near = did_you_mean(str(value), names)
+    return f" Did you mean {near!r}?" if near else ""
 
 
 def _is_text(value: object) -> bool:

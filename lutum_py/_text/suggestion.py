@@ -6,6 +6,9 @@ from collections.abc import Iterable
 
 __all__ = ["did_you_mean", "names_for_message"]
 
+_CUTOFF = 0.6
+"""How alike two names have to be, from 0 to 1, for one to be proposed for the other."""
+
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     """Return the known name nearest to `name`, or None where none is near."""
@@ -17,7 +20,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     by_plain: dict[str, str] = {}
     for candidate in known:
         by_plain.setdefault(plain(candidate), candidate)
-    near = get_close_matches(plain(name), by_plain, n=1, cutoff=0.6)
+    near = get_close_matches(plain(name), by_plain, n=1, cutoff=_CUTOFF)
     return by_plain[near[0]] if near else None
 
 
