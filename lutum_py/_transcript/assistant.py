@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import NoneType
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from ..errors import MisuseError
 from .frozen import Frozen
@@ -171,16 +171,6 @@ class AssistantTurn(Frozen, _TurnFields):
     """
 
     __slots__ = ()
-    _fields: ClassVar[tuple[str, ...]] = (
-        "items",
-        "tool_calls",
-        "finish_reason",
-        "usage",
-        "model",
-        "request_id",
-        "dialect",
-        "payload",
-    )
 
     def __new__(
         cls,
@@ -235,7 +225,7 @@ class AssistantTurn(Frozen, _TurnFields):
             and _CALLS.issuperset(map(type, made.tool_calls))
         ):
             _check(made)
-        made.__class__ = AssistantTurn  # immutable from here on, see _frozen
+        made.__class__ = AssistantTurn  # immutable from here on, see `frozen`
         return made  # type: ignore[return-value]
 
     @property

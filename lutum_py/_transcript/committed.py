@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import ClassVar, Self
+from typing import Self
 
 from ..errors import InvalidValueError
 from .assistant import AssistantTurn
@@ -32,7 +32,6 @@ class CommittedRound(Frozen, _CommittedFields):
     """
 
     __slots__ = ()
-    _fields: ClassVar[tuple[str, ...]] = ("turn", "results")
 
     def __new__(cls, turn: AssistantTurn, results: Iterable[ToolResult]) -> Self:
         results = tuple(results)
@@ -64,5 +63,5 @@ def seal(turn: AssistantTurn, results: tuple[ToolResult, ...]) -> CommittedRound
     made = _CommittedFields()
     made.turn = turn
     made.results = results
-    made.__class__ = CommittedRound  # immutable from here on, see _frozen
+    made.__class__ = CommittedRound  # immutable from here on, see `frozen`
     return made  # type: ignore[return-value]

@@ -8,6 +8,9 @@ base instead, and becomes immutable by one change of class: a quarter of the tim
 class _PointFields:  # the slots, open for assignment
     __slots__ = ("x", "y")
 
+    x: int
+    y: int
+
 
 class Point(Frozen, _PointFields):
     __slots__ = ()
@@ -25,12 +28,18 @@ __all__ = ["Frozen"]
 class Frozen:
     """Make the instances of a class with slots immutable, comparable, hashable and picklable.
 
-    A class that inherits from this names its slots in `_fields`; equality, hash, representation
-    and pickling go by them.
+    Equality, hash, representation and pickling go by the fields of the open base, in the order in
+    which it annotates them.
     """
 
     __slots__ = ()
     _fields: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if Frozen in cls.__bases__:  # a class derived further is a value of the same fields
+            opened = [base for base in cls.__bases__ if base is not Frozen]
+            cls._fields = tuple(name for base in opened for name in base.__annotations__)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise FrozenInstanceError(

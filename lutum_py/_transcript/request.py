@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType, NoneType
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from .._schema.definition import ToolDef
 from ..errors import MisuseError
@@ -63,15 +63,6 @@ class TurnRequest(Frozen, _RequestFields):
     """
 
     __slots__ = ()
-    _fields: ClassVar[tuple[str, ...]] = (
-        "items",
-        "tools",
-        "tool_choice",
-        "temperature",
-        "max_output_tokens",
-        "parallel_tool_calls",
-        "extra",
-    )
 
     def __new__(
         cls,
@@ -93,7 +84,7 @@ class TurnRequest(Frozen, _RequestFields):
         made.parallel_tool_calls = parallel_tool_calls
         made.extra = extra
         _check(made)
-        made.__class__ = TurnRequest  # immutable from here on, see _frozen
+        made.__class__ = TurnRequest  # immutable from here on, see `frozen`
         return made  # type: ignore[return-value]
 
     # Equal requests may hold equal lists, so there is nothing to go by.
@@ -112,7 +103,7 @@ def plain_request(items: Sequence[TranscriptItem], tools: tuple[ToolDef, ...]) -
     made.tool_choice = AUTO if tools else NONE
     made.temperature = made.max_output_tokens = made.parallel_tool_calls = None
     made.extra = _NO_EXTRA
-    made.__class__ = TurnRequest  # immutable from here on, see _frozen
+    made.__class__ = TurnRequest  # immutable from here on, see `frozen`
     return made  # type: ignore[return-value]
 
 

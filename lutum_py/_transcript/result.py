@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from .._text.json import (
     compact_json,
@@ -68,16 +68,6 @@ class ToolResult(Frozen, _ResultFields):
     """
 
     __slots__ = ()
-    _fields: ClassVar[tuple[str, ...]] = (
-        "id",
-        "name",
-        "arguments",
-        "result",
-        "status",
-        "message",
-        "attachments",
-        "code",
-    )
 
     def __init__(
         self,
@@ -211,7 +201,7 @@ def make_result(
     made.message = message
     made.attachments = attachments
     made.code = code
-    made.__class__ = ToolResult  # immutable from here on, see _frozen
+    made.__class__ = ToolResult  # immutable from here on, see `frozen`
     return made  # type: ignore[return-value]
 
 

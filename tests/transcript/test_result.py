@@ -106,6 +106,22 @@ def test_a_class_without_fields_is_frozen_too() -> None:
     assert repr(Unit()) == "Unit()"
 
 
+def test_a_derived_class_is_a_value_of_the_same_fields() -> None:
+    """What derives from a frozen class compares, shows and pickles by the fields that it has."""
+
+    class Marked(ToolResult):
+        __slots__ = ()
+
+    marked = Marked(id="c1", name="add", arguments="{}", result="3")
+    assert marked == Marked(id="c1", name="add", arguments="{}", result="3")
+    assert marked != ToolResult(id="c1", name="add", arguments="{}", result="3")
+    assert repr(marked) == (
+        "Marked(id='c1', name='add', arguments='{}', result='3', status='success', message=None, "
+        "attachments=(), code=None)"
+    )
+    assert copy.copy(marked) == marked
+
+
 def test_only_a_rejection_has_a_reason() -> None:
     """The reason goes by the status: an output cannot pretend to be a rejection."""
     rejected = rejection(METADATA, "no", code="denied")
