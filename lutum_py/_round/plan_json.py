@@ -31,9 +31,8 @@ from .._context.suspension import (
     ResumeMode,
     SuspendTicket,
 )
-from .._transcript.assistant import AssistantTurn
-from .._transcript.item_json import dump_item, load_result, load_turn
-from .._transcript.result import ToolResult
+from .._transcript.assistant import AssistantTurn, dump_turn, load_turn
+from .._transcript.result import ToolResult, dump_result, load_result
 from .._transcript.saved import Saved, dump_saved, open_saved
 from ..errors import FieldIssue, PlanError, UnknownToolError
 from .round_state import RoundState
@@ -86,7 +85,7 @@ def _dump(calls: SortedCalls, state: RoundState) -> dict[str, Any]:
                 "state": "handled",
                 "id": handled.metadata.id,
                 "input": spec.arguments.to_data(handled.input),
-                "result": dump_item(handled.result),
+                "result": dump_result(handled.result),
             }
         )
     for rejected in calls.rejected:
@@ -102,7 +101,7 @@ def _dump(calls: SortedCalls, state: RoundState) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": VERSION,
-        "turn": dump_item(state.turn),
+        "turn": dump_turn(state.turn),
         "calls": entries,
         "started": sorted(state._started),
         "decisions": [record._asdict() for record in calls.decisions],

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import NoneType
-from typing import Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from ..errors import MisuseError
 from .frozen import Frozen
-from .metadata import ToolMetadata
+from .metadata import ToolMetadata, dump_metadata, load_metadata
+
+if TYPE_CHECKING:
+    from .saved import Saved
 
 __all__ = [
     "AssistantItem",
@@ -20,6 +23,8 @@ __all__ = [
     "TextItem",
     "ToolCallItem",
     "Usage",
+    "dump_turn",
+    "load_turn",
 ]
 
 
@@ -108,12 +113,13 @@ class Usage:
             and self.cached_tokens.__class__ in _COUNTS
             and self.reasoning_tokens.__class__ in _COUNTS
         ):
-            for name in ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens"):
+            for name in _USAGE:
                 value = getattr(self, name)
                 if not isinstance(value, int | None) or isinstance(value, bool):
                     raise MisuseError.of_field("Usage", name, "a whole number or None", value)
 
 
+_USAGE = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
 _COUNTS = frozenset({int, NoneType})
 _ITEMS = frozenset({ReasoningItem, RefusalItem, ServerToolItem, TextItem, ToolCallItem})
 _CALLS = frozenset({ToolMetadata})
@@ -283,3 +289,60 @@ def _check(turn: Any) -> None:
         value = getattr(turn, name)
         if not isinstance(value, str | None):
             raise MisuseError.of_field("AssistantTurn", name, "a text or None", value)
+
+
+_WITH_TEXT: dict[str, Any] = {
+    "text": TextItem,
+    "reasoning": ReasoningItem,
+    "refusal": RefusalItem,
+}
+_KIND_OF = {kind: name for name, kind in _WITH_TEXT.items()}
+
+
+def dump_turn(turn: AssistantTurn) -> dict[str, Any]:
+    """Give a turn as plain data."""
+    usage = turn.usage
+    return {
+        "type": "assistant",
+        "items": [_dump_part(part) for part in turn.items],
+        "finish_reason": turn.finish_reason,
+        "usage": None if usage is None else {name: getattr(usage, name) for name in _USAGE},
+        "model": turn.model,
+        "request_id": turn.request_id,
+        "dialect": turn.dialect,
+        "payload": turn.payload,
+    }
+
+
+def _dump_part(part: AssistantItem) -> dict[str, Any]:
+    if isinstance(part, ToolCallItem):
+        return {"type": "tool_call", **dump_metadata(part.metadata)}
+    if isinstance(part, ServerToolItem):
+        return {"type": "server_tool", "kind": part.kind, "payload": dict(part.payload)}
+    return {"type": _KIND_OF[type(part)], "text": part.text}
+
+
+def load_turn(saved: Saved) -> AssistantTurn:
+    """Read what `dump_turn` gave."""
+    usage = saved.inner_or_none("usage")
+    return AssistantTurn(
+        items=[_load_part(part) for part in saved.each("items")],
+        finish_reason=saved.get("finish_reason", str, None),
+        usage=None if usage is None else Usage(**{n: usage.get(n, int, None) for n in _USAGE}),
+        model=saved.get("model", str, None),
+        request_id=saved.get("request_id", str, None),
+        dialect=saved.get("dialect", str, None),
+        payload=saved.any("payload"),
+    )
+
+
+def _load_part(saved: Saved) -> AssistantItem:
+    kind = saved.get("type", str)
+    if kind in _WITH_TEXT:
+        part: AssistantItem = _WITH_TEXT[kind](saved.get("text", str))
+        return part
+    if kind == "tool_call":
+        return ToolCallItem(load_metadata(saved))
+    if kind == "server_tool":
+        return ServerToolItem(saved.get("kind", str), saved.inner("payload").data)
+    raise saved.wrong("type", f"{kind!r} is no known part of a turn")

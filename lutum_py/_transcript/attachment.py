@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from ..errors import InvalidValueError, MisuseError
 
-__all__ = ["Attachment", "MediaType"]
+if TYPE_CHECKING:
+    from .saved import Saved
+
+__all__ = ["Attachment", "MediaType", "dump_attachments", "load_attachments"]
 
 MediaType: TypeAlias = Literal["image", "audio", "video", "file"]
 
@@ -53,3 +56,35 @@ class Attachment:
             raise MisuseError.of_field("Attachment", "caption", "a text or None", self.caption)
         if not isinstance(self.size, int | None) or isinstance(self.size, bool):
             raise MisuseError.of_field("Attachment", "size", "a number or None", self.size)
+
+
+def dump_attachments(attachments: tuple[Attachment, ...]) -> dict[str, Any]:
+    """Give the entry of a value that stands for its attachments; nothing where there are none."""
+    if not attachments:
+        return {}
+    return {
+        "attachments": [
+            {
+                "media_type": each.media_type,
+                "mime_type": each.mime_type,
+                "url": each.url,
+                "caption": each.caption,
+                "size": each.size,
+            }
+            for each in attachments
+        ]
+    }
+
+
+def load_attachments(saved: Saved) -> tuple[Attachment, ...]:
+    """Read what `dump_attachments` gave."""
+    return tuple(
+        Attachment(
+            media_type=each.member("media_type", MediaType),
+            mime_type=each.get("mime_type", str),
+            url=each.get("url", str),
+            caption=each.get("caption", str, None),
+            size=each.get("size", int, None),
+        )
+        for each in saved.each("attachments", optional=True)
+    )

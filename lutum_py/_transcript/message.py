@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from .._text.json import shorten
 from ..errors import InvalidValueError, MisuseError
-from .attachment import Attachment
+from .attachment import Attachment, dump_attachments, load_attachments
 
-__all__ = ["Message", "Role"]
+if TYPE_CHECKING:
+    from .saved import Saved
+
+__all__ = ["Message", "Role", "dump_message", "load_message"]
 
 Role: TypeAlias = Literal["system", "developer", "user"]
 
@@ -64,3 +67,18 @@ class Message:
                 raise MisuseError.of_field(
                     "Message", f"attachments[{index}]", "an `Attachment`", each
                 )
+
+
+def dump_message(message: Message) -> dict[str, Any]:
+    """Give a message as plain data."""
+    return {
+        "type": "message",
+        "role": message.role,
+        "text": message.text,
+        **dump_attachments(message.attachments),
+    }
+
+
+def load_message(saved: Saved) -> Message:
+    """Read what `dump_message` gave."""
+    return Message(saved.member("role", Role), saved.get("text", str), load_attachments(saved))

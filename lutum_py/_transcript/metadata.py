@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from .._text.json import shorten
 from ..errors import MisuseError
 
-__all__ = ["ToolMetadata"]
+if TYPE_CHECKING:
+    from .saved import Saved
+
+__all__ = ["ToolMetadata", "dump_metadata", "load_metadata"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,3 +54,17 @@ class ToolMetadata:
             f"ToolMetadata: `arguments` is {shorten(self.arguments)}, which is no text. Where a "
             "provider sends arguments as an object, its dialect makes text of it."
         )
+
+
+def dump_metadata(metadata: ToolMetadata) -> dict[str, str]:
+    """Give a call's metadata as plain data."""
+    return {"id": metadata.id, "name": metadata.name, "arguments": metadata.arguments}
+
+
+def load_metadata(saved: Saved) -> ToolMetadata:
+    """Read what `dump_metadata` gave."""
+    return ToolMetadata(
+        id=saved.get("id", str),
+        name=saved.get("name", str),
+        arguments=saved.get("arguments", str),
+    )

@@ -10,14 +10,23 @@ from .._text.json import (
     sendable,
     shorten,
 )
-from ..errors import InvalidValueError
+from ..errors import InvalidValueError, TranscriptError
 from .frozen import Frozen
-from .metadata import ToolMetadata
+from .metadata import ToolMetadata, load_metadata
 
 if TYPE_CHECKING:
     from .attachment import Attachment
+    from .saved import Saved
 
-__all__ = ["REJECTION_PREFIX", "ResultStatus", "ToolResult", "make_result", "rejection"]
+__all__ = [
+    "REJECTION_PREFIX",
+    "ResultStatus",
+    "ToolResult",
+    "dump_result",
+    "load_result",
+    "make_result",
+    "rejection",
+]
 
 ResultStatus: TypeAlias = Literal["success", "error", "rejected", "cancelled", "indeterminate"]
 """How a call ended; `indeterminate` means that it was started and nobody knows the outcome."""
@@ -135,11 +144,9 @@ class ToolResult(Frozen, _ResultFields):
 
     def dump_json(self) -> str:
         """Encode the whole result, to be stored until its round is committed."""
-        from ..errors import TranscriptError
-        from .item_json import dump_item
-        from .saved import dump_saved
+        from .saved import dump_saved  # only where something is saved
 
-        data = {"format": _FORMAT, "version": _VERSION, **dump_item(self)}
+        data = {"format": _FORMAT, "version": _VERSION, **dump_result(self)}
         return dump_saved(data, TranscriptError, "The result")
 
     @classmethod
@@ -149,8 +156,6 @@ class ToolResult(Frozen, _ResultFields):
         Raises:
             TranscriptError: The text is no result, of an unknown version, or damaged.
         """
-        from ..errors import TranscriptError
-        from .item_json import load_result
         from .saved import open_saved
 
         saved = open_saved(
@@ -209,3 +214,34 @@ def rejection(metadata: ToolMetadata, reason: str, *, code: str | None = None) -
     """Make the standard result of a call that was never executed."""
     text = compact_json(REJECTION_PREFIX + sendable(reason))
     return make_result(metadata, text, "rejected", code=code)
+
+
+def dump_result(result: ToolResult) -> dict[str, Any]:
+    """Give a result as plain data."""
+    from .attachment import dump_attachments  # a tool that is only declared needs none
+
+    return {
+        "type": "tool_result",
+        "id": result.id,
+        "name": result.name,
+        "arguments": result.arguments,
+        "result": result.result,
+        "status": result.status,
+        "message": result.message,
+        "code": result.code,
+        **dump_attachments(result.attachments),
+    }
+
+
+def load_result(saved: Saved) -> ToolResult:
+    """Read what `dump_result` gave."""
+    from .attachment import load_attachments
+
+    return make_result(
+        load_metadata(saved),
+        saved.json_text("result"),
+        saved.member("status", ResultStatus),
+        saved.get("message", str, None),
+        load_attachments(saved),
+        saved.get("code", str, None),
+    )

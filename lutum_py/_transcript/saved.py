@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, get_args
 
 from .._text.json import shorten
 from ..errors import MisuseError, SavedDataError
@@ -128,6 +128,10 @@ class Saved:
             return allowed(value)
         except (ValueError, KeyError, TypeError):
             raise self.wrong(key, f"{shorten(value)} is none of the known values") from None
+
+    def member(self, key: str, literal: Any) -> Any:
+        """Return an entry that is one of a literal's values."""
+        return self.one_of(key, {value: value for value in get_args(literal)}.__getitem__)
 
     def each(self, key: str, *, optional: bool = False) -> Iterator[Saved]:
         """Go through a list of objects, which may be missing only where that is said."""

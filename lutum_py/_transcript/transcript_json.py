@@ -1,16 +1,22 @@
-"""The stored form of a transcript: `{"format": ..., "version": ..., "items": [...]}`."""
+"""The stored form of a transcript: `{"format": ..., "version": ..., "items": [...]}`.
+
+The form of each item stands beside the item.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from ..errors import DeveloperError, TranscriptError
+from .assistant import dump_turn, load_turn
 from .check import TranscriptCheck
-from .item_json import dump_item, load_item
+from .message import Message, dump_message, load_message
 from .request import TranscriptItem
-from .saved import dump_saved, open_saved
+from .result import ToolResult, dump_result, load_result
+from .saved import Saved, dump_saved, open_saved
 
-__all__ = ["FORMAT", "VERSION", "dump_transcript", "load_transcript"]
+__all__ = ["FORMAT", "VERSION", "dump_transcript", "load_item", "load_transcript"]
 
 FORMAT = "lutum_py.transcript"
 VERSION = 1
@@ -18,7 +24,7 @@ VERSION = 1
 
 def dump_transcript(items: Iterable[TranscriptItem]) -> str:
     """Encode items, with the version of the format."""
-    data = {"format": FORMAT, "version": VERSION, "items": [dump_item(item) for item in items]}
+    data = {"format": FORMAT, "version": VERSION, "items": [_dump_item(item) for item in items]}
     return dump_saved(data, TranscriptError, "The transcript")
 
 
@@ -43,3 +49,22 @@ def load_transcript(text: str | bytes) -> list[TranscriptItem]:
             f"This transcript would be invalid: {error}. A provider would refuse it."
         ) from None
     return items
+
+
+def _dump_item(item: TranscriptItem) -> dict[str, Any]:
+    """Give an item as plain data."""
+    if isinstance(item, Message):
+        return dump_message(item)
+    return dump_result(item) if isinstance(item, ToolResult) else dump_turn(item)
+
+
+def load_item(saved: Saved) -> TranscriptItem:
+    """Read an item of any kind."""
+    kind = saved.get("type", str)
+    if kind == "message":
+        return load_message(saved)
+    if kind == "tool_result":
+        return load_result(saved)
+    if kind == "assistant":
+        return load_turn(saved)
+    raise saved.wrong("type", f"{kind!r} is none of message, assistant, tool_result")

@@ -16,11 +16,10 @@ from .._text.json import (
     shorten,
 )
 from .._transcript.assistant import AssistantTurn
-from .._transcript.item_json import dump_item, load_item
 from .._transcript.metadata import ToolMetadata
-from .._transcript.result import ToolResult
+from .._transcript.result import ToolResult, dump_result
 from .._transcript.saved import Saved
-from .._transcript.transcript_json import FORMAT, VERSION
+from .._transcript.transcript_json import FORMAT, VERSION, load_item
 from ..dialects.openai_chat import Change, Violation
 from ..errors import TranscriptError
 from ._screen import Failure, safe
@@ -222,7 +221,7 @@ def _answer(
             "Put one result for each call right after the turn that made it",
             "added a result of the status `indeterminate`",
         )
-        return dump_item(
+        return dump_result(
             ToolResult(
                 id=metadata.id,
                 name=metadata.name,

@@ -23,9 +23,8 @@ from lutum_py import (
     Transcript,
     Usage,
 )
-from lutum_py._transcript.assistant import AssistantTurn
+from lutum_py._transcript.assistant import AssistantTurn, dump_turn
 from lutum_py._transcript.committed import CommittedRound
-from lutum_py._transcript.item_json import dump_item
 from lutum_py.errors import TranscriptError
 from tests.round_tools import adds, any_text, check_transcript, done, forged, opened
 
@@ -315,4 +314,4 @@ def test_what_may_be_left_out_may_be_missing() -> None:
     loaded = Transcript.load_json(json.dumps(data))[1]
     assert isinstance(loaded, AssistantTurn)
     assert (loaded.usage, loaded.payload, loaded.model) == (None, None, None)
-    assert dump_item(loaded)["usage"] is None
+    assert dump_turn(loaded)["usage"] is None
