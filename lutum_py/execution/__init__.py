@@ -59,12 +59,8 @@ from ._outcome import (
     Outcome,
     outcomes_of,
 )
-from ._run import (
-    Around,
-    Run,
-    Skipped,
-    ignore,
-)
+from ._run import Run
+from ._settings import GRACE, Around, Settings, Skipped
 
 __all__ = [
     "GRACE",
@@ -79,9 +75,6 @@ __all__ = [
     "execute_sync",
     "outcomes_of",
 ]
-
-GRACE = 1.0
-"""Seconds that a tool has to end once it is asked to, before its outcome counts as unknown."""
 
 
 async def execute(
@@ -127,15 +120,14 @@ async def execute(
         >>> asyncio.run(execute(Sums.parse_tool_call(metadata))).model_text
         '[execution_failed] Execution failed: ZeroDivisionError: division by zero'
     """
-    return await Run(
-        call,
-        context,
+    settings = Settings(
         skipped=skipped,
         default_timeout=default_timeout,
         grace=grace,
-        on_error=_raise if raise_errors else ignore,
+        raise_errors=raise_errors,
         around=around,
-    ).run()
+    )
+    return await Run(call, context, settings).run()
 
 
 async def execute_all(
@@ -175,7 +167,15 @@ async def execute_all(
             outcomes.
         CancelledError: The task was cancelled; `outcomes_of` finds what the calls came to.
     """
-    batch = Batch(calls, context, skipped, limit, default_timeout, grace, raise_errors, around)
+    settings = Settings(
+        skipped=skipped,
+        limit=limit,
+        default_timeout=default_timeout,
+        grace=grace,
+        raise_errors=raise_errors,
+        around=around,
+    )
+    batch = Batch(calls, context, settings)
     gate = asyncio.Semaphore(batch.limit)
 
     async def one(run: Run) -> Outcome:
@@ -228,15 +228,14 @@ def execute_sync(
         InvalidValueError: A number of seconds is none.
         LifecycleError: The call runs or has ended already, or waits for a decision.
     """
-    run = Run(
-        call,
-        context,
+    settings = Settings(
         skipped=skipped,
         default_timeout=default_timeout,
         grace=grace,
-        on_error=_raise if raise_errors else ignore,
+        raise_errors=raise_errors,
         around=around,
     )
+    run = Run(call, context, settings)
     _refuse_async(run)
     return run.run_sync()
 
@@ -277,7 +276,15 @@ def execute_all_sync(
         ExecutionErrors: Under `raise_errors`, some tools raised, or `around` did; it carries all
             outcomes.
     """
-    batch = Batch(calls, context, skipped, limit, default_timeout, grace, raise_errors, around)
+    settings = Settings(
+        skipped=skipped,
+        limit=limit,
+        default_timeout=default_timeout,
+        grace=grace,
+        raise_errors=raise_errors,
+        around=around,
+    )
+    batch = Batch(calls, context, settings)
     for run in batch.runs:
         _refuse_async(run)
     if batch.limit == 1:
@@ -303,10 +310,6 @@ def execute_all_sync(
             run.token.cancel("the program was interrupted")
         raise
     return batch.ended([outcomes[place] for place in sorted(outcomes)])
-
-
-def _raise(error: Exception) -> None:
-    raise error
 
 
 def _refuse_async(run: Run) -> None:

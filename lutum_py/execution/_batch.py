@@ -11,7 +11,6 @@ from .._call.lifecycle import CallStatus
 from .._context.context import ToolContext
 from .._text.json import shorten
 from ..errors import (
-    InvalidValueError,
     LifecycleError,
     LutumError,
     MisuseError,
@@ -23,12 +22,8 @@ from ._outcome import (
     cut_off,
     outcomes_of,
 )
-from ._run import (
-    Around,
-    Run,
-    Skipped,
-    ignore,
-)
+from ._run import Run
+from ._settings import Settings
 
 __all__ = ["Batch", "ContextFor"]
 
@@ -43,12 +38,7 @@ class Batch:
         self,
         calls: Iterable[AnyToolCall],
         context: ContextFor | None,
-        skipped: Skipped | None,
-        limit: int | None,
-        default_timeout: float | None,
-        grace: float,
-        raise_errors: bool,
-        around: Around | None,
+        settings: Settings,
     ) -> None:
         if not isinstance(calls, Iterable):
             raise MisuseError(
@@ -56,11 +46,7 @@ class Batch:
             )
         listed = list(calls)
         self.errors: dict[int, Exception] = {}
-        if limit is not None and limit < 1:
-            raise InvalidValueError(
-                f"limit={limit!r}: at least one call has to run at a time. Or leave it out."
-            )
-        self.limit = limit or max(len(listed), 1)
+        self.limit = settings.limit or max(len(listed), 1)
         seen: set[int] = set()
         for call in listed:
             if id(call) in seen:
@@ -73,12 +59,8 @@ class Batch:
             Run(
                 call,
                 None if context is None else context(call),
-                skipped=skipped,
-                default_timeout=default_timeout,
-                grace=grace,
-                on_error=_noting(self.errors, place) if raise_errors else ignore,
-                around=around,
-                on_broken=_noting(self.errors, place),
+                settings,
+                note=_noting(self.errors, place),
             )
             for place, call in enumerate(listed)
         ]

@@ -11,8 +11,8 @@ may heed the token, so it gets the same grace. One that does neither is left beh
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager, suppress
 from copy import copy
 from enum import Enum, auto
 from inspect import isawaitable
@@ -27,7 +27,6 @@ from .._text.json import shorten
 from .._text.suggestion import names_for_message
 from ..errors import (
     Cancelled,
-    InvalidValueError,
     LifecycleError,
     MisuseError,
 )
@@ -42,33 +41,18 @@ from ._outcome import (
     finished,
     timed_out,
 )
+from ._settings import Around, Settings
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-__all__ = ["Run", "Skipped", "ignore"]
-
-Skipped: TypeAlias = Mapping[str, Any]
-"""Values of parameters that are hidden from the model, by name; each tool takes those it has."""
+__all__ = ["Run"]
 
 _Task: TypeAlias = "asyncio.Task[Any]"
 _Wait: TypeAlias = Callable[[_Task, float], Awaitable[object]]
 
 _LEFT_BEHIND: set[_Task] = set()
 """Tasks of tools that ignore their cancellation; the loop alone would not keep them alive."""
-
-
-Around: TypeAlias = Callable[[AnyToolCall], AbstractContextManager[Callable[[Outcome], object]]]
-"""Opens a context for the run of one call; what `with` gives is called with the outcome."""
-
-
-OnBroken: TypeAlias = Callable[[Exception, Outcome], object]
-"""Is shown what `around` raised after a run, and what the run came to."""
-
-
-def raise_with(error: Exception, outcome: Outcome) -> None:
-    """Raise what `around` raised, together with what the run came to."""
-    raise ExecutionErrors.of([error], [outcome]) from error
 
 
 class _Cause(Enum):
@@ -86,28 +70,23 @@ class Run:
     Args:
         call: The call.
         context: What its function may get as a `ToolContext`.
-        skipped: Values of hidden parameters.
-        default_timeout: Seconds that it may take where its tool says nothing of it.
-        grace: Seconds that it has to end once it is asked to.
-        on_error: Is shown each exception that would become an error result.
-        around: Opens what the run happens inside.
-        on_broken: Is shown what that raised once there was an outcome, and the outcome.
+        settings: How it is run.
+        note: Is shown each exception that would be raised otherwise: under `raise_errors` what the
+            tool raised, and in any case what `around` raised once there was an outcome.
 
     Raises:
         MisuseError: A hidden parameter is missing, or the tool has no function.
-        InvalidValueError: A number of seconds is none.
         LifecycleError: The call runs or has ended already, or waits for a decision.
     """
 
     __slots__ = (
-        "around",
         "call",
-        "grace",
         "hidden",
         "invocation",
         "is_left",
         "on_broken",
         "on_error",
+        "settings",
         "thread",
         "timeout",
         "token",
@@ -117,13 +96,9 @@ class Run:
         self,
         call: AnyToolCall,
         context: ToolContext | None,
+        settings: Settings,
         *,
-        skipped: Skipped | None,
-        default_timeout: float | None,
-        grace: float,
-        on_error: OnError,
-        around: Around | None = None,
-        on_broken: OnBroken = raise_with,
+        note: Callable[..., object] | None = None,
     ) -> None:
         if not isinstance(call, AnyToolCall):
             raise MisuseError(
@@ -141,19 +116,17 @@ class Run:
         given = ToolContext.for_call(call) if context is None else context
         self.call = call
         self.invocation = invocation
-        self.grace = _seconds("grace", grace, or_none=True)
-        if default_timeout is not None:
-            _seconds("default_timeout", default_timeout)
-        self.timeout = default_timeout if own is None else own
-        self.on_error = on_error
-        self.around = around
-        self.on_broken = on_broken
+        self.settings = settings
+        self.timeout = settings.default_timeout if own is None else own
+        self.on_error: OnError = (note or _raise) if settings.raise_errors else _ignore
+        self.on_broken: Callable[[Exception, Outcome], object] = note or _raise_with
         # A child: the deadline of this call stops its tool, and no other.
         self.token = given.cancellation.child()
         self.is_left = False
         self.thread: Future[Ended[Any]] | None = None
         known = invocation.hidden
-        self.hidden = {name: value for name, value in (skipped or {}).items() if name in known}
+        skipped = settings.skipped or {}
+        self.hidden = {name: value for name, value in skipped.items() if name in known}
         missing = sorted(n for n, h in known.items() if h.required and n not in self.hidden)
         if missing:
             listed = ", ".join(f'"{name}": ...' for name in missing)
@@ -172,9 +145,10 @@ class Run:
         Raises:
             CancelledError: The task was cancelled; its cause is an `ExecutionCancelled`.
         """
-        if self.around is None or self.token.is_cancelled():
+        around = self.settings.around
+        if around is None or self.token.is_cancelled():
             return await self._run()
-        with self._surrounded(self.around) as came_to:
+        with self._surrounded(around) as came_to:
             came_to.append(await self._run())
         return came_to[0]
 
@@ -212,7 +186,7 @@ class Run:
         except asyncio.CancelledError as stop:
             # The same exception goes on: others may know it by its message or class.
             await self._stop(task, "the task that ran the call was cancelled", _wait_in_any_case)
-            self.on_error = ignore
+            self.on_error = _ignore
             raise stop from ExecutionCancelled([self._outcome(task, _Cause.OWNER)])
         return self._outcome(task, cause)
 
@@ -251,9 +225,9 @@ class Run:
         """Ask the run to end, and give it the grace to do so."""
         self.token.cancel(reason)
         if self.thread is not None and self.invocation.context is not None:
-            await wait(task, self.grace)
+            await wait(task, self.settings.grace)
         task.cancel()
-        await wait(task, self.grace)
+        await wait(task, self.settings.grace)
 
     def _outcome(self, task: _Task, cause: _Cause) -> Outcome:
         """Say what a run came to that is over, or that was not to be stopped."""
@@ -308,9 +282,10 @@ class Run:
 
     def run_sync(self) -> Outcome:
         """Run the call to an outcome: right here, or in a thread where it has a deadline."""
-        if self.around is None or self.token.is_cancelled():
+        around = self.settings.around
+        if around is None or self.token.is_cancelled():
             return self._run_sync()
-        with self._surrounded(self.around) as came_to:
+        with self._surrounded(around) as came_to:
             came_to.append(self._run_sync())
         return came_to[0]
 
@@ -334,7 +309,7 @@ class Run:
                 cause = _Cause.DEADLINE
                 self.token.cancel("the deadline has passed")
                 if self.invocation.context is not None:
-                    _is_done(thread, self.grace)
+                    _is_done(thread, self.settings.grace)
         except BaseException:
             self.token.cancel("the program was interrupted")
             raise
@@ -376,12 +351,14 @@ def _look_away(task: _Task) -> None:
         task.exception()
 
 
-def ignore(error: Exception) -> None:
+def _ignore(error: Exception) -> None:
     """Make nothing of an exception but the result that stands for it."""
 
 
-def _seconds(name: str, value: float, *, or_none: bool = False) -> float:
-    if isinstance(value, int | float) and (value > 0 or (or_none and value == 0)):
-        return value
-    wanted = "number of seconds, or 0" if or_none else "positive number of seconds"
-    raise InvalidValueError(f"{name}={value!r} is no {wanted}.")
+def _raise(error: Exception) -> None:
+    raise error
+
+
+def _raise_with(error: Exception, outcome: Outcome) -> None:
+    """Raise what `around` raised, together with what the run came to."""
+    raise ExecutionErrors.of([error], [outcome]) from error

@@ -330,11 +330,15 @@ def test_a_running_call_is_not_run_beside_itself() -> None:
     ],
 )
 def test_numbers_that_make_no_sense_are_refused(arguments: dict[str, Any]) -> None:
-    """A number of seconds or calls that is none is named, before anything has changed."""
+    """A number of seconds or calls that is none is named, before anything has changed.
+
+    That holds without calls too: what is wrong shows on the first day, not on the first call.
+    """
     call = call_of()
     name = next(iter(arguments))
-    with pytest.raises(ValueError, match=f"^{name}="):
-        running(execute_all([call], skipped={"act": double}, **arguments))
+    for calls in ([call], []):
+        with pytest.raises(ValueError, match=f"^{name}="):
+            running(execute_all(calls, skipped={"act": double}, **arguments))
     assert call.status is CallStatus.NEW
 
 
