@@ -7,7 +7,7 @@ import functools
 import inspect
 import re
 import sys
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from types import FrameType, MethodType
 from typing import (
     TYPE_CHECKING,
@@ -30,6 +30,7 @@ from .._schema.capabilities import ToolCapabilities
 from .._schema.definition import ToolDef
 from .._schema.docstring import Docstring, parse_docstring
 from .._schema.invocation import Invocation
+from .._schema.options import ToolOptions
 from .._schema.output import Output
 from .._schema.plain_types import is_plain
 from .._schema.signature import (
@@ -41,7 +42,7 @@ from .._schema.signature import (
 )
 from .._text.json import shorten
 from ..errors import ToolDefinitionError
-from .options import Options, define, undefined_name
+from .define import define, undefined_name
 
 if TYPE_CHECKING:
     from .._schema.input_model import FnInput
@@ -67,12 +68,12 @@ class ToolFn(Generic[P, R, Out]):
     def __init__(
         self,
         function: Callable[P, R],
-        options: Options,
+        options: ToolOptions,
         frame: FrameType | None,
     ) -> None:
         functools.update_wrapper(self, function)
-        self._options = options
-        self._docstring = parse_docstring(function.__doc__)
+        self._docstring = docstring = parse_docstring(function.__doc__)
+        self._options = options.or_else(name=function.__name__, description=docstring.description)
         # Kept only where an annotation names what comes later; then its locals will have it.
         self._frame = frame
         self._spec: ToolSpec[Any, Out] | None = None
@@ -134,8 +135,7 @@ class ToolFn(Generic[P, R, Out]):
     @property
     def name(self) -> str:
         """The name on the wire."""
-        name = self._options.name
-        return self.__name__ if name is None else name  # type: ignore[attr-defined]
+        return cast("str", self._options.name)  # filled in when it was decorated
 
     def __repr__(self) -> str:
         return f"<tool_fn {_qualname(self)}: {self.name!r}>"
@@ -167,7 +167,7 @@ def _local_names(tool: Any, frame: FrameType | None) -> dict[str, Any] | None:
 
 def _build(
     tool: Any,
-    options: Options,
+    options: ToolOptions,
     docstring: Docstring,
     namespace: Mapping[str, Any] | None,
 ) -> ToolSpec[Any, Any]:
@@ -204,13 +204,9 @@ def _build(
         ToolSpec(
             definition=define(
                 f"Tool function `{qualname}`",
-                name=tool.name,
-                description=docstring.description
-                if options.description is None
-                else options.description,
+                options,
                 arguments=arguments,
                 output=output,
-                options=options,
                 is_plain=plain,
             ),
             origin=tool,
@@ -306,16 +302,10 @@ def tool_fn(
         >>> add.definition.input_schema["required"]
         ['a']
     """
-    if isinstance(skip, str):
-        raise ToolDefinitionError(f"skip= takes names in a tuple: write skip=({skip!r},).")
-    if not isinstance(skip, Collection):
-        raise ToolDefinitionError(
-            f"skip= takes names in a tuple, as in skip=('db',), not {shorten(skip)}."
-        )
-    options = Options(
+    options = ToolOptions(
         name=name,
         description=description,
-        skip=tuple(skip),
+        skip=skip,
         timeout=timeout,
         category=category,
         capabilities=capabilities,

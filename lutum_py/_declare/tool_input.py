@@ -28,11 +28,12 @@ from .._schema.arguments import Arguments
 from .._schema.capabilities import ToolCapabilities
 from .._schema.closed_schema import is_model
 from .._schema.input_model import check_fields
+from .._schema.options import ToolOptions
 from .._schema.output import Output
 from .._schema.signature import reason_of, type_name
 from .._text.json import shorten
 from ..errors import ToolDefinitionError
-from .options import Options, define, undefined_name
+from .define import define, undefined_name
 
 __all__ = ["ToolInput", "find_spec", "tool_input"]
 
@@ -125,7 +126,7 @@ def find_spec(model: type[BaseModel]) -> ToolSpec[Any, Any]:
             f"`{model.__qualname__}` is a model, but no tool. Decorate it with "
             "`@tool_input(output=...)`, or let it inherit from `ToolInput[...]`."
         )
-    return _declare_now(model, _NOT_GIVEN, Options())
+    return _declare_now(model, _NOT_GIVEN, ToolOptions())
 
 
 @overload
@@ -181,10 +182,9 @@ def tool_input(
         >>> GetUserArgs.Call.__name__
         'GetUserArgsCall'
     """
-    options = Options(
+    options = ToolOptions(
         name=name,
         description=description,
-        skip=(),
         timeout=timeout,
         category=category,
         capabilities=capabilities,
@@ -215,14 +215,14 @@ def tool_input(
     return decorate if model is None else decorate(model)
 
 
-def _declare_now(model: type[BaseModel], output: Any, options: Options) -> ToolSpec[Any, Any]:
+def _declare_now(model: type[BaseModel], output: Any, options: ToolOptions) -> ToolSpec[Any, Any]:
     try:
         return _declare(model, output, options)
     except NameError as error:
         raise undefined_name(f"Tool input `{model.__qualname__}`", error) from error
 
 
-def _declare(model: type[BaseModel], output_type: Any, options: Options) -> ToolSpec[Any, Any]:
+def _declare(model: type[BaseModel], output_type: Any, options: ToolOptions) -> ToolSpec[Any, Any]:
     """Make the specification.
 
     Raises:
@@ -247,20 +247,13 @@ def _declare(model: type[BaseModel], output_type: Any, options: Options) -> Tool
     arguments = Arguments(model, strict=options.strict)
     check_fields(place, "field", model)
     output = Output(None if output_type is _NOT_GIVEN or output_type is Any else output_type)
-    description = options.description
-    if description is None:
-        own = model.__dict__.get("__doc__")
-        description = cleandoc(own) if own else ""
+    own = model.__dict__.get("__doc__")
+    told = options.or_else(
+        name=_snake_case(model.__name__), description=cleandoc(own) if own else ""
+    )
     spec: ToolSpec[Any, Any] = finish_spec(
         ToolSpec(
-            definition=define(
-                place,
-                name=_snake_case(model.__name__) if options.name is None else options.name,
-                description=description,
-                arguments=arguments,
-                output=output,
-                options=options,
-            ),
+            definition=define(place, told, arguments=arguments, output=output),
             origin=model,
             arguments=arguments,
             output=output,

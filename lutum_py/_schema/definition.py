@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from math import inf
 from typing import Any, NoReturn, cast
 
 from .._text.json import (
@@ -16,6 +15,7 @@ from .._text.json import (
 )
 from ..errors import MisuseError, ToolDefinitionError
 from .capabilities import ToolCapabilities
+from .options import TOLD, ToolOptions
 
 __all__ = ["JsonSchema", "ToolDef"]
 
@@ -175,25 +175,20 @@ class ToolDef:
             {'type': 'object', 'properties': {}}
         """
         place = f"Tool {shorten(name)}"
-        check_hints(
-            place,
+        options = ToolOptions(
             name=name,
             description=description,
-            timeout=timeout,
-            category=category,
-            capabilities=capabilities,
-        )
-        return cls(
-            name=name,
-            description=description,
-            input_schema=object_schema(place, _json_object(place, "input", input_schema)),
-            output_schema=None
-            if output_schema is None
-            else _json_object(place, "output", output_schema),
             category=category,
             capabilities=capabilities,
             timeout=timeout,
             idempotent=idempotent,
+        )
+        return cls(
+            **options.checked(place),
+            input_schema=object_schema(place, _json_object(place, "input", input_schema)),
+            output_schema=None
+            if output_schema is None
+            else _json_object(place, "output", output_schema),
         )
 
     @property
@@ -225,24 +220,21 @@ class ToolDef:
 
     def with_name(self, name: str) -> ToolDef:
         """Return the same definition under another wire name."""
-        return self._but(name, self.description)
+        return self._but(name=name)
 
     def with_description(self, description: str) -> ToolDef:
         """Return the same definition with another description."""
-        return self._but(self.name, description)
+        return self._but(description=description)
 
-    def _but(self, name: str, description: str) -> ToolDef:
+    def _but(self, **changed: Any) -> ToolDef:
         return ToolDef(
-            name=name,
-            description=description,
+            **{**self._told(), **changed},
             input_schema=lambda: self.input_schema,
             output_schema=None if self._output_source is None else lambda: self.output_schema or {},
-            category=self.category,
-            capabilities=self.capabilities,
-            timeout=self.timeout,
-            idempotent=self.idempotent,
-            strict=self.strict,
         )
+
+    def _told(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in TOLD}
 
     def to_dict(self) -> dict[str, Any]:
         """Give the whole definition as plain data."""
@@ -251,11 +243,8 @@ class ToolDef:
             "description": self.description,
             "input_schema": copy_json(self.input_schema),
             "output_schema": copy_json(self.output_schema),
-            "category": self.category,
+            **self._told(),
             "capabilities": self.capabilities.to_dict(),
-            "timeout": self.timeout,
-            "idempotent": self.idempotent,
-            "strict": self.strict,
         }
 
     def __eq__(self, other: object) -> bool:
@@ -289,51 +278,6 @@ def _json_object(place: str, which: str, schema: Any) -> JsonSchema:
             f"{place}: the {which} schema is no plain JSON data ({error})."
         ) from error
     return copied
-
-
-def check_hints(
-    place: str,
-    *,
-    name: object,
-    description: object,
-    timeout: object,
-    category: object,
-    capabilities: object,
-) -> None:
-    """Check what an author may say of a tool besides its schemas.
-
-    Raises:
-        ToolDefinitionError: Something is of the wrong kind; the text names it.
-    """
-    if not isinstance(name, str) or not name.strip():
-        raise ToolDefinitionError(
-            f"{place} needs a name, got {shorten(name)}. Pass `name=` with a text."
-        )
-    if not isinstance(description, str):
-        raise ToolDefinitionError(
-            f"{place}: description={shorten(description)} is no text. Give a text, or leave it out."
-        )
-    for field, text in (("name", name), ("description", description)):
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise ToolDefinitionError(
-                f"{place}: the {field} holds half of a surrogate pair at position {error.start}, "
-                "which UTF-8 cannot carry to a provider. Take it out."
-            ) from None
-    if category is not None and not isinstance(category, str):
-        raise ToolDefinitionError(f"{place}: category={shorten(category)} is no text. Give a text.")
-    if capabilities is not None and not isinstance(capabilities, ToolCapabilities):
-        raise ToolDefinitionError(
-            f"{place}: capabilities={shorten(capabilities)} are no `ToolCapabilities`. Write "
-            "`capabilities=ToolCapabilities(...)`."
-        )
-    fits = isinstance(timeout, int | float) and not isinstance(timeout, bool) and 0 < timeout < inf
-    if timeout is not None and not fits:
-        raise ToolDefinitionError(
-            f"{place}: timeout={shorten(timeout)} is no positive number of seconds. Leave it out "
-            "for none."
-        )
 
 
 def object_schema(place: str, schema: JsonSchema) -> JsonSchema:

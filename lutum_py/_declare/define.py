@@ -1,67 +1,38 @@
-"""What both decorators are told, and the definition that comes of it."""
+"""The definition that comes of what a decorator was told, checked as far as it can be."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import TypeAdapter
 from pydantic.errors import PydanticUserError
 
 from .._schema.arguments import Arguments
-from .._schema.capabilities import ToolCapabilities
-from .._schema.definition import (
-    JsonSchema,
-    ToolDef,
-    check_hints,
-    object_schema,
-)
+from .._schema.definition import JsonSchema, ToolDef, object_schema
+from .._schema.options import ToolOptions
 from .._schema.output import Output
 from .._schema.signature import reason_of, type_name
 from .._text.suggestion import names_for_message
 from ..errors import ToolDefinitionError
 
-__all__ = ["Options", "define", "undefined_name"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """Hold what a decorator was told."""
-
-    name: str | None = None
-    description: str | None = None
-    skip: tuple[str, ...] = ()
-    timeout: float | None = None
-    category: str | None = None
-    capabilities: ToolCapabilities | None = None
-    idempotent: bool = False
-    strict: bool = False
+__all__ = ["define", "undefined_name"]
 
 
 def define(
     place: str,
+    options: ToolOptions,
     *,
-    name: str,
-    description: str,
     arguments: Arguments,
     output: Output,
-    options: Options,
     is_plain: bool = False,
 ) -> ToolDef:
     """Make a tool's definition, and check now what would otherwise fail on first use.
 
     Raises:
-        ToolDefinitionError: The name is empty, the timeout is no positive number of seconds, or
-            the input or output type has no schema.
+        ToolDefinitionError: An option is of the wrong kind, or the input or output type has no
+            schema.
     """
-    check_hints(
-        place,
-        name=name,
-        description=description,
-        timeout=options.timeout,
-        category=options.category,
-        capabilities=options.capabilities,
-    )
+    told = options.checked(place)
 
     def input_schema() -> JsonSchema:
         return object_schema(place, arguments.json_schema())
@@ -70,15 +41,9 @@ def define(
         return output.json_schema() or {}
 
     definition = ToolDef(
-        name=name,
-        description=description,
+        **told,
         input_schema=input_schema,
         output_schema=None if output.type is None else output_schema,
-        category=options.category,
-        capabilities=options.capabilities,
-        timeout=options.timeout,
-        idempotent=options.idempotent,
-        strict=options.strict,
     )
     _check_targets(place, definition)
     if not is_plain:

@@ -1,0 +1,104 @@
+"""What an author says of a tool besides its parameters and its output: one record for all ways.
+
+The decorators fill it, what stands in the declaration itself fills its gaps, and the definition is
+made of it. An option is added here, to the signatures that take it, and to `ToolDef`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, fields, replace
+from math import inf
+from typing import Any
+
+from .._text.json import shorten
+from ..errors import ToolDefinitionError
+from .capabilities import ToolCapabilities
+
+__all__ = ["TOLD", "ToolOptions"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolOptions:
+    """Hold what was said of a tool; None stands for nothing.
+
+    Raises:
+        ToolDefinitionError: `skip` is no collection of names.
+    """
+
+    name: str | None = None
+    description: str | None = None
+    skip: Sequence[str] = ()
+    category: str | None = None
+    capabilities: ToolCapabilities | None = None
+    timeout: float | None = None
+    idempotent: bool = False
+    strict: bool = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.skip, str):
+            raise ToolDefinitionError(f"skip= takes names in a tuple: write skip=({self.skip!r},).")
+        if not isinstance(self.skip, Collection):
+            raise ToolDefinitionError(
+                f"skip= takes names in a tuple, as in skip=('db',), not {shorten(self.skip)}."
+            )
+        object.__setattr__(self, "skip", tuple(self.skip))
+
+    def or_else(self, *, name: str, description: str) -> ToolOptions:
+        """Fill in what the declaration itself says, where the author said nothing else."""
+        return replace(
+            self,
+            name=name if self.name is None else self.name,
+            description=description if self.description is None else self.description,
+        )
+
+    def checked(self, place: str) -> dict[str, Any]:
+        """Give what a definition is told, by name.
+
+        Args:
+            place: What is declared, for messages.
+
+        Raises:
+            ToolDefinitionError: Something is of the wrong kind; the text names it.
+        """
+        self._check_text(place)
+        if self.category is not None and not isinstance(self.category, str):
+            raise ToolDefinitionError(
+                f"{place}: category={shorten(self.category)} is no text. Give a text."
+            )
+        if self.capabilities is not None and not isinstance(self.capabilities, ToolCapabilities):
+            raise ToolDefinitionError(
+                f"{place}: capabilities={shorten(self.capabilities)} are no `ToolCapabilities`. "
+                "Write `capabilities=ToolCapabilities(...)`."
+            )
+        timeout: Any = self.timeout
+        is_number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
+        if timeout is not None and not (is_number and 0 < timeout < inf):
+            raise ToolDefinitionError(
+                f"{place}: timeout={shorten(timeout)} is no positive number of seconds. Leave it "
+                "out for none."
+            )
+        return {name: getattr(self, name) for name in TOLD}
+
+    def _check_text(self, place: str) -> None:
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise ToolDefinitionError(
+                f"{place} needs a name, got {shorten(self.name)}. Pass `name=` with a text."
+            )
+        if not isinstance(self.description, str):
+            raise ToolDefinitionError(
+                f"{place}: description={shorten(self.description)} is no text. Give a text, or "
+                "leave it out."
+            )
+        for field, text in (("name", self.name), ("description", self.description)):
+            try:
+                text.encode()
+            except UnicodeEncodeError as error:
+                raise ToolDefinitionError(
+                    f"{place}: the {field} holds half of a surrogate pair at position "
+                    f"{error.start}, which UTF-8 cannot carry to a provider. Take it out."
+                ) from None
+
+
+TOLD = tuple(field.name for field in fields(ToolOptions) if field.name != "skip")
+"""The options that a definition keeps; the others are used up while it is made."""
