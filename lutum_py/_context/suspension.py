@@ -1,4 +1,9 @@
-"""Ask someone to decide about a call: the ticket, and the decision that answers it."""
+"""Ask someone to decide about a call: the ticket, and the decision that answers it.
+
+Both are plain data that outlives the process: the ticket goes out with a saved plan, the decision
+comes back by the id of the call. A decision has an id, since what delivers it may do so twice, and
+may carry the digest of what was shown, since that is what was decided on.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""What the provider is told of a tool, and what the program keeps with it."""
+"""What the provider is told of a tool, and what the program keeps with it.
+
+A schema is made when it is first asked for, since a program may declare tools that it never offers,
+and refuses changes from then on: the digest, the validator and the wire all go by the same one.
+"""
 
 from __future__ import annotations
 

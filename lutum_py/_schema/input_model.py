@@ -1,4 +1,9 @@
-"""Build the pydantic model of a function tool's arguments."""
+"""Build the pydantic model of a function tool's arguments.
+
+One field stands for each parameter, under the parameter's own name on the wire whatever pydantic
+lets a field be called. What would fail on some call later (a default that does not fit, one name
+for two fields, a type without a schema) fails here, and names the parameter.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Run a tool's function on a decoded input, when the user asks for it."""
+"""Run a tool's function on a decoded input, when the user asks for it.
+
+Which argument goes where is worked out once, when the tool is declared. Most functions take their
+fields as keyword arguments and nothing else; those are called straight.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Check a tool's output against its declared type, and encode it."""
+"""Check a tool's output against its declared type, and encode it.
+
+JSON has neither NaN nor infinities, and pydantic writes a null in their place without a word. So
+text that has a null in it is laid beside the value, and refused where a number was lost. Only types
+that may hold such a number are looked at, and only where the trace of one is there.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Types of which nothing is hidden: what validates them looks at every part."""
+"""Types of which nothing is hidden: what validates them looks at every part.
+
+pydantic takes an instance of a class as it is, so that a model needs a second look that a list of
+numbers does not. Most parameters are plain, and are spared all checks that exist for the others.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""`Session`: one conversation, and what is said to the model on the side."""
+"""`Session`: one conversation, and what is said to the model on the side.
+
+An ephemeral message is kept with its place, outside of the transcript. A request is a view of the
+two; a request that was answered takes with it the very messages it held, and leaves later ones.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Check, item by item, that a transcript is one that a provider accepts."""
+"""Check, item by item, that a transcript is one that a provider accepts.
+
+All there is to remember is which calls of the last turn still wait for their results, in order:
+the next item is the result of the first of them, or nothing else may come.
+"""
 
 from __future__ import annotations
 

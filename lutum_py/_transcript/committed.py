@@ -1,4 +1,8 @@
-"""A round that is whole: the assistant turn, and one result for each of its calls, in order."""
+"""A round that is whole: the assistant turn, and one result for each of its calls, in order.
+
+Whoever holds one needs to check nothing: it cannot be made of anything less. `seal` skips the check
+for results that a plan has just matched.
+"""
 
 from __future__ import annotations
 

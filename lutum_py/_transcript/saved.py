@@ -1,4 +1,8 @@
-"""Read stored JSON with care: every surprise is an error that says where."""
+"""Read stored JSON with care: every surprise is an error that says where.
+
+A `Saved` is one object of the text and the path to it. Whoever reads takes entries by name and type
+from it and goes into inner ones, so that the path in a message is right without anyone passing it.
+"""
 
 from __future__ import annotations
 

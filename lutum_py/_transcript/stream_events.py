@@ -1,4 +1,8 @@
-"""What a streamed turn reports while it comes in; every dialect gives the same events."""
+"""What a streamed turn reports while it comes in; every dialect gives the same events.
+
+Calls are numbered by the order in which they begin in the turn, whatever the provider numbers; the
+last event carries the whole turn, so that events may be shown, and need not be put together.
+"""
 
 from __future__ import annotations
 

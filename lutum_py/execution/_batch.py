@@ -1,4 +1,8 @@
-"""Calls that are run together: checked before any of them is started, and none of them lost."""
+"""Calls that are run together: checked before any of them is started, and none of them lost.
+
+Whatever ends a batch early (an exception of `around`, a cancelled task) ends one run of it, never
+the account of the others: errors are noted by place, and each call has an outcome in the end.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""What comes of running a call: every ending of a tool has one meaning, written down here."""
+"""What comes of running a call: every ending of a tool has one meaning, written down here.
+
+The rule behind them: a result claims no more than is known. What never began, or ended because it
+was asked to, is `cancelled`; what failed is an `error`; what was started and not seen to end is
+`indeterminate`, for it may have had its effects.
+"""
 
 from __future__ import annotations
 

@@ -113,6 +113,8 @@ def test_definitions_travel_and_compare() -> None:
     renamed, retold = FULL.with_name("u"), FULL.with_description("Other.")
     assert renamed.name == "u"
     assert retold.description == "Other."
+    for other, change in ((renamed, {"name": "u"}), (retold, {"description": "Other."})):
+        assert other.to_dict() == {**FULL.to_dict(), **change}
     assert renamed.input_schema is FULL.input_schema
     assert renamed.output_schema == {"type": "string"}
     assert define({}).with_name("u").output_schema is None
