@@ -1,6 +1,6 @@
 """`HookSet`: who has a say about the calls of one toolset; how one registers hooks, and asks them.
 
-Where they are kept, and in which order they are asked, stands in `_hook_places`.
+Where they are kept, and in which order they are asked, stands in `places`.
 """
 
 from __future__ import annotations

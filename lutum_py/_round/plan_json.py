@@ -2,7 +2,7 @@
 
 The text has the turn as it came (what the model proposed) and an entry for each call with its
 effective arguments. Each entry carries the digest of the tool's schema and, where something is
-still to be run, of the call; each entry and the whole carry a seal, see `_plan_seal`. Tools are
+still to be run, of the call; each entry and the whole carry a seal, see `seal`. Tools are
 named by their wire names only.
 """
 

@@ -23,7 +23,7 @@ Rules:
 
 A loop may stop early, after any turn: a limit on turns is no fault.
 
-Hypothesis looks for a script that makes the loop fail, and `_simpler` takes away what is not needed
+Hypothesis looks for a script that makes the loop fail, and `simpler` takes away what is not needed
 for that. A loop that never asks the model and never ends cannot be stopped from outside.
 """
 
