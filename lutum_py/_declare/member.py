@@ -12,6 +12,7 @@ from .._schema.definition import ToolDef
 from .._text.json import shorten
 from ..errors import ToolDefinitionError
 from .declared import GroupMember, ToolMember
+from .schema_tool import spec_from_definition
 from .tool_fn import ToolFn
 from .toolset_meta import ToolsetMeta
 
@@ -65,8 +66,6 @@ def _spec_of(declared: Any) -> ToolSpec[Any, Any]:
 
         return find_spec(declared)
     if isinstance(declared, ToolDef):
-        from .schema_tool import spec_from_definition
-
         return spec_from_definition(declared)
     if isinstance(declared, MethodType) and isinstance(_function_of(declared), ToolFn):
         name = declared.__name__

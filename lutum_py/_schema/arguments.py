@@ -26,6 +26,7 @@ from .._text.json import (
     is_object,
     shorten,
 )
+from .._text.suggestion import did_you_mean, names_for_message
 from ..errors import FieldIssue
 from .closed_schema import (
     close_top,
@@ -312,8 +313,6 @@ def field_issues(
 
 
 def _instead(name: str, known: Sequence[str]) -> str:
-    from .._text.suggestion import did_you_mean, names_for_message
-
     near = did_you_mean(name, known)
     if near is not None:
         return f"; did you mean `{near}`?"
