@@ -1,15 +1,23 @@
-"""The pictures of the concept pages, as SVG that follows the colours of the page.
+"""The pictures of the site, as SVG that follows the colours of the page.
 
-The life of a call is drawn from the table that the library itself goes by, so the picture cannot
-disagree with it. All colours come from classes in `stylesheets/site.css`, for light and dark.
+The life of a call is drawn from the table that the library itself goes by, and the house from the
+contract that its imports are checked by, so neither picture can disagree with the code. All colours
+come from classes in `stylesheets/site.css`, for light and dark.
 """
 
 from __future__ import annotations
 
+import ast
+import re
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
+from itertools import pairwise
+from math import hypot
+from pathlib import Path
 from typing import Final
 
+import lutum_py
 from lutum_py import EFFECT_DEFAULTS
 from lutum_py._call.lifecycle import TRANSITIONS, CallStatus
 
@@ -17,6 +25,10 @@ __all__ = [
     "DRAWINGS",
     "deciding",
     "effects_table",
+    "house",
+    "house_rows",
+    "house_steps",
+    "house_table",
     "lifecycle",
     "lifecycle_table",
     "way_of_a_round",
@@ -238,9 +250,117 @@ def deciding() -> str:
     return picture(y - 18, "The order of deciding about one call, and the ways out of it", parts)
 
 
+PROJECT: Final = Path(__file__).resolve().parent.parent / "pyproject.toml"
+_STEPS: Final[Sequence[tuple[str, str]]] = (
+    ("_session", "`session.text_turn(model)` makes a request of the transcript and the tools."),
+    ("dialects", "A dialect turns it into a body, and the response of the provider into a turn."),
+    ("_transcript", "The turn is a value now, kept whole, as it was sent."),
+    ("_round", "`read_turn` opens a round, because the turn has calls."),
+    ("_schema", "The arguments of each call are validated, and mended where that is beyond doubt."),
+    ("_call", "Each becomes a typed call with a status, or an issue that the model is told of."),
+    ("_hooks", "Hooks and gates complete, rewrite, reject or suspend what they are asked about."),
+    ("_round", "The plan holds what came of it; it can be saved, and resumed in another process."),
+    ("execution", "Your loop runs the pending calls, by `call.call()` or with deadlines."),
+    ("_context", "The running tool is given its context: progress, state, cancellation."),
+    ("_round", "`plan.commit` matches results with calls: all of them, or it changes nothing."),
+    ("_transcript", "The turn and its results are appended, in order."),
+)
+"""The way of a round through the folders: where it is, and what happens there."""
+_YOURS: Final = "execution"
+"""Where code of the user's own may stand in the place of the library's."""
+
+
+def house_rows() -> list[list[str]]:
+    """Read the folders from the import contract: rows from the highest to the lowest.
+
+    Raises:
+        StopIteration: The project has no contract of layers.
+    """
+    linter = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["tool"]["importlinter"]
+    layers = next(each["layers"] for each in linter["contracts"] if each["type"] == "layers")
+    return [[name.strip() for name in row.split("|")] for row in layers]
+
+
+def house() -> str:
+    """Draw the rows of folders, and the way of a round through them.
+
+    Raises:
+        KeyError: The way leads through a folder that the contract does not hold.
+    """
+    rows = house_rows()
+    height, gap, radius, left = 36, 6, 11, 296
+    parts: list[str] = []
+    centres: dict[str, float] = {}
+    for number, names in enumerate(rows):
+        top = 8 + number * (height + gap)
+        parts.append(
+            f'<rect x="6" y="{top}" width="{WIDTH - 12}" height="{height}" rx="6" class="library"/>'
+            f'<text x="18" y="{top + height / 2 + 5:g}" class="row">'
+            f"{escape(' · '.join(map(_shown, names)))}</text>"
+        )
+        centres.update(dict.fromkeys(names, top + height / 2))
+    across = (WIDTH - 24 - left) / (len(_STEPS) - 1)
+    places = [(left + at * across, centres[folder]) for at, (folder, _) in enumerate(_STEPS)]
+    for (x, y), (to_x, to_y) in pairwise(places):
+        far = hypot(to_x - x, to_y - y) / (radius + 1)
+        out_x, out_y = (to_x - x) / far, (to_y - y) / far
+        parts.append(
+            arrow(f"M{x + out_x:.1f},{y + out_y:.1f} L{to_x - out_x:.1f},{to_y - out_y:.1f}")
+        )
+    for number, ((folder, _), (x, y)) in enumerate(zip(_STEPS, places, strict=True), 1):
+        kind = "yours" if folder == _YOURS else "status"
+        parts.append(
+            f'<circle cx="{x:.1f}" cy="{y:g}" r="{radius}" class="{kind}"/>'
+            f'<text x="{x:.1f}" y="{y + 5:g}" class="step">{number}</text>'
+        )
+    title = "The folders, each above those that it may import, and the way of a round through them"
+    return picture(8 + len(rows) * (height + gap), title, parts)
+
+
+def house_steps() -> str:
+    """Write what happens at each step of that way, as HTML."""
+    steps = [f"<li><code>{_shown(folder)}</code>: {_inline(text)}</li>" for folder, text in _STEPS]
+    return f"<ol>{''.join(steps)}</ol>"
+
+
+def house_table() -> str:
+    """Write what stands in each folder, in the words of its own docstring, as HTML."""
+    rows = [
+        (f"<code>{_shown(name)}</code>", _inline(_first_sentence(_source_of(name))))
+        for names in house_rows()
+        for name in names
+    ]
+    return _table(("folder", "what a reader finds there"), rows)
+
+
+def _source_of(name: str) -> Path:
+    package = Path(lutum_py.__file__).parent
+    return package / name / "__init__.py" if _is_folder(name) else package / f"{name}.py"
+
+
+def _is_folder(name: str) -> bool:
+    return (Path(lutum_py.__file__).parent / name).is_dir()
+
+
+def _shown(name: str) -> str:
+    return f"{name}/" if _is_folder(name) else f"{name}.py"
+
+
+def _first_sentence(source: Path) -> str:
+    said = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) or ""
+    return said.partition("\n")[0]
+
+
+def _inline(text: str) -> str:
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text, quote=False))
+
+
 DRAWINGS: Final[Mapping[str, Callable[[], str]]] = {
     "deciding": deciding,
     "effects-table": effects_table,
+    "house": house,
+    "house-steps": house_steps,
+    "house-table": house_table,
     "lifecycle": lifecycle,
     "lifecycle-table": lifecycle_table,
     "round": way_of_a_round,

@@ -1,4 +1,4 @@
-"""What the site does beyond Markdown: it draws its pictures from the library's own tables.
+"""What the site does beyond Markdown: it draws its pictures from the project's own tables.
 
 `mkdocs.yml` names this file. A page asks for a picture with a comment of its own line, such as
 `<!-- drawing: lifecycle -->`; what the pictures show is in `drawings.py`.

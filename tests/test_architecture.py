@@ -1,0 +1,93 @@
+"""The laws of what the docs say about the layout: it is so."""
+
+from __future__ import annotations
+
+import re
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+DOCS: Final = Path(__file__).parent.parent / "docs"
+PAGE: Final = DOCS / "architecture.md"
+CHANGES: Final = (
+    "the text for an unknown tool",
+    "a new status of results",
+    "a new fault of a commit",
+    "tags on members of a toolset",
+    "a fifth dialect",
+    "another rule between gates",
+    "another style of docstrings",
+    "the seal of plans",
+    "the default timeout",
+    "durations in the notebook view",
+    "null fields of one dialect",
+    "the did-you-mean cut-off",
+)
+
+
+def package() -> Path:
+    spec = find_spec("lutum_py")
+    assert spec is not None
+    assert spec.submodule_search_locations
+    return Path(spec.submodule_search_locations[0])
+
+
+def files_named(text: str) -> list[str]:
+    """The files of the package that a text names between backticks, by their place in it."""
+    names = re.findall(r"`(?:lutum_py/)?(\w+/[\w/]*\w\.py)`", text)
+    return [name for name in names if (package() / name.partition("/")[0]).is_dir()]
+
+
+@pytest.fixture
+def drawings(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The module that draws the pictures of the site."""
+    monkeypatch.syspath_prepend(DOCS)
+    yield import_module("drawings")
+    del sys.modules["drawings"]
+
+
+def test_the_page_says_where_to_change_what() -> None:
+    """Each of the changes that people come for has a line with one or two files."""
+    rows = {
+        cells[0]: files_named(" ".join(cells[1:]))
+        for line in PAGE.read_text(encoding="utf-8").splitlines()
+        if len(cells := [cell.strip() for cell in line.strip("|").split("|")]) == 3
+    }
+    assert set(CHANGES) <= rows.keys()
+    assert {len(rows[change]) for change in CHANGES} <= {1, 2}
+
+
+@pytest.mark.parametrize(
+    "page", sorted(DOCS.rglob("*.md")), ids=lambda page: str(page.relative_to(DOCS))
+)
+def test_files_that_a_page_names_exist(page: Path) -> None:
+    """A file of the package that a page names stands where the page says."""
+    named = files_named(page.read_text(encoding="utf-8"))
+    assert [name for name in named if not (package() / name).is_file()] == []
+
+
+def test_every_folder_is_in_the_drawing(drawings: Any) -> None:
+    """The drawing and the table show each folder and file of the package but the façade, once."""
+    there = {
+        path.name if path.is_dir() else path.stem
+        for path in package().iterdir()
+        if (path / "__init__.py").is_file() or path.suffix == ".py"
+    }
+    drawn = [name for row in drawings.house_rows() for name in row]
+    assert sorted(drawn) == sorted(there - {"__init__"})
+    picture, table = drawings.house(), drawings.house_table()
+    for name in drawn:
+        shown = f"{name}/" if (package() / name).is_dir() else f"{name}.py"
+        assert picture.count(shown) == 1
+        assert re.search(rf"<td><code>{shown}</code></td><td>.", table)
+
+
+def test_the_way_of_a_round_is_drawn_and_told(drawings: Any) -> None:
+    """Each step of the way stands in the drawing by its number, and in the list by its words."""
+    steps = drawings.house_steps().count("<li>")
+    numbers = re.findall(r'class="step">(\d+)<', drawings.house())
+    assert numbers == [str(number) for number in range(1, steps + 1)]
