@@ -9,7 +9,7 @@ named by their wire names only.
 from __future__ import annotations
 
 import json
-from typing import Any, Literal, TypeAlias, TypeVar, get_args
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from pydantic import ValidationError
 
@@ -226,7 +226,7 @@ class _Loader:
             self.issues.append(
                 RecoverableToolCallIssue(
                     metadata,
-                    saved.one_of("reason", _among(IssueReason)),
+                    saved.member("reason", IssueReason),
                     saved.get("text", str),
                     tuple(
                         FieldIssue(
@@ -247,7 +247,7 @@ class _Loader:
             self.handled.append(handled_type(metadata, call.input, output, result))
         elif state == "rejected":
             call = self._call(saved, call_id, checked=False)
-            source: RejectionSource = saved.one_of("source", _among(RejectionSource))
+            source: RejectionSource = saved.member("source", RejectionSource)
             self.rejected.append(RejectedCall(metadata, call, saved.get("reason", str), source))
         elif state == "pending":
             self.pending.append(self._call(saved, call_id, checked=True))
@@ -329,7 +329,7 @@ def _load_ticket(saved: Saved) -> SuspendTicket:
 def _load_decision(saved: Saved) -> Decision:
     return Decision(
         call_id=saved.get("call_id", str),
-        action=saved.one_of("action", _among(DecisionAction)),
+        action=saved.member("action", DecisionAction),
         result=saved.any("result"),
         reason=saved.get("reason", str, None),
         decision_id=saved.get("decision_id", str),
@@ -338,16 +338,12 @@ def _load_decision(saved: Saved) -> Decision:
 
 
 def _load_record(saved: Saved) -> DecisionRecord:
-    phase: Phase = saved.one_of("phase", _among(Phase))
+    phase: Phase = saved.member("phase", Phase)
     return DecisionRecord(
         saved.get("call_id", str),
         saved.get("tool", str),
         saved.get("hook", str),
         phase,
-        saved.one_of("decision", _among(DecisionKind)),
+        saved.member("decision", DecisionKind),
         saved.get("reason", str, None),
     )
-
-
-def _among(alias: Any) -> Any:
-    return {value: value for value in get_args(alias)}.__getitem__
