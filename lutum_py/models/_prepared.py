@@ -17,8 +17,8 @@ from .._transcript.metadata import ToolMetadata
 from .._transcript.request import TurnRequest
 from .._transcript.stream_events import CallCompleted, StreamEvent, TurnFinished
 from ..dialects._stream.streaming import StreamReader
-from ..dialects._wire.compiled import compiled
 from ..dialects._wire.losses import EncodedRequest, Loss
+from ..dialects._wire.offered import compiled
 
 __all__ = ["Dialect", "Prepared", "prepare"]
 

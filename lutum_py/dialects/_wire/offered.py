@@ -1,8 +1,9 @@
-"""Which tools a request offers, under which names, and what it asks of the model."""
+"""Which tools a request offers, in which form, and what it asks of the model."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 
 from ..._declare.offer import Descriptions, offered_definitions
@@ -10,8 +11,11 @@ from ..._schema.definition import ToolDef
 from ..._text.json import shorten
 from ..._transcript.tool_choice import ToolChoice
 from ...errors import MisuseError
+from .._schema.compiler import CompiledSchema, compile_schema
+from .losses import Loss
+from .tool_names import check_tool_name
 
-__all__ = ["choice_of", "offered"]
+__all__ = ["choice_of", "compiled", "offered", "schema_losses"]
 
 
 def offered(
@@ -76,3 +80,23 @@ def choice_of(requirement: ToolChoice | Any) -> ToolChoice:
         f"Expected a ToolRequirement or a ToolChoice, got {shorten(requirement)}. Make one, as in "
         "`ToolRequirement.at_least_one()`."
     )
+
+
+@lru_cache(maxsize=2048)
+def compiled(definition: ToolDef, dialect: str, strict: bool = False) -> CompiledSchema:
+    """Compile a tool's schema for a dialect, or give what was compiled before.
+
+    The schema is shared between requests: copy it before it goes out.
+
+    Raises:
+        ToolDefinitionError: The name or the schema has no form in the dialect.
+    """
+    check_tool_name(dialect, definition.name)
+    return compile_schema(definition, dialect, strict=strict)
+
+
+def schema_losses(definition: ToolDef, dialect: str, strict: bool = False) -> Iterator[Loss]:
+    """Say what the provider will not enforce of a tool's schema."""
+    for loss in compiled(definition, dialect, strict).losses:
+        path = f".{loss.path}" if loss.path else ""
+        yield Loss(f"tools.{definition.name}{path}", loss.text)

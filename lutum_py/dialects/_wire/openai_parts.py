@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from ..._transcript.attachment import Attachment
-from .attached import data_of
 from .losses import Loss
+from .rendered_items import data_of
 
 __all__ = ["PartOf", "chat_part", "parts_of", "responses_part"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeGuard
 
-from ..._text.json import parse_json, shorten
+from ..._text.json import digest_of, parse_json, shorten
 from ...errors import DialectError
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "is_dict",
     "is_object",
     "objects_in",
+    "own_id",
     "read_event",
     "response_place",
 ]
@@ -186,3 +187,21 @@ def read_event(dialect: str, event: Any, number: int) -> Place:
             raise place.error(f"the event is not JSON ({error}): {shorten(event)}") from None
     place.object()
     return place
+
+
+def own_id(response_id: str | None, index: int, name: str) -> str:
+    """Make the id of a call that a host sent without one.
+
+    It is derived, so that decoding one response twice, or as a stream and as a whole, gives the
+    same id. It never goes back to the host: a replay sends what the host sent, which is nothing.
+
+    Args:
+        response_id: The provider's id of the response, if it has one.
+        index: Which call of the turn it is, from 0.
+        name: The wire name of the tool.
+
+    Example:
+        >>> own_id("r1", 0, "add") == own_id("r1", 0, "add") != own_id("r1", 1, "add")
+        True
+    """
+    return "lutum_" + digest_of([response_id, index, name]).removeprefix("sha256:")[:24]

@@ -1,18 +1,25 @@
-"""The items of a transcript on their way to the wire, and what may not stand in their place."""
+"""The items of a transcript on their way to the wire, with their files and arguments."""
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Final
+from urllib.parse import unquote_to_bytes
 
-from ..._text.json import shorten
+from ..._text.json import parse_json, shorten
 from ..._transcript.assistant import AssistantTurn
+from ..._transcript.attachment import Attachment
 from ..._transcript.message import Message
 from ..._transcript.request import TranscriptItem
 from ..._transcript.result import ToolResult
 from ...errors import MisuseError
+from .reading import is_object
 
-__all__ = ["rendered_items"]
+__all__ = ["UNREADABLE", "arguments_object", "data_of", "rendered_items"]
+
+UNREADABLE: Final = "INVALID_JSON"
+"""The key under which arguments go out that are no JSON object, as Anthropic's guide has it."""
 
 
 def rendered_items(items: Iterable[TranscriptItem]) -> Iterator[tuple[str, TranscriptItem]]:
@@ -56,3 +63,37 @@ def _refusal(items: Any) -> str | None:
         f"{said}. Pass what `plan.resolve(results)` gives, or a list of Message, AssistantTurn and "
         "ToolResult."
     )
+
+
+def data_of(attachment: Attachment) -> str | None:
+    """Give the bytes of a `data:` URL as base64 text; None for any other address.
+
+    Example:
+        >>> data_of(Attachment(media_type="file", mime_type="text/plain", url="data:,hi"))
+        'aGk='
+    """
+    if not attachment.url.startswith("data:"):
+        return None
+    head, _, body = attachment.url.partition(",")
+    if head.endswith(";base64"):
+        return body
+    return base64.b64encode(unquote_to_bytes(body)).decode("ascii")
+
+
+def arguments_object(arguments: str) -> tuple[dict[str, Any], bool]:
+    """Give the object for a call's argument text, and whether the text was one.
+
+    Example:
+        >>> arguments_object('{"a": 1}'), arguments_object("")
+        (({'a': 1}, True), ({}, True))
+        >>> arguments_object("[1]")
+        ({'INVALID_JSON': '[1]'}, False)
+    """
+    value: Any
+    try:
+        value = parse_json(arguments) if arguments.strip() else None
+    except ValueError:
+        value = arguments
+    if value is None:
+        return {}, True
+    return (dict(value), True) if is_object(value) else ({UNREADABLE: arguments}, False)

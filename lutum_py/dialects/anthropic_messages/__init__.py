@@ -16,9 +16,8 @@ from ..._transcript.assistant import AssistantTurn
 from ..._transcript.request import TranscriptItem, TurnRequest
 from .._repair.violations import Change, Violation
 from .._schema.compiler import CompiledSchema
-from .._wire.compiled import compiled, schema_losses
 from .._wire.losses import EncodedRequest, Loss
-from .._wire.offered import choice_of, offered
+from .._wire.offered import choice_of, compiled, offered, schema_losses
 from .._wire.reading import Place, response_place
 from ._decode import tidy, turn_of
 from ._encode import Rendering

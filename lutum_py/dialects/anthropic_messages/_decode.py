@@ -24,12 +24,12 @@ from ..._transcript.assistant import (
 )
 from ..._transcript.metadata import ToolMetadata
 from ...errors import DialectError
-from .._wire.ids import own_id
 from .._wire.reading import (
     UNKNOWN_EVENTS,
     Place,
     is_object,
     objects_in,
+    own_id,
 )
 from .._wire.replay import without_nulls
 

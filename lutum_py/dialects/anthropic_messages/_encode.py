@@ -17,8 +17,8 @@ from ..._transcript.message import Message
 from ..._transcript.result import ToolResult
 from .._wire.front_rendering import FrontRendering
 from .._wire.losses import Loss
+from .._wire.rendered_items import UNREADABLE, arguments_object
 from .._wire.replay import foreign_losses, own_payload
-from .._wire.sent_arguments import UNREADABLE, arguments_object
 from ._decode import DIALECT
 from ._encode_blocks import blocks_of, result_block, wire_id
 

@@ -14,8 +14,8 @@ from typing import Any, Final
 from ..._text.json import digest_of
 from ..._transcript.attachment import Attachment
 from ..._transcript.result import ToolResult
-from .._wire.attached import data_of
 from .._wire.losses import Loss
+from .._wire.rendered_items import data_of
 from ._decode import DIALECT
 
 __all__ = ["blocks_of", "result_block", "wire_id"]

@@ -9,7 +9,7 @@ from ..._text.json import copy_json, shorten
 from .._repair.mending import Mending
 from .._stream.pieces import Piece
 from .._wire.reading import is_array, is_object
-from .._wire.sent_arguments import UNREADABLE
+from .._wire.rendered_items import UNREADABLE
 
 __all__ = ["Block", "Spoken", "read_messages"]
 

@@ -30,8 +30,7 @@ from ..._transcript.stream_events import (
 )
 from .._stream.partial import PartialArguments
 from .._stream.streaming import BrokenStream, StreamReader
-from .._wire.ids import own_id
-from .._wire.reading import Place, is_array, is_object
+from .._wire.reading import Place, is_array, is_object, own_id
 from ._decode import (
     DIALECT,
     arguments_text,

@@ -27,12 +27,12 @@ from ..._transcript.assistant import (
 )
 from ..._transcript.metadata import ToolMetadata
 from ...errors import DialectError
-from .._wire.ids import own_id
 from .._wire.reading import (
     UNKNOWN_EVENTS,
     Place,
     is_array,
     is_object,
+    own_id,
 )
 
 __all__ = [

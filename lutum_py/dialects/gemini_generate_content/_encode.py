@@ -18,11 +18,10 @@ from ..._transcript.assistant import AssistantTurn, RefusalItem, TextItem
 from ..._transcript.attachment import Attachment
 from ..._transcript.message import Message
 from ..._transcript.result import ToolResult
-from .._wire.attached import data_of
 from .._wire.front_rendering import FrontRendering
 from .._wire.losses import Loss
+from .._wire.rendered_items import UNREADABLE, arguments_object, data_of
 from .._wire.replay import foreign_losses, own_payload
-from .._wire.sent_arguments import UNREADABLE, arguments_object
 from ._decode import DIALECT
 
 __all__ = ["FOREIGN_SIGNATURE", "Rendering"]

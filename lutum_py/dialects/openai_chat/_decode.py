@@ -22,13 +22,13 @@ from ..._transcript.assistant import (
     Usage,
 )
 from ..._transcript.metadata import ToolMetadata
-from .._wire.ids import own_id
 from .._wire.reading import (
     UNKNOWN_EVENTS,
     Place,
     is_array,
     is_object,
     objects_in,
+    own_id,
 )
 from .._wire.replay import without_nulls
 

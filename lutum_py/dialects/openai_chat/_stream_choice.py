@@ -20,12 +20,12 @@ from ..._transcript.stream_events import (
     TextDelta,
 )
 from .._stream.partial import PartialArguments
-from .._wire.ids import own_id
 from .._wire.reading import (
     Place,
     is_array,
     is_object,
     objects_in,
+    own_id,
 )
 from ._decode import arguments_text, plain_text
 

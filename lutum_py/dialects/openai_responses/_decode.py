@@ -22,8 +22,7 @@ from ..._transcript.assistant import (
     Usage,
 )
 from ..._transcript.metadata import ToolMetadata
-from .._wire.ids import own_id
-from .._wire.reading import UNKNOWN_EVENTS, Place, objects_in
+from .._wire.reading import UNKNOWN_EVENTS, Place, objects_in, own_id
 from .._wire.replay import without_nulls
 
 __all__ = ["CALLS", "DIALECT", "items_of_output", "metadata_of", "tidy", "turn_of", "usage_of"]

@@ -23,7 +23,7 @@ from .._repair.pairing import (
 )
 from .._repair.violations import OUTCOME_UNKNOWN, Change, Violation
 from ._decode import DIALECT
-from ._decode_item import ANSWERS, Item, read_item
+from ._spoken import ANSWERS, Item, read_item
 
 __all__ = ["check", "repair"]
 
