@@ -3,7 +3,8 @@
 The blocks of a page run in order and share one namespace, as a reader would type them; a block may
 await at its top level. A block with a title, as in ```` ```python title="desk.py" ````, is a file
 instead: it is saved under that name, beside the other files of the page, and run in a process of
-its own. Where a block ```` ```text title="Output" ```` comes next, it is what has to be printed.
+its own. A file in a folder belongs to a package, and is only saved. Where a block
+```` ```text title="Output" ```` comes next, it is what has to be printed.
 
 The first failure ends the run, shown with the page's own line numbers.
 """
@@ -156,7 +157,11 @@ class Page:
     def _file(self, block: Block) -> str:
         """Save a block as the file that it is, and run it; give what it printed."""
         assert block.file is not None
-        Path(block.file).write_text(block.code + "\n", encoding="utf-8")
+        saved = Path(block.file)
+        saved.parent.mkdir(parents=True, exist_ok=True)
+        saved.write_text(block.code + "\n", encoding="utf-8")
+        if saved.parent != Path():
+            return ""
         ended = subprocess.run(
             [sys.executable, "-W", "error", block.file],
             capture_output=True,

@@ -115,11 +115,9 @@ def open_turn(
 
 
 def _cut_off_in(turn: AssistantTurn) -> ToolMetadata | None:
-    """Find the last call if nothing came of its arguments; as an object, nothing is `{}`."""
+    """Find the last call if nothing came of its arguments."""
     last = turn.tool_calls[len(turn.tool_calls) - 1]
-    text = last.arguments.strip()
-    is_blank = not text or (text == "{}" and turn.dialect == "anthropic_messages")
-    return last if is_blank else None
+    return last if turn.cut_off == "arguments" or not last.arguments.strip() else None
 
 
 def _cut_off(metadata: ToolMetadata) -> RecoverableToolCallIssue:

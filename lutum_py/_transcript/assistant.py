@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
 
 from ..errors import MisuseError
 from .frozen import Frozen
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AssistantItem",
     "AssistantTurn",
+    "CutOff",
     "ReasoningItem",
     "RefusalItem",
     "ServerToolItem",
@@ -89,6 +90,9 @@ class ServerToolItem:
 
 AssistantItem: TypeAlias = TextItem | ReasoningItem | RefusalItem | ToolCallItem | ServerToolItem
 
+CutOff: TypeAlias = Literal["answer", "arguments"]
+"""What a limit on tokens cut off of a turn."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
@@ -123,7 +127,9 @@ _USAGE = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
 _COUNTS = frozenset({int, NoneType})
 _ITEMS = frozenset({ReasoningItem, RefusalItem, ServerToolItem, TextItem, ToolCallItem})
 _CALLS = frozenset({ToolMetadata})
+_CUT_OFF = get_args(CutOff)
 
+# For turns that were made by hand, or saved before they said what was cut off.
 _TRUNCATED = frozenset(
     {"length", "max_tokens", "MAX_TOKENS", "max_output_tokens", "model_context_window_exceeded"}
 )
@@ -131,6 +137,7 @@ _TRUNCATED = frozenset(
 
 class _TurnFields:
     __slots__ = (
+        "cut_off",
         "dialect",
         "finish_reason",
         "items",
@@ -149,6 +156,7 @@ class _TurnFields:
     request_id: str | None
     dialect: str | None
     payload: Any
+    cut_off: CutOff | None
 
 
 class AssistantTurn(Frozen, _TurnFields):
@@ -166,6 +174,8 @@ class AssistantTurn(Frozen, _TurnFields):
         request_id: The provider's id of the response.
         dialect: The name of the dialect that `payload` is of.
         payload: What the provider sent, whole, for exact replay; it is not to be changed.
+        cut_off: What a limit on tokens cut off: the end of the `answer`, or all `arguments` of the
+            last call. A dialect says so where it decodes; without it, the finish reason counts.
 
     Raises:
         MisuseError: Both `items` and `text` or `tool_calls` are given, or one is of another type.
@@ -190,6 +200,7 @@ class AssistantTurn(Frozen, _TurnFields):
         request_id: str | None = None,
         dialect: str | None = None,
         payload: Any = None,
+        cut_off: CutOff | None = None,
     ) -> Self:
         made = _TurnFields()
         if items is None:
@@ -220,6 +231,7 @@ class AssistantTurn(Frozen, _TurnFields):
         made.request_id = request_id
         made.dialect = dialect
         made.payload = payload
+        made.cut_off = cut_off
         # Every turn of every loop comes this way: what is right is seen at a glance.
         if not (
             (finish_reason is None or finish_reason.__class__ is str)
@@ -227,6 +239,7 @@ class AssistantTurn(Frozen, _TurnFields):
             and (model is None or model.__class__ is str)
             and (request_id is None or request_id.__class__ is str)
             and (dialect is None or dialect.__class__ is str)
+            and (cut_off is None or cut_off in _CUT_OFF)
             and are_items
             and _CALLS.issuperset(map(type, made.tool_calls))
         ):
@@ -254,7 +267,7 @@ class AssistantTurn(Frozen, _TurnFields):
     @property
     def is_truncated(self) -> bool:
         """Whether the turn was cut off by a limit on tokens, in any provider's word for it."""
-        return self.finish_reason in _TRUNCATED
+        return self.cut_off is not None or self.finish_reason in _TRUNCATED
 
     def __hash__(self) -> int:
         return hash((self.items, self.finish_reason, self.request_id))
@@ -285,6 +298,10 @@ def _check(turn: Any) -> None:
             )
     if not isinstance(turn.usage, Usage | None):
         raise MisuseError.of_field("AssistantTurn", "usage", "a `Usage` or None", turn.usage)
+    if turn.cut_off not in (None, *_CUT_OFF):
+        raise MisuseError.of_field(
+            "AssistantTurn", "cut_off", "'answer', 'arguments' or None", turn.cut_off
+        )
     for name in ("finish_reason", "model", "request_id", "dialect"):
         value = getattr(turn, name)
         if not isinstance(value, str | None):
@@ -296,6 +313,7 @@ _WITH_TEXT: dict[str, Any] = {
     "reasoning": ReasoningItem,
     "refusal": RefusalItem,
 }
+_SAVED_CUT_OFF: dict[Any, CutOff | None] = {None: None, **{each: each for each in _CUT_OFF}}
 _KIND_OF = {kind: name for name, kind in _WITH_TEXT.items()}
 
 
@@ -311,6 +329,7 @@ def dump_turn(turn: AssistantTurn) -> dict[str, Any]:
         "request_id": turn.request_id,
         "dialect": turn.dialect,
         "payload": turn.payload,
+        **({} if turn.cut_off is None else {"cut_off": turn.cut_off}),
     }
 
 
@@ -333,6 +352,7 @@ def load_turn(saved: Saved) -> AssistantTurn:
         request_id=saved.get("request_id", str, None),
         dialect=saved.get("dialect", str, None),
         payload=saved.any("payload"),
+        cut_off=saved.one_of("cut_off", _SAVED_CUT_OFF.__getitem__, None),
     )
 
 

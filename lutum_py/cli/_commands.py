@@ -14,10 +14,12 @@ import typer
 from .._declare.offer import ToolAvailability
 from .._toolset import Toolset
 from .._version import __version__
-from ..dialects.openai_chat import Change, Violation
+from ..dialects import DIALECTS
+from ..dialects._facts import facts_of
+from ..dialects._repair.violations import Change, Violation
 from ..errors import ToolDefinitionError
 from ._atomic_write import write_file
-from ._conversation import Dialect, dialect_module, read_conversation
+from ._conversation import dialect_module, read_conversation
 from ._loading import load_toolset
 from ._lock.command import check_lock, write_lock
 from ._lock.file import DEFAULT_FILE
@@ -48,7 +50,7 @@ app = typer.Typer(
 
 _TOOLSET = "module:Toolset, path/to/file.py:Toolset or module:Outer.Inner."
 _FILE = "A saved transcript or a request body, as JSON; - for standard input."
-_DIALECTS = ", ".join(Dialect)
+_DIALECTS = ", ".join(DIALECTS)
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 WithTraceback = Annotated[
     bool, typer.Option("--traceback", help="Show the whole traceback of a failing import.")
@@ -82,15 +84,14 @@ def _show_version(is_asked: bool) -> None:
         raise typer.Exit
 
 
-def _dialect(name: str) -> Dialect:
-    try:
-        return Dialect(name)
-    except ValueError:
-        raise typer.BadParameter(f"{name!r} is not one of {_DIALECTS}.") from None
+def _dialect(name: str) -> str:
+    if name in DIALECTS:
+        return name
+    raise typer.BadParameter(f"{name!r} is not one of {_DIALECTS}.")
 
 
 RulesOf = Annotated[
-    Dialect | None,
+    str | None,
     typer.Option(
         metavar="DIALECT",
         parser=_dialect,
@@ -116,7 +117,7 @@ def root(
 def inspect(
     toolset: Annotated[str, typer.Argument(metavar="TOOLSET", help=_TOOLSET)],
     schema: Annotated[
-        Dialect | None,
+        str | None,
         typer.Option(
             metavar="DIALECT",
             parser=_dialect,
@@ -149,7 +150,7 @@ def inspect(
 
 
 def _print_schema(
-    toolset: type[Toolset], dialect: Dialect, strict: bool, everything: bool, as_json: bool
+    toolset: type[Toolset], dialect: str, strict: bool, everything: bool, as_json: bool
 ) -> None:
     module = dialect_module(dialect)
     available = ToolAvailability.all() if everything else None
@@ -172,7 +173,7 @@ def _print_schema(
     hidden = [selector.name for selector in toolset if selector not in shown]
     if hidden:
         complain(text(f"Left out, because they are off (--all prints them): {', '.join(hidden)}"))
-    if strict and dialect is Dialect.gemini_generate_content:
+    if strict and facts_of(dialect).strictness is None:
         complain(text(f"{dialect} has no strict mode for a tool: --strict changes nothing."))
     if losses:
         complain(text(f"Not enforced by {dialect}; still checked when a call is decoded:"))

@@ -7,50 +7,26 @@ only one dialect has; where none does, the user has to say.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from .._text.json import is_array, is_object, shorten
 from .._transcript.transcript import Transcript
-from ..dialects.openai_chat import Change, Violation
+from ..dialects import DIALECTS
+from ..dialects._facts import Facts, facts_of
+from ..dialects._repair.violations import Change, Violation
 from ._exact_json import Style, exact_text, read_exact
 from ._screen import Failure, safe
 from ._transcript_rules import check_transcript, is_transcript, repair_transcript
 
-__all__ = ["Conversation", "Dialect", "dialect_module", "read_conversation"]
+__all__ = ["Conversation", "dialect_module", "read_conversation"]
 
 
-class Dialect(StrEnum):
-    """The dialects, by name."""
-
-    openai_chat = "openai_chat"
-    openai_responses = "openai_responses"
-    anthropic_messages = "anthropic_messages"
-    gemini_generate_content = "gemini_generate_content"
-
-
-_LISTS: Final = {
-    "contents": {Dialect.gemini_generate_content},
-    "input": {Dialect.openai_responses},
-    "messages": {Dialect.openai_chat, Dialect.anthropic_messages},
-}
-"""Where a body holds the conversation, and in which dialects it does so there."""
-_TOOL_KEYS: Final = {
-    "function": Dialect.openai_chat,
-    "functionDeclarations": Dialect.gemini_generate_content,
-    "input_schema": Dialect.anthropic_messages,
-}
-_CALLS: Final = frozenset({"function_call", "function_call_output", "reasoning", "item_reference"})
-_BLOCKS: Final = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking"})
-
-
-def dialect_module(dialect: Dialect) -> Any:
+def dialect_module(dialect: str) -> Any:
     """Import the module of a dialect."""
-    return import_module(f"lutum_py.dialects.{dialect.value}")
+    return import_module(DIALECTS[dialect])
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +47,7 @@ class Conversation:
     value: Any
     style: Style
     is_saved: bool
-    dialect: Dialect | None
+    dialect: str | None
 
     @property
     def what(self) -> str:
@@ -125,7 +101,7 @@ class Conversation:
             ) from error
 
 
-def read_conversation(file: str, dialect: Dialect | None) -> Conversation:
+def read_conversation(file: str, dialect: str | None) -> Conversation:
     """Read a file, or standard input for `-`.
 
     Args:
@@ -168,50 +144,21 @@ def _read(file: str) -> tuple[str, bytes]:
         raise Failure(f"{name} cannot be read: {safe(reason).lower()}.") from error
 
 
-def _possible(value: Any) -> set[Dialect]:
+def _possible(value: Any) -> set[str]:
     """Give the dialects that a body, or a list of messages, can be of."""
-    if is_array(value):
-        return _narrowed(set(Dialect), _marks_of_items(value))
-    if not is_object(value):
+    if not is_array(value) and not is_object(value):
         return set()
-    for key, dialects in _LISTS.items():
-        if key in value:
-            marks = {*_marks_of_items(value[key]), *_marks_of_body(value)}
-            return _narrowed(dialects, marks)
-    return _narrowed(set(Dialect), set(_marks_of_body(value)))
+    every = [facts_of(name) for name in DIALECTS]
+    if is_object(value):
+        every = [facts for facts in every if facts.key in value] or every
+    marked = {facts.name for facts in every if _is_marked(value, facts)}
+    return marked or {facts.name for facts in every}
 
 
-def _narrowed(dialects: set[Dialect], marks: set[Dialect]) -> set[Dialect]:
-    return dialects & marks or dialects
-
-
-def _marks_of_items(items: Any) -> set[Dialect]:
-    """Give each dialect that something in the items is only of."""
-    return {mark for item in _objects(items) for mark in _marks_of_item(item)}
-
-
-def _objects(items: Any) -> list[dict[str, Any]]:
-    return [item for item in items if is_object(item)] if is_array(items) else []
-
-
-def _marks_of_item(item: dict[str, Any]) -> Iterator[Dialect]:
-    role = item.get("role")
-    if "parts" in item:
-        yield Dialect.gemini_generate_content
-    if item.get("type") in _CALLS:
-        yield Dialect.openai_responses
-    if "tool_calls" in item or "tool_call_id" in item or role in ("tool", "function"):
-        yield Dialect.openai_chat
-    if any(block.get("type") in _BLOCKS for block in _objects(item.get("content"))):
-        yield Dialect.anthropic_messages
-
-
-def _marks_of_body(body: dict[str, Any]) -> Iterator[Dialect]:
-    if "system" in body or "anthropic_version" in body:
-        yield Dialect.anthropic_messages
-    if "systemInstruction" in body or "generationConfig" in body:
-        yield Dialect.gemini_generate_content
-    if any(m.get("role") in ("system", "developer") for m in _objects(body.get("messages"))):
-        yield Dialect.openai_chat
-    for tool in _objects(body.get("tools")):
-        yield from (dialect for key, dialect in _TOOL_KEYS.items() if key in tool)
+def _is_marked(value: Any, facts: Facts) -> bool:
+    """Whether something in a body, or in a list of messages, is only of one dialect."""
+    if is_object(value) and facts.is_own_body(value):
+        return True
+    items = value.get(facts.key) if is_object(value) else value
+    listed = items if is_array(items) else ()
+    return any(is_object(item) and facts.is_own_item(item) for item in listed)

@@ -20,7 +20,7 @@ from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult, dump_result
 from .._transcript.saved import Saved
 from .._transcript.transcript_json import FORMAT, VERSION, load_item
-from ..dialects.openai_chat import Change, Violation
+from ..dialects._repair.violations import Change, Violation
 from ..errors import TranscriptError
 from ._screen import Failure, safe
 

@@ -18,30 +18,30 @@ A dialect is one public module: `openai_chat`, `openai_responses`, `anthropic_me
 
 `sse.events(chunks)` splits the text of an event stream for users of a plain HTTP client.
 
-Behind them stand small private modules. Those that all dialects share:
+The package of each dialect has the same files: `_facts` (what is known of it), `_decode`,
+`_encode`, `_stream`, `_rules` over `_spoken` (what was said, read from a request that may be
+broken), `_wire_form` (for the testing kit). They share:
 
-- `_reading`: `Place`, typed access to untrusted JSON that fails with a `DialectError(where=...)`;
-  `response_place(dialect, response)` and `read_event(dialect, event, number)` begin it.
-- `_losses`: `Loss`, what a request could not carry over; `EncodedRequest`, a dict with `losses`.
-- `_violations`: `Violation`, `Change`, `NOT_SHOWN`, `OUTCOME_UNKNOWN`. `_conversation`: `Form`,
-  which finds the conversation in a request that may be anything, has the dialect mend it and puts
-  it back; `_mending`: `Mending`, the notes of one pass over it; `_pairing`: `pair`, which result
-  answers which call, and `FreshIds`.
-- `_tool_names`: `WireNames`, what goes out for a name that the provider refuses;
-  `check_tool_name(dialect, name)`. `_declared_names`: where names stand outside the conversation.
-- `_rendered_items`: `rendered_items(items)`, each with its position, or why they cannot be
-  rendered; `_front_rendering`: `FrontRendering`, for an API with one place for instructions.
-- `_compiled`: `compiled`, the schema of a tool, kept; `schema_losses`.
-- `_replay`: `own_payload(turn, dialect)`, `foreign_losses(position, turn, dialect)`,
-  `without_nulls(payload, free)`.
-- `_offered`: `offered(toolset, ...)`, `choice_of(requirement)`.
-- `_partial`: `PartialArguments`, a best-effort view of argument text that is still coming in.
-- `_ids`: `own_id(...)`, a stable id for a call that came without one.
-- `_json_stream`: `ObjectSplitter`, whole objects out of JSON text in chunks (used by `sse`).
-- `_attached`: `data_of(attachment)`, what a `data:` URL carries.
-- `_streaming`: `StreamReader`, from which every `StreamDecoder` inherits: it numbers events, keeps
-  those that nobody knows, remembers that the stream broke, and ends with exactly one
-  `TurnFinished`; a dialect fills in `_take`, `_end` and `_so_far`, and raises
-  `BrokenStream(where, problem)` in `_end`. `_call_reports`: `CallReports`, which sees to it that
-  each call is begun and completed once.
+- `_wire/`: reading untrusted JSON, the tools on offer, names, replay, losses.
+- `_schema/`: the compiler of schemas.
+- `_stream/`: the decoder of streams, from which each `StreamDecoder` inherits.
+- `_repair/`: finding a conversation and mending it; which result answers which call.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["DIALECTS"]
+
+DIALECTS: Final[dict[str, str]] = {
+    "openai_chat": "lutum_py.dialects.openai_chat",
+    "openai_responses": "lutum_py.dialects.openai_responses",
+    "anthropic_messages": "lutum_py.dialects.anthropic_messages",
+    "gemini_generate_content": "lutum_py.dialects.gemini_generate_content",
+}
+"""Every dialect, by name, with the package that it is: the one list of them.
+
+The testing kit and the command line know the dialects from here. One of your own belongs here
+before they are used.
 """

@@ -12,13 +12,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
+from .._schema.definition import ToolDef
 from .._transcript.assistant import AssistantTurn, ToolCallItem
 from .._transcript.metadata import ToolMetadata
 from .._transcript.request import TurnRequest
 from .._transcript.stream_events import CallCompleted, StreamEvent, TurnFinished
+from ..dialects._schema.compiler import CompiledSchema
 from ..dialects._stream.streaming import StreamReader
 from ..dialects._wire.losses import EncodedRequest, Loss
-from ..dialects._wire.offered import compiled
 
 __all__ = ["Dialect", "Prepared", "prepare"]
 
@@ -34,6 +35,7 @@ class Dialect(Protocol):
     def NAME(self) -> str: ...  # noqa: N802 (as the modules have it)
     @property
     def StreamDecoder(self) -> Callable[[], StreamReader]: ...  # noqa: N802 (the same)
+    def compile(self, definition: ToolDef, /, *, strict: bool = False) -> CompiledSchema: ...
     def decode(self, response: Mapping[str, Any], /) -> AssistantTurn: ...
     def encode_request(
         self, request: TurnRequest, /, *, strict: bool = False
@@ -72,6 +74,7 @@ class Prepared:
             request_id=turn.request_id,
             dialect=turn.dialect,
             payload=turn.payload,
+            cut_off=turn.cut_off,
         )
 
     def event(self, event: StreamEvent) -> StreamEvent:
@@ -95,7 +98,7 @@ def prepare(dialect: Dialect, request: TurnRequest, strict: bool) -> Prepared:
     """
     encoded = dialect.encode_request(request, strict=strict)
     decoders = (
-        {each.name: compiled(each, dialect.NAME, True).decoder for each in request.tools}
+        {each.name: dialect.compile(each, strict=True).decoder for each in request.tools}
         if strict
         else _NO_DECODERS
     )

@@ -7,10 +7,11 @@ from typing import Any, Self, TypeAlias
 
 from .._text.json import copy_json
 from .._transcript.assistant import AssistantTurn
+from ..dialects._facts import facts_of
+from ..dialects._wire_form import wire_form_of
 from ..errors import DialectError
 from ._script import Script
 from ._transcript_valid import Dialect, dialect_of
-from ._wire_form import WIRE_FORMS
 
 __all__ = ["ScriptedClient", "ScriptedResponse"]
 
@@ -69,7 +70,8 @@ class ScriptedClient:
         check: bool = True,
     ) -> None:
         self._dialect = dialect_of(dialect)
-        self._form = WIRE_FORMS[self._dialect.NAME]
+        self._key = facts_of(self._dialect.NAME).key
+        self._form = wire_form_of(self._dialect.NAME)
         self._script = Script(script, (AssistantTurn, Mapping), "turns, responses")
         self._check = check
         self.requests: list[dict[str, Any]] = []
@@ -95,7 +97,7 @@ class ScriptedClient:
             raise self._refused("a scripted client does not stream. Leave `stream` out", "stream")
         if self._check:
             self._refuse_invalid(body)
-        messages = body.get(self._form.key) or ["no message"]
+        messages = body.get(self._key) or ["no message"]
         entry = self._script.next(body, f"{messages[-1]!r:.200}")
         return ScriptedResponse(
             self._form.response(entry, len(self.requests))
@@ -117,8 +119,8 @@ class ScriptedClient:
         self._script.assert_exhausted()
 
     def _refuse_invalid(self, body: dict[str, Any]) -> None:
-        if self._form.key not in body:
-            raise self._refused(f"it has no {self._form.key!r}", self._form.key)
+        if self._key not in body:
+            raise self._refused(f"it has no {self._key!r}", self._key)
         violations = self._dialect.check(body)
         if violations:
             texts = " ".join(str(violation) for violation in violations)

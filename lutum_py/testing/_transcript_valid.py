@@ -12,16 +12,10 @@ from .._transcript.check import TranscriptCheck
 from .._transcript.message import Message
 from .._transcript.request import TranscriptItem, TurnRequest
 from .._transcript.result import ToolResult
+from ..dialects import DIALECTS
 from ..errors import MisuseError
 
-__all__ = ["DIALECTS", "Dialect", "assert_transcript_valid", "dialect_of", "transcript_problems"]
-
-DIALECTS = (
-    "openai_chat",
-    "openai_responses",
-    "anthropic_messages",
-    "gemini_generate_content",
-)
+__all__ = ["Dialect", "assert_transcript_valid", "dialect_of", "transcript_problems"]
 
 Dialect: TypeAlias = "ModuleType | str"
 """A dialect: its module, as in `lutum_py.dialects.openai_chat`, or its name."""
@@ -88,7 +82,7 @@ def dialect_of(dialect: Dialect) -> Any:
     name = dialect if isinstance(dialect, str) else getattr(dialect, "NAME", None)
     if name not in DIALECTS:
         raise MisuseError(f"{shorten(dialect)} is no dialect. There are {', '.join(DIALECTS)}.")
-    return import_module(f"lutum_py.dialects.{name}")
+    return import_module(DIALECTS[name])
 
 
 def _items_of(conversation: Any) -> list[TranscriptItem] | None:

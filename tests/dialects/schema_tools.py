@@ -8,17 +8,23 @@ import pytest
 from pydantic import BaseModel
 
 from lutum_py._schema.definition import ToolDef
+from lutum_py.dialects._facts import facts_of
 from lutum_py.dialects._schema.compiler import CompiledSchema, compile_schema
 
-OPENAI = "openai_chat"
-ANTHROPIC = "anthropic_messages"
-GEMINI = "gemini_generate_content"
+OPENAI = facts_of("openai_chat")
+RESPONSES = facts_of("openai_responses")
+ANTHROPIC = facts_of("anthropic_messages")
+GEMINI = facts_of("gemini_generate_content")
 FORMS = [
     (dialect, strict)
-    for dialect in (OPENAI, "openai_responses", ANTHROPIC, GEMINI)
+    for dialect in (OPENAI, RESPONSES, ANTHROPIC, GEMINI)
     for strict in (False, True)
 ]
-EVERY_FORM = pytest.mark.parametrize(("dialect", "strict"), FORMS)
+EVERY_FORM = pytest.mark.parametrize(
+    ("dialect", "strict"),
+    FORMS,
+    ids=[f"{dialect.name}-{strict}" for dialect, strict in FORMS],
+)
 
 
 def tool(schema: Any) -> ToolDef:

@@ -19,79 +19,15 @@ from lutum_py._transcript.stream_events import (
 )
 from lutum_py.dialects import (
     anthropic_messages,
-    gemini_generate_content,
-    openai_chat,
     openai_responses,
 )
 from lutum_py.dialects._stream.call_reports import CallReports
 
-from .every_dialect import DIALECTS, MODULES
+from .every_dialect import DIALECTS, OF_LIBRARY, streams
 from .recordings import Recording, recordings, report
 from .test_hostile_requests import VALUES
 
 Events = list[dict[str, Any]]
-
-
-def streams() -> dict[str, Events]:
-    """A stream of each dialect that says something and makes two calls."""
-    items = [
-        {
-            "type": "message",
-            "role": "assistant",
-            "content": [{"type": "output_text", "text": "Hi"}],
-        },
-        {"type": "function_call", "call_id": "a", "name": "f", "arguments": '{"x":1}'},
-        {"type": "function_call", "call_id": "b", "name": "g", "arguments": ""},
-    ]
-    whole = {"id": "r", "status": "completed", "output": items}
-    calls = [
-        {"index": 0, "id": "a", "type": "function", "function": {"name": "f", "arguments": ""}},
-        {"index": 0, "function": {"arguments": '{"x":1}'}},
-        {"index": 1, "id": "b", "type": "function", "function": {"name": "g", "arguments": ""}},
-    ]
-    deltas = [{"content": "Hi"}, *({"tool_calls": [call]} for call in calls)]
-    block = {"type": "content_block_start"}
-    use = {"type": "tool_use", "input": {}}
-    parts = [
-        {"text": "Hi"},
-        {"functionCall": {"id": "a", "name": "f", "args": {"x": 1}}},
-        {"functionCall": {"id": "b", "name": "g"}},
-    ]
-    candidates = [{"content": {"role": "model", "parts": [part]}} for part in parts]
-    return {
-        openai_responses.NAME: [
-            {"type": "response.created", "response": {"id": "r"}},
-            {"type": "response.output_text.delta", "output_index": 0, "delta": "Hi"},
-            *(
-                {"type": f"response.output_item.{step}", "output_index": at, "item": item}
-                for at, item in enumerate(items)
-                for step in ("added", "done")
-            ),
-            {"type": "response.completed", "response": whole},
-        ],
-        openai_chat.NAME: [
-            *({"id": "r", "choices": [{"index": 0, "delta": delta}]} for delta in deltas),
-            {"id": "r", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
-        ],
-        anthropic_messages.NAME: [
-            {"type": "message_start", "message": {"id": "m", "content": []}},
-            {**block, "index": 0, "content_block": {"type": "text", "text": "Hi"}},
-            {**block, "index": 1, "content_block": {**use, "id": "a", "name": "f"}},
-            {
-                "type": "content_block_delta",
-                "index": 1,
-                "delta": {"type": "input_json_delta", "partial_json": '{"x":1}'},
-            },
-            {"type": "content_block_stop", "index": 1},
-            {**block, "index": 2, "content_block": {**use, "id": "b", "name": "g"}},
-            {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
-            {"type": "message_stop"},
-        ],
-        gemini_generate_content.NAME: [
-            *({"candidates": [candidate]} for candidate in candidates),
-            {"candidates": [{"finishReason": "STOP"}]},
-        ],
-    }
 
 
 def fed(dialect: ModuleType, events: Events) -> tuple[list[StreamEvent], AssistantTurn]:
@@ -141,7 +77,7 @@ def test_events_that_a_host_leaves_out_are_made_up_for(left_out: str, twice: boo
     }[left_out]
     events = [
         event
-        for event in streams()[openai_responses.NAME]
+        for event in streams()["openai_responses"]
         if not event["type"].endswith(tuple(f"output_item.{step}" for step in gone))
         for _ in range(2 if twice and "output_item" in event["type"] else 1)
     ]
@@ -172,7 +108,7 @@ def test_what_was_said_is_kept_where_a_host_never_says_it_whole() -> None:
 def test_calls_that_stand_in_the_first_event_are_told() -> None:
     """A host of Messages that sends a whole call with the start of the message tells it too."""
     call = {"type": "tool_use", "id": "z", "name": "f", "input": {"a": 1}}
-    start, *rest = streams()[anthropic_messages.NAME]
+    start, *rest = streams()["anthropic_messages"]
     start["message"]["content"] = [call]
     told, turn = fed(anthropic_messages, [start, *rest])
     assert [each.id for each in turn.tool_calls] == ["z", "a", "b"]
@@ -221,7 +157,7 @@ def test_unknown_data_is_kept_as_it_came(dialect: ModuleType, data: dict[str, An
     assert repr(turn.payload["unknown_events"]) == repr([event])
 
 
-@pytest.mark.parametrize("dialect", MODULES, ids=lambda module: module.NAME)
+@pytest.mark.parametrize("dialect", OF_LIBRARY, indirect=True)
 def test_every_recorded_stream_tells_its_calls_once(dialect: ModuleType) -> None:
     """In each recorded stream every call is begun once and completed once, and nothing of it is
     of an unknown kind.

@@ -6,6 +6,7 @@ import copy
 import inspect
 import json
 import time
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -15,17 +16,24 @@ from hypothesis import strategies as st
 
 from lutum_py import Toolset, tool, tool_fn
 from lutum_py._schema.definition import ToolDef
-from lutum_py._transcript.assistant import AssistantTurn
+from lutum_py._transcript.assistant import AssistantTurn, dump_turn, load_turn
 from lutum_py._transcript.message import Message
 from lutum_py._transcript.metadata import ToolMetadata
 from lutum_py._transcript.request import TranscriptItem, TurnRequest
 from lutum_py._transcript.result import ToolResult, rejection
+from lutum_py._transcript.saved import Saved
 from lutum_py._transcript.tool_choice import ToolChoice
+from lutum_py.cli._commands import run
+from lutum_py.dialects import DIALECTS as LIST
 from lutum_py.dialects import openai_chat
-from lutum_py.errors import MisuseError
+from lutum_py.dialects._facts import facts_of
+from lutum_py.dialects._wire_form import wire_form_of
+from lutum_py.errors import MisuseError, TranscriptError
+from lutum_py.testing import ScriptedClient
 
-from .every_dialect import DIALECTS, KEYS, MODULES, as_response
+from .every_dialect import DIALECTS, NAMES, OF_LIBRARY, as_response, bodies, key_of
 
+BAD = "no such tool!"
 SHARED = {
     "NAME",
     "StreamDecoder",
@@ -47,7 +55,7 @@ JSON_VALUES = st.recursive(
     max_leaves=5,
 )
 ARGUMENTS = st.dictionaries(TEXTS, JSON_VALUES, max_size=3)
-NAMES = st.sampled_from(["search", "get_user", "x"])
+TOOLS = st.sampled_from(["search", "get_user", "x"])
 
 
 def compact(value: Any) -> str:
@@ -60,7 +68,7 @@ def turns(draw: st.DrawFn, number: int = 0) -> AssistantTurn:
     calls = [
         ToolMetadata(id=f"call_{number}_{index}", name=name, arguments=compact(arguments))
         for index, (name, arguments) in enumerate(
-            draw(st.lists(st.tuples(NAMES, ARGUMENTS), max_size=3))
+            draw(st.lists(st.tuples(TOOLS, ARGUMENTS), max_size=3))
         )
     ]
     text = draw(SPOKEN if not calls else st.none() | SPOKEN)
@@ -131,7 +139,7 @@ def test_decoding_inverts_encoding(dialect: ModuleType, turn: AssistantTurn) -> 
 
 
 @DIALECTS
-@pytest.mark.parametrize("other", MODULES, ids=lambda module: module.NAME)
+@pytest.mark.parametrize("other", NAMES, indirect=True)
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=25)
 @given(data=st.data())
 def test_a_turn_of_any_dialect_goes_to_any_other(
@@ -198,17 +206,17 @@ def spoil(value: Any) -> None:
         value.append("spoiled")
 
 
-def test_every_dialect_has_the_same_names() -> None:
+@DIALECTS
+def test_every_dialect_has_the_same_names(dialect: ModuleType) -> None:
     """A dialect can be exchanged for another: the same public names, with the same signatures."""
-    for module in MODULES:
-        assert set(module.__all__) >= SHARED
-        for name in SHARED - {"NAME", "StreamDecoder"}:
-            assert parameters(getattr(module, name)) == parameters(getattr(openai_chat, name))
-            assert getattr(module, name).__doc__
-        for name in ("feed", "close", "finish"):
-            ours = getattr(module.StreamDecoder, name)
-            assert parameters(ours) == parameters(getattr(openai_chat.StreamDecoder, name))
-    assert len({module.NAME for module in MODULES}) == len(MODULES)
+    assert set(dialect.__all__) >= SHARED
+    for name in SHARED - {"NAME", "StreamDecoder"}:
+        assert parameters(getattr(dialect, name)) == parameters(getattr(openai_chat, name))
+        assert getattr(dialect, name).__doc__
+    for name in ("feed", "close", "finish"):
+        ours = getattr(dialect.StreamDecoder, name)
+        assert parameters(ours) == parameters(getattr(openai_chat.StreamDecoder, name))
+    assert LIST[dialect.NAME] == dialect.__name__
 
 
 def parameters(function: Any) -> list[tuple[str, Any, Any]]:
@@ -259,6 +267,68 @@ def test_what_is_no_choice_is_told_how_to_make_one(dialect: ModuleType) -> None:
         dialect.tool_choice("required")
 
 
+def said_by_hand(dialect: ModuleType, turn: AssistantTurn) -> AssistantTurn:
+    decoded: AssistantTurn = dialect.decode(wire_form_of(dialect.NAME).response(turn, 1))
+    return decoded
+
+
+@DIALECTS
+@pytest.mark.parametrize("arguments", ["", "{}", '{"a":1}'])
+def test_a_turn_that_a_limit_ended_says_so(dialect: ModuleType, arguments: str) -> None:
+    """A turn is cut off by its dialect's word alone; where a call of it has arguments for certain,
+    they are not missing. It says so after it was saved, too.
+    """
+    call = ToolMetadata(id="c1", name="search", arguments=arguments)
+    assert said_by_hand(dialect, AssistantTurn(tool_calls=[call])).cut_off is None
+    said = AssistantTurn(text="Hm", tool_calls=[call], cut_off="answer")
+    turn = said_by_hand(dialect, said)
+    assert turn.is_truncated
+    assert turn.finish_reason in facts_of(dialect.NAME).truncated
+    text = turn.tool_calls[0].arguments
+    is_empty = facts_of(dialect.NAME).empty_is_missing and text == "{}"
+    assert turn.cut_off == ("arguments" if not text or is_empty else "answer")
+    assert said_by_hand(dialect, AssistantTurn(text="Hm", cut_off="answer")).cut_off == "answer"
+    assert load_turn(Saved(dump_turn(turn), "$", TranscriptError)) == turn
+
+
+def test_the_words_of_saved_turns_are_known() -> None:
+    """A turn that was saved without a word on what was cut off is known by its finish reason."""
+    for name in OF_LIBRARY:
+        for reason in facts_of(name).truncated:
+            assert AssistantTurn(text="Hm", finish_reason=reason).is_truncated
+
+
+@DIALECTS
+@given(turn=turns())
+def test_the_testing_kit_speaks_every_dialect(dialect: ModuleType, turn: AssistantTurn) -> None:
+    """What a model is let say by hand is decoded as it was meant, and found in the messages."""
+    form = wire_form_of(dialect.NAME)
+    response = form.response(turn, 1)
+    decoded = dialect.decode(response)
+    assert (decoded.text, calls_of(decoded)) == (turn.text, calls_of(turn))
+    found = [*form.said_in(dialect.messages([decoded]))]
+    assert found == [*form.said_in(form.messages_of(response))]
+    assert [said.name for said in found if said.name] == [call.name for call in turn.tool_calls]
+    assert "".join(said.text for said in found if said.name is None) == turn.text
+    client = ScriptedClient([turn], dialect)
+    assert client.create(**{key_of(dialect): dialect.messages([Message("user", "Go")])}) == response
+
+
+@DIALECTS
+def test_the_command_line_speaks_every_dialect(
+    dialect: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A request of any dialect is checked by its rules, and a name of none is refused."""
+    body = tmp_path / "body.json"
+    body.write_text(json.dumps(bodies(BAD)[dialect.NAME]), encoding="utf-8")
+    assert run(["check", str(body), "--dialect", dialect.NAME]) == 1
+    out = capsys.readouterr().out
+    assert f"request body of {dialect.NAME}" in out
+    assert "invalid_tool_name" in out
+    assert run(["check", str(body), "--dialect", "smoke_signals"]) == 2
+    assert "'smoke_signals' is not one of" in capsys.readouterr().err
+
+
 @DIALECTS
 def test_rendering_a_thousand_turns_is_quick(dialect: ModuleType) -> None:
     """Rendering 1,000 turns that a provider made takes at most 50 ms."""
@@ -273,6 +343,6 @@ def test_rendering_a_thousand_turns_is_quick(dialect: ModuleType) -> None:
         begin = time.perf_counter()
         body = dialect.encode_request(request)
         durations.append((time.perf_counter() - begin) * 1000)
-    assert len(body[KEYS[dialect.NAME]]) > 2000
+    assert len(body[key_of(dialect)]) > 2000
     print(f"\n{dialect.NAME}: 1,000 turns rendered in {min(durations):.1f} ms")
     assert min(durations) <= 50

@@ -14,8 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from .every_dialect import DIALECTS, KEYS
-from .test_tool_names import bodies
+from .every_dialect import DIALECTS, bodies, key_of, many_calls
 
 SLOW = settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 
@@ -41,7 +40,7 @@ def test_a_body_without_a_conversation_is_told(
     """A body whose conversation is absent, empty or no list says so at its key, and a repair puts
     something there that the provider takes.
     """
-    key = KEYS[dialect.NAME]
+    key = key_of(dialect)
     if conversation == " " and dialect.NAME == "openai_responses":
         conversation = 7.5  # Text is an input there.
     body = {"model": "m", key: conversation}
@@ -71,7 +70,7 @@ def test_what_is_no_request_is_told_and_left(dialect: ModuleType, request_: Any)
 @DIALECTS
 def test_text_in_place_of_the_list_is_what_the_user_says(dialect: ModuleType) -> None:
     """A text where the list belongs becomes a message of the user, or is taken as it is."""
-    key = KEYS[dialect.NAME]
+    key = key_of(dialect)
     mended, _ = dialect.repair({key: "Hello"})
     assert "Hello" in json.dumps(mended)
     assert dialect.check(mended) == []
@@ -107,8 +106,8 @@ def test_data_without_bottom_is_told_and_left(dialect: ModuleType) -> None:
     for _ in range(100_000):
         deep = [deep]
     part = {"type": "text", "text": "x", "deep": deep}
-    body = {KEYS[dialect.NAME]: [{"role": "user", "content": [part], "parts": [part]}]}
-    for request in (body, body[KEYS[dialect.NAME]], {"tools": deep, **body}):
+    body = {key_of(dialect): [{"role": "user", "content": [part], "parts": [part]}]}
+    for request in (body, body[key_of(dialect)], {"tools": deep, **body}):
         assert rules(dialect, request) == ["too_deep"]
         mended, (change,) = dialect.repair(request)
         assert mended is request
@@ -156,7 +155,7 @@ def clean(dialect: ModuleType, request: Any) -> None:
 def test_anything_is_checked_and_mended(dialect: ModuleType, request: Any) -> None:
     """Whatever JSON a request is, it is checked without a crash, and its repair is clean."""
     clean(dialect, request)
-    clean(dialect, {KEYS[dialect.NAME]: request})
+    clean(dialect, {key_of(dialect): request})
     clean(dialect, [request])
 
 
@@ -187,30 +186,6 @@ def test_a_wrong_type_at_any_place_is_mended(dialect: ModuleType, odd: Any) -> N
     body = bodies("f")[dialect.NAME]
     for way in places(body):
         clean(dialect, put(body, way, copy.deepcopy(odd)))
-
-
-def many_calls(
-    dialect: ModuleType, count: int, call_id: Callable[[int], str], *, is_answered: bool
-) -> list[Any]:
-    """A turn with many calls, and their results if any; the ids are made by number."""
-    asked, called, result, *_ = bodies("f")[dialect.NAME][KEYS[dialect.NAME]]
-    ids = [call_id(number) for number in range(count)]
-    if dialect.NAME == "openai_chat":
-        (call,) = called["tool_calls"]
-        calls = [{**called, "tool_calls": [{**call, "id": each} for each in ids]}]
-        results = [{**result, "tool_call_id": each} for each in ids]
-    elif dialect.NAME == "openai_responses":
-        calls = [{**asked, "call_id": each} for each in ids]
-        results = [{**called, "call_id": each} for each in ids]
-        asked = {"role": "user", "content": "Go"}
-    elif dialect.NAME == "anthropic_messages":
-        (call,), (answer,) = called["content"], result["content"]
-        calls = [{**called, "content": [{**call, "id": each} for each in ids]}]
-        results = [{**result, "content": [{**answer, "tool_use_id": each} for each in ids]}]
-    else:
-        calls = [{**called, "parts": called["parts"] * count}]
-        results = [{**result, "parts": result["parts"] * count}]
-    return [asked, *calls, *(results if is_answered else ())]
 
 
 @DIALECTS

@@ -15,7 +15,7 @@ from lutum_py._transcript.request import TurnRequest
 from lutum_py._transcript.tool_choice import ToolChoice
 from lutum_py.dialects import anthropic_messages, openai_chat, openai_responses
 
-from .every_dialect import DIALECTS, KEYS
+from .every_dialect import DIALECTS, key_of
 
 OPTIONAL = {"type": "object", "properties": {"n": {"type": "integer", "minimum": 0}}}
 ECHO = ToolDef.from_json_schema(name="echo", input_schema=OPTIONAL)
@@ -71,7 +71,7 @@ def test_a_request_offers_tools_as_they_are_offered_alone(dialect: ModuleType) -
         assert len(lost) == len(dialect.compile(ECHO, strict=strict).losses)
     assert dialect.encode_request(request) == dialect.encode_request(request, strict=False)
     assert dialect.check(body) == []
-    assert body[KEYS[dialect.NAME]]
+    assert body[key_of(dialect)]
 
 
 @pytest.mark.parametrize("dialect", [openai_chat, openai_responses, anthropic_messages])

@@ -7,6 +7,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from lutum_py.dialects._facts import Facts
 from lutum_py.dialects._schema.compiler import compile_schema
 from lutum_py.errors import ToolDefinitionError
 
@@ -88,7 +89,7 @@ def test_gemini_references_stand_alone() -> None:
 
 @EVERY_FORM
 def test_a_definition_that_is_described_inside_itself_stays_a_reference(
-    dialect: str, strict: bool
+    dialect: Facts, strict: bool
 ) -> None:
     """Words beside a reference to the very definition that holds it cannot be put in place."""
     schema = {
@@ -113,7 +114,7 @@ def test_a_definition_that_is_described_inside_itself_stays_a_reference(
 
 
 @EVERY_FORM
-def test_a_schema_that_only_means_itself_is_refused(dialect: str, strict: bool) -> None:
+def test_a_schema_that_only_means_itself_is_refused(dialect: Facts, strict: bool) -> None:
     """A circle without any property in it has no form anywhere."""
     circle = {"anyOf": [{"$ref": "#/$defs/A"}]}
     with pytest.raises(ToolDefinitionError, match="leads back to itself"):

@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from lutum_py.dialects._schema.compiler import compile_schema
-from lutum_py.dialects._schema.openai_limits import check_openai_limits
+from lutum_py.dialects._schema.openai import check_openai_limits
 from lutum_py.errors import ToolDefinitionError
 
 from .schema_tools import (

@@ -18,9 +18,10 @@ from lutum_py._transcript.metadata import ToolMetadata
 from lutum_py._transcript.request import TranscriptItem, TurnRequest
 from lutum_py._transcript.result import ToolResult
 from lutum_py.dialects import gemini_generate_content, openai_chat, openai_responses
-from lutum_py.dialects._wire.tool_names import WireNames, is_wire_name
+from lutum_py.dialects._facts import facts_of
+from lutum_py.dialects._wire.tool_names import WireNames
 
-from .every_dialect import DIALECTS, KEYS, MODULES, as_response
+from .every_dialect import DIALECTS, NAMES, as_response, bodies, key_of
 
 BAD = "no such tool!"
 FINE = "x_Y-9"
@@ -71,14 +72,14 @@ def test_a_refused_name_goes_out_under_another(dialect: ModuleType, is_own: bool
     payload = copy.deepcopy(turn.payload)
     items: list[TranscriptItem] = [Message("user", "Go"), turn, *answers(turn)]
     body = dialect.encode_request(TurnRequest(items=items))
-    sent = names_in(body[KEYS[dialect.NAME]])
+    sent = names_in(body[key_of(dialect)])
     assert BAD not in sent
     assert FINE in sent
-    assert all(is_wire_name(dialect.NAME, name) for name in sent)
+    assert all(WireNames(facts_of(dialect.NAME)).takes(name) for name in sent)
     assert dialect.check(body) == []
     (loss,) = [each for each in body.losses if BAD in each.text]
     assert loss.where == "items[1].tool_calls[1]"
-    assert WireNames(dialect.NAME).of(BAD) in loss.text
+    assert WireNames(facts_of(dialect.NAME)).of(BAD) in loss.text
     assert turn.tool_calls[1].name == BAD
     assert turn.payload == payload
 
@@ -123,92 +124,34 @@ def test_a_fine_name_goes_back_as_it_came(dialect: ModuleType) -> None:
 @given(names=st.lists(ANY_NAMES, max_size=6, unique=True))
 def test_no_two_names_meet_on_the_wire(dialect: ModuleType, names: list[str]) -> None:
     """Other names go out as other names, the same each time, and all of them are taken."""
-    wire = WireNames(dialect.NAME)
+    wire = WireNames(facts_of(dialect.NAME))
     sent = [wire.of(name) for name in names]
     assert len(set(sent)) == len(names)
-    assert all(is_wire_name(dialect.NAME, name) for name in sent)
-    assert [WireNames(dialect.NAME).of(name) for name in names] == sent
-    fine = [name for name in names if is_wire_name(dialect.NAME, name)]
+    assert all(WireNames(facts_of(dialect.NAME)).takes(name) for name in sent)
+    assert [WireNames(facts_of(dialect.NAME)).of(name) for name in names] == sent
+    fine = [name for name in names if WireNames(facts_of(dialect.NAME)).takes(name)]
     assert [wire.of(name) for name in fine] == fine
 
 
 @pytest.mark.parametrize("name", [BAD, "", "9 lives", "日本", "x" * 500, "\ud800", "-"])
 def test_a_made_name_is_the_same_for_every_provider(name: str) -> None:
     """What stands for a name does not hang on the provider, and every provider takes it."""
-    made = {WireNames(module.NAME).of(f"{name}!") for module in MODULES}
+    every = [WireNames(facts_of(dialect)) for dialect in NAMES]
+    made = {names.of(f"{name}!") for names in every}
     assert len(made) == 1
-    assert all(is_wire_name(module.NAME, each) for module in MODULES for each in made)
+    assert all(names.takes(each) for names in every for each in made)
 
 
 @DIALECTS
 def test_a_made_name_never_is_a_tool_on_offer(dialect: ModuleType) -> None:
     """Where a tool on offer has the name that would be made, another is made."""
-    taken = WireNames(dialect.NAME).of(BAD)
+    taken = WireNames(facts_of(dialect.NAME)).of(BAD)
     tool = ToolDef.from_json_schema(name=taken, input_schema={"type": "object"})
     turn = called(BAD)
     items: list[TranscriptItem] = [Message("user", "Go"), turn, *answers(turn)]
     body = dialect.encode_request(TurnRequest(items=items, tools=(tool,)))
-    assert taken not in names_in(body[KEYS[dialect.NAME]])
+    assert taken not in names_in(body[key_of(dialect)])
     assert dialect.check(body) == []
-
-
-def bodies(name: str) -> dict[str, dict[str, Any]]:
-    """A body of each dialect in which a tool is declared, asked for, called and answered."""
-    function = {"name": name, "arguments": "{}"}
-    declared = {"name": name, "parameters": {}}
-    allowed = [{"type": "function", "function": {"name": name}}]
-    return {
-        "openai_chat": {
-            "messages": [
-                {"role": "user", "content": "Go"},
-                {"role": "assistant", "tool_calls": [{"id": "a", "function": function}]},
-                {"role": "tool", "tool_call_id": "a", "name": name, "content": "1"},
-                {"role": "assistant", "function_call": function},
-                {"role": "function", "name": name, "content": "1"},
-            ],
-            "functions": [declared],
-            "function_call": {"name": name},
-            "tools": [{"function": declared}, {"type": "custom", "custom": {"name": name}}],
-            "tool_choice": {"type": "allowed_tools", "allowed_tools": {"tools": allowed}},
-        },
-        "openai_responses": {
-            "input": [
-                {"type": "function_call", "call_id": "a", **function},
-                {"type": "function_call_output", "call_id": "a", "output": "1"},
-                {"type": "custom_tool_call", "call_id": "b", "name": name, "input": ""},
-                {"type": "custom_tool_call_output", "call_id": "b", "output": "1"},
-            ],
-            "tools": [{"type": "function", **declared}, {"type": "web_search"}],
-            "tool_choice": {"type": "function", "name": name},
-        },
-        "anthropic_messages": {
-            "messages": [
-                {"role": "user", "content": "Go"},
-                {
-                    "role": "assistant",
-                    "content": [{"type": "tool_use", "id": "a", "name": name, "input": {}}],
-                },
-                {
-                    "role": "user",
-                    "content": [{"type": "tool_result", "tool_use_id": "a", "content": "1"}],
-                },
-            ],
-            "tools": [{"name": name, "input_schema": {}}],
-            "tool_choice": {"type": "tool", "name": name},
-        },
-        "gemini_generate_content": {
-            "contents": [
-                {"role": "user", "parts": [{"text": "Go"}]},
-                {"role": "model", "parts": [{"functionCall": {"name": name, "args": {}}}]},
-                {"parts": [{"functionResponse": {"name": name, "response": {}}}]},
-            ],
-            "tools": [
-                {"functionDeclarations": [{"name": name}]},
-                {"function_declarations": {"name": name}},
-            ],
-            "toolConfig": {"functionCallingConfig": {"allowedFunctionNames": [name]}},
-        },
-    }
 
 
 @DIALECTS
@@ -221,7 +164,7 @@ def test_a_refused_name_is_found_everywhere_and_mended_alike(dialect: ModuleType
     assert len(violations) == json.dumps(body).count(BAD)
     assert len({each.position for each in violations}) == len(violations)
     mended, changes = dialect.repair(body)
-    made = WireNames(dialect.NAME).of(BAD)
+    made = WireNames(facts_of(dialect.NAME)).of(BAD)
     assert mended == bodies(made)[dialect.NAME]
     assert all(made in change.what and change.is_mended for change in changes)
     assert dialect.check(mended) == []
@@ -237,14 +180,14 @@ def test_a_declared_name_alone_is_found_at_its_place(dialect: ModuleType) -> Non
     assert violation.position.startswith("tools[0]")
     assert violation.position.endswith("name")
     mended, _ = dialect.repair(body)
-    assert mended[KEYS[dialect.NAME]] == fine[KEYS[dialect.NAME]]
+    assert mended[key_of(dialect)] == fine[key_of(dialect)]
 
 
 @DIALECTS
 @pytest.mark.parametrize("name", [None, 7, "", ["f"], "a b", "x" * 300])
 def test_a_call_by_no_name_gets_one(dialect: ModuleType, name: Any) -> None:
     """Whatever stands where a name belongs, a repair puts a name there that the provider takes."""
-    items = bodies("f")[dialect.NAME][KEYS[dialect.NAME]]
+    items = bodies("f")[dialect.NAME][key_of(dialect)]
     text = json.dumps(items).replace('"name": "f"', f'"name": {json.dumps(name)}')
     broken = [each for each in json.loads(text) if "function_call" not in each]
     broken = [each for each in broken if each.get("role") != "function"]

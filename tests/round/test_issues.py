@@ -19,6 +19,7 @@ from lutum_py import (
     tool,
     tool_fn,
 )
+from lutum_py._transcript.assistant import CutOff
 from lutum_py.errors import DuplicateToolCallIdError
 from tests.sample_tools import AppTools, DeepTools, Filter, opened, said, sent
 
@@ -281,29 +282,28 @@ def test_nested_tools_are_known_by_their_wire_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("dialect", "arguments", "is_cut_off"),
+    ("cut_off", "arguments", "is_cut_off"),
     [
         (None, "", True),
         (None, "  ", True),
         (None, "{}", False),
-        ("anthropic_messages", "{}", True),
-        ("anthropic_messages", '{"note":"x"}', False),
+        ("answer", "{}", False),
+        ("answer", "", True),
+        ("arguments", "{}", True),
     ],
 )
 def test_a_call_that_was_cut_off_before_its_arguments_is_not_run(
-    dialect: str | None, arguments: str, is_cut_off: bool
+    cut_off: CutOff | None, arguments: str, is_cut_off: bool
 ) -> None:
     """Nothing at all is an empty object, but not where the limit on tokens ended the turn."""
     for name, expected in (("jot", is_cut_off), ("ping", False)):
-        if name == "ping" and "note" in arguments:
-            continue
         turn = AssistantTurn(
             tool_calls=[
                 ToolMetadata(id="c0", name="ping", arguments=""),
                 ToolMetadata(id="c1", name=name, arguments=arguments),
             ],
             finish_reason="length",
-            dialect=dialect,
+            cut_off=cut_off,
         )
         outcome = Notes.read_turn(turn)
         assert isinstance(outcome, NeedsTools)

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from lutum_py.testing._wire_form import WIRE_FORMS, Said
+from lutum_py.dialects import DIALECTS
+from lutum_py.dialects._wire_form import Said, wire_form_of
 
 CALL = Said('{"a":1}', "f", "c1")
 FUNCTION = {"name": "f", "arguments": '{"a":1}'}
@@ -72,11 +73,11 @@ SAID: list[tuple[str, list[Any], list[Said]]] = [
 @pytest.mark.parametrize(("name", "messages", "expected"), SAID)
 def test_texts_and_calls_are_found(name: str, messages: list[Any], expected: list[Said]) -> None:
     """Texts and calls of the model are listed in order, whatever form they have."""
-    assert [*WIRE_FORMS[name].said_in(messages)] == expected
+    assert [*wire_form_of(name).said_in(messages)] == expected
 
 
-@pytest.mark.parametrize("name", WIRE_FORMS)
+@pytest.mark.parametrize("name", DIALECTS)
 def test_what_the_model_did_not_say_is_passed_over(name: str) -> None:
     """Messages of others and what is no message at all are not the model's words."""
     strange = [{"role": "user", "content": "Hi", "parts": []}, 7, None, "text", {}]
-    assert [*WIRE_FORMS[name].said_in(strange)] == []
+    assert [*wire_form_of(name).said_in(strange)] == []

@@ -96,6 +96,11 @@ MISUSES: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (AssistantTurn, {"dialect": 3}, "AssistantTurn takes a text or None for `dialect`, not 3."),
     (
         AssistantTurn,
+        {"cut_off": ["answer"]},
+        "AssistantTurn takes 'answer', 'arguments' or None for `cut_off`, not ['answer'].",
+    ),
+    (
+        AssistantTurn,
         {"items": [TextItem("a")], "text": "a"},
         (
             "AssistantTurn takes either `items`, or `text` and `tool_calls`, not both. Put the "

@@ -77,6 +77,7 @@ turns = st.builds(
     request_id=maybe_text,
     dialect=maybe_text,
     payload=finite,
+    cut_off=st.sampled_from([None, "answer", "arguments"]),
 )
 
 
@@ -253,6 +254,7 @@ DAMAGE: dict[str, tuple[list[Any], Any, str]] = {
     "payload": ([1, "items", 1, "payload"], 3, r"items\[1\]\.items\[1\]\.payload: expected dict"),
     "usage": ([1, "usage"], [], r"items\[1\]\.usage: expected dict"),
     "tokens": ([1, "usage", "input_tokens"], "1", r"usage\.input_tokens: expected int"),
+    "cut off": ([1, "cut_off"], "all", r"items\[1\]\.cut_off: 'all' is none of the known"),
     "result": ([2, "result"], "{", r"items\[2\]\.result: expected JSON text, got '{'"),
     "NaN": ([2, "result"], "NaN", r"items\[2\]\.result: expected JSON text, got 'NaN'"),
     "status": ([2, "status"], "done", r"items\[2\]\.status: 'done' is none of"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..._text.json import copy_json, shorten
+from .._facts import Facts
 from .._wire.declared_names import declared_names
 from .._wire.reading import is_array, is_object
 from .._wire.tool_names import WireNames
@@ -23,8 +24,7 @@ class Form:
     """Say how a dialect's requests hold their conversation, and check and repair them.
 
     Attributes:
-        dialect: The name of the dialect.
-        key: Where a body has the list.
+        facts: What is known of the dialect.
         said: Makes the item of a text of the user.
         mend: Mends the items of one request, and notes each breach.
         takes_text: Whether a text may stand for the list.
@@ -32,8 +32,7 @@ class Form:
         elsewhere: Fields of a body that let the list be empty, or absent.
     """
 
-    dialect: str
-    key: str
+    facts: Facts
     said: Callable[[str], dict[str, Any]]
     mend: Callable[[list[Any], Mending], None]
     takes_text: bool = False
@@ -50,14 +49,14 @@ class Form:
         return mended, mending.changes
 
     def _mended(self, request: Any) -> tuple[Any, Mending]:
-        names = (holder[key] for holder, key, _ in declared_names(self.dialect, request))
+        names = (holder[key] for holder, key, _ in declared_names(self.facts, request))
         body: Mapping[str, Any] = request if is_object(request) else {}
-        mending = Mending(self.dialect, WireNames(self.dialect, names), body)
+        mending = Mending(WireNames(self.facts, names), body)
         if not is_object(request) and not is_array(request):
             self._unmended(
                 mending,
                 "not_a_request",
-                f"expected a request body with {self.key!r}, or the list itself, "
+                f"expected a request body with {self.facts.key!r}, or the list itself, "
                 f"got {shorten(request)}",
                 "Pass the body as a dict, or its list",
             )
@@ -65,7 +64,7 @@ class Form:
         try:
             return self._of(request, mending), mending
         except RecursionError:
-            mending = Mending(self.dialect, mending.names, body)
+            mending = Mending(mending.names, body)
             self._unmended(
                 mending,
                 "too_deep",
@@ -80,7 +79,7 @@ class Form:
 
     def _of(self, request: Any, mending: Mending) -> Any:
         body = request if is_object(request) else None
-        listed = request if body is None else body.get(self.key)
+        listed = request if body is None else body.get(self.facts.key)
         is_needed = body is None or all(body.get(key) is None for key in self.elsewhere)
         items = self._items(listed, is_needed, mending)
         if items is not None:
@@ -88,14 +87,14 @@ class Form:
             if is_needed and not mending.items:
                 mending.items.append(self.said(NOT_SHOWN))
                 if items:
-                    mending.follow_up(self.key, "empty_conversation", _STAND_IN)
+                    mending.follow_up(self.facts.key, "empty_conversation", _STAND_IN)
         if body is None:
             return mending.items if mending.changes else copy_json(request)
         whole: dict[str, Any] = copy_json(body)
-        for holder, key, position in declared_names(self.dialect, whole):
+        for holder, key, position in declared_names(self.facts, whole):
             mending.rename(holder, key, position)
         if items is not None and mending.changes:
-            whole[self.key] = mending.items
+            whole[self.facts.key] = mending.items
         return whole
 
     def _items(self, listed: Any, is_needed: bool, mending: Mending) -> list[Any] | None:
@@ -107,7 +106,7 @@ class Form:
         elif listed is None:
             if not is_needed:
                 return None
-            rule, problem = "missing_conversation", f"the request has no {self.key!r}"
+            rule, problem = "missing_conversation", f"the request has no {self.facts.key!r}"
         elif self.takes_text and isinstance(listed, str):
             return None
         elif self.takes_one and is_object(listed):
@@ -116,12 +115,12 @@ class Form:
             text = listed.strip() if isinstance(listed, str) else ""
             items = [listed] if is_object(listed) else [self.said(text)] if text else []
             mending.note(
-                self.key,
+                self.facts.key,
                 "not_a_list",
                 f"expected a list, got {shorten(listed)}",
                 "Send a list, also where there is only one",
                 "put it into a list" if items else _STAND_IN,
             )
             return items
-        mending.note(self.key, rule, problem, "Send at least what the user says", _STAND_IN)
+        mending.note(self.facts.key, rule, problem, "Send at least what the user says", _STAND_IN)
         return []

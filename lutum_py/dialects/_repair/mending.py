@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ..._text.json import compact_json, shorten
-from .._wire.tool_names import WireNames, is_wire_name, rule_of_names
+from .._wire.tool_names import WireNames
 from .violations import Change, Violation
 
 __all__ = ["Mending", "text_of"]
@@ -20,7 +20,6 @@ class Mending:
     """Collect the mended items and the notes.
 
     Args:
-        dialect: The dialect of the request.
         names: The names under which tools go out in it.
         body: The request body; empty where only its list was given.
 
@@ -28,13 +27,12 @@ class Mending:
         items: The items as they are to be sent.
     """
 
-    __slots__ = ("_changes", "_dialect", "_violations", "body", "items", "names")
+    __slots__ = ("_changes", "_violations", "body", "items", "names")
 
-    def __init__(self, dialect: str, names: WireNames, body: Mapping[str, Any]) -> None:
+    def __init__(self, names: WireNames, body: Mapping[str, Any]) -> None:
         self.items: list[Any] = []
         self.body = body
         self.names = names
-        self._dialect = dialect
         self._violations: list[Violation] = []
         self._changes: list[Change] = []
 
@@ -65,14 +63,14 @@ class Mending:
             position: Where that is in the request.
         """
         name = holder.get(key) if isinstance(key, str) else holder[key]
-        if is_wire_name(self._dialect, name):
+        if self.names.takes(name):
             return
         holder[key] = made = self.names.of(name)
         self.note(
             position,
             "invalid_tool_name",
             f"the provider refuses the tool name {shorten(name)}",
-            f"Send a name of {rule_of_names(self._dialect)}, the same everywhere",
+            f"Send a name of {self.names.facts.tool_names_in_words}, the same everywhere",
             f"the tool is named {made!r} everywhere in the request",
         )
 

@@ -49,6 +49,10 @@ class Pairing:
 class _Alike:
     """The calls of one key, in order, and which of them have a result."""
 
+    # Ids may repeat: thousands of calls may share one. A result takes the first free call of the
+    # nearest round before it; `_free` remembers for each round up to where all have one, so that
+    # the pairing is one pass, and not one search through the round for each result.
+
     __slots__ = ("_begins", "_free", "_group", "_numbers", "_positions", "_taken")
 
     def __init__(self) -> None:

@@ -11,30 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from ..._schema.definition import JsonSchema, ToolDef
-from ...errors import InvalidValueError
-from .gemini import gemini_schema
+from .._facts import Facts
 from .nodes import Loss, plain_schema, refusal
-from .openai_limits import check_openai_limits
 from .restore import decoder_of
 from .root import WRAPPER, object_root, wrapped_root
-from .strict import (
-    ANTHROPIC,
-    OPENAI,
-    Strictness,
-    strict_schema,
-)
+from .strict import strict_schema
 
 __all__ = ["CompiledSchema", "Loss", "compile_schema"]
-
-_STRICT: Final[dict[str, Strictness | None]] = {
-    "openai_chat": OPENAI,
-    "openai_responses": OPENAI,
-    "anthropic_messages": ANTHROPIC,
-    "gemini_generate_content": None,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +40,17 @@ class CompiledSchema:
     losses: tuple[Loss, ...]
 
 
-def compile_schema(definition: ToolDef, dialect: str, *, strict: bool = False) -> CompiledSchema:
+def compile_schema(definition: ToolDef, facts: Facts, *, strict: bool = False) -> CompiledSchema:
     """Compile the input schema of a tool for one dialect.
 
     Without `strict` the schema goes out as the author wrote it, save that its root becomes an
     object: a union of models at the root is merged into one object with the properties of all. In
-    strict mode the schema is cut down to what the provider enforces token by token. Gemini has no
-    strict mode for a single tool, so that `strict` changes nothing there.
+    strict mode the schema is cut down to what the provider enforces token by token. Where a dialect
+    has no strict mode for a single tool, `strict` changes nothing.
 
     Args:
         definition: The tool.
-        dialect: The name of one of the four dialects.
+        facts: What is known of the dialect.
         strict: Whether the tool is offered in the provider's strict mode.
 
     Returns:
@@ -72,23 +58,21 @@ def compile_schema(definition: ToolDef, dialect: str, *, strict: bool = False) -
 
     Raises:
         ToolDefinitionError: The schema has no form in the dialect; the text names path and remedy.
-        InvalidValueError: There is no dialect of that name.
 
     Example:
+        >>> from lutum_py.dialects._facts import facts_of
         >>> limit = {"type": "integer", "default": 5}
         >>> tool = ToolDef.from_json_schema(
         ...     name="t", input_schema={"properties": {"n": limit}, "type": "object"}
         ... )
-        >>> compiled = compile_schema(tool, "openai_chat", strict=True)
+        >>> compiled = compile_schema(tool, facts_of("openai_chat"), strict=True)
         >>> compiled.schema["properties"]["n"]["type"]
         ['integer', 'null']
         >>> compiled.decoder('{"n":null}')
         '{}'
     """
-    if dialect not in _STRICT:
-        raise InvalidValueError(f"There is no dialect {dialect!r}; there are {', '.join(_STRICT)}.")
     try:
-        return _compiled(definition, dialect, strict)
+        return _compiled(definition, facts, strict)
     except RecursionError:
         raise refusal(
             definition.name,
@@ -98,27 +82,19 @@ def compile_schema(definition: ToolDef, dialect: str, *, strict: bool = False) -
         ) from None
 
 
-def _compiled(definition: ToolDef, dialect: str, strict: bool) -> CompiledSchema:
+def _compiled(definition: ToolDef, facts: Facts, strict: bool) -> CompiledSchema:
     losses: list[Loss] = []
     source = plain_schema(definition)
-    if dialect == "gemini_generate_content":
-        rooted = object_root(definition.name, source, losses)
-        return CompiledSchema(
-            schema=gemini_schema(definition.name, rooted, losses),
-            decoder=_as_it_is,
-            losses=tuple(losses),
-        )
-    rules = _STRICT[dialect]
-    if not strict or rules is None:
-        return CompiledSchema(
-            schema=object_root(definition.name, source, losses),
-            decoder=_as_it_is,
-            losses=tuple(losses),
-        )
+    rules = facts.strictness if strict else None
+    if rules is None:
+        schema = object_root(definition.name, source, losses)
+        if facts.rewrite is not None:
+            schema = facts.rewrite(definition.name, schema, losses)
+        return CompiledSchema(schema=schema, decoder=_as_it_is, losses=tuple(losses))
     author, is_wrapped = wrapped_root(definition.name, source, losses)
     schema = strict_schema(definition.name, author, rules, losses)
-    if rules is OPENAI:
-        check_openai_limits(definition.name, schema)
+    if rules.check is not None:
+        rules.check(definition.name, schema)
     decoder: Callable[[Any], Any] = _as_it_is
     if is_wrapped or rules.optional_is_nullable:
         decoder = decoder_of(author, WRAPPER if is_wrapped else None)

@@ -1,13 +1,9 @@
-"""Cut a schema down to what a provider's strict mode takes, and list what that loses.
-
-The rules of OpenAI are those of its guide to structured outputs, of Anthropic those of its guide to
-strict tool use, both as of 2026.
-"""
+"""Cut a schema down to what a provider's strict mode takes, and list what that loses."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -30,7 +26,7 @@ from .nodes import (
 from .recursion import cycle_in
 from .restore import fits
 
-__all__ = ["ANTHROPIC", "OPENAI", "Strictness", "strict_schema"]
+__all__ = ["FORMATS", "Strictness", "strict_schema"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +43,7 @@ class Strictness:
         kept: Keywords without a meaning for validation that it takes.
         max_optional: How many optional properties it takes; None for any number.
         max_unions: How many properties of more than one type it takes; None for any number.
+        check: Refuses a schema of a tool, by its name, that is too large.
     """
 
     provider: str
@@ -58,44 +55,11 @@ class Strictness:
     kept: frozenset[str]
     max_optional: int | None
     max_unions: int | None
+    check: Callable[[str, JsonSchema], None] | None = None
 
 
-_FORMATS: Final = frozenset(
+FORMATS: Final = frozenset(
     {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
-)
-OPENAI: Final = Strictness(
-    provider="OpenAI",
-    optional_is_nullable=True,
-    recursion=True,
-    keywords=frozenset(
-        {
-            "pattern",
-            "format",
-            "multipleOf",
-            "maximum",
-            "exclusiveMaximum",
-            "minimum",
-            "exclusiveMinimum",
-            "minItems",
-            "maxItems",
-        }
-    ),
-    formats=_FORMATS,
-    min_items=None,
-    kept=frozenset({"title", "description"}),
-    max_optional=None,
-    max_unions=None,
-)
-ANTHROPIC: Final = Strictness(
-    provider="Anthropic",
-    optional_is_nullable=False,
-    recursion=False,
-    keywords=frozenset({"pattern", "format", "minItems"}),
-    formats=_FORMATS | {"uri"},
-    min_items=frozenset({0, 1}),
-    kept=frozenset({"title", "description", "default"}),
-    max_optional=24,
-    max_unions=16,
 )
 
 _STRUCTURE: Final = frozenset(

@@ -20,6 +20,9 @@ from .partial import PartialArguments
 __all__ = ["CallReports"]
 
 
+# A dialect numbers a call when it first hears of it; only the whole turn knows the order for sure.
+# So the calls of the turn look up their numbers in the end: by id first, which hosts keep, and only
+# then by place. A number that was told is never given to another call.
 class CallReports:
     """Remember what was reported of each call, and fill in what was left out.
 

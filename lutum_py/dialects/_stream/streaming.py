@@ -31,6 +31,9 @@ class BrokenStream(Exception):
         self.problem = problem
 
 
+# Three states, and no way back: reading; broken (`_error`, raised again by every later call); ended
+# (`_turn`, after which events are passed over). Whoever feeds may stop anywhere and still learns
+# what had been read: an error carries the neutral turn so far.
 class StreamReader(ABC):
     """Read the events of one streamed turn.
 

@@ -6,48 +6,26 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from .._facts import Facts
 from .reading import is_array, is_object
 
 __all__ = ["declared_names"]
 
-# The ways to a name. `[]` goes through a list; the API references say the same with more words.
-_WAYS: Final[dict[str, tuple[str, ...]]] = {
-    "openai_chat": (
-        "tools[].function.name",
-        "tools[].custom.name",
-        "functions[].name",
-        "tool_choice.function.name",
-        "tool_choice.custom.name",
-        "tool_choice.allowed_tools.tools[].function.name",
-        "function_call.name",
-    ),
-    "openai_responses": (
-        "tools[].name",
-        "tools[].tools[].name",
-        "tool_choice.name",
-        "tool_choice.tools[].name",
-    ),
-    "anthropic_messages": ("tools[].name", "tool_choice.name"),
-    "gemini_generate_content": (
-        "tools[].functionDeclarations[].name",
-        "toolConfig.functionCallingConfig.allowedFunctionNames[]",
-    ),
-}
 _STEP: Final = re.compile(r"\w+|\[\]")
 _UPPER: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
-def declared_names(dialect: str, body: Any) -> Iterator[tuple[Any, str | int, str]]:
+def declared_names(facts: Facts, body: Any) -> Iterator[tuple[Any, str | int, str]]:
     """Find the names of the tools on offer, and of those that are asked for.
 
     Args:
-        dialect: The dialect of the request.
+        facts: What is known of the dialect of the request.
         body: A request body, which may be broken.
 
     Yields:
         What holds a name, where it holds it, and where that is in the body.
     """
-    for way in _WAYS[dialect]:
+    for way in facts.names_at:
         yield from _along(_STEP.findall(way), body, "")
 
 

@@ -13,6 +13,7 @@ from ..._transcript.assistant import AssistantTurn
 from ..._transcript.message import Message
 from ..._transcript.request import TranscriptItem
 from ..._transcript.result import ToolResult
+from .._facts import Facts
 from .losses import Loss
 from .rendered_items import rendered_items
 from .tool_names import WireNames
@@ -33,13 +34,13 @@ class FrontRendering(ABC):
         names: The names under which calls go out.
     """
 
-    dialect: ClassVar[str]
+    facts: ClassVar[Facts]
 
     def __init__(self, offered: Iterable[str] = ()) -> None:
         self.said: list[dict[str, Any]] = []
         self.system: list[str] = []
         self.losses: list[Loss] = []
-        self.names = WireNames(self.dialect, offered)
+        self.names = WireNames(self.facts, offered)
         self._results: list[dict[str, Any]] = []
         self._of_user: list[dict[str, Any]] = []
         self._begun = False
@@ -68,14 +69,15 @@ class FrontRendering(ABC):
         return rendering
 
     def _instruct(self, message: Message, position: str) -> None:
+        name = self.facts.name
         if message.text.strip():
             self.system.append(message.text)
             if self._begun:
-                text = f"{self.dialect} has one place for instructions: this one moves to the front"
+                text = f"{name} has one place for instructions: this one moves to the front"
                 self.losses.append(Loss(position, text))
         for index, attachment in enumerate(message.attachments):
             where = f"{position}.attachments[{index}]"
-            text = f"an instruction takes no {attachment.media_type} in {self.dialect}"
+            text = f"an instruction takes no {attachment.media_type} in {name}"
             self.losses.append(Loss(where, text))
 
     def _flush(self) -> None:

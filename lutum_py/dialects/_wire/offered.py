@@ -11,6 +11,7 @@ from ..._schema.definition import ToolDef
 from ..._text.json import shorten
 from ..._transcript.tool_choice import ToolChoice
 from ...errors import MisuseError
+from .._facts import Facts
 from .._schema.compiler import CompiledSchema, compile_schema
 from .losses import Loss
 from .tool_names import check_tool_name
@@ -83,7 +84,7 @@ def choice_of(requirement: ToolChoice | Any) -> ToolChoice:
 
 
 @lru_cache(maxsize=2048)
-def compiled(definition: ToolDef, dialect: str, strict: bool = False) -> CompiledSchema:
+def compiled(definition: ToolDef, facts: Facts, strict: bool = False) -> CompiledSchema:
     """Compile a tool's schema for a dialect, or give what was compiled before.
 
     The schema is shared between requests: copy it before it goes out.
@@ -91,12 +92,12 @@ def compiled(definition: ToolDef, dialect: str, strict: bool = False) -> Compile
     Raises:
         ToolDefinitionError: The name or the schema has no form in the dialect.
     """
-    check_tool_name(dialect, definition.name)
-    return compile_schema(definition, dialect, strict=strict)
+    check_tool_name(facts, definition.name)
+    return compile_schema(definition, facts, strict=strict)
 
 
-def schema_losses(definition: ToolDef, dialect: str, strict: bool = False) -> Iterator[Loss]:
+def schema_losses(definition: ToolDef, facts: Facts, strict: bool = False) -> Iterator[Loss]:
     """Say what the provider will not enforce of a tool's schema."""
-    for loss in compiled(definition, dialect, strict).losses:
+    for loss in compiled(definition, facts, strict).losses:
         path = f".{loss.path}" if loss.path else ""
         yield Loss(f"tools.{definition.name}{path}", loss.text)

@@ -11,6 +11,9 @@ from .reading import is_array, is_object
 
 __all__ = ["foreign_losses", "own_payload", "without_nulls"]
 
+# A provider takes back what it sent and little else: signatures and encrypted reasoning cover the
+# turn as it came. So the payload of the same dialect is sent again; the neutral items are for
+# foreign turns only, and what they cannot say is a loss that is told.
 _NOTHING: frozenset[str] = frozenset()
 
 

@@ -13,54 +13,28 @@ from typing import Any, Final
 
 from ..._text.json import digest_of, shorten
 from ...errors import ToolDefinitionError
+from .._facts import Facts
 from .losses import Loss
 
-__all__ = ["WireNames", "check_tool_name", "is_wire_name", "rule_of_names"]
+__all__ = ["WireNames", "check_tool_name"]
 
-# As the API references have it: OpenAI, function `name`; Anthropic, tool `name`; Gemini,
-# `FunctionDeclaration.name`.
-_OPENAI = (
-    re.compile(r"[a-zA-Z0-9_-]{1,64}"),
-    "letters, digits, `_` and `-`, at most 64 characters",
-)
-_NAMES: Final[dict[str, tuple[re.Pattern[str], str]]] = {
-    "openai_chat": _OPENAI,
-    "openai_responses": _OPENAI,
-    "anthropic_messages": (
-        re.compile(r"[a-zA-Z0-9_-]{1,128}"),
-        "letters, digits, `_` and `-`, at most 128 characters",
-    ),
-    "gemini_generate_content": (
-        re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}"),
-        "letters, digits, `_`, `.`, `:` and `-`, a letter or `_` first, at most 64 characters",
-    ),
-}
-
-# What every provider takes, with a letter first and a digest of the whole name behind it.
+# A name is made from the name alone, without a table that would have to be kept: so it is the same
+# in every request, after a restart too. Every provider takes it: letters, digits and `_`, a letter
+# first, a digest of the whole name behind it, so that two names meet nowhere.
 _ODD: Final = re.compile(r"[^a-zA-Z0-9]+")
 _STEM, _DIGEST = 48, 12
 
 
-def is_wire_name(dialect: str, name: object) -> bool:
-    """Tell whether the provider takes a name."""
-    return isinstance(name, str) and _NAMES[dialect][0].fullmatch(name) is not None
-
-
-def rule_of_names(dialect: str) -> str:
-    """Say in words which names the provider takes."""
-    return _NAMES[dialect][1]
-
-
-def check_tool_name(dialect: str, name: str) -> None:
+def check_tool_name(facts: Facts, name: str) -> None:
     """Refuse a name that the provider refuses.
 
     Raises:
         ToolDefinitionError: It has other characters, or more of them, than the dialect allows.
     """
-    if not is_wire_name(dialect, name):
+    if facts.tool_names.fullmatch(name) is None:
         raise ToolDefinitionError(
-            f"The tool name {name!r} is refused by {dialect}, which takes {rule_of_names(dialect)}"
-            ". Give the tool another name, as in `@tool_fn(name=...)`."
+            f"The tool name {name!r} is refused by {facts.name}, which takes "
+            f"{facts.tool_names_in_words}. Give the tool another name, as in `@tool_fn(name=...)`."
         )
 
 
@@ -72,21 +46,29 @@ class WireNames:
     name.
 
     Args:
-        dialect: The dialect of the request.
+        facts: What is known of the dialect of the request.
         taken: The names of the tools on offer, which stand for nothing else.
 
+    Attributes:
+        facts: What is known of the dialect.
+
     Example:
-        >>> names = WireNames("openai_chat", ["add"])
+        >>> from lutum_py.dialects._facts import facts_of
+        >>> names = WireNames(facts_of("openai_chat"), ["add"])
         >>> names.of("add"), names.of("no such tool!")
         ('add', 'no_such_tool_f2391f29c3c4')
     """
 
-    __slots__ = ("_dialect", "_made", "_taken")
+    __slots__ = ("_made", "_taken", "facts")
 
-    def __init__(self, dialect: str, taken: Iterable[Any] = ()) -> None:
-        self._dialect = dialect
+    def __init__(self, facts: Facts, taken: Iterable[Any] = ()) -> None:
+        self.facts = facts
         self._taken = {name for name in taken if isinstance(name, str)}
         self._made: dict[str, str] = {}
+
+    def takes(self, name: object) -> bool:
+        """Tell whether the provider takes a name."""
+        return isinstance(name, str) and self.facts.tool_names.fullmatch(name) is not None
 
     def of(self, name: Any) -> str:
         """Give the name under which a tool goes out.
@@ -94,7 +76,7 @@ class WireNames:
         Args:
             name: The name as the model sent it; anything, in a request that is broken.
         """
-        if is_wire_name(self._dialect, name):
+        if self.takes(name):
             return str(name)
         is_text = isinstance(name, str)
         text = name if is_text else shorten(name)
@@ -122,6 +104,8 @@ class WireNames:
         """
         made = self.of(name)
         if made != name:
-            said = f"{self._dialect} refuses the tool name {shorten(name)}; it goes out as {made!r}"
+            said = (
+                f"{self.facts.name} refuses the tool name {shorten(name)}; it goes out as {made!r}"
+            )
             losses.append(Loss(where, said))
         return made

@@ -21,6 +21,7 @@ from .._wire.offered import choice_of, compiled, offered, schema_losses
 from .._wire.reading import Place, response_place
 from ._decode import tidy, turn_of
 from ._encode import Rendering
+from ._facts import FACTS, NAME
 from ._rules import check, repair
 from ._stream import StreamDecoder
 
@@ -42,8 +43,6 @@ __all__ = [
     "tool_choice",
     "tools",
 ]
-
-NAME: Final = "anthropic_messages"
 
 DEFAULT_MAX_TOKENS: Final = 4096
 """What `encode_request` asks for where the request sets no bound: the API demands one, and every
@@ -72,7 +71,7 @@ def compile(  # noqa: A001 (all dialects have the same names)
         >>> compile(tool, strict=True).schema["additionalProperties"]
         False
     """
-    return compiled(definition, NAME, strict)
+    return compiled(definition, FACTS, strict)
 
 
 def tools(
@@ -111,7 +110,7 @@ def _tool(definition: ToolDef, strict: bool) -> dict[str, Any]:
     tool: dict[str, Any] = {"name": definition.name}
     if definition.description:
         tool["description"] = definition.description
-    tool["input_schema"] = copy_json(compiled(definition, NAME, strict).schema)
+    tool["input_schema"] = copy_json(compiled(definition, FACTS, strict).schema)
     if strict:
         tool["strict"] = True
     return tool
@@ -219,7 +218,7 @@ def encode_request(request: TurnRequest, *, strict: bool = False) -> EncodedRequ
     offer = [_tool(definition, strict) for definition in request.tools]
     if offer:
         for definition in request.tools:
-            losses.extend(schema_losses(definition, NAME, strict))
+            losses.extend(schema_losses(definition, FACTS, strict))
         body["tools"] = offer
         choice = tool_choice(request.tool_choice)
         if request.parallel_tool_calls is not None and choice["type"] != "none":

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 from ..._text.json import compact_json, shorten
 from ..._transcript.assistant import (
@@ -32,10 +32,9 @@ from .._wire.reading import (
     own_id,
 )
 from .._wire.replay import without_nulls
+from ._facts import FACTS, NAME
 
-__all__ = ["DIALECT", "arguments_text", "provider_error", "tidy", "turn_of", "usage_of"]
-
-DIALECT: Final = "anthropic_messages"
+__all__ = ["arguments_text", "provider_error", "tidy", "turn_of", "usage_of"]
 
 # The input of a call is the model's own data, nulls included.
 _FREE = frozenset({"input", UNKNOWN_EVENTS})
@@ -66,14 +65,17 @@ def turn_of(response: Place) -> AssistantTurn:
     if failed is not None:
         raise provider_error(failed)
     response_id = response.text_at("id") or None
+    finish_reason = response.text_at("stop_reason")
+    items = list(_items(response, response_id))
     return AssistantTurn(
-        items=_items(response, response_id),
-        finish_reason=response.text_at("stop_reason"),
+        items=items,
+        finish_reason=finish_reason,
         usage=usage_of(response),
         model=response.text_at("model"),
         request_id=response_id,
-        dialect=DIALECT,
+        dialect=NAME,
         payload=response.value,
+        cut_off=FACTS.cut_off(finish_reason, items),
     )
 
 

@@ -19,8 +19,8 @@ from .._wire.front_rendering import FrontRendering
 from .._wire.losses import Loss
 from .._wire.rendered_items import UNREADABLE, arguments_object
 from .._wire.replay import foreign_losses, own_payload
-from ._decode import DIALECT
 from ._encode_blocks import blocks_of, result_block, wire_id
+from ._facts import FACTS, NAME
 
 __all__ = ["Rendering"]
 
@@ -37,7 +37,7 @@ _NULLABLE: Final = {
 class Rendering(FrontRendering):
     """Collect the messages of user and assistant."""
 
-    dialect = DIALECT
+    facts = FACTS
 
     def __init__(self, offered: Iterable[str] = ()) -> None:
         super().__init__(offered)
@@ -62,9 +62,9 @@ class Rendering(FrontRendering):
         self.said.append({"role": "user", "content": content})
 
     def _turn(self, turn: AssistantTurn, position: str) -> None:
-        payload = own_payload(turn, DIALECT)
+        payload = own_payload(turn, NAME)
         if payload is None:
-            self.losses.extend(foreign_losses(position, turn, DIALECT))
+            self.losses.extend(foreign_losses(position, turn, NAME))
             blocks = self._neutral(turn, position)
             self._answers = {call.id: {"tool_use_id": wire_id(call.id)} for call in turn.tool_calls}
         else:

@@ -16,7 +16,7 @@ from ..._transcript.attachment import Attachment
 from ..._transcript.result import ToolResult
 from .._wire.losses import Loss
 from .._wire.rendered_items import data_of
-from ._decode import DIALECT
+from ._facts import NAME
 
 __all__ = ["blocks_of", "result_block", "wire_id"]
 
@@ -48,7 +48,7 @@ def blocks_of(
         if block is None:
             kind = f"{attachment.media_type} ({attachment.mime_type})"
             where = f"{position}.attachments[{index}]"
-            losses.append(Loss(where, f"this {kind} has no place in {DIALECT}"))
+            losses.append(Loss(where, f"this {kind} has no place in {NAME}"))
             continue
         if attachment.caption and attachment.caption.strip():
             blocks.append({"type": "text", "text": attachment.caption})

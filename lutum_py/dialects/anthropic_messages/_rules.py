@@ -27,8 +27,8 @@ from .._repair.violations import (
     Violation,
 )
 from .._stream.pieces import note_places
-from ._decode import DIALECT
 from ._encode_blocks import wire_id
+from ._facts import FACTS
 from ._spoken import Block, Spoken, read_messages
 
 __all__ = ["check", "repair"]
@@ -207,8 +207,7 @@ def _begin(mending: Mending) -> None:
 
 
 _FORM = Form(
-    dialect=DIALECT,
-    key="messages",
+    facts=FACTS,
     said=lambda text: {"role": "user", "content": text},
     mend=_mend,
 )

@@ -32,13 +32,13 @@ from .._stream.partial import PartialArguments
 from .._stream.streaming import BrokenStream, StreamReader
 from .._wire.reading import Place, is_array, is_object, own_id
 from ._decode import (
-    DIALECT,
     arguments_text,
     provider_error,
     tidy,
     turn_of,
     usage_of,
 )
+from ._facts import NAME
 
 __all__ = ["StreamDecoder"]
 
@@ -98,7 +98,7 @@ class StreamDecoder(StreamReader):
         'Hi'
     """
 
-    dialect = DIALECT
+    dialect = NAME
 
     def __init__(self) -> None:
         super().__init__()
@@ -208,7 +208,7 @@ class StreamDecoder(StreamReader):
                     message["usage"] = {**known, **message["usage"]}
             elif key not in ("type", "delta"):
                 message[key] = copy_json(value)
-        yield from self._report(Place(DIALECT, message))
+        yield from self._report(Place(NAME, message))
 
     def _report(self, message: Place) -> Iterator[StreamEvent]:
         usage = usage_of(message)
@@ -221,7 +221,7 @@ class StreamDecoder(StreamReader):
         if not self._stopped:
             raise BrokenStream(self.position, "the stream breaks off before the message stopped")
         whole = self._payload({**self._message, "content": self._content()})
-        return turn_of(Place(DIALECT, tidy(whole)))
+        return turn_of(Place(NAME, tidy(whole)))
 
     def _content(self) -> list[Any]:
         assert self._message is not None
@@ -250,7 +250,7 @@ class StreamDecoder(StreamReader):
             items=items,
             model=_text(message.get("model")),
             request_id=_text(message.get("id")),
-            dialect=DIALECT,
+            dialect=NAME,
         )
 
 

@@ -21,6 +21,7 @@ from .._wire.offered import choice_of, compiled, offered, schema_losses
 from .._wire.reading import Place, response_place
 from ._decode import tidy, turn_of
 from ._encode import Rendering
+from ._facts import FACTS, NAME
 from ._rules import check, repair
 from ._stream import StreamDecoder
 
@@ -41,8 +42,6 @@ __all__ = [
     "tool_choice",
     "tools",
 ]
-
-NAME: Final = "gemini_generate_content"
 
 _MODES: Final = {"auto": "AUTO", "required": "ANY", "none": "NONE"}
 _JOINED: Final = ("generationConfig", "toolConfig")
@@ -68,7 +67,7 @@ def compile(  # noqa: A001 (all dialects have the same names)
         >>> compile(tool).schema
         {'type': 'object', 'properties': {}}
     """
-    return compiled(definition, NAME, strict)
+    return compiled(definition, FACTS, strict)
 
 
 def tools(
@@ -108,7 +107,7 @@ def _tools(definitions: Iterable[ToolDef], strict: bool) -> list[dict[str, Any]]
 
 
 def _declaration(definition: ToolDef, strict: bool) -> dict[str, Any]:
-    schema = copy_json(compiled(definition, NAME, strict).schema)
+    schema = copy_json(compiled(definition, FACTS, strict).schema)
     return {
         "name": definition.name,
         "description": definition.description,
@@ -219,7 +218,7 @@ def encode_request(request: TurnRequest, *, strict: bool = False) -> EncodedRequ
     offer = _tools(request.tools, strict)
     if offer:
         for definition in request.tools:
-            losses.extend(schema_losses(definition, NAME, strict))
+            losses.extend(schema_losses(definition, FACTS, strict))
         body["tools"] = offer
         body["toolConfig"] = tool_choice(request.tool_choice)
         if request.parallel_tool_calls is not None:

@@ -34,9 +34,9 @@ from .._wire.reading import (
     is_object,
     own_id,
 )
+from ._facts import FACTS, NAME
 
 __all__ = [
-    "DIALECT",
     "call_of",
     "candidate_of",
     "items_of_parts",
@@ -45,8 +45,6 @@ __all__ = [
     "turn_of",
     "usage_of",
 ]
-
-DIALECT: Final = "gemini_generate_content"
 
 # What the model or a program wrote, nulls and odd keys included.
 _FREE: Final = frozenset({"args", "response", UNKNOWN_EVENTS})
@@ -112,8 +110,9 @@ def turn_of(response: Place) -> AssistantTurn:
         usage=usage_of(response),
         model=response.text_at("modelVersion"),
         request_id=response_id,
-        dialect=DIALECT,
+        dialect=NAME,
         payload=response.value,
+        cut_off=FACTS.cut_off(finish_reason, items),
     )
 
 

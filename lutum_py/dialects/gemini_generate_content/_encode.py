@@ -22,7 +22,7 @@ from .._wire.front_rendering import FrontRendering
 from .._wire.losses import Loss
 from .._wire.rendered_items import UNREADABLE, arguments_object, data_of
 from .._wire.replay import foreign_losses, own_payload
-from ._decode import DIALECT
+from ._facts import FACTS, NAME
 
 __all__ = ["FOREIGN_SIGNATURE", "Rendering"]
 
@@ -33,7 +33,7 @@ FOREIGN_SIGNATURE: Final = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 class Rendering(FrontRendering):
     """Collect the contents of user and model."""
 
-    dialect = DIALECT
+    facts = FACTS
 
     def __init__(self, offered: Iterable[str] = ()) -> None:
         super().__init__(offered)
@@ -61,10 +61,10 @@ class Rendering(FrontRendering):
         self._of_user += _parts("", result.attachments)
 
     def _turn(self, turn: AssistantTurn, position: str) -> None:
-        payload = own_payload(turn, DIALECT)
+        payload = own_payload(turn, NAME)
         self._ids = {}
         if payload is None:
-            self.losses.extend(foreign_losses(position, turn, DIALECT))
+            self.losses.extend(foreign_losses(position, turn, NAME))
             content: dict[str, Any] = {"role": "model", "parts": self._neutral(turn, position)}
         else:
             content = _replayed(payload)

@@ -22,7 +22,7 @@ from .._repair.violations import (
     Violation,
 )
 from .._stream.pieces import note_places
-from ._decode import DIALECT
+from ._facts import FACTS
 from ._rules_pairing import Answer, answers_of
 from ._spoken import Part, Spoken, read_contents
 
@@ -200,8 +200,7 @@ def _begin(mending: Mending) -> None:
 
 
 _FORM = Form(
-    dialect=DIALECT,
-    key="contents",
+    facts=FACTS,
     said=lambda text: {"role": "user", "parts": [{"text": text}]},
     mend=_mend,
     takes_one=True,

@@ -22,7 +22,6 @@ from ..._transcript.stream_events import (
 from .._stream.streaming import BrokenStream, StreamReader
 from .._wire.reading import Place
 from ._decode import (
-    DIALECT,
     call_of,
     items_of_parts,
     provider_error,
@@ -30,6 +29,7 @@ from ._decode import (
     turn_of,
     usage_of,
 )
+from ._facts import NAME
 
 __all__ = ["StreamDecoder"]
 
@@ -37,6 +37,7 @@ __all__ = ["StreamDecoder"]
 _IN_CHUNKS: Final = frozenset(
     {"candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId"}
 )
+
 _JOINED: Final = frozenset({"text", "thought"})
 
 
@@ -56,7 +57,7 @@ class StreamDecoder(StreamReader):
         'Hi'
     """
 
-    dialect = DIALECT
+    dialect = NAME
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,7 +69,7 @@ class StreamDecoder(StreamReader):
         failed = event.get("error")
         if failed is not None:
             raise provider_error(failed)
-        chunk = Place(DIALECT, tidy(event.value), None, event.where)
+        chunk = Place(NAME, tidy(event.value), None, event.where)
         if not _IN_CHUNKS & chunk.object().keys():
             self._keep(event)
             return
@@ -124,17 +125,17 @@ class StreamDecoder(StreamReader):
         response = dict(self._fields)
         if self._candidates:
             response["candidates"] = list(self._candidates.values())
-        return turn_of(Place(DIALECT, self._payload(tidy(response))))
+        return turn_of(Place(NAME, self._payload(tidy(response))))
 
     def _so_far(self) -> AssistantTurn:
         first = next(iter(self._candidates.values()), None)
         parts: list[Any] = first["content"]["parts"] if first else []
         model = self._fields.get("modelVersion")
         return AssistantTurn(
-            items=items_of_parts(Place(DIALECT, parts).items(), self._response_id),
+            items=items_of_parts(Place(NAME, parts).items(), self._response_id),
             model=model if isinstance(model, str) else None,
             request_id=self._response_id,
-            dialect=DIALECT,
+            dialect=NAME,
         )
 
 

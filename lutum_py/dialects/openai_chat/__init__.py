@@ -7,7 +7,7 @@ references of Groq, Mistral, OpenRouter and DeepSeek.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from ..._declare.offer import Descriptions
 from ..._schema.definition import ToolDef
@@ -22,6 +22,7 @@ from .._wire.openai_body import body_of
 from .._wire.reading import Place, response_place
 from . import _decode as _chat_turn
 from . import _encode as _chat_messages
+from ._facts import FACTS, NAME
 from ._rules import check, repair
 from ._stream import StreamDecoder
 
@@ -42,8 +43,6 @@ __all__ = [
     "tool_choice",
     "tools",
 ]
-
-NAME: Final = "openai_chat"
 
 
 def compile(  # noqa: A001 (all dialects have the same names)
@@ -66,7 +65,7 @@ def compile(  # noqa: A001 (all dialects have the same names)
         >>> compile(tool).schema
         {'type': 'object', 'properties': {}}
     """
-    return compiled(definition, NAME, strict)
+    return compiled(definition, FACTS, strict)
 
 
 def tools(
@@ -102,7 +101,7 @@ def _tool(definition: ToolDef, strict: bool) -> dict[str, Any]:
     function: dict[str, Any] = {"name": definition.name}
     if definition.description:
         function["description"] = definition.description
-    function["parameters"] = copy_json(compiled(definition, NAME, strict).schema)
+    function["parameters"] = copy_json(compiled(definition, FACTS, strict).schema)
     if strict:
         function["strict"] = True
     return {"type": "function", "function": function}
@@ -193,7 +192,7 @@ def encode_request(request: TurnRequest, *, strict: bool = False) -> EncodedRequ
     names = [definition.name for definition in request.tools]
     rendered, losses = _chat_messages.render(request.items, names)
     for definition in request.tools:
-        losses.extend(schema_losses(definition, NAME, strict))
+        losses.extend(schema_losses(definition, FACTS, strict))
     offer = [_tool(definition, strict) for definition in request.tools]
     body = body_of(
         request,

@@ -9,7 +9,7 @@ what the finish reason says.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 from ..._text.json import compact_json
 from ..._transcript.assistant import (
@@ -31,9 +31,9 @@ from .._wire.reading import (
     own_id,
 )
 from .._wire.replay import without_nulls
+from ._facts import FACTS, NAME
 
 __all__ = [
-    "DIALECT",
     "arguments_text",
     "function_of",
     "plain_text",
@@ -41,8 +41,6 @@ __all__ = [
     "turn_of",
     "usage_of",
 ]
-
-DIALECT: Final = "openai_chat"
 
 # The arguments of a host that sends an object instead of text are the model's own data.
 _FREE = frozenset({"arguments", UNKNOWN_EVENTS})
@@ -76,15 +74,17 @@ def turn_of(response: Place) -> AssistantTurn:
     if failed is not None:
         raise failed.reported()
     response_id = response.text_at("id") or None
-    message = choice.need("message")
+    finish_reason = choice.text_at("finish_reason")
+    items = list(_items(choice.need("message"), response_id))
     return AssistantTurn(
-        items=_items(message, response_id),
-        finish_reason=choice.text_at("finish_reason"),
+        items=items,
+        finish_reason=finish_reason,
         usage=usage_of(response),
         model=response.text_at("model"),
         request_id=response_id,
-        dialect=DIALECT,
+        dialect=NAME,
         payload=response.value,
+        cut_off=FACTS.cut_off(finish_reason, items),
     )
 
 

@@ -22,7 +22,8 @@ from .._wire.openai_parts import chat_part, parts_of
 from .._wire.rendered_items import rendered_items
 from .._wire.replay import foreign_losses, own_payload
 from .._wire.tool_names import WireNames
-from ._decode import DIALECT, function_of
+from ._decode import function_of
+from ._facts import FACTS, NAME
 
 __all__ = ["render"]
 
@@ -41,7 +42,7 @@ def render(
     """
     rendered: list[dict[str, Any]] = []
     losses: list[Loss] = []
-    names = WireNames(DIALECT, offered)
+    names = WireNames(FACTS, offered)
     answers: dict[str, dict[str, Any]] = {}
     for position, item in rendered_items(items):
         if isinstance(item, ToolResult):
@@ -52,10 +53,10 @@ def render(
             for number, attachment in enumerate(item.attachments):
                 where = f"{position}.attachments[{number}]"
                 kind = attachment.media_type
-                losses.append(Loss(where, f"a tool result takes no {kind} in {DIALECT}"))
+                losses.append(Loss(where, f"a tool result takes no {kind} in {NAME}"))
         elif isinstance(item, AssistantTurn):
-            payload = own_payload(item, DIALECT)
-            losses.extend(foreign_losses(position, item, DIALECT) if payload is None else ())
+            payload = own_payload(item, NAME)
+            losses.extend(foreign_losses(position, item, NAME) if payload is None else ())
             message = _neutral(item) if payload is None else _replay(payload)
             for number, call in enumerate(_called(message)):
                 where = f"{position}.tool_calls[{number}]"

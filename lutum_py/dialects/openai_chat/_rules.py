@@ -16,7 +16,7 @@ from .._repair.conversation import Form
 from .._repair.mending import Mending
 from .._repair.pairing import FreshIds, Standing, pair
 from .._repair.violations import OUTCOME_UNKNOWN, Change, Violation
-from ._decode import DIALECT
+from ._facts import FACTS
 from ._spoken import RESULTS, read_message
 
 __all__ = ["check", "repair"]
@@ -243,8 +243,7 @@ def _twice(
 
 
 _FORM = Form(
-    dialect=DIALECT,
-    key="messages",
+    facts=FACTS,
     said=lambda text: {"role": "user", "content": text},
     mend=_mend,
 )

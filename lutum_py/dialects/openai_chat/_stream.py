@@ -17,11 +17,11 @@ from ..._transcript.stream_events import StreamEvent, UsageReported
 from .._stream.streaming import BrokenStream, StreamReader
 from .._wire.reading import Place
 from ._decode import (
-    DIALECT,
     tidy,
     turn_of,
     usage_of,
 )
+from ._facts import NAME
 from ._stream_choice import ChoiceState
 
 __all__ = ["StreamDecoder"]
@@ -46,7 +46,7 @@ class StreamDecoder(StreamReader):
         'Hi'
     """
 
-    dialect = DIALECT
+    dialect = NAME
 
     def __init__(self) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ class StreamDecoder(StreamReader):
             raise BrokenStream(self.position, "the stream ends without a choice")
         if not first.finish_reason and not self._done:
             raise BrokenStream(self.position, "the stream breaks off before a finish reason")
-        return turn_of(Place(DIALECT, tidy(self._payload(self._response()))))
+        return turn_of(Place(NAME, tidy(self._payload(self._response()))))
 
     def _response(self) -> dict[str, Any]:
         choices = [state.choice() for state in self._choices.values()]
@@ -106,7 +106,7 @@ class StreamDecoder(StreamReader):
             items=items,
             model=self._text("model"),
             request_id=self._text("id"),
-            dialect=DIALECT,
+            dialect=NAME,
         )
 
     def _text(self, key: str) -> str | None:

@@ -238,6 +238,9 @@ class ChoiceState:
             text_key = "input" if call.kind == "custom" else "arguments"
             yield from self._inner(call, inner.object(), text_key, response_id)
 
+    # Which call a piece belongs to: the one of its id; else the last one of its index, or the last
+    # one at all where there is no index. An id that is new under a known index begins a call: some
+    # hosts number every call 0. Our own number is the place in `_calls`, whatever the host's is.
     def _call_of(self, fields: Mapping[str, Any]) -> _CallState:
         index, call_id = fields.get("index"), fields.get("id")
         known = [call for call in self._calls if call.kind != "function_call"]

@@ -24,10 +24,9 @@ from ..._transcript.assistant import (
 from ..._transcript.metadata import ToolMetadata
 from .._wire.reading import UNKNOWN_EVENTS, Place, objects_in, own_id
 from .._wire.replay import without_nulls
+from ._facts import FACTS, NAME
 
-__all__ = ["CALLS", "DIALECT", "items_of_output", "metadata_of", "tidy", "turn_of", "usage_of"]
-
-DIALECT: Final = "openai_responses"
+__all__ = ["CALLS", "items_of_output", "metadata_of", "tidy", "turn_of", "usage_of"]
 
 CALLS: Final[Mapping[str, str]] = {"function_call": "arguments", "custom_tool_call": "input"}
 """The items that the program answers, and where each has the text that the model wrote."""
@@ -70,14 +69,17 @@ def turn_of(response: Place) -> AssistantTurn:
         raise response.error("the response failed, and the provider does not say why")
     response_id = response.text_at("id") or None
     details = response.get("incomplete_details")
+    finish_reason = (None if details is None else details.text_at("reason")) or status
+    items = list(items_of_output(response.need("output").items(), response_id))
     return AssistantTurn(
-        items=items_of_output(response.need("output").items(), response_id),
-        finish_reason=(None if details is None else details.text_at("reason")) or status,
+        items=items,
+        finish_reason=finish_reason,
         usage=usage_of(response),
         model=response.text_at("model"),
         request_id=response_id,
-        dialect=DIALECT,
+        dialect=NAME,
         payload=response.value,
+        cut_off=FACTS.cut_off(finish_reason, items),
     )
 
 

@@ -27,7 +27,8 @@ from .._wire.openai_parts import parts_of, responses_part
 from .._wire.rendered_items import rendered_items
 from .._wire.replay import foreign_losses, own_payload
 from .._wire.tool_names import WireNames
-from ._decode import CALLS, DIALECT
+from ._decode import CALLS
+from ._facts import FACTS, NAME
 
 __all__ = ["render"]
 
@@ -52,7 +53,7 @@ def render(
     """
     rendered: list[dict[str, Any]] = []
     losses: list[Loss] = []
-    names = WireNames(DIALECT, offered)
+    names = WireNames(FACTS, offered)
     answers: dict[str, dict[str, Any]] = {}
     for position, item in rendered_items(items):
         if isinstance(item, ToolResult):
@@ -61,9 +62,9 @@ def render(
                 form = {"type": "function_call_output", "call_id": item.id}
             rendered.append({**form, "output": _output(item, position, losses)})
         elif isinstance(item, AssistantTurn):
-            payload = own_payload(item, DIALECT)
+            payload = own_payload(item, NAME)
             if payload is None:
-                losses.extend(foreign_losses(position, item, DIALECT))
+                losses.extend(foreign_losses(position, item, NAME))
                 said = list(_neutral(item))
             else:
                 said = list(_replay(payload, position, losses))

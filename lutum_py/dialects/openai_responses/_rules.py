@@ -22,7 +22,7 @@ from .._repair.pairing import (
     pair,
 )
 from .._repair.violations import OUTCOME_UNKNOWN, Change, Violation
-from ._decode import DIALECT
+from ._facts import FACTS
 from ._spoken import ANSWERS, Item, read_item
 
 __all__ = ["check", "repair"]
@@ -309,8 +309,7 @@ def _twice(placed: list[Item], answers: Mapping[int, Item], mending: Mending) ->
 
 
 _FORM = Form(
-    dialect=DIALECT,
-    key="input",
+    facts=FACTS,
     said=lambda text: {"role": "user", "content": text},
     mend=_mend,
     takes_text=True,

@@ -32,13 +32,13 @@ from .._stream.streaming import BrokenStream, StreamReader
 from .._wire.reading import Place
 from ._decode import (
     CALLS,
-    DIALECT,
     items_of_output,
     metadata_of,
     tidy,
     turn_of,
     usage_of,
 )
+from ._facts import NAME
 
 __all__ = ["StreamDecoder"]
 
@@ -46,6 +46,7 @@ _ENDS = frozenset({"response.completed", "response.incomplete", "response.cancel
 _ARGUMENTS = frozenset(
     {"response.function_call_arguments.delta", "response.custom_tool_call_input.delta"}
 )
+
 _SAID: dict[str, tuple[type[TextDelta | ReasoningDelta | RefusalDelta], Any]] = {
     "response.output_text.delta": (TextDelta, TextItem),
     "response.refusal.delta": (RefusalDelta, RefusalItem),
@@ -113,7 +114,7 @@ class StreamDecoder(StreamReader):
         'Hi'
     """
 
-    dialect = DIALECT
+    dialect = NAME
 
     def __init__(self) -> None:
         super().__init__()
@@ -223,7 +224,7 @@ class StreamDecoder(StreamReader):
     def _end(self) -> AssistantTurn:
         if self._final is None:
             raise BrokenStream(self.position, "the stream breaks off before the response is whole")
-        return turn_of(Place(DIALECT, self._payload(self._final)))
+        return turn_of(Place(NAME, self._payload(self._final)))
 
     def _so_far(self) -> AssistantTurn:
         items: list[AssistantItem] = []
@@ -236,7 +237,7 @@ class StreamDecoder(StreamReader):
             items=items,
             model=self._text("model"),
             request_id=self._text("id"),
-            dialect=DIALECT,
+            dialect=NAME,
         )
 
     def _text(self, key: str) -> str | None:

@@ -39,6 +39,7 @@ from ..._declare.offer import Available
 from ..._session.session import Session
 from ..._transcript.assistant import AssistantTurn
 from ..._transcript.message import Message
+from ...dialects._wire_form import Said, wire_form_of
 from ...errors import DuplicateToolCallIdError
 from .._strategies.calls import AnyToolset, ArgumentStrategies, check_arguments
 from .._strategies.hypothesis import (
@@ -50,7 +51,6 @@ from .._strategies.hypothesis import (
     st,
 )
 from .._transcript_valid import Dialect, dialect_of, transcript_problems
-from .._wire_form import WIRE_FORMS, Said
 from ..strategies import CallKind, scripts
 from .fault import LoopFailure, LoopFault
 from .judgement import judge, said_in_items, said_in_turn
@@ -262,7 +262,7 @@ def _messages_run(
 ) -> _Run:
     """Make the function that runs a loop over a provider's messages, and judges these."""
     module = dialect_of(dialect)
-    form = WIRE_FORMS[module.NAME]
+    form = wire_form_of(module.NAME)
 
     def run(script: Sequence[AssistantTurn]) -> _Verdict:
         referee = Referee(script, may_raise)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ..._text.json import shorten
 from ..._transcript.assistant import AssistantTurn
 from ..._transcript.request import TranscriptItem
-from .._wire_form import Said
+from ...dialects._wire_form import Said
 from .fault import LoopFault
 
 __all__ = ["judge", "said_in_items", "said_in_turn"]

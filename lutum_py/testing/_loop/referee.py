@@ -197,8 +197,8 @@ class JudgedClient(ScriptedClient):
         """Answer a request, or stop the loop."""
         referee = self._referee
         where = referee.asked.capitalize()
-        if self._form.key not in body:
-            text = f"{where} has no {self._form.key!r}, so there is nothing to answer."
+        if self._key not in body:
+            text = f"{where} has no {self._key!r}, so there is nothing to answer."
             referee.stop(LoopFault("invalid_request", text))
         violations = self._dialect.check(body)
         if violations:

@@ -1,4 +1,7 @@
-"""Hold a strict schema against the sizes that OpenAI documents."""
+"""What OpenAI's strict mode takes, and up to which sizes.
+
+(OpenAI's guide to structured outputs, as of 2026.)
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,9 @@ from .nodes import (
     refusal,
     subschemas,
 )
+from .strict import FORMATS, Strictness
 
-__all__ = ["check_openai_limits"]
+__all__ = ["OPENAI", "check_openai_limits"]
 
 _PROPERTIES: Final = 5_000
 _LEVELS: Final = 10
@@ -81,3 +85,29 @@ def _refuse(tool: str, where: str, number: int, what: str, limit: int) -> None:
         f"{where} has {number} {what}, and OpenAI takes at most {limit} in strict mode.",
         "Make it smaller, split the tool, or offer it without `strict`.",
     )
+
+
+OPENAI: Final = Strictness(
+    provider="OpenAI",
+    optional_is_nullable=True,
+    recursion=True,
+    keywords=frozenset(
+        {
+            "pattern",
+            "format",
+            "multipleOf",
+            "maximum",
+            "exclusiveMaximum",
+            "minimum",
+            "exclusiveMinimum",
+            "minItems",
+            "maxItems",
+        }
+    ),
+    formats=FORMATS,
+    min_items=None,
+    kept=frozenset({"title", "description"}),
+    max_optional=None,
+    max_unions=None,
+    check=check_openai_limits,
+)

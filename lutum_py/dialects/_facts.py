@@ -1,0 +1,69 @@
+"""What is known of a dialect beside how it is read and written: one record for each.
+
+The record of a dialect stands in its folder, in `_facts.py`. The code that dialects share is given
+the record and never asks for a name, so a new dialect changes none of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from .._schema.definition import JsonSchema
+from .._transcript.assistant import AssistantItem, CutOff, ToolCallItem
+from . import DIALECTS
+from ._schema.nodes import Loss
+from ._schema.strict import Strictness
+
+__all__ = ["Facts", "facts_of"]
+
+
+# Compared by identity, so that what is kept for a dialect is found without hashing its facts.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Facts:
+    """Hold what is known of one dialect.
+
+    Attributes:
+        name: The dialect's name.
+        key: The field of a request body that holds the conversation.
+        tool_names: The names of tools that the provider takes.
+        tool_names_in_words: The same for people.
+        names_at: The ways to names of tools in a body, outside of its conversation; `[]` goes
+            through a list.
+        truncated: The finish reasons that say that a limit on tokens ended the turn.
+        empty_is_missing: Whether `{}` may stand for arguments that a limit cut off before they
+            began, as in a format that holds them as an object.
+        strictness: What the strict mode of a tool takes; None where a tool has none.
+        rewrite: Rewrites the schema of each tool: its name, its schema, what takes the losses.
+        is_own_item: Tells an item of a conversation that no other dialect has.
+        is_own_body: Tells a request body with a field that no other dialect has.
+    """
+
+    name: str
+    key: str
+    tool_names: re.Pattern[str]
+    tool_names_in_words: str
+    names_at: tuple[str, ...]
+    truncated: frozenset[str]
+    empty_is_missing: bool = False
+    strictness: Strictness | None = None
+    rewrite: Callable[[str, JsonSchema, list[Loss]], JsonSchema] | None = None
+    is_own_item: Callable[[Mapping[str, Any]], bool] = lambda _: False
+    is_own_body: Callable[[Mapping[str, Any]], bool] = lambda _: False
+
+    def cut_off(self, reason: str | None, items: Iterable[AssistantItem]) -> CutOff | None:
+        """Say what a limit on tokens cut off of a turn; None where it was none that ended it."""
+        if reason not in self.truncated:
+            return None
+        calls = [item.metadata for item in items if isinstance(item, ToolCallItem)]
+        missing = ("", "{}") if self.empty_is_missing else ("",)
+        return "arguments" if calls and calls[-1].arguments.strip() in missing else "answer"
+
+
+def facts_of(name: str) -> Facts:
+    """Give the facts of a dialect in the list."""
+    found: Facts = import_module(f"{DIALECTS[name]}._facts").FACTS
+    return found

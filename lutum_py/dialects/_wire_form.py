@@ -1,0 +1,96 @@
+"""Turns as a provider sends them, and what the model said as it stands in a list of messages.
+
+The testing kit judges dialects by these, so they are written by hand in each dialect's
+`_wire_form.py`, and neither rendered nor read by its other files. Nothing but the kit loads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from pydantic_core import from_json
+
+from .._text.json import compact_json, is_array, is_object
+from .._transcript.assistant import AssistantTurn
+from . import DIALECTS
+
+__all__ = [
+    "Said",
+    "WireForm",
+    "as_object",
+    "object_of",
+    "objects",
+    "of_role",
+    "said_call",
+    "wire_form_of",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One thing that the model said: a text, or a call.
+
+    Attributes:
+        text: The text, or the argument text of a call.
+        name: The wire name of the tool; None for a text.
+        id: The id of the call; None where it has none.
+    """
+
+    text: str
+    name: str | None = None
+    id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WireForm:
+    """Say how a provider writes what the model says.
+
+    Attributes:
+        response: Makes the JSON of a response that says what a turn says; a number tells it from
+            other responses. Calls without an id get one where the format demands it.
+        said_in: Lists what the model said in a list of messages.
+        messages_of: Lists the messages that a response itself holds.
+    """
+
+    response: Callable[[AssistantTurn, int], dict[str, Any]]
+    said_in: Callable[[Iterable[Any]], Iterator[Said]]
+    messages_of: Callable[[Mapping[str, Any]], list[Any]]
+
+
+def wire_form_of(name: str) -> WireForm:
+    """Give the wire form of a dialect in the list."""
+    found: WireForm = import_module(f"{DIALECTS[name]}._wire_form").WIRE_FORM
+    return found
+
+
+def as_object(arguments: str) -> Any:
+    """Read argument text where the wire knows objects only: what cannot be read is left out."""
+    try:
+        data = from_json(arguments, allow_partial=True)
+    except (TypeError, ValueError):
+        return {}
+    return data if is_object(data) else {}
+
+
+def said_call(id: Any, name: Any, arguments: Any) -> Said:
+    """Make a call of what stands in a message, which may be anything."""
+    text = arguments if isinstance(arguments, str) else compact_json(arguments)
+    return Said(text, str(name), id if isinstance(id, str) and id else None)
+
+
+def of_role(messages: Iterable[Any], role: str) -> Iterator[dict[str, Any]]:
+    """Give the messages of one role."""
+    return (each for each in objects(list(messages)) if each.get("role") == role)
+
+
+def objects(value: Any) -> list[dict[str, Any]]:
+    """Give the objects in a list; none where it is no list."""
+    return [each for each in value if is_object(each)] if is_array(value) else []
+
+
+def object_of(value: Any) -> dict[str, Any]:
+    """Give an object; an empty one for anything else."""
+    return value if is_object(value) else {}

@@ -1,0 +1,55 @@
+"""What is known of the Messages API.
+
+(Anthropic API reference: "Messages"; guide to strict tool use, as of 2026.)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from .._facts import Facts
+from .._schema.strict import FORMATS, Strictness
+from .._wire.reading import objects_in
+
+__all__ = ["FACTS", "NAME"]
+
+NAME: Final = "anthropic_messages"
+
+_BLOCKS: Final = ("tool_use", "tool_result", "thinking", "redacted_thinking")
+
+
+def _is_own_item(item: Mapping[str, Any]) -> bool:
+    return any(block.get("type") in _BLOCKS for block in objects_in(item.get("content")))
+
+
+def _is_own_body(body: Mapping[str, Any]) -> bool:
+    tools = objects_in(body.get("tools"))
+    return (
+        "system" in body or "anthropic_version" in body or any("input_schema" in t for t in tools)
+    )
+
+
+FACTS: Final = Facts(
+    name=NAME,
+    key="messages",
+    tool_names=re.compile(r"[a-zA-Z0-9_-]{1,128}"),
+    tool_names_in_words="letters, digits, `_` and `-`, at most 128 characters",
+    names_at=("tools[].name", "tool_choice.name"),
+    truncated=frozenset({"max_tokens", "model_context_window_exceeded"}),
+    empty_is_missing=True,
+    strictness=Strictness(
+        provider="Anthropic",
+        optional_is_nullable=False,
+        recursion=False,
+        keywords=frozenset({"pattern", "format", "minItems"}),
+        formats=FORMATS | {"uri"},
+        min_items=frozenset({0, 1}),
+        kept=frozenset({"title", "description", "default"}),
+        max_optional=24,
+        max_unions=16,
+    ),
+    is_own_item=_is_own_item,
+    is_own_body=_is_own_body,
+)

@@ -1,0 +1,40 @@
+"""What a model says in the form of `generateContent`, for the testing kit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from ..._text.json import is_object
+from ..._transcript.assistant import AssistantTurn
+from .._wire_form import Said, WireForm, as_object, objects, of_role, said_call
+
+__all__ = ["WIRE_FORM"]
+
+
+def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
+    parts: list[dict[str, Any]] = [{"text": turn.text}] if turn.text else []
+    for call in turn.tool_calls:
+        named = {"name": call.name, "args": as_object(call.arguments)}
+        # The API itself leaves ids out.
+        parts.append({"functionCall": {"id": call.id, **named} if call.id else named})
+    content = {"role": "model", "parts": parts}
+    reason = "MAX_TOKENS" if turn.is_truncated else "STOP"
+    return {
+        "responseId": f"r{number}",
+        "modelVersion": "scripted",
+        "candidates": [{"index": 0, "content": content, "finishReason": reason}],
+    }
+
+
+def _said(messages: Iterable[Any]) -> Iterator[Said]:
+    for content in of_role(messages, "model"):
+        for part in objects(content.get("parts")):
+            call = part.get("functionCall")
+            if is_object(call):
+                yield said_call(call.get("id"), call.get("name"), call.get("args"))
+            elif isinstance(part.get("text"), str):
+                yield Said(part["text"])
+
+
+WIRE_FORM: Final = WireForm(_response, _said, lambda body: [body["candidates"][0]["content"]])

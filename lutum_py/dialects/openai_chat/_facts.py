@@ -1,0 +1,49 @@
+"""What is known of Chat Completions: OpenAI API reference, "Create chat completion"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from .._facts import Facts
+from .._schema.openai import OPENAI
+from .._wire.reading import objects_in
+
+__all__ = ["FACTS", "NAME"]
+
+NAME: Final = "openai_chat"
+
+
+def _is_own_item(item: Mapping[str, Any]) -> bool:
+    of_calls = "tool_calls" in item or "tool_call_id" in item
+    return of_calls or item.get("role") in ("tool", "function")
+
+
+def _is_own_body(body: Mapping[str, Any]) -> bool:
+    roles = (message.get("role") for message in objects_in(body.get("messages")))
+    tools = objects_in(body.get("tools"))
+    return any(role in ("system", "developer") for role in roles) or any(
+        "function" in tool for tool in tools
+    )
+
+
+FACTS: Final = Facts(
+    name=NAME,
+    key="messages",
+    tool_names=re.compile(r"[a-zA-Z0-9_-]{1,64}"),
+    tool_names_in_words="letters, digits, `_` and `-`, at most 64 characters",
+    names_at=(
+        "tools[].function.name",
+        "tools[].custom.name",
+        "functions[].name",
+        "tool_choice.function.name",
+        "tool_choice.custom.name",
+        "tool_choice.allowed_tools.tools[].function.name",
+        "function_call.name",
+    ),
+    truncated=frozenset({"length"}),
+    strictness=OPENAI,
+    is_own_item=_is_own_item,
+    is_own_body=_is_own_body,
+)

@@ -1,0 +1,47 @@
+"""What a model says in the form of Chat Completions, for the testing kit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from ..._transcript.assistant import AssistantTurn
+from .._wire_form import Said, WireForm, object_of, objects, of_role, said_call
+
+__all__ = ["WIRE_FORM"]
+
+
+def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": turn.text or None}
+    if turn.tool_calls:
+        message["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
+            for call in turn.tool_calls
+        ]
+    reason = "length" if turn.is_truncated else turn.finish_reason
+    choice = {"index": 0, "message": message, "finish_reason": reason}
+    return {
+        "id": f"r{number}",
+        "object": "chat.completion",
+        "model": "scripted",
+        "choices": [choice],
+    }
+
+
+def _said(messages: Iterable[Any]) -> Iterator[Said]:
+    for message in of_role(messages, "assistant"):
+        content = message.get("content")
+        if isinstance(content, str):
+            yield Said(content)
+        for part in objects(content):
+            yield Said(str(part.get("text", "")))
+        for call in objects(message.get("tool_calls")):
+            function = object_of(call.get("function"))
+            yield said_call(call.get("id"), function.get("name"), function.get("arguments"))
+
+
+WIRE_FORM: Final = WireForm(_response, _said, lambda body: [body["choices"][0]["message"]])

@@ -1,0 +1,37 @@
+"""What is known of Responses: OpenAI API reference, "Create a model response"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from .._facts import Facts
+from .._schema.openai import OPENAI
+
+__all__ = ["FACTS", "NAME"]
+
+NAME: Final = "openai_responses"
+
+_KINDS: Final = ("function_call", "function_call_output", "reasoning", "item_reference")
+
+
+def _is_own_item(item: Mapping[str, Any]) -> bool:
+    return item.get("type") in _KINDS
+
+
+FACTS: Final = Facts(
+    name=NAME,
+    key="input",
+    tool_names=re.compile(r"[a-zA-Z0-9_-]{1,64}"),
+    tool_names_in_words="letters, digits, `_` and `-`, at most 64 characters",
+    names_at=(
+        "tools[].name",
+        "tools[].tools[].name",
+        "tool_choice.name",
+        "tool_choice.tools[].name",
+    ),
+    truncated=frozenset({"max_output_tokens"}),
+    strictness=OPENAI,
+    is_own_item=_is_own_item,
+)
