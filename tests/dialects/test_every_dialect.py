@@ -340,9 +340,9 @@ def test_rendering_a_thousand_turns_is_quick(dialect: ModuleType) -> None:
     request = TurnRequest(items=[Message("user", "Weather?"), *[own, result] * 1000])
     durations = []
     for _ in range(5):
-        begin = time.perf_counter()
+        begin = time.process_time()
         body = dialect.encode_request(request)
-        durations.append((time.perf_counter() - begin) * 1000)
+        durations.append((time.process_time() - begin) * 1000)
     assert len(body[key_of(dialect)]) > 2000
     print(f"\n{dialect.NAME}: 1,000 turns rendered in {min(durations):.1f} ms")
     assert min(durations) <= 50

@@ -200,9 +200,9 @@ def test_a_huge_request_is_mended_in_time(
         items = many_calls(dialect, count, call_id, is_answered=is_answered)
         runs: list[float] = []
         for _ in range(3):
-            begin = time.perf_counter()
+            begin = time.process_time()
             mended, _ = dialect.repair(items)
-            runs.append(time.perf_counter() - begin)
+            runs.append(time.process_time() - begin)
         durations.append(min(runs))
         assert json.dumps(mended).count('"f"') >= count
     assert durations[1] < 32 * durations[0] + 0.2
