@@ -70,6 +70,7 @@ if TYPE_CHECKING:
         SyncStreamingModel,
     )
     from ._session.session import Session
+    from ._text.escaping import visible
     from ._toolset import Toolset
     from ._transcript.assistant import (
         AssistantItem,
@@ -229,6 +230,7 @@ _HOME: Final = {
         "tool_input",
     ),
     "_transcript.tool_choice": ("ToolChoice",),
+    "_text.escaping": ("visible",),
     "_toolset": ("Toolset",),
     "_transcript.transcript": ("Transcript",),
     "_round.read_turn": (
@@ -358,4 +360,5 @@ __all__ = [
     "tool_fn",
     "tool_input",
     "toolset",
+    "visible",
 ]

@@ -23,6 +23,7 @@ from ._context.progress import (
     Sink,
     ToolEvent,
 )
+from ._text.escaping import visible
 from .errors import InvalidValueError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -108,9 +109,9 @@ class LoggerSink:
                 self._level,
                 "%s of call %s: %s",
                 kind,
-                call_id,
-                repr(dumped)[:_LONGEST_LINE],
-                extra={"event_type": kind, "tool_call_id": call_id, "event": dumped},
+                visible(call_id),
+                visible(repr(dumped)[:_LONGEST_LINE]),
+                extra={"event_type": kind, "tool_call_id": visible(call_id), "event": dumped},
             )
 
 
@@ -359,6 +360,7 @@ class RichProgressSink(_Closing):
             label += f" [{status}]"
         if message is not None:
             label += f": {message}"
+        label = visible(label)
         completed, total = _figures(content)
         with self._lock:
             bar = self._bars.get(event.message_id)

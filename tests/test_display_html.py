@@ -27,6 +27,7 @@ from lutum_py import (
     ToolMetadata,
     Toolset,
 )
+from lutum_py._text.escaping import LINES, visible
 from lutum_py._text.html import (
     MARKS,
     cut_text,
@@ -36,7 +37,6 @@ from lutum_py._text.html import (
     note,
     paragraph,
     table,
-    visible,
 )
 from lutum_py.errors import CommitError, ExtraResult, MismatchedArguments, MissingResult
 from tests.round_tools import Shop, opened
@@ -126,7 +126,7 @@ def test_every_element_shows_hostile_text_as_it_is(text: str) -> None:
         table((text,), [(text,)]),
     )
     read = read_safely(html)
-    shown = visible(text)
+    shown = visible(text, LINES)
     found = [each for each in read.texts if each]
     label = f"{shown}: " if shown else ""
     expected = [shown, f" {shown}", label, *[shown] * 7]
@@ -137,26 +137,12 @@ def test_every_element_shows_hostile_text_as_it_is(text: str) -> None:
 def test_a_long_text_is_cut_and_the_rest_is_counted(text: str, limit: int) -> None:
     """What is shown is the beginning, and the count is of exactly what is left out."""
     read = read_safely(paragraph(text, limit))
-    assert visible(text[:limit]) in "".join(read.texts)
+    assert visible(text[:limit], LINES) in "".join(read.texts)
     left = len(text) - limit
     assert (f"… ({left:,} more characters)" in "".join(read.texts)) == (left > 0)
     assert cut_text(text, limit) == (
         text if left <= 0 else f"{text[:limit]}… ({left:,} more characters)"
     )
-
-
-@given(st.text(st.characters()))
-def test_what_cannot_be_seen_is_spelled_out(text: str) -> None:
-    """Only line breaks, tabs and characters with a shape are left, and those are unchanged."""
-    shown = visible(text)
-    assert all(each.isprintable() or each in "\n\t" for each in shown)
-    if all(each.isprintable() or each in "\n\t" for each in text):
-        assert shown == text
-
-
-def test_controls_and_bidi_marks_have_their_escapes() -> None:
-    """An escape, an override of direction, a zero width and half a surrogate pair all show."""
-    assert visible("a\x1b\u202e\u200b\ud800\r\nb") == "a\\x1b\\u202e\\u200b\\ud800\\r\nb"
 
 
 def test_marks_are_colours_alone() -> None:
@@ -239,7 +225,7 @@ def test_no_display_lets_hostile_text_out_of_its_place(
     """Names, ids, arguments, reasons, tickets and what was said stay text, with no tag or style."""
     html = display(text)
     assert styles_of(html) <= styles_of(display("plain"))
-    assert visible(text) in "".join(read_safely(html).texts)
+    assert visible(text, LINES) in "".join(read_safely(html).texts)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from .._text.escaping import visible, visible_json
 from .._text.json import compact_json, shorten
 from .call_state import CallState
 
@@ -62,21 +63,22 @@ def _log(call: CallState, decision: str, reason: str | None) -> None:
     The record has the attributes `tool_name`, `tool_call_id` and `decision`, and
     `effective_input_json` where the call goes on, else `reason`.
     """
+    name = visible(call.name)
     extra: dict[str, Any] = {
-        "tool_name": call.name,
-        "tool_call_id": call.id,
+        "tool_name": name,
+        "tool_call_id": visible(call.id),
         "decision": decision,
     }
     if decision == "run_normally":
         extra["effective_input_json"] = _input_json(call)
     else:
-        extra["reason"] = reason
-    _logger.info("%s: %s (call %r)", decision, call.name, call.id, extra=extra)
+        extra["reason"] = None if reason is None else visible(reason)
+    _logger.info("%s: %s (call %r)", decision, name, call.id, extra=extra)
 
 
 def _input_json(call: CallState) -> str:
     try:
-        return compact_json(call.spec.arguments.to_shown(call.input))
+        return visible_json(compact_json(call.spec.arguments.to_shown(call.input)))
     except (TypeError, ValueError):
         # A record is no reason to fail: a field of any type may hold what JSON cannot carry.
         return shorten(call.input)

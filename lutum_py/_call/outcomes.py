@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
+from .._text.escaping import words_of
 from .._text.json import shorten
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult, make_result, rejection
@@ -250,7 +251,9 @@ def ask(hook: str, function: Any, call: AnyToolCall, *arguments: Any) -> Steps[A
 
 def raised(hook: str, call: AnyToolCall, error: Exception) -> HookError:
     """Make the error for a hook that raised."""
-    return hook_error(hook, call, f"raised {type(error).__name__}: {error}", "Mend the hook")
+    return hook_error(
+        hook, call, f"raised {type(error).__name__}: {words_of(error)}", "Mend the hook"
+    )
 
 
 def is_answered(call: AnyToolCall) -> bool:
@@ -273,7 +276,7 @@ def rewrite(hook: str, call: AnyToolCall, value: Any) -> AnyToolCall:
         made.input = value
     except Exception as error:
         raise hook_error(
-            hook, call, f"returned an unfit input: {error}", "Mend what it returns"
+            hook, call, f"returned an unfit input: {words_of(error)}", "Mend what it returns"
         ) from error
     return made
 

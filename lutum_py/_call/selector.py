@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeGuard, TypeVar
 from pydantic import ValidationError
 
 from .._schema.definition import ToolDef
+from .._text.escaping import visible, words_of
 from .._text.json import cut, shorten
 from .._transcript.metadata import ToolMetadata
 from ..errors import (
@@ -118,7 +119,7 @@ class AnySelector:
                     f"A call is decoded from its ToolMetadata, not from {shorten(metadata)}. Make "
                     "one, as in `ToolMetadata(id=..., name=..., arguments=text)`."
                 ) from None
-            said = " (its text is hidden)" if redact else f": {cut(str(error), 200)}"
+            said = " (its text is hidden)" if redact else f": {cut(words_of(error), 200)}"
             raise ToolInputError(
                 f"A validator of tool `{self.name}` raised {type(error).__name__}{said} (call "
                 f"{metadata.id!r}). Validators raise ValueError for what does not fit; mend the "
@@ -181,7 +182,7 @@ class AnySelector:
 
     def __repr__(self) -> str:
         owner = "" if self.toolset is None else f"{self.toolset.__qualname__}."
-        return f"<Selector {owner}{'.'.join(self.path)}: {self.name!r}>"
+        return f"<Selector {owner}{visible('.'.join(self.path))}: {self.name!r}>"
 
     def __str__(self) -> str:
         return self.name

@@ -16,6 +16,7 @@ from .._call.call import AnyToolCall
 from .._call.outcomes import HandledCall
 from .._call.selector import AnySelector
 from .._schema.definition import ToolDef
+from .._text.escaping import quoted, visible
 from .._text.json import shorten
 from .._text.suggestion import did_you_mean, names_for_message
 from ..errors import MisuseError, ToolDefinitionError, UnknownToolError
@@ -97,7 +98,7 @@ class ToolsetMeta(type):
 
     def _unknown(cls, name: str) -> UnknownToolError:
         near = did_you_mean(name, cls._by_name)
-        hint = f" Did you mean `{near}`?" if near else ""
+        hint = f" Did you mean {quoted(near)}?" if near else ""
         return UnknownToolError(
             f"{cls.__qualname__} has no tool {shorten(name)}.{hint} It has "
             f"{names_for_message(cls._by_name)}.",
@@ -141,7 +142,7 @@ class ToolsetMeta(type):
             f"{'.'.join(selector.path)}{' (off)' if selector.is_off else ''}"
             for selector in cls._selectors
         )
-        return f"<toolset {cls.__qualname__}: {shown or 'no tools'}>"
+        return f"<toolset {cls.__qualname__}: {visible(shown) or 'no tools'}>"
 
 
 def _leads_to(own: AnySelector, selector: AnySelector) -> bool:

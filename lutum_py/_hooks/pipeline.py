@@ -31,6 +31,7 @@ from .._call.outcomes import (
 )
 from .._call.selector import AnySelector
 from .._call.steps import Steps
+from .._text.escaping import words_of
 from .._text.json import shorten
 from .._transcript.result import ToolResult
 from ..errors import HookError
@@ -183,7 +184,7 @@ def _settle(hook: RegisteredHook, call: AnyToolCall, output: Any) -> HandledCall
         return again(call).handled(output)
     except Exception as error:
         raise hook_error(
-            hook.name, call, f"returned an unfit output: {error}", "Mend what it returns"
+            hook.name, call, f"returned an unfit output: {words_of(error)}", "Mend what it returns"
         ) from error
 
 
@@ -224,7 +225,7 @@ def describe(hooks: HookPlaces[Any]) -> Steps[list[tuple[AnySelector, str]]]:
             except Exception as error:
                 raise HookError(
                     f"Description hook `{hook.name}` of tool `{selector.name}` raised "
-                    f"{type(error).__name__}: {error}. Mend the hook.",
+                    f"{type(error).__name__}: {words_of(error)}. Mend the hook.",
                     hook=hook.name,
                     tool=selector.name,
                 ) from error

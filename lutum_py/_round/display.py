@@ -14,6 +14,7 @@ from .._call.outcomes import (
     RejectedCall,
     SuspendedCall,
 )
+from .._text.escaping import LINES, visible
 from .._text.html import (
     Html,
     cut_text,
@@ -23,7 +24,6 @@ from .._text.html import (
     note,
     paragraph,
     table,
-    visible,
 )
 from .._text.json import compact_json, shorten
 from .sorted_calls import SortedCalls
@@ -191,7 +191,7 @@ def _rich(toolset: str, rows: list[_Row]) -> Iterator[tuple[str, object]]:
     for row in rows[:_MOST]:
         said = "".join(f" - {text}" for _, text in row.notes[:1])
         line = f"{cut_text(row.tool, 40)} {cut_text(row.id, 40)} {cut_text(row.arguments, _LINE)}"
-        shown = visible(line + cut_text(said, _LINE))
+        shown = visible(line + cut_text(said, _LINE), LINES)
         by_state.setdefault(row.state.replace(" ", "_").replace(",", ""), []).append(shown)
     yield from by_state.items()
     if len(rows) > _MOST:

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 from .._call.call import AnyToolCall
 from .._call.outcomes import RecoverableToolCallIssue
 from .._declare.offer import OfferedTools
+from .._text.escaping import quoted
 from .._text.json import shorten
 from .._text.suggestion import did_you_mean, names_for_message
 from .._transcript.assistant import AssistantTurn, Usage
@@ -122,7 +123,7 @@ def _cut_off_in(turn: AssistantTurn) -> ToolMetadata | None:
 
 def _cut_off(metadata: ToolMetadata) -> RecoverableToolCallIssue:
     text = (
-        f"The call of tool `{metadata.name}` was cut off by the limit on tokens before its "
+        f"The call of tool {quoted(metadata.name)} was cut off by the limit on tokens before its "
         "arguments came, so it was not run. Call it again."
     )
     return RecoverableToolCallIssue(metadata, "invalid_arguments", text)
@@ -143,17 +144,12 @@ def _check_ids(metadatas: tuple[ToolMetadata, ...]) -> None:
 def _not_on_offer(
     toolset: Any, metadata: ToolMetadata, offered: OfferedTools
 ) -> RecoverableToolCallIssue:
-    name = _shown(metadata.name)
+    name = quoted(metadata.name)
     on_offer = f"Tools on offer: {names_for_message(offered.by_name)}."
     if metadata.name in toolset:
         text = f"Tool {name} is not available in this turn, so it was not run. {on_offer}"
         return RecoverableToolCallIssue(metadata, "not_available", text)
     near = did_you_mean(metadata.name, offered.by_name)
-    hint = f" Did you mean `{near}`?" if near else ""
+    hint = f" Did you mean {quoted(near)}?" if near else ""
     text = f"There is no tool {name}, so nothing was run.{hint} {on_offer}"
     return RecoverableToolCallIssue(metadata, "unknown_tool", text, (), near)
-
-
-def _shown(name: str) -> str:
-    """Quote a name that the model made up, which may be anything."""
-    return f"`{name}`" if name.isprintable() and 0 < len(name) <= 80 else shorten(name)

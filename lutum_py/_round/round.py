@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar
 from .._call.call import AnyToolCall, Hooks
 from .._call.outcomes import ContinueSuggestion, RecoverableToolCallIssue, SuspendedCall
 from .._call.steps import drive, drive_sync
+from .._text.escaping import visible
 from .._transcript.assistant import AssistantTurn, Usage
 from .._transcript.committed import CommittedRound
 from ..errors import MisuseError, ToolRoundArityError
@@ -173,5 +174,5 @@ class ToolRound(RoundState, Generic[T]):
         return round_rich(self.plan())
 
     def __repr__(self) -> str:
-        names = ", ".join(call.name for call in self.tool_calls[:5])
+        names = visible(", ".join(call.name for call in self.tool_calls[:5]))
         return f"<round of {self.toolset.__qualname__}: {len(self.tool_calls)} calls ({names})>"

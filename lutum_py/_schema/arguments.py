@@ -20,6 +20,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, from_json
 from pydantic_core.core_schema import ErrorType
 
+from .._text.escaping import LINES, quoted, visible
 from .._text.json import (
     compact_json,
     cut,
@@ -306,7 +307,9 @@ def field_issues(
             message = "The arguments are no valid Unicode text: they hold half of a surrogate pair"
         elif redact and (kind not in _SAYS_NO_VALUE or "text" in entry.get("ctx", ())):
             message = "Input is not what the tool allows here"
-        issues.append(FieldIssue(path, cut(message, 400), None if redact else received))
+        issues.append(
+            FieldIssue(path, visible(cut(message, 400), LINES), None if redact else received)
+        )
     if len(entries) > _MAX_ISSUES:
         issues.append(FieldIssue("", f"and {len(entries) - _MAX_ISSUES} more"))
     return tuple(issues)
@@ -315,5 +318,5 @@ def field_issues(
 def _instead(name: str, known: Sequence[str]) -> str:
     near = did_you_mean(name, known)
     if near is not None:
-        return f"; did you mean `{near}`?"
+        return f"; did you mean {quoted(near)}?"
     return f"; the fields are {names_for_message(known)}" if known else ""

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
+from .._text.escaping import visible
 from .._text.json import (
     cut,
     is_array,
@@ -145,6 +146,6 @@ def path_of(loc: Sequence[int | str]) -> str:
         if isinstance(step, int):
             text += f"[{step}]"
         else:
-            name = cut(step, 80)
+            name = visible(cut(step, 80))
             text += f".{name}" if text else name
     return cut(text, 200)

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Final
 
+from .escaping import LINES, visible
+
 __all__ = [
     "MARKS",
     "Html",
@@ -21,10 +23,7 @@ __all__ = [
     "note",
     "paragraph",
     "table",
-    "visible",
 ]
-
-_KEPT: Final = "\n\t"
 
 MARKS: Final = {"good": "#2f9e6e", "bad": "#d6493f", "waiting": "#c98a1b", "plain": "#8a8f98"}
 """Colours that are seen on white and on black alike; they never carry a meaning alone."""
@@ -51,20 +50,6 @@ class Html(str):
     __slots__ = ()
 
 
-def visible(text: str) -> str:
-    r"""Spell out the characters that cannot be seen, apart from line breaks and tabs.
-
-    >>> print(visible("never" + chr(0x202E) + "mind"))
-    never\u202emind
-    """
-    if text.isprintable():
-        return text
-    return "".join(
-        each if each.isprintable() or each in _KEPT else each.encode("unicode_escape").decode()
-        for each in text
-    )
-
-
 def cut_text(text: str, limit: int) -> str:
     """Cut a text and say how much is left out, for places that show plain text.
 
@@ -79,7 +64,9 @@ def _left_out(text: str, limit: int) -> str:
 
 
 def _tag(name: str, style: str, *content: str) -> Html:
-    inner = "".join(each if isinstance(each, Html) else escape(visible(each)) for each in content)
+    inner = "".join(
+        each if isinstance(each, Html) else escape(visible(each, LINES)) for each in content
+    )
     attribute = f' style="{style}"' if style else ""
     return Html(f"<{name}{attribute}>{inner}</{name}>")
 

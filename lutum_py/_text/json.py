@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeGuard, cast
+from typing import Any, Self, TypeGuard, cast
 
 from pydantic_core import from_json
 
+from .escaping import visible
+
 __all__ = [
+    "ExactNumber",
     "canonical_json",
     "compact_json",
     "copy_json",
@@ -29,7 +32,42 @@ def compact_json(value: object) -> str:
         ValueError: `value` holds NaN or an infinity, which JSON cannot carry.
         TypeError: `value` is not plain JSON data.
     """
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except ValueError as error:
+        try:
+            return _exact_json(value)
+        except (RecursionError, ValueError):
+            raise error from None
+
+
+class ExactNumber(float):
+    """A number that remembers how it was written, for those that Python would write otherwise.
+
+    >>> compact_json([ExactNumber("1e400")])
+    '[1e400]'
+    """
+
+    written: str
+
+    def __new__(cls, written: str) -> Self:
+        made = super().__new__(cls, written)
+        made.written = written
+        return made
+
+    def __repr__(self) -> str:
+        return self.written
+
+
+def _exact_json(value: Any) -> str:
+    if is_object(value):
+        entries = (f"{compact_json(str(key))}:{_exact_json(each)}" for key, each in value.items())
+        return f"{{{','.join(entries)}}}"
+    if is_array(value):
+        return f"[{','.join(map(_exact_json, value))}]"
+    if isinstance(value, ExactNumber):
+        return value.written
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def canonical_json(value: object) -> str:
@@ -103,7 +141,7 @@ def shorten(value: object, limit: int = 80) -> str:
     Strings are cut before they are quoted, so that a megabyte of input costs nothing; integers
     past Python's limit for decimal text are described instead of printed.
     """
-    if isinstance(value, str):
+    if type(value) is str:
         return repr(value) if len(value) <= limit else repr(value[:limit]) + "…"
     if is_object(value):
         return f"an object with {len(value)} keys" if len(value) > 8 else _repr(value, limit)
@@ -119,6 +157,6 @@ def cut(text: str, limit: int) -> str:
 
 def _repr(value: object, limit: int) -> str:
     try:
-        return cut(repr(value), limit)
+        return visible(cut(repr(value), limit))
     except Exception:  # noqa: BLE001 - whatever it raises, a message is being made
         return f"a value of type {type(value).__name__}"

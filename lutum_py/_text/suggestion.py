@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from .escaping import quoted
+
 __all__ = ["did_you_mean", "names_for_message"]
 
 _CUTOFF = 0.6
@@ -27,7 +29,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
 def names_for_message(names: Iterable[str], limit: int = 30) -> str:
     """List names in backticks for a message, at most `limit` of them."""
     listed = list(names)
-    shown = ", ".join(f"`{name}`" for name in listed[:limit])
+    shown = ", ".join(quoted(name) for name in listed[:limit])
     if len(listed) > limit:
         shown += f" and {len(listed) - limit} more"
     return shown or "none"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from .._text.escaping import LINES, visible
 from .._text.html import (
     Html,
     cut_text,
@@ -16,7 +17,6 @@ from .._text.html import (
     note,
     paragraph,
     table,
-    visible,
 )
 from .assistant import (
     AssistantTurn,
@@ -90,7 +90,7 @@ def items_rich(items: Sequence[TranscriptItem]) -> Iterator[str]:
             for label, text, _ in said.parts[:_PARTS]
         ]
         about = f" ({cut_text(said.about, 80)})" if said.about else ""
-        yield visible(f"{said.who}{about}: {' | '.join(parts)}")
+        yield visible(f"{said.who}{about}: {' | '.join(parts)}", LINES)
 
 
 def _places(count: int, tail: int) -> Iterator[int | None]:

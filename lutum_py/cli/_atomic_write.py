@@ -6,16 +6,22 @@ import os
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+from secrets import token_hex
+from typing import BinaryIO, Final
 
-from ._screen import Failure, reason_of, safe
+from ._screen import Failure, reason_of
 
 __all__ = ["write_file"]
+
+_NAMELESS: Final = getattr(os, "O_TMPFILE", os.O_EXCL)
+"""Asks for a file without a name; where there is no such thing, what fails on any directory."""
 
 
 def write_file(path: Path, data: bytes) -> None:
     """Write a file so that it holds either what it held or all of the new.
 
-    The bytes go into a temporary file beside it, which then takes its name. A symbolic link is
+    The bytes go into a temporary file beside it, which then takes its name. On Linux that file has
+    no name before it is whole, so that a process that is killed leaves nothing. A symbolic link is
     followed, the permissions are kept, and what is no regular file (such as a pipe) is written to
     directly.
 
@@ -29,23 +35,53 @@ def write_file(path: Path, data: bytes) -> None:
             return
         _replace(target, data)
     except OSError as error:
-        raise Failure(f"`{safe(str(path))}` cannot be written: {reason_of(error)}.") from error
+        raise Failure(f"`{path}` cannot be written: {reason_of(error)}.") from error
 
 
 def _replace(target: Path, data: bytes) -> None:
+    try:
+        written = _write_nameless(target, data)
+    except OSError:  # not every system and file system has files without a name
+        written = _write_named(target, data)
+    try:
+        written.replace(target)
+    except BaseException:
+        _remove(written)
+        raise
+
+
+def _write_nameless(target: Path, data: bytes) -> Path:
+    """Write a file that has a name only once it is whole: a process that is killed leaves none."""
+    with os.fdopen(os.open(target.parent, os.O_WRONLY | _NAMELESS, 0o600), "wb") as file:
+        _fill(file, target, data)
+        written = target.parent / f".{target.name}.{token_hex(4)}"
+        # A directory to start from makes Python take the call that follows the link.
+        os.link(f"/proc/self/fd/{file.fileno()}", written, src_dir_fd=file.fileno())
+    return written
+
+
+def _write_named(target: Path, data: bytes) -> Path:
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     written = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(handle)
-        written.chmod(target.stat().st_mode & 0o7777 if target.exists() else _usual_mode())
-        written.replace(target)
+            _fill(file, target, data)
     except BaseException:
-        with suppress(OSError):
-            written.unlink()
+        _remove(written)
         raise
+    return written
+
+
+def _fill(file: BinaryIO, target: Path, data: bytes) -> None:
+    file.write(data)
+    file.flush()
+    os.fchmod(file.fileno(), target.stat().st_mode & 0o7777 if target.exists() else _usual_mode())
+    os.fsync(file.fileno())
+
+
+def _remove(written: Path) -> None:
+    with suppress(OSError):
+        written.unlink()
 
 
 def _usual_mode() -> int:

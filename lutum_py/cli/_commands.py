@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import traceback
 from collections.abc import Sequence
 from errno import ENOSPC
 from pathlib import Path
@@ -34,6 +33,7 @@ from ._screen import (
     unwritten,
     write,
     write_bytes,
+    write_traceback,
 )
 from ._tool_report import report_on
 from ._tool_view import view_of
@@ -73,7 +73,7 @@ def run(arguments: Sequence[str] | None) -> int:
             silence(sys.stdout)
             complain(text(f"lutum: {unwritten(error)}"))
         else:
-            write(sys.stderr, traceback.format_exc())
+            write_traceback(error)
             complain(text("lutum: this is an error in lutum itself."))
     return 2
 

@@ -18,7 +18,7 @@ from ..dialects import DIALECTS
 from ..dialects._facts import Facts, facts_of
 from ..dialects._repair.violations import Change, Violation
 from ._exact_json import Style, exact_text, read_exact
-from ._screen import Failure, safe
+from ._screen import Failure
 from ._transcript_rules import check_transcript, is_transcript, repair_transcript
 
 __all__ = ["Conversation", "dialect_module", "read_conversation"]
@@ -96,9 +96,7 @@ class Conversation:
         try:
             return getattr(dialect_module(self.dialect), name)(value)
         except TypeError as error:
-            raise Failure(
-                f"{self.name} is no request body of {self.dialect}: {safe(str(error))}."
-            ) from error
+            raise Failure(f"{self.name} is no request body of {self.dialect}: {error}.") from error
 
 
 def read_conversation(file: str, dialect: str | None) -> Conversation:
@@ -119,8 +117,7 @@ def read_conversation(file: str, dialect: str | None) -> Conversation:
     possible = _possible(value)
     if not possible:
         raise Failure(
-            f"{name} is neither a saved transcript nor a request body: it is "
-            f"{safe(shorten(value))}."
+            f"{name} is neither a saved transcript nor a request body: it is {shorten(value)}."
         )
     if dialect is not None and dialect not in possible:
         raise Failure(
@@ -136,12 +133,12 @@ def read_conversation(file: str, dialect: str | None) -> Conversation:
 
 
 def _read(file: str) -> tuple[str, bytes]:
-    name = "standard input" if file == "-" else f"`{safe(file)}`"
+    name = "standard input" if file == "-" else f"`{file}`"
     try:
         return name, sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise Failure(f"{name} cannot be read: {safe(reason).lower()}.") from error
+        raise Failure(f"{name} cannot be read: {reason.lower()}.") from error
 
 
 def _possible(value: Any) -> set[str]:

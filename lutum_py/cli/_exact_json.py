@@ -10,10 +10,10 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
-from .._text.json import is_array, is_object
-from ._screen import Failure, safe
+from .._text.json import ExactNumber, is_array, is_object
+from ._screen import Failure
 
 __all__ = ["Style", "exact_text", "read_exact"]
 
@@ -22,21 +22,10 @@ _ESCAPED = re.compile(r"\\u[0-9a-fA-F]{4}")
 _LONE = re.compile("[\ud800-\udfff]")
 
 
-class _Fraction(float):
-    """A number with a fraction or an exponent, that remembers how it was written."""
-
-    written: str
-
-    def __new__(cls, written: str) -> Self:
-        made = super().__new__(cls, written)
-        made.written = written
-        return made
-
-
-def _whole(written: str) -> int | _Fraction:
+def _whole(written: str) -> int | ExactNumber:
     # Python refuses to read integers of thousands of digits, and knows no negative zero.
     is_plain = len(written) < 4000 and written != "-0"
-    return int(written) if is_plain else _Fraction(written)
+    return int(written) if is_plain else ExactNumber(written)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +68,7 @@ def read_exact(data: bytes, name: str) -> tuple[Any, Style]:
     try:
         value = json.loads(
             words,
-            parse_float=_Fraction,
+            parse_float=ExactNumber,
             parse_int=_whole,
             parse_constant=_refuse_constant,
             object_pairs_hook=_object,
@@ -92,7 +81,7 @@ def read_exact(data: bytes, name: str) -> tuple[Any, Style]:
                 f"{name} is JSON Lines, a value on each line, and not one JSON value. Give one "
                 "line at a time; where each line is a message, make one list of them."
             ) from None
-        raise Failure(f"{name} is no JSON: {safe(str(error))}.") from None
+        raise Failure(f"{name} is no JSON: {error}.") from None
     return value, _style_of(words)
 
 
@@ -147,7 +136,7 @@ def _pieces(value: Any, style: Style, line: str) -> Iterator[str]:
     elif isinstance(value, str):
         yield _quoted(value, style)
     else:
-        yield value.written if isinstance(value, _Fraction) else json.dumps(value)
+        yield value.written if isinstance(value, ExactNumber) else json.dumps(value)
 
 
 def _nested(

@@ -9,12 +9,13 @@ import traceback
 from contextlib import redirect_stdout
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, cast
+from typing import Any, Final
 
-from .._text.json import cut
+from .._text.escaping import words_of
+from .._text.json import cut, shorten
 from .._text.suggestion import did_you_mean
 from .._toolset import Toolset
-from ._screen import Failure, safe, write
+from ._screen import Failure, write_traceback
 
 __all__ = ["ImportFailure", "load_toolset"]
 
@@ -40,12 +41,21 @@ def load_toolset(reference: str, *, with_traceback: bool = False) -> type[Toolse
 
     Raises:
         Failure: There is no such thing, or it is no toolset; the text says what there is.
-        ImportFailure: The module raised while it was imported.
+        ImportFailure: The module raised while it was imported, or looked at.
     """
+    try:
+        return _load(reference, with_traceback)
+    except (Failure, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # what is in a module may do anything when it is looked at
+        raise _failure_of(error, f"Looking at `{reference}`", with_traceback) from error
+
+
+def _load(reference: str, with_traceback: bool) -> type[Toolset]:
     place, colon, name = reference.rpartition(":")
     if not colon or not place or not name:
         module = _import(reference, with_traceback) if reference and not colon else None
-        named = f"`{safe(reference)}`" if reference else "An empty text"
+        named = f"`{reference}`" if reference else "An empty text"
         raise Failure(f"{named} names no toolset. {_hint(module, reference)}.")
     module = _import(place, with_traceback)
     found: Any = module
@@ -55,11 +65,11 @@ def load_toolset(reference: str, *, with_traceback: bool = False) -> type[Toolse
             near = did_you_mean(step, _toolsets_in(found))
             meant = f" Did you mean `{near}`?" if near else ""
             owner = getattr(found, "__name__", place)
-            raise Failure(f"`{safe(owner)}` has no `{safe(step)}`.{meant} {_hint(module, place)}.")
+            raise Failure(f"`{owner}` has no `{step}`.{meant} {_hint(module, place)}.")
         found = inner
     if not _is_toolset(found):
         kind = "a class" if isinstance(found, type) else f"of type `{type(found).__name__}`"
-        raise Failure(f"`{safe(reference)}` is no toolset: it is {kind}. {_hint(module, place)}.")
+        raise Failure(f"`{reference}` is no toolset: it is {kind}. {_hint(module, place)}.")
     toolset: type[Toolset] = found
     return toolset
 
@@ -71,12 +81,12 @@ def _hint(module: ModuleType | None, place: str) -> str:
     if not names:
         return f"There is no toolset in it. {_FORM}"
     listed = ", ".join(f"{place}:{name}" for name in names)
-    return f"There {'is' if len(names) == 1 else 'are'}: {safe(listed)}"
+    return f"There {'is' if len(names) == 1 else 'are'}: {listed}"
 
 
 def _toolsets_in(owner: Any) -> list[str]:
     """Name the toolsets of a module, or those that are nested in a toolset."""
-    held = cast("dict[str, Any]", vars(owner))
+    held: dict[str, Any] = getattr(owner, "__dict__", {})
     return [
         name
         for name, value in held.items()
@@ -85,7 +95,8 @@ def _toolsets_in(owner: Any) -> list[str]:
 
 
 def _is_toolset(value: Any) -> bool:
-    return isinstance(value, type) and issubclass(value, Toolset)
+    # By `type`: an object may lie about its class, or raise when it is asked for it.
+    return issubclass(type(value), type) and issubclass(value, Toolset)
 
 
 def _import(place: str, with_traceback: bool) -> ModuleType:
@@ -104,16 +115,14 @@ def _import(place: str, with_traceback: bool) -> ModuleType:
     except BaseException as error:
         if isinstance(error, ModuleNotFoundError) and not is_file and _is_itself(error, place):
             raise Failure(
-                f"There is no module `{safe(place)}`: it is neither installed nor in the current "
+                f"There is no module `{place}`: it is neither installed nor in the current "
                 f"directory. {_FORM}."
             ) from None
-        if with_traceback:
-            write(sys.stderr, "".join(traceback.format_exception(error)))
-        raise _failure_of(error, place) from error
+        raise _failure_of(error, f"Importing `{place}`", with_traceback) from error
     if is_file and not _is_same_file(module, Path(place)):
         raise Failure(
-            f"`{safe(place)}` cannot be imported: another module is called "
-            f"`{safe(module_name)}` ({safe(str(getattr(module, '__file__', 'built in')))}). Rename "
+            f"`{place}` cannot be imported: another module is called "
+            f"`{module_name}` ({getattr(module, '__file__', 'built in')}). Rename "
             "the file."
         )
     return module
@@ -122,7 +131,7 @@ def _import(place: str, with_traceback: bool) -> ModuleType:
 def _module_of_file(file: Path) -> tuple[Path, str]:
     """Give the directory to import from and the module's name, packages included."""
     if not file.is_file():
-        raise Failure(f"There is no file `{safe(str(file))}`. {_FORM}.")
+        raise Failure(f"There is no file `{file}`. {_FORM}.")
     full = file.resolve()
     names, folder = [full.stem], full.parent
     while (folder / "__init__.py").is_file():
@@ -140,19 +149,21 @@ def _is_itself(error: ModuleNotFoundError, name: str) -> bool:
     return error.name is not None and (name == error.name or name.startswith(f"{error.name}."))
 
 
-def _failure_of(error: BaseException, place: str) -> ImportFailure:
+def _failure_of(error: BaseException, doing: str, with_traceback: bool) -> ImportFailure:
+    if with_traceback:
+        write_traceback(error)
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
         if not frame.filename.startswith(("<frozen", _PACKAGE))
     ]
     last = f" ({os.path.relpath(frames[-1].filename)}:{frames[-1].lineno})" if frames else ""
-    cause = cut(str(error), 600) or "no message"
+    cause = cut(words_of(error), 600) or "no message"
     if isinstance(error, SystemExit):
-        cause = f"it ends the program (exit code {error.code})"
+        cause = f"it ends the program (exit code {shorten(error.code)})"
     if isinstance(error, SyntaxError):
         last = ""
     return ImportFailure(
-        f"Importing `{safe(place)}` failed: {type(error).__name__}: {safe(cause)}{safe(last)}. "
+        f"{doing} failed: {type(error).__name__}: {cause}{last}. "
         "See the whole of it with `--traceback`."
     )

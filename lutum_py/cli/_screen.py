@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import os
 import sys
-import unicodedata
+import traceback
 from io import StringIO
 from typing import Any, Final, TextIO
 
 from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.text import Text
+
+from .._text.escaping import LINES, visible, visible_json
 
 __all__ = [
     "Failure",
@@ -20,12 +22,12 @@ __all__ = [
     "json_text",
     "reason_of",
     "render",
-    "safe",
     "silence",
     "text",
     "unwritten",
     "write",
     "write_bytes",
+    "write_traceback",
 ]
 
 _PIPED_WIDTH: Final = 100
@@ -38,27 +40,12 @@ class Failure(Exception):
 
 def reason_of(error: OSError) -> str:
     """Give the system's own word for what is wrong, to end a sentence with."""
-    return safe(error.strerror or str(error)).lower()
-
-
-def safe(words: str) -> str:
-    r"""Show any text on one line so that it cannot command a terminal.
-
-    >>> safe("\x1b[2Jcaf\u00e9\n")
-    '\\x1b[2Jcafé\\n'
-    """
-    return "".join(char if char.isprintable() else _escaped(char) for char in words)
-
-
-def _escaped(char: str) -> str:
-    if unicodedata.category(char) == "Zs":
-        return " "
-    return char.encode("unicode_escape").decode("ascii")
+    return visible(error.strerror or str(error)).lower()
 
 
 def text(words: str, style: str = "") -> Text:
     """Make a safe text for a table or a line; markup in it is just text."""
-    return Text(safe(words), style=style)
+    return Text(visible(words), style=style)
 
 
 def counted(count: int, what: str) -> str:
@@ -68,10 +55,7 @@ def counted(count: int, what: str) -> str:
 
 def json_text(data: Any) -> str:
     """Encode data as JSON that people read, with everything escaped that does not print."""
-    written = json.dumps(data, ensure_ascii=False, indent=2)
-    return "".join(
-        char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in written
-    )
+    return visible_json(json.dumps(data, ensure_ascii=False, indent=2))
 
 
 def render(*shown: RenderableType) -> None:
@@ -121,6 +105,11 @@ def write(stream: TextIO, words: str) -> None:
     """
     encoding = stream.encoding or "utf-8"
     _send(stream, stream, words.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def write_traceback(error: BaseException) -> None:
+    """Write the traceback of an exception to standard error."""
+    write(sys.stderr, visible("".join(traceback.format_exception(error)), LINES))
 
 
 def write_bytes(data: bytes) -> None:

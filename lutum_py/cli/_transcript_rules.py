@@ -22,7 +22,7 @@ from .._transcript.saved import Saved
 from .._transcript.transcript_json import FORMAT, VERSION, load_item
 from ..dialects._repair.violations import Change, Violation
 from ..errors import TranscriptError
-from ._screen import Failure, safe
+from ._screen import Failure
 
 __all__ = ["check_transcript", "is_transcript", "repair_transcript"]
 
@@ -106,7 +106,7 @@ def _examine(value: Any) -> _Findings:
     version, items = value.get("version"), value.get("items")
     if type(version) is not int or version != VERSION:
         raise Failure(
-            f"The transcript has format version {safe(shorten(version))}; this release reads "
+            f"The transcript has format version {shorten(version)}; this release reads "
             f"{VERSION}. Use the release that saved it."
         )
     if not is_array(items):

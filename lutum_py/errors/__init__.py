@@ -54,6 +54,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from .._text.escaping import LINES, visible
 from ._faults import (
     CommitFault,
     DuplicateResult,
@@ -118,6 +119,10 @@ class LutumError(Exception):
         ...     type(error).__mro__[1:4]
         (<class 'lutum_py.errors.DeveloperError'>, <class 'lutum_py.errors.LutumError'>, ...)
     """
+
+    def __str__(self) -> str:
+        # Not that of the next class: an error that is also a KeyError would be in quotes.
+        return visible(Exception.__str__(self), LINES)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_rebuild, (type(self), self.args, self.__dict__))
@@ -370,7 +375,7 @@ class FieldIssue:
         return f"{where}{self.message}{came}"
 
 
-class UnknownToolError(ModelError, LookupError):
+class UnknownToolError(ModelError, KeyError):
     """A tool name is not in the toolset.
 
     Attributes:
@@ -583,6 +588,10 @@ class ToolError(LutumError):
     def __init__(self, reason: str = "") -> None:
         super().__init__(f"{self.prefix}{reason}")
         self.reason = reason
+
+    def __str__(self) -> str:
+        # The tool's own words for the model, and no message of ours: data, left as it is.
+        return Exception.__str__(self)
 
 
 class InvalidArguments(ToolError):

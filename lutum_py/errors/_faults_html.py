@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from .._text.escaping import LINES, visible
 from .._text.html import (
     cut_text,
     figure,
@@ -12,7 +13,6 @@ from .._text.html import (
     named,
     paragraph,
     table,
-    visible,
 )
 from ._faults import CommitFault
 
@@ -45,7 +45,7 @@ def faults_html(faults: Sequence[CommitFault]) -> str:
 def faults_rich(faults: Sequence[CommitFault]) -> Iterator[str]:
     """Give each fault as one text."""
     for fault in faults[:_MOST]:
-        yield visible(cut_text(str(fault), 2 * _LIMIT))
+        yield visible(cut_text(str(fault), 2 * _LIMIT), LINES)
     if len(faults) > _MOST:
         yield f"… {len(faults) - _MOST} more"
 

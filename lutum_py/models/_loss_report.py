@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterable
 from typing import Final
 
+from .._text.escaping import visible
 from ..dialects._wire.losses import Loss
 
 __all__ = ["LossReport", "LossWarning"]
@@ -50,9 +51,9 @@ class LossReport:
                 continue
             self._losses[loss] = None
             if loss.where.startswith(_OF_SCHEMAS):
-                _LOG.info("%s", loss)
+                _LOG.info("%s", visible(str(loss)))
             else:
-                warnings.warn(str(loss), LossWarning, stacklevel=_level_of_the_user())
+                warnings.warn(visible(str(loss)), LossWarning, stacklevel=_level_of_the_user())
 
 
 def _level_of_the_user() -> int:

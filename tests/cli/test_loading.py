@@ -104,3 +104,37 @@ def test_an_interrupt_is_no_failure_of_the_module(lutum: Lutum, tmp_path: Path) 
     """Control-C while a module is imported ends the command as an interrupt does."""
     (tmp_path / "slow.py").write_text("raise KeyboardInterrupt\n", encoding="utf-8")
     assert lutum("inspect", "slow:Tools").code in (1, 130)
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("def __getattr__(name): raise RuntimeError('not \\x1b[2K now')\n", "Tools"),
+        ("def __getattr__(name): raise SystemExit(3)\n", "Tools"),
+        (
+            "class Meta(type):\n def __getattr__(cls, name): 1 / 0\nclass A(metaclass=Meta): ...\n",
+            "A.B",
+        ),
+        ("class Odd:\n @property\n def __class__(self): 1 / 0\nodd = Odd()\n", "Tools"),
+        ("class Odd:\n @property\n def __class__(self): 1 / 0\nodd = Odd()\n", "odd"),
+        ("class E(Exception):\n def __str__(self): 1 / 0\nraise E\n", "Tools"),
+        (
+            "class E(Exception):\n def __str__(self): 1 / 0\ndef __getattr__(name): raise E\n",
+            "Tools",
+        ),
+        ("raise SystemExit('\\x1b[2K')\n", "Tools"),
+        ("number = 5\n", "number.Tools"),
+    ],
+    ids=range(9),
+)
+@pytest.mark.parametrize("flags", [(), ("--traceback",)], ids=["short", "traceback"])
+def test_a_hostile_module_is_a_failure_in_words(
+    lutum: Lutum, tmp_path: Path, source: str, name: str, flags: tuple[str, ...]
+) -> None:
+    """Whatever a module or its exceptions do when they are looked at, the user reads why."""
+    (tmp_path / "hostile_module.py").write_text(source, encoding="utf-8")
+    ran = lutum("inspect", f"hostile_module:{name}", *flags)
+    assert ran.code == 2
+    assert "error in lutum itself" not in ran.err
+    assert "hostile_module" in ran.err
+    assert all(char.isprintable() or char == "\n" for char in ran.err)

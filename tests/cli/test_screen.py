@@ -19,7 +19,7 @@ from lutum_py.cli import _screen
 @given(st.text() | st.text(alphabet=st.characters(categories=["Cc", "Cf", "Cs", "Zs", "Co"])))
 def test_safe_text_prints(words: str) -> None:
     """Whatever the text, what is shown is one line of characters that print."""
-    assert _screen.safe(words).isprintable()
+    assert _screen.text(words).plain.isprintable()
 
 
 @given(st.recursive(st.text() | st.integers(), lambda inner: st.dictionaries(st.text(), inner)))

@@ -15,7 +15,6 @@ from .._screen import (
     counted,
     json_text,
     render,
-    safe,
     text,
     write,
 )
@@ -57,8 +56,8 @@ def write_lock(
     locked = _locked(file) if toolsets else read_lock(file)
     for reference in dropped:
         if reference not in locked:
-            listed = safe(", ".join(locked)) or "nothing"
-            raise Failure(f"{_named(file)} does not lock `{safe(reference)}`. It locks: {listed}.")
+            listed = ", ".join(locked) or "nothing"
+            raise Failure(f"{_named(file)} does not lock `{reference}`. It locks: {listed}.")
     references = toolsets or ([] if dropped else list(locked))
     current, changes = _compared(references, locked, file, with_traceback)
     kept = {
@@ -162,7 +161,7 @@ def _load(
 
 
 def _named(file: Path) -> str:
-    return f"`{safe(str(file))}`"
+    return f"`{file}`"
 
 
 def _size(lock: Lock) -> str:

@@ -19,7 +19,6 @@ from .._screen import (
     Failure,
     json_text,
     reason_of,
-    safe,
 )
 
 __all__ = [
@@ -129,7 +128,7 @@ class DamagedLock(Failure):
 def lock_command(path: Path, *arguments: str) -> str:
     """Give the command that writes a lock file, as it is typed in a shell."""
     file = [] if path == DEFAULT_FILE else ["--file", str(path)]
-    return f"`{safe(shlex.join(['lutum', 'lock', *file, *arguments]))}`"
+    return f"`{shlex.join(['lutum', 'lock', *file, *arguments])}`"
 
 
 def read_lock(path: Path) -> Lock:
@@ -139,7 +138,7 @@ def read_lock(path: Path) -> Lock:
         DamagedLock: It holds something else, was edited, or is from a later release.
         Failure: There is none, or it cannot be read.
     """
-    name = f"`{safe(str(path))}`"
+    name = f"`{path}`"
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -156,7 +155,7 @@ def read_lock(path: Path) -> Lock:
     try:
         return _read(Saved(value, "$", _LockError))
     except (_LockError, ValueError) as error:
-        raise DamagedLock(f"{name} is no lock file: {safe(str(error))}", path) from None
+        raise DamagedLock(f"{name} is no lock file: {error}", path) from None
 
 
 def _read(saved: Saved) -> Lock:

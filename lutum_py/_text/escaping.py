@@ -1,0 +1,87 @@
+r"""Show text that somebody else wrote: to a person, in a log, to the model.
+
+Text of a model, a tool, a provider or a file may hold what commands a terminal (`ESC [ 2 K` wipes
+the line that is being approved), what turns the direction of reading around, and what cannot be
+seen at all. Where it is shown it goes through `visible`, which spells that out; where it is kept or
+sent it stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final
+
+__all__ = ["LINES", "quoted", "visible", "visible_json", "words_of"]
+
+LINES: Final = "\n\t"
+"""What `visible` is to keep where text of several lines is expected."""
+
+_UNUSUAL: Final = re.compile(r"[^ -~]")
+
+
+def visible(text: str, kept: str = "") -> str:
+    r"""Spell out the characters that do not print, and make a plain space of every other space.
+
+    Those are control characters, line and paragraph separators, what overrides the direction of
+    reading, halves of surrogate pairs, and what Unicode has not assigned.
+
+    Args:
+        text: Text that anybody may have written.
+        kept: Characters that stay all the same, such as line breaks where lines are expected.
+
+    >>> print(visible("Pay Acme 12.00?" + chr(27) + "[2K" + chr(13)))
+    Pay Acme 12.00?\x1b[2K\r
+    """
+    if text.isprintable():
+        return text
+    return _UNUSUAL.sub(lambda found: _shown(found[0], kept), text)
+
+
+def _shown(char: str, kept: str) -> str:
+    if char.isprintable() or char in kept:
+        return char
+    if unicodedata.category(char) == "Zs":
+        return " "
+    return char.encode("unicode_escape").decode("ascii")
+
+
+def visible_json(text: str) -> str:
+    r"""Spell out the same in JSON text, with the escapes of JSON: it still says what it said.
+
+    >>> print(visible_json('{"note": "' + chr(0x202E) + '"}'))
+    {"note": "\u202e"}
+    """
+    if text.isprintable():
+        return text
+    return _UNUSUAL.sub(lambda found: _in_json(found[0]), text)
+
+
+def _in_json(char: str) -> str:
+    if char.isprintable() or char == "\n":
+        return char
+    units = char.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
+def quoted(name: str, limit: int = 80) -> str:
+    """Put a name that anybody may have made up between backticks, on one line.
+
+    >>> quoted("get_weather")
+    '`get_weather`'
+    """
+    if not name:
+        return "''"
+    return f"`{visible(name)}`" if len(name) <= limit else f"`{visible(name[:limit])}…`"
+
+
+def words_of(error: BaseException) -> str:
+    """Give the text of any exception; of one that cannot say it, that it cannot.
+
+    >>> words_of(ValueError("no such city"))
+    'no such city'
+    """
+    try:
+        return str(error)
+    except Exception as broken:  # noqa: BLE001 - its text is of its own making
+        return f"(its text cannot be read: `__str__` raised {type(broken).__name__})"

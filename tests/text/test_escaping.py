@@ -1,0 +1,85 @@
+"""Foreign text that meets a person, a log or the model: it says what it says, and does nothing."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lutum_py import visible
+from lutum_py._text.escaping import quoted, visible_json, words_of
+
+ANY = st.text(st.characters()) | st.text(st.sampled_from("a\x1b[\r\n\t\x9b\x7f\u202e\u2028\ud800 "))
+
+
+@given(ANY)
+def test_what_is_shown_prints_and_what_prints_is_shown_as_it_is(text: str) -> None:
+    """Only characters with a shape are left, on one line, and text of those alone is unchanged."""
+    shown = visible(text)
+    assert shown.isprintable()
+    assert shown.encode() or not text
+    if text.isprintable():
+        assert shown == text
+
+
+@given(ANY)
+def test_what_is_kept_stays(text: str) -> None:
+    """Where lines are expected, their breaks stay, and nothing else does."""
+    shown = visible(text, "\n")
+    assert shown.count("\n") == text.count("\n")
+    assert shown.replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize(
+    ("char", "shown"),
+    [
+        ("\x1b", "\\x1b"),
+        ("\r", "\\r"),
+        ("\x7f", "\\x7f"),
+        ("\x9b", "\\x9b"),
+        ("\u200b", "\\u200b"),
+        ("\u202e", "\\u202e"),
+        ("\u2028", "\\u2028"),
+        ("\ud800", "\\ud800"),
+        ("\U000e0041", "\\U000e0041"),
+        ("\u3000", " "),
+        ("é", "é"),
+    ],
+)
+def test_each_kind_of_unseen_character_has_its_escape(char: str, shown: str) -> None:
+    """Controls of both sets, bidi, separators, tags and halves are spelled out; a space is one."""
+    assert visible(f"a{char}b") == f"a{shown}b"
+
+
+@given(ANY)
+def test_json_says_what_it_said(text: str) -> None:
+    """JSON text that is made visible prints, and parses to the same data."""
+    for ascii_only in (True, False):
+        shown = visible_json(json.dumps({text: text}, ensure_ascii=ascii_only))
+        assert shown.isprintable()
+        assert json.loads(shown) == json.loads(json.dumps({text: text}))
+
+
+def test_lines_of_json_stay() -> None:
+    """JSON on several lines stays on them."""
+    assert visible_json('{\n "a": "\x7f"\n}') == '{\n "a": "\\u007f"\n}'
+
+
+def test_names_stand_between_backticks() -> None:
+    """A name is shown whole where it is short, and cut where it is long."""
+    assert quoted("") == "''"
+    assert quoted("x\n") == "`x\\n`"
+    assert quoted("x" * 81) == f"`{'x' * 80}…`"
+
+
+class _Silent(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+def test_an_exception_that_cannot_be_read_says_so() -> None:
+    """The text of an exception is there whatever its `__str__` does."""
+    assert words_of(ValueError("no such city")) == "no such city"
+    assert "`__str__` raised RuntimeError" in words_of(_Silent())
