@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,6 +46,48 @@ def test_a_failure_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     with pytest.raises(Failure, match="cannot be written: no space left on device"):
         write_file(file, b"new")
     assert file.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_process_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
+    """Killed while it writes, or right before the file has a name: only the old file is there."""
+    file = tmp_path / "file"
+    for step in ("fchmod", "fsync", "link"):
+        file.write_bytes(b"old")
+        code = (
+            "import os, pathlib, signal\n"
+            "from lutum_py.cli._atomic_write import write_file\n"
+            f"os.{step} = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)\n"
+            f"write_file(pathlib.Path({str(file)!r}), b'new')\n"
+        )
+        assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -9
+        assert file.read_bytes() == b"old"
+        assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize("at_fault", ["open", "link"])
+def test_a_system_without_nameless_files_writes_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_fault: str
+) -> None:
+    """Where a file cannot be made without a name, it is made with one, and taken away again."""
+    really_open, file = os.open, tmp_path / "file"
+
+    def refuse(path: Any, *rest: Any, **options: Any) -> Any:
+        if at_fault == "link" or path == tmp_path:
+            raise OSError(95, "Operation not supported")
+        return really_open(path, *rest, **options)
+
+    monkeypatch.setattr(os, at_fault, refuse)
+    write_file(file, b"data")
+    assert file.read_bytes() == b"data"
+
+    def full(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(Failure, match="no space left on device"):
+        write_file(file, b"more")
+    assert file.read_bytes() == b"data"
     assert list(tmp_path.iterdir()) == [file]
 
 

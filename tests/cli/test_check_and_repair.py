@@ -343,3 +343,20 @@ def test_standard_input_that_cannot_be_read_is_told(
         2,
         "lutum: standard input cannot be read: input/output error.\n",
     )
+
+
+def test_numbers_that_become_text_are_the_numbers_that_were_sent(
+    lutum: Lutum, tmp_path: Path
+) -> None:
+    """An integer of thousands of digits, or one beyond a float, is written as it was."""
+    numbers = f'{{"a":{"9" * 5000},"b":1.10,"c":[-1e400]}}'
+    call = {**CALL, "function": {"name": "f", "arguments": "HERE"}}
+    turn, result = {**TURN, "tool_calls": [call]}, {**RESULT, "content": "HERE"}
+    body = json.dumps({"messages": [CHAT["messages"][0], turn, result]})
+    body = body.replace('"HERE"', numbers)
+    (tmp_path / "body.json").write_text(body, encoding="utf-8")
+    ran = lutum("repair", "body.json")
+    mended = json.loads(ran.out)["messages"]
+    assert mended[1]["tool_calls"][0]["function"]["arguments"] == numbers
+    assert mended[2]["content"] == [{"type": "text", "text": numbers}]
+    assert ran.code == 0

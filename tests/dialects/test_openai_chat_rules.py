@@ -159,3 +159,44 @@ def test_a_repair_is_always_clean_and_keeps_what_was_clean(messages: list[Any]) 
     asked = [message for message in messages if message["role"] == "user"]
     if asked:
         assert [message for message in mended if message["role"] == "user"] == asked
+
+
+def _call(call_id: str, name: str = "f") -> dict[str, Any]:
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": "{}"}}
+
+
+def _turn(*calls: dict[str, Any]) -> dict[str, Any]:
+    return {"role": "assistant", "content": None, "tool_calls": list(calls)}
+
+
+def test_a_result_of_the_older_form_answers_the_call_of_its_name() -> None:
+    """What a tool said is kept where it goes by a name, and its call by an id."""
+    said = [{"role": "function", "name": name, "content": name.upper()} for name in ("g", "f", "h")]
+    messages = [{"role": "user", "content": "Hi"}, _turn(_call("c1"), _call("c2", "g")), *said]
+    mended, changes = dialect.repair(messages)
+    assert mended[2:] == [
+        {"role": "tool", "tool_call_id": "c1", "content": "F"},
+        {"role": "tool", "tool_call_id": "c2", "content": "G"},
+    ]
+    rules = [change.rule for change in changes]
+    assert sorted(rules) == [
+        "orphan_result",
+        "result_of_older_form",
+        "result_of_older_form",
+        "results_out_of_order",
+        "results_out_of_order",
+    ]
+    assert dialect.check(mended) == []
+
+
+def test_results_of_calls_with_one_id_in_turns_side_by_side_are_both_kept() -> None:
+    """A round that was split over two messages keeps each of its results, in their order."""
+    results = [{"role": "tool", "tool_call_id": "c1", "content": text} for text in ("one", "two")]
+    mended, _ = dialect.repair(
+        [{"role": "user", "content": "Hi"}, *[_turn(_call("c1"))] * 2, *results]
+    )
+    assert [message["content"] for message in mended if message["role"] == "tool"] == ["one", "two"]
+    assert [message["role"] for message in mended] == [
+        *("user", "assistant", "tool", "assistant", "tool"),
+    ]
+    assert dialect.check(mended) == []

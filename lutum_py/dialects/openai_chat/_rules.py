@@ -14,7 +14,7 @@ from typing import Any
 from ..._text.json import shorten
 from .._repair.conversation import Form
 from .._repair.mending import Mending
-from .._repair.pairing import FreshIds, Standing, pair
+from .._repair.pairing import FreshIds, Pairing, Standing, pair
 from .._repair.violations import OUTCOME_UNKNOWN, Change, Violation
 from ._facts import FACTS
 from ._spoken import RESULTS, read_message
@@ -88,16 +88,18 @@ def _mend(messages: list[Any], mending: Mending) -> None:
         if message is not None and message["role"] == "assistant"
         for call in _calls(index, message)
     ]
+    rounds = _rounds(kept)
     results = [
         (index, message)
         for index, message in enumerate(kept)
         if message is not None and message["role"] in RESULTS
     ]
     pairing = pair(
-        (Standing(call.index, call.key, call.index) for call in calls),
+        (Standing(call.index, call.key, rounds[call.index]) for call in calls),
         (Standing(index, _key(message)) for index, message in results),
     )
-    for number in pairing.orphans:
+    orphans = _take_by_name(calls, results, rounds, pairing, mending)
+    for number in orphans:
         _drop(mending, results[number][0], "orphan_result", "it answers no call")
     for number in pairing.duplicates:
         _drop(mending, results[number][0], "duplicate_result", "its call has a result already")
@@ -125,6 +127,52 @@ def _mend(messages: list[Any], mending: Mending) -> None:
         if message is not None and message["role"] not in RESULTS:
             mending.items.append(message)
             mending.items.extend(answers.get(index, ()))
+
+
+def _rounds(kept: list[Any]) -> list[int]:
+    """Say for each message where its round begins: one round may be split over several messages."""
+    begins: list[int] = []
+    for index, message in enumerate(kept):
+        is_turn = message is not None and message["role"] == "assistant"
+        is_more = is_turn and index and kept[index - 1] is not None
+        is_same = is_more and kept[index - 1]["role"] == "assistant"
+        begins.append(begins[-1] if is_same else index)
+    return begins
+
+
+def _take_by_name(
+    calls: list[_Call],
+    results: list[tuple[int, dict[str, Any]]],
+    rounds: list[int],
+    pairing: Pairing,
+    mending: Mending,
+) -> list[int]:
+    """Let results of the older form, which go by name, answer calls that have an id.
+
+    Returns:
+        The results that are left without a call.
+    """
+    open_calls = [number for number in range(len(calls)) if number not in pairing.result_of]
+    by_name = [n for n in pairing.orphans if results[n][1]["role"] == "function"]
+    waiting = [calls[n] for n in open_calls]
+    found = pair(
+        (Standing(c.index, ("function", str(c.name)), rounds[c.index]) for c in waiting),
+        (Standing(results[n][0], _key(results[n][1])) for n in by_name),
+    )
+    for place, at in found.call_of.items():
+        number, call = by_name[place], calls[open_calls[at]]
+        index, result = results[number]
+        pairing.result_of[open_calls[at]] = number
+        results[number] = (index, {**call.form, "content": result.get("content")})
+        mending.note(
+            f"messages[{index}].role",
+            "result_of_older_form",
+            f"the result goes by the name {shorten(call.name)}, its call by an id",
+            "Send it with the role 'tool' and the id of the call",
+            f"made it the result of the call {_named(call)}",
+        )
+    taken = {by_name[place] for place in found.call_of}
+    return [number for number in pairing.orphans if number not in taken]
 
 
 def _calls(index: int, message: Mapping[str, Any]) -> list[_Call]:
