@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic_core import PydanticSerializationError
 
+from .._schema.secrets import mask_secrets
 from .._text.json import cut, digest_of
 from .._transcript.metadata import ToolMetadata
 from ..errors import LifecycleError, ToolInputError
@@ -192,7 +193,11 @@ class CallState:
         self._approval = approval
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(id={self.id!r}, name={self.name!r}, input={self._input!r})"
+        # Models mask what is secret by themselves; a dict is masked by the schema of its tool.
+        shown: Any = self._input
+        if isinstance(shown, dict):
+            shown = mask_secrets(shown, self.spec.definition.input_schema)
+        return f"{type(self).__name__}(id={self.id!r}, name={self.name!r}, input={shown!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         state = (self._status, self.mended, self._approval)

@@ -16,6 +16,7 @@ from .._schema.arguments import Arguments
 from .._schema.definition import JsonSchema, ToolDef
 from .._schema.output import Output
 from .._schema.schema_check import schema_checker
+from .._schema.secrets import mask_secrets
 from .._text.json import is_array, shorten
 from ..errors import ToolDefinitionError
 
@@ -94,8 +95,8 @@ class SchemaArguments(Arguments):
         return value
 
     def to_shown(self, value: Any) -> Any:
-        """Give the dict as it is."""
-        return value
+        """Give the dict with what the schema declares to be secret masked."""
+        return mask_secrets(value, self._schema)
 
     def json_schema(self) -> JsonSchema:
         """Give the schema that the tool was declared with."""

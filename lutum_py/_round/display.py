@@ -14,6 +14,8 @@ from .._call.outcomes import (
     RejectedCall,
     SuspendedCall,
 )
+from .._call.spec import ToolSpec
+from .._schema.secrets import holds_secrets
 from .._text.escaping import LINES, visible
 from .._text.html import (
     Html,
@@ -25,7 +27,8 @@ from .._text.html import (
     paragraph,
     table,
 )
-from .._text.json import compact_json, shorten
+from .._text.json import compact_json, shorten, size_of
+from .._transcript.metadata import ToolMetadata
 from .sorted_calls import SortedCalls
 
 __all__ = ["plan_html", "plan_rich", "round_html", "round_rich"]
@@ -72,9 +75,9 @@ def _of_plan(plan: SortedCalls) -> list[_Row]:
     rows = [
         *map(_pending, plan.pending),
         *map(_suspended, plan.suspended),
-        *map(_handled, plan.handled),
+        *(_handled(handled, _spec_of(plan, handled.metadata)) for handled in plan.handled),
         *map(_rejected, plan.rejected),
-        *map(_issue, plan.recoverable_tool_call_issues),
+        *(_issue(plan, issue) for issue in plan.recoverable_tool_call_issues),
     ]
     decided: dict[str, list[DecisionRecord]] = {}
     for record in plan.decisions:
@@ -99,7 +102,7 @@ def _decisions(
 def _of_round(calls: SortedCalls) -> list[_Row]:
     rows = [
         *(_pending(call)._replace(state="undecided") for call in calls.pending),
-        *map(_issue, calls.recoverable_tool_call_issues),
+        *(_issue(calls, issue) for issue in calls.recoverable_tool_call_issues),
     ]
     return _in_order(rows, [call.id for call in calls._state.turn.tool_calls])
 
@@ -132,11 +135,16 @@ def _suspended(waiting: SuspendedCall) -> _Row:
     return _Row(call.id, call.name, "suspended", "waiting", _arguments(call), tuple(notes))
 
 
-def _handled(handled: HandledCall[Any, Any]) -> _Row:
+def _spec_of(calls: SortedCalls, metadata: ToolMetadata) -> ToolSpec[Any, Any] | None:
+    return calls.toolset[metadata.name].spec if metadata.name in calls.toolset else None
+
+
+def _handled(handled: HandledCall[Any, Any], spec: ToolSpec[Any, Any] | None) -> _Row:
     metadata, result = handled.metadata, handled.result
     state, kind = ("handled", "good") if result.is_success else (f"handled, {result.status}", "bad")
     said = (("result", result.model_text),)
-    return _Row(metadata.id, metadata.name, state, kind, metadata.arguments, said)
+    arguments = _encoded(spec, handled.input)
+    return _Row(metadata.id, metadata.name, state, kind, arguments, said)
 
 
 def _rejected(rejected: RejectedCall) -> _Row:
@@ -147,18 +155,26 @@ def _rejected(rejected: RejectedCall) -> _Row:
     return _Row(call.id, call.name, state, "bad", _arguments(call), said)
 
 
-def _issue(issue: RecoverableToolCallIssue) -> _Row:
+def _issue(calls: SortedCalls, issue: RecoverableToolCallIssue) -> _Row:
+    # Nothing of it could be read, so nothing of it can be masked.
     metadata, state = issue.metadata, issue.reason.replace("_", " ")
     said = (("the model is told", issue.text),)
-    return _Row(metadata.id, metadata.name, state, "bad", metadata.arguments, said)
+    spec = _spec_of(calls, metadata)
+    is_open = spec is not None and not holds_secrets(spec.definition.input_schema)
+    arguments = metadata.arguments if is_open else size_of(metadata.arguments)
+    return _Row(metadata.id, metadata.name, state, "bad", arguments, said)
 
 
 def _arguments(call: AnyToolCall) -> str:
     """Encode what the tool would get, which a hook may have changed."""
+    return _encoded(call.spec, call.input)
+
+
+def _encoded(spec: ToolSpec[Any, Any], value: Any) -> str:
     try:
-        return compact_json(call.spec.arguments.to_shown(call.input))
+        return compact_json(spec.arguments.to_shown(value))
     except (TypeError, ValueError):
-        return shorten(call.input, _LIMIT)
+        return shorten(value, _LIMIT)
 
 
 def _counts(rows: Iterable[_Row]) -> str:

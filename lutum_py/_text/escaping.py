@@ -9,7 +9,6 @@ sent it stays as it is.
 from __future__ import annotations
 
 import re
-import unicodedata
 from typing import Final
 
 __all__ = ["LINES", "quoted", "visible", "visible_json", "words_of"]
@@ -18,6 +17,7 @@ LINES: Final = "\n\t"
 """What `visible` is to keep where text of several lines is expected."""
 
 _UNUSUAL: Final = re.compile(r"[^ -~]")
+_SPACES: Final = "\u00a0\u1680\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 
 
 def visible(text: str, kept: str = "") -> str:
@@ -41,7 +41,7 @@ def visible(text: str, kept: str = "") -> str:
 def _shown(char: str, kept: str) -> str:
     if char.isprintable() or char in kept:
         return char
-    if unicodedata.category(char) == "Zs":
+    if char in _SPACES:
         return " "
     return char.encode("unicode_escape").decode("ascii")
 

@@ -22,6 +22,7 @@ __all__ = [
     "parse_json",
     "sendable",
     "shorten",
+    "size_of",
 ]
 
 
@@ -153,6 +154,18 @@ def shorten(value: object, limit: int = 80) -> str:
 def cut(text: str, limit: int) -> str:
     """Return the text, or its first `limit` characters and a sign that there was more."""
     return text if len(text) <= limit else text[:limit] + "…"
+
+
+def size_of(value: str | Sequence[object] | Mapping[str, object] | None) -> str:
+    """Say how much there is of something that is not to be shown.
+
+    >>> size_of("secret")
+    '<6 characters>'
+    """
+    if value is None:
+        return "None"
+    what = "characters" if isinstance(value, str) else "entries"
+    return f"<{len(value)} {what}>"
 
 
 def _repr(value: object, limit: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, get_args
 
 from ..errors import MisuseError
 from .frozen import Frozen
@@ -187,6 +187,7 @@ class AssistantTurn(Frozen, _TurnFields):
     """
 
     __slots__ = ()
+    _unshown: ClassVar[frozenset[str]] = frozenset({"payload"})
 
     def __new__(
         cls,

@@ -18,6 +18,7 @@ from .._text.html import (
     paragraph,
     table,
 )
+from .._text.json import size_of
 from .assistant import (
     AssistantTurn,
     ReasoningItem,
@@ -144,7 +145,9 @@ def _turn_parts(turn: AssistantTurn) -> Iterator[_Part]:
             yield _Part("run by the provider", item.kind)
         else:
             call = item.metadata
-            yield _Part("call", f"{call.name} {call.id} {call.arguments}", is_code=True)
+            # A transcript does not know the tools: any argument may be a secret.
+            about = f"{call.name} {call.id} {size_of(call.arguments)}"
+            yield _Part("call", about, is_code=True)
     if turn.is_truncated:
         yield _Part("cut off", turn.finish_reason or "")
 

@@ -22,6 +22,8 @@ from __future__ import annotations
 from dataclasses import FrozenInstanceError
 from typing import Any, ClassVar, NoReturn
 
+from .._text.json import size_of
+
 __all__ = ["Frozen"]
 
 
@@ -34,6 +36,8 @@ class Frozen:
 
     __slots__ = ()
     _fields: ClassVar[tuple[str, ...]] = ()
+    _unshown: ClassVar[frozenset[str]] = frozenset()
+    """Fields that may hold what a model sent to a tool: a representation has only their size."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -61,8 +65,12 @@ class Frozen:
         return hash((type(self), self._values()))
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._fields)
+        shown = ", ".join(f"{name}={self._shown(name)}" for name in self._fields)
         return f"{type(self).__name__}({shown})"
+
+    def _shown(self, name: str) -> str:
+        value = getattr(self, name)
+        return size_of(value) if name in self._unshown else repr(value)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_restore, (type(self), self._values()))

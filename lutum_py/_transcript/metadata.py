@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .._text.json import shorten
+from .._text.json import shorten, size_of
 from ..errors import MisuseError
 
 if TYPE_CHECKING:
@@ -17,6 +17,10 @@ __all__ = ["ToolMetadata", "dump_metadata", "load_metadata"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolMetadata:
     """Keep one tool call exactly as the model sent it.
+
+    Its representation says only how long the arguments are: what the tool takes is not known here,
+    so any of it may be a secret, and representations end up in logs. `repr(call.input)` shows the
+    decoded arguments, with secrets masked.
 
     Attributes:
         id: The provider's id of the call, or a stable one of the dialect where it sent none.
@@ -43,6 +47,11 @@ class ToolMetadata:
             and isinstance(self.arguments, str)
         ):
             raise self._misuse()
+
+    def __repr__(self) -> str:
+        return (
+            f"ToolMetadata(id={self.id!r}, name={self.name!r}, arguments={size_of(self.arguments)})"
+        )
 
     def _misuse(self) -> MisuseError:
         for field in ("id", "name"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, get_args
 
 from .._text.json import (
     compact_json,
@@ -77,6 +77,7 @@ class ToolResult(Frozen, _ResultFields):
     """
 
     __slots__ = ()
+    _unshown: ClassVar[frozenset[str]] = frozenset({"arguments"})
 
     def __init__(
         self,

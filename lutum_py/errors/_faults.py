@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 __all__ = [
     "CommitFault",
@@ -89,17 +89,24 @@ class MismatchedToolName(CommitFault):
 
 @dataclass(frozen=True, slots=True)
 class MismatchedArguments(CommitFault):
-    """A result carries other raw arguments than the model sent."""
+    """A result carries other raw arguments than the model sent; they may hold secrets."""
 
-    expected: str
-    received: str
+    expected: str = field(repr=False)
+    received: str = field(repr=False)
 
     def __str__(self) -> str:
         return (
             f"result {self.id!r} of tool {self.name!r} carries other arguments than the model "
-            f"sent. Sent: {_short(self.expected)}; carried: {_short(self.received)}. Make the "
-            "result from the call, with `call.complete(output)`"
+            f"sent: {len(self.received)} characters instead of {len(self.expected)}, which differ "
+            f"from character {self._same() + 1} on. Make the result from the call, with "
+            "`call.complete(output)`"
         )
+
+    def _same(self) -> int:
+        """Count the characters that are the same at the beginning."""
+        pairs = enumerate(zip(self.expected, self.received, strict=False))
+        shorter = min(len(self.expected), len(self.received))
+        return next((at for at, (sent, carried) in pairs if sent != carried), shorter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +118,3 @@ class UnresolvedSuspension(CommitFault):
             f"call {self.id!r} of tool {self.name!r} is suspended. Answer it with "
             "`plan.resume(decision)`, or close the round with `plan.abort(session, reason)`"
         )
-
-
-def _short(text: str, limit: int = 120) -> str:
-    return repr(text if len(text) <= limit else text[: limit - 1] + "…")

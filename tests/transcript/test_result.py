@@ -88,7 +88,7 @@ def test_results_are_values() -> None:
     assert quick != "3"
     assert pickle.loads(pickle.dumps(quick)) == copy.deepcopy(quick) == copy.copy(quick) == slow
     assert repr(quick) == repr(slow)
-    assert repr(slow).startswith("ToolResult(id='c1', name='add', arguments='{\"a\": 1}', ")
+    assert repr(slow).startswith("ToolResult(id='c1', name='add', arguments=<8 characters>, ")
     for made in (quick, slow):
         with pytest.raises(FrozenInstanceError, match="cannot assign to 'result': a ToolResult"):
             made.result = "4"

@@ -1,0 +1,199 @@
+"""A value that a tool declares to be secret is not in what the library shows by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, SecretStr
+
+from lutum_py import (
+    Complete,
+    Reject,
+    RunNormally,
+    Session,
+    SuspendTicket,
+    ToolDef,
+    ToolInput,
+    ToolMetadata,
+    ToolResult,
+    Toolset,
+    errors,
+    tool,
+    tool_fn,
+)
+from lutum_py._schema.secrets import MASK, mask_secrets
+from lutum_py.dialects import openai_chat
+from lutum_py.testing import ScriptedModel
+
+SECRET = "HUNTER2"
+
+
+@tool_fn
+def login(user: str, password: SecretStr) -> str:
+    """Log in."""
+    return user
+
+
+class Key(BaseModel):
+    pin: SecretStr
+
+
+class UnlockArgs(ToolInput[str]):
+    keys: list[Key]
+
+
+PASSWORD = {"type": "string", "format": "password"}
+P = {"$ref": "#/$defs/P"}
+LOGIN = ToolDef.from_json_schema(
+    name="login",
+    input_schema={"type": "object", "properties": {"user": {}, "password": PASSWORD}},
+)
+
+
+class Tools(Toolset):
+    login = tool(login)
+    unlock = tool(UnlockArgs)
+
+
+Made: Any = Toolset.from_definitions("Made", [LOGIN])
+CALLS: list[Any] = [
+    (Tools, "login", {"user": "ada", "password": SECRET}),
+    (Tools, "unlock", {"keys": [{"pin": SECRET}]}),
+    (Made, "login", {"user": "ada", "password": SECRET}),
+]
+
+
+def _round(toolset: Any, name: str, arguments: Any) -> Any:
+    response = ScriptedModel.tool_calls(("c1", name, arguments))
+    return toolset.read_turn(response).round
+
+
+def _shown(value: Any) -> Iterator[str]:
+    """Give all that a prompt, a notebook, rich or a failing test would show of a value."""
+    yield repr(value)
+    if hasattr(value, "_repr_html_"):
+        yield value._repr_html_()
+    if hasattr(value, "__rich_repr__"):
+        yield from map(repr, value.__rich_repr__())
+
+
+@pytest.mark.parametrize(("toolset", "name", "arguments"), CALLS, ids=range(len(CALLS)))
+def test_no_representation_of_a_call_or_its_ends_holds_a_secret(
+    toolset: Any, name: str, arguments: Any
+) -> None:
+    """Whatever holds a call shows how long its raw arguments are, and its input masked."""
+    round_ = _round(toolset, name, arguments)
+    plan = round_.plan()
+    call = plan.pending[0]
+    result = call.again().fail("no")
+    held = [round_, plan, call, call.metadata, round_.turn, result]
+    held += [call.again().reject("no"), call.again().suspend(SuspendTicket())]
+    session = Session()
+    held += [plan.commit(session, [result]), session, session.transcript, *session.transcript]
+    for each in held:
+        for shown in _shown(each):
+            assert SECRET not in shown
+    assert f"{len(call.metadata.arguments)} characters" in repr(call.metadata)
+
+
+@pytest.mark.parametrize("decision", [RunNormally, Complete, Reject])
+@pytest.mark.parametrize(("toolset", "name", "arguments"), CALLS, ids=range(len(CALLS)))
+def test_no_display_of_a_decided_plan_holds_a_secret(
+    toolset: Any, name: str, arguments: Any, decision: Any
+) -> None:
+    """A plan shows the input that the tool would get, masked, whoever decided about the call."""
+    hooks = toolset.HookSet()
+
+    @hooks.on(toolset[name])
+    def decide(metadata: ToolMetadata, input: Any) -> Any:
+        outputs = {"reason": "no"} if toolset is Made else "yes"
+        return {RunNormally: RunNormally(input), Complete: Complete(outputs)}.get(
+            decision, Reject("no")
+        )
+
+    plan = _round(toolset, name, arguments).apply_hooks_sync(hooks)
+    for shown in _shown(plan):
+        assert SECRET not in shown
+    assert MASK in plan._repr_html_()
+    plan.discard()
+
+
+def test_a_call_that_cannot_be_read_shows_no_secret() -> None:
+    """Of arguments that do not fit, or of an unknown tool, a display says how long they are."""
+    for call in (("login", {"user": 5, "password": SECRET}), ("lgin", {"password": SECRET})):
+        plan = _round(Tools, *call).plan()
+        assert all(SECRET not in shown for shown in _shown(plan))
+        assert "characters" in plan._repr_html_()
+        plan.discard()
+
+
+def test_what_cannot_be_read_of_a_tool_without_secrets_is_shown() -> None:
+    """Where the tool is known to take no secret, its raw arguments help to see what is wrong."""
+
+    @tool_fn
+    def count(to: int) -> int:
+        """Count."""
+        return to
+
+    class Plain(Toolset):
+        count_to = tool(count)
+
+    plan = _round(Plain, "count", {"to": "many"}).plan()
+    assert "many" in plan._repr_html_()
+    plan.discard()
+
+
+def test_a_result_with_other_arguments_is_refused_without_showing_them() -> None:
+    """The fault says how the arguments differ, and not what they are."""
+    round_ = _round(*CALLS[0])
+    sent = round_.tool_calls[0].metadata
+    other = ToolResult(id="c1", name="login", arguments=sent.arguments + " ", result="null")
+    with pytest.raises(errors.CommitError, match="differ from character") as raised:
+        round_.commit(Session(), [other])
+    assert SECRET not in str(raised.value) + repr(raised.value.faults)
+    assert SECRET not in raised.value._repr_html_()
+    round_.discard()
+
+
+def test_the_payload_of_a_turn_is_not_spelled_out() -> None:
+    """What the provider sent is kept whole, and its representation is its size."""
+    call = {"id": "c1", "type": "function", "function": {"name": "login", "arguments": SECRET}}
+    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    turn = openai_chat.decode({"choices": [{"message": message}]})
+    assert SECRET not in repr(turn)
+    assert SECRET in str(turn.payload)
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "shown"),
+    [
+        ({"properties": {"a": {"writeOnly": True}}}, {"a": 1, "b": 2}, {"a": MASK, "b": 2}),
+        ({"additionalProperties": PASSWORD}, {"a": "x"}, {"a": MASK}),
+        ({"patternProperties": {"^a": PASSWORD}}, {"a": "x"}, {"a": MASK}),
+        ({"properties": {"a": {"items": PASSWORD}}}, {"a": ["x", "y"]}, {"a": [MASK, MASK]}),
+        (
+            {"properties": {"a": {"prefixItems": [{}, PASSWORD]}}},
+            {"a": [1, 2, 3]},
+            {"a": [1, MASK, 3]},
+        ),
+        ({"properties": {"a": {"anyOf": [{"type": "null"}, PASSWORD]}}}, {"a": "x"}, {"a": MASK}),
+        ({"allOf": [{"then": {"properties": {"a": PASSWORD}}}]}, {"a": "x"}, {"a": MASK}),
+        (
+            {
+                "$defs": {"P": {"properties": {"p": PASSWORD, "q": {"$ref": "#/$defs/P"}}}},
+                "$ref": "#/$defs/P",
+            },
+            {"q": {"q": {"p": "x"}}, "r": 1},
+            {"q": {"q": {"p": MASK}}, "r": 1},
+        ),
+        ({"properties": {"a": {"type": "string"}}}, {"a": "x"}, {"a": "x"}),
+    ],
+    ids=range(9),
+)
+def test_what_a_schema_declares_secret_is_masked_wherever_it_stands(
+    schema: Any, value: Any, shown: Any
+) -> None:
+    """References, branches, patterns and items are followed, and nothing else is masked."""
+    assert mask_secrets(value, schema) == shown
