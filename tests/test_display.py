@@ -255,7 +255,7 @@ def test_rich_shows_a_plan_by_state() -> None:
     plan = plan_of_all_kinds()
     shown = on_terminal(plan)
     plan.discard()
-    assert shown.startswith("ToolRoundPlan(\n    toolset='Shop',\n    unknown_tool=['nope c1 <2 characters>")
+    assert shown.startswith("ToolRoundPlan(\n    toolset='Shop',\n    unknown_tool=['nope c1 <2 ch")
     assert 'rejected_by_hook=[\'add c3 {"a":10,"b":0} - too large\']' in shown
     assert "suspended=['pay c6" in shown
 
@@ -315,7 +315,10 @@ def test_a_session_shows_who_said_what() -> None:
     shown = cells(conversation()._repr_html_())
     assert shown.startswith("Session|7 items|#|who|what|0|system|Be brief.|1|user|What is 1 + 2?|")
     assert "attachments:|1|2|assistant|" in shown
-    assert 'Let me see.|call:|add c1 <13 characters>|call:|nope c2 <2 characters>|3|tool|add c1|3|' in shown
+    assert (
+        "Let me see.|call:|add c1 <13 characters>|call:|nope c2 <2 characters>|3|tool|add c1|3|"
+        in shown
+    )
     assert "4|tool|rejected|nope c2|There is no tool `nope`, so nothing was run." in shown
     assert shown.endswith("It is 3.|6|user|once only|Hurry.")
 

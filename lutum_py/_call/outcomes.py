@@ -112,6 +112,42 @@ class SuspendedCall:
     digest: str
     was_started: bool = False
 
+    # What a result has as well, so that an outcome is asked without looking at its class first.
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether the call waits for a decision, which it does."""
+        return True
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the tool did what it was asked: not yet."""
+        return False
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the call ended in any other way than success: it has not ended."""
+        return False
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the outcome as plain data, in the shape of Awaken's tool result.
+
+        Returns:
+            What `ToolResult.to_json` gives, of the status `pending`, and in `suspension` the ticket
+            with the call that waits. Its arguments are the final ones, with secrets masked.
+        """
+        ticket, call = self.ticket.to_dict(), self.call
+        mode = ticket.pop("resume_mode")
+        arguments = call.spec.arguments.to_shown(call.input)
+        pending = {"id": call.id, "name": call.name, "arguments": arguments}
+        return {
+            "tool_name": call.name,
+            "status": "pending",
+            "data": None,
+            "message": self.ticket.message,
+            "suspension": {"suspension": ticket, "pending": pending, "resume_mode": mode},
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class RecoverableToolCallIssue:

@@ -31,6 +31,9 @@ __all__ = [
 Named: TypeAlias = "AnySelector | str"
 """A tool: by its selector, or by its wire name."""
 
+Offered: TypeAlias = "Named | type[Any]"
+"""What may be offered: a tool, or a toolset for all its tools, also those that are off."""
+
 Descriptions: TypeAlias = "Iterable[tuple[Named, str]] | Mapping[Any, str]"
 """Descriptions for one turn, as pairs or as a mapping; the last one of a tool counts."""
 
@@ -45,7 +48,7 @@ class ToolAvailability:
     """
 
     mode: Literal["default", "all", "only", "default_plus"] = "default"
-    selectors: tuple[Named, ...] = ()
+    selectors: tuple[Offered, ...] = ()
 
     def __post_init__(self) -> None:
         if self.mode not in ("default", "all", "only", "default_plus"):
@@ -64,17 +67,17 @@ class ToolAvailability:
         return cls("all")
 
     @classmethod
-    def only(cls, selectors: Iterable[Named]) -> ToolAvailability:
+    def only(cls, selectors: Iterable[Offered]) -> ToolAvailability:
         """Offer exactly these, on or off."""
         return cls("only", _listed(selectors))
 
     @classmethod
-    def default_plus(cls, selectors: Iterable[Named]) -> ToolAvailability:
+    def default_plus(cls, selectors: Iterable[Offered]) -> ToolAvailability:
         """Offer the tools that are on, and these."""
         return cls("default_plus", _listed(selectors))
 
 
-def _listed(selectors: Iterable[Named]) -> tuple[Named, ...]:
+def _listed(selectors: Iterable[Offered]) -> tuple[Offered, ...]:
     """Take one selector for a list of one: a lone name would be taken for its letters."""
     if isinstance(selectors, str | AnySelector):
         return (selectors,)
@@ -156,7 +159,7 @@ class OfferedTools:
         return self._definitions
 
 
-Available: TypeAlias = "ToolAvailability | OfferedTools | Iterable[Named] | None"
+Available: TypeAlias = "ToolAvailability | OfferedTools | Iterable[Offered] | None"
 """What may say which tools are offered; None stands for those that are on."""
 
 
@@ -164,6 +167,7 @@ class _Selects(Protocol):
     """What an offer needs of its toolset."""
 
     def _find(self, named: Named, /) -> tuple[AnySelector, ...]: ...
+    def _find_all(self, named: Offered, /) -> tuple[AnySelector, ...]: ...
 
 
 class Offer:
@@ -197,11 +201,11 @@ class Offer:
             return self.only((*self.default.selectors, *available.selectors))
         return self.default
 
-    def only(self, named: Iterable[Named]) -> OfferedTools:
+    def only(self, named: Iterable[Offered]) -> OfferedTools:
         """Return exactly these tools, each once."""
         chosen: dict[str, AnySelector] = {}
         for each in _listed(named):
-            for selector in self._toolset._find(each):
+            for selector in self._toolset._find_all(each):
                 chosen[selector.name] = selector
         return OfferedTools(tuple(sorted(chosen.values())))
 

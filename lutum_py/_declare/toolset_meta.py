@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copyreg
 from collections.abc import Iterator, Mapping
+from inspect import CO_VARARGS, unwrap
 from types import FunctionType
 from typing import Any, ClassVar, NoReturn, Union
 
@@ -96,6 +97,12 @@ class ToolsetMeta(type):
             raise cls._no_member(named)
         return found
 
+    def _find_all(cls, named: AnySelector | str | type[Any]) -> tuple[AnySelector, ...]:
+        """Find the same, and for a toolset every member that its tools stand for."""
+        if isinstance(named, ToolsetMeta):
+            return tuple(own for inner in named for own in cls._find(inner))
+        return cls._find(named)  # type: ignore[arg-type]
+
     def _unknown(cls, name: str) -> UnknownToolError:
         near = did_you_mean(name, cls._by_name)
         hint = f" Did you mean {quoted(near)}?" if near else ""
@@ -108,6 +115,8 @@ class ToolsetMeta(type):
 
     def _no_member(cls, given: object) -> UnknownToolError:
         what = "is no member of" if isinstance(given, AnySelector) else "is no selector of"
+        if isinstance(given, ToolsetMeta):
+            what = "is a whole toolset; name one tool of it. It is no selector of"
         return UnknownToolError(
             f"{shorten(given)} {what} {cls.__qualname__}, nor the name of one. It has "
             f"{names_for_message('.'.join(selector.path) for selector in cls)}.",
@@ -203,6 +212,7 @@ def _read_body(
                 f"instead: `inner = toolset({base.__name__})`."
             )
     declared: dict[str, ToolMember | GroupMember] = {}
+    functions: dict[str, FunctionType] = {}
     for key, value in list(body.items()):
         if isinstance(value, ToolMember | GroupMember):
             _check_member_name(name, key)
@@ -218,14 +228,44 @@ def _read_body(
                 f"Toolset `{name}`: `{key} = {value.__name__}` is a function, but no tool. "
                 f"Decorate it with `@tool_fn`, and declare `{key} = tool({value.__name__})`."
             )
+        elif not key.startswith("_") and isinstance(value, FunctionType):
+            functions[key] = value
         elif not key.startswith("_") and not isinstance(value, _METHODS):
             raise ToolDefinitionError(
                 f"Toolset `{name}`: `{key} = {shorten(value)}` is neither a tool nor a method. "
                 f"Declare `{key} = tool(...)` or `{key} = toolset(...)`, or move it out of the "
                 "class."
             )
+    _check_functions(name, functions, is_empty=not declared)
     check_hook_names(name, declared)
     return declared
+
+
+def _check_functions(
+    toolset: str, functions: Mapping[str, FunctionType], *, is_empty: bool
+) -> None:
+    """Refuse functions of the body that were probably meant as tools, and would be none.
+
+    A toolset has no instances, so that a body of nothing but functions does nothing at all; beside
+    members, one that takes neither `self` nor `cls` is no method.
+    """
+    meant = [key for key, each in functions.items() if is_empty or not _is_method(each)]
+    if meant:
+        are = "are functions, but no tools" if len(meant) > 1 else "is a function, but no tool"
+        raise ToolDefinitionError(
+            f"Toolset `{toolset}`: {names_for_message(meant)} {are}. Write a tool outside of the "
+            f"class under `@tool_fn`, and declare it, as in `{meant[0]} = tool({meant[0]})`. What "
+            "is meant to be no tool takes `@staticmethod` or `@classmethod`."
+        )
+
+
+def _is_method(function: FunctionType) -> bool:
+    """Whether the first parameter is called as that of a method is, or may be anything."""
+    code = unwrap(function).__code__
+    names = code.co_varnames[: code.co_argcount]
+    if not names:
+        return bool(code.co_flags & CO_VARARGS)
+    return names[0] in ("self", "cls") or names[0].startswith("_")
 
 
 def _is_plain_function(value: object) -> bool:
@@ -233,7 +273,7 @@ def _is_plain_function(value: object) -> bool:
     return isinstance(value, FunctionType) and "." not in value.__qualname__
 
 
-_METHODS = (FunctionType, classmethod, staticmethod, property)
+_METHODS = (classmethod, staticmethod, property)
 _OWN = frozenset(ToolsetMeta.__annotations__) - {"_root"}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from .._call.call import AnyToolCall
 from .._call.outcomes import RecoverableToolCallIssue
@@ -26,6 +26,15 @@ class NeedsTools(Generic[T]):
     """The model asks for tools: run the round, and ask the model again."""
 
     round: ToolRound[T]
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(
+                f"NeedsTools has no `{name}`: the model asks for tools, and has not answered yet. "
+                "Run the calls of `.round`, commit it, and ask again; tell the two apart with "
+                "`match` or `isinstance(outcome, NeedsTools)`."
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +73,14 @@ class Finished:
     """The model asks for nothing more."""
 
     result: TextResult
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(
+                f"Finished has no `{name}`: the model asks for no tools. Its answer is `.result`; "
+                "tell the two apart with `match` or `isinstance(outcome, Finished)`."
+            )
 
 
 def read_turn(

@@ -13,13 +13,22 @@ from typing import Any
 
 from .._text.json import canonical_json, shorten
 from .._transcript.saved import Saved
-from ..errors import InvalidValueError, PlanError
+from ..errors import InvalidValueError, MisuseError, PlanError
 
 __all__ = ["check_key", "check_seal", "kind_of", "seal_of"]
 
 
 def check_key(key: bytes | None) -> None:
-    """Refuse a key that protects nothing."""
+    """Refuse a key that is none, or that protects nothing.
+
+    Raises:
+        MisuseError: It is not of bytes.
+        InvalidValueError: It is empty.
+    """
+    if not isinstance(key, bytes | None):
+        # The key itself is a secret, and stays out of the text.
+        encode = " Encode the text, as in `key=text.encode()`." if isinstance(key, str) else ""
+        raise MisuseError(f"`key=` takes bytes, not a value of type {type(key).__name__}.{encode}")
     if key is not None and not key:
         raise InvalidValueError(
             "The key is empty, so anybody could seal a plan with it. Pass a secret, or leave "

@@ -13,7 +13,7 @@ from .._transcript.message import Message, Role
 from .._transcript.transcript import Transcript, TranscriptView
 from ..errors import MisuseError
 from .model import AnyModel
-from .turn import Turn
+from .turn import Turn, check_model
 
 __all__ = ["Session"]
 
@@ -83,7 +83,11 @@ class Session:
 
         Args:
             model: Anything with `respond(request)`, such as those of `lutum_py.models`.
+
+        Raises:
+            MisuseError: It is no model, but perhaps the name or the client of one.
         """
+        check_model(model)
         return Turn(self, model)
 
     def branch(self) -> Session:

@@ -15,6 +15,7 @@ from .._declare.offer import (
     Available,
     Descriptions,
     Named,
+    Offered,
     OfferedTools,
     ToolAvailability,
     ToolRequirement,
@@ -29,7 +30,7 @@ from .model import AnyModel
 from .prepared import Prepared, SpokenIn
 from .turn_stream import SyncTurnStream, TurnStream
 
-__all__ = ["Turn", "TurnWithTools"]
+__all__ = ["Turn", "TurnWithTools", "check_model"]
 
 T = TypeVar("T", bound=Toolset)
 
@@ -124,6 +125,19 @@ class _Builder(ABC):
         return SyncTurnStream(self._model, self.prepare())
 
 
+_WAYS = ("respond", "respond_sync", "stream", "stream_sync")
+
+
+def check_model(model: object) -> None:
+    """Refuse what cannot be asked in any way.
+
+    Raises:
+        MisuseError: It is no model, or the class of one.
+    """
+    if isinstance(model, type) or not any(hasattr(model, way) for way in _WAYS):
+        raise _no_model(model, "")
+
+
 def _no_model(model: Any, wanted: str) -> MisuseError:
     """Say what to do with a model that cannot be asked in the way that is wanted."""
     name = type(model).__name__
@@ -198,8 +212,8 @@ class TurnWithTools(_Builder, Generic[T]):
         """Offer exactly these tools, or what a `ToolAvailability` says.
 
         Args:
-            available: Selectors or wire names, also of tools that are off; or a
-                `ToolAvailability`.
+            available: Selectors or wire names, also of tools that are off, or toolsets for all
+                their tools; or a `ToolAvailability`.
         """
         if available is not None and not isinstance(available, ToolAvailability | OfferedTools):
             available = ToolAvailability.only(
@@ -211,8 +225,8 @@ class TurnWithTools(_Builder, Generic[T]):
         """Offer every tool, also those that are off."""
         return self._choose(available=ToolAvailability.all())
 
-    def available_tools_default_plus(self, selectors: Iterable[Named]) -> Self:
-        """Offer the tools that are on, and these."""
+    def available_tools_default_plus(self, selectors: Iterable[Offered]) -> Self:
+        """Offer the tools that are on, and these; a nested toolset stands for all its tools."""
         return self._choose(available=ToolAvailability.default_plus(selectors))
 
     def require(self, requirement: ToolRequirement) -> Self:

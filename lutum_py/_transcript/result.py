@@ -120,6 +120,11 @@ class ToolResult(Frozen, _ResultFields):
         return self.status != "success"
 
     @property
+    def is_pending(self) -> bool:
+        """Whether the call waits for a decision: never, for a `SuspendedCall` is what does."""
+        return False
+
+    @property
     def model_text(self) -> str:
         """What the model reads: the message, else a string result as plain text, else the JSON."""
         if self.message is not None:

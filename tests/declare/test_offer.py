@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from lutum_py import ToolAvailability, ToolChoice, ToolRequirement, Toolset
+from lutum_py import ToolAvailability, ToolChoice, ToolRequirement, Toolset, tool, toolset
 from lutum_py._declare.offer import (
     Offer,
     offered_definitions,
 )
 from lutum_py.errors import ToolConstraintError, UnknownToolError
-from tests.sample_tools import AppTools, DataTools, PingTools, TwinTools, opened, sent
+from tests.sample_tools import AppTools, DataTools, PingTools, TwinTools, opened, ping, sent
 
 
 def names(available: Any, toolset: type[Toolset] = AppTools) -> list[str]:
@@ -45,6 +45,9 @@ EVERY = ["web_search", "delete_file", "get_user", "list_orders"]
         ((name for name in ["get_user"]), ["get_user"]),
         ("get_user", ["get_user"]),
         (AppTools, EVERY),
+        ([AppTools], EVERY),
+        (ToolAvailability.default_plus([AppTools.data]), ON),
+        (ToolAvailability.only([DataTools, "web_search"]), ON),
     ],
 )
 def test_availability_resolves(available: Any, expected: list[str]) -> None:
@@ -191,3 +194,22 @@ def test_dialects_get_toolsets_or_definitions() -> None:
     assert changed[0].description == "Look."
     listed = list(PingTools.definitions())
     assert offered_definitions(listed) == tuple(listed)
+
+
+def test_a_toolset_stands_for_its_tools_where_tools_are_offered_only() -> None:
+    """A group that is off is offered by its name; where one tool is meant, the error says so."""
+
+    class Db(Toolset):
+        ping = tool(ping)
+        admin = toolset(DataTools, off=True)
+
+    assert names(ToolAvailability.default_plus([Db.admin]), Db) == [
+        "ping",
+        "get_user",
+        "list_orders",
+    ]
+    assert names([Db.admin, Db.ping], Db) == ["ping", "get_user", "list_orders"]
+    with pytest.raises(UnknownToolError, match="is no member of"):
+        names([AppTools], Db)
+    with pytest.raises(UnknownToolError, match="is a whole toolset; name one tool of it"):
+        Db._offer.describe((), [(Db.admin, "text")])  # type: ignore[list-item]

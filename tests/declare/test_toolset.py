@@ -529,6 +529,7 @@ def test_methods_may_come_from_anywhere() -> None:
             return "hello"
 
     def body(names: dict[str, Any]) -> None:
+        names["ping"] = tool(ping)
         names["shout"] = classmethod(loud(lambda cls: "hey"))
         names["raw"] = loud(lambda cls: "hey")
         names["greet"] = Mixin.greet
@@ -544,3 +545,41 @@ def test_a_turn_is_not_read_with_tools_that_are_not_there() -> None:
     """A name in `available` is the program's, so a wrong one is no mistake of the model's."""
     with pytest.raises(ToolConstraintError, match="cannot be read: AppTools has no tool 'nope'"):
         AppTools.read_turn(AssistantTurn(text="Hi"), ["nope"])
+
+
+def test_functions_that_were_meant_as_tools_are_named() -> None:
+    """A body of plain functions, and beside members one that is no method, is no silent nothing."""
+    with pytest.raises(ToolDefinitionError, match=r"`Kit`: `read`, `write` are functions, but no"):
+
+        class Kit(Toolset):
+            def read(self, path: str) -> str: ...  # type: ignore[empty-body]
+
+            def write(path: str) -> str: ...  # type: ignore[empty-body,misc]
+
+            @staticmethod
+            def helper() -> None: ...
+
+    for source in ("def fetch(url: str): ...", "def fetch(): ...", "def fetch(*, url): ..."):
+        names: dict[str, Any] = {}
+        exec(f"class Box:\n    {source}", names)
+        body = {"ping": tool(ping), "fetch": names["Box"].fetch}
+        with pytest.raises(ToolDefinitionError, match=r"`fetch` is a function, but no tool"):
+            define(body)
+    for source in ("def fetch(self): ...", "def fetch(*args): ...", "def fetch(_self): ..."):
+        names = {}
+        exec(f"class Box:\n    {source}", names)
+        assert len(define({"ping": tool(ping), "fetch": names["Box"].fetch})) == 1
+
+
+def test_an_unknown_name_is_a_key_error_that_can_be_read() -> None:
+    """Looking up a name that is not there is what it is for a mapping, and says what there is."""
+
+    class Sample(Toolset):
+        ping = tool(ping)
+
+    with pytest.raises(KeyError) as raised:
+        Sample["no"]
+    assert isinstance(raised.value, UnknownToolError)
+    assert str(raised.value).startswith("test_an_unknown_name")
+    assert "\\n" not in str(raised.value)
+    assert pickle.loads(pickle.dumps(raised.value)).name == "no"

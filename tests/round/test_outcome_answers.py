@@ -1,0 +1,113 @@
+"""What an outcome says of itself: a result, a call that waits, and what a turn came to."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from lutum_py import (
+    Session,
+    SuspendTicket,
+    Toolset,
+    tool,
+    tool_fn,
+)
+from lutum_py.errors import InvalidValueError, MisuseError
+from lutum_py.testing import ScriptedModel
+
+
+@tool_fn
+def pay(payee: str, pin: SecretStr) -> str:
+    """Pay somebody."""
+    return payee
+
+
+class Desk(Toolset):
+    pay = tool(pay)
+
+
+def _round() -> Any:
+    arguments = {"payee": "Acme", "pin": "1234"}
+    return Desk.read_turn(ScriptedModel.tool_calls(("c1", "pay", arguments))).round
+
+
+def test_an_outcome_is_a_success_an_error_or_pending() -> None:
+    """Exactly one of the three holds, of a result and of a call that waits."""
+    round_ = _round()
+    call = round_.tool_calls[0]
+    round_.discard()
+    waiting = call.again().suspend(SuspendTicket())
+    for outcome in (call.again().complete("Acme"), call.again().fail("no"), waiting):
+        said = [outcome.is_success, outcome.is_error, outcome.is_pending]
+        assert said.count(True) == 1
+    assert waiting.is_pending
+
+
+def test_a_call_that_waits_has_the_shape_of_a_pending_result() -> None:
+    """The ticket and the final arguments are there, secrets masked, and it is plain data."""
+    round_ = _round()
+    call = round_.tool_calls[0]
+    round_.discard()
+    call.input = {"payee": "Globex", "pin": "9"}
+    ticket = SuspendTicket(
+        id="t1", action="approve_payment", message="Pay?", parameters={"cents": 5}
+    )
+    assert call.suspend(ticket).to_json() == {
+        "tool_name": "pay",
+        "status": "pending",
+        "data": None,
+        "message": "Pay?",
+        "suspension": {
+            "suspension": {
+                "id": "t1",
+                "action": "approve_payment",
+                "message": "Pay?",
+                "parameters": {"cents": 5},
+            },
+            "pending": {
+                "id": "c1",
+                "name": "pay",
+                "arguments": {"payee": "Globex", "pin": "**********"},
+            },
+            "resume_mode": "replay_tool_call",
+        },
+    }
+
+
+@pytest.mark.parametrize("key", ["hunter2", 7, bytearray(b"hunter2")])
+def test_a_key_is_of_bytes(key: Any) -> None:
+    """Any other key is a misuse that says what to pass, and does not repeat the key."""
+    plan = _round().plan()
+    for use in (lambda: plan.dump_json(key=key), lambda: Desk.load_plan("{}", key=key)):
+        with pytest.raises(MisuseError, match="`key=` takes bytes") as raised:
+            use()
+        assert "hunter2" not in str(raised.value)
+        assert ("key=text.encode()" in str(raised.value)) == isinstance(key, str)
+    with pytest.raises(InvalidValueError, match="key is empty"):
+        plan.dump_json(key=b"")
+    Desk.load_plan(plan.dump_json(key=b"hunter2"), key=b"hunter2").discard()
+
+
+def test_what_a_turn_came_to_says_what_it_is() -> None:
+    """The answer of a turn that needs tools, and the round of one that does not, name the way."""
+    needs = Desk.read_turn(ScriptedModel.tool_calls(("c1", "pay", {"payee": "A", "pin": "1"})))
+    answered: Any = Desk.read_turn(ScriptedModel.text("Hi"))
+    outcome: Any = needs
+    with pytest.raises(AttributeError, match=r"NeedsTools has no `result`.*Run the calls"):
+        _ = outcome.result
+    with pytest.raises(AttributeError, match=r"Finished has no `round`.*answer is `.result`"):
+        _ = answered.round
+    assert copy.copy(needs) == needs
+    assert pickle.loads(pickle.dumps(answered)) == answered
+    outcome.round.discard()
+
+
+@pytest.mark.parametrize("model", ["openai:gpt-5", None, object(), ScriptedModel])
+def test_what_is_no_model_is_refused_before_anything_is_said(model: Any) -> None:
+    """A name, nothing, a foreign object or a class fails where the turn is begun."""
+    with pytest.raises(MisuseError, match=r"A model is an object with `respond`.*Wrap the client"):
+        Session().text_turn(model)
