@@ -9,7 +9,6 @@ import logging
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from .._text.escaping import visible, visible_json
-from .._text.json import compact_json, shorten
 from .call_state import CallState
 
 __all__ = ["DecisionKind", "DecisionRecord", "record"]
@@ -70,15 +69,7 @@ def _log(call: CallState, decision: str, reason: str | None) -> None:
         "decision": decision,
     }
     if decision == "run_normally":
-        extra["effective_input_json"] = _input_json(call)
+        extra["effective_input_json"] = visible_json(call.spec.shown_json(call.input))
     else:
         extra["reason"] = None if reason is None else visible(reason)
     _logger.info("%s: %s (call %r)", decision, name, call.id, extra=extra)
-
-
-def _input_json(call: CallState) -> str:
-    try:
-        return visible_json(compact_json(call.spec.arguments.to_shown(call.input)))
-    except (TypeError, ValueError):
-        # A record is no reason to fail: a field of any type may hold what JSON cannot carry.
-        return shorten(call.input)

@@ -11,6 +11,7 @@ from .._schema.definition import ToolDef
 from .._schema.invocation import Invocation
 from .._schema.output import Output
 from .._schema.signature import type_name
+from .._text.json import compact_json, shorten
 from ..errors import FieldIssue, ToolInputError
 
 __all__ = ["HasSpec", "ToolSpec"]
@@ -85,6 +86,17 @@ class ToolSpec(Generic[In, Out]):
                 fields=issues,
             ) from error
         return checked
+
+    def shown_json(self, value: Any) -> str:
+        """Encode an input to be looked at: secrets masked, and shortened where it has no JSON form.
+
+        It never fails: a field of any type may hold what JSON cannot carry.
+        """
+        try:
+            value = self.arguments.to_shown(value)
+            return compact_json(value)
+        except (TypeError, ValueError):
+            return shorten(value, 300)
 
     def issues_of(self, error: ValidationError, *, redact: bool) -> tuple[FieldIssue, ...]:
         """Say what is wrong with arguments that the model sent."""

@@ -114,6 +114,7 @@ class RunIdentity:
 _NO_RUN: Final = RunIdentity()
 _NO_STATE: Final = State()
 _SEVERAL: tuple[type[object], ...] = (list, tuple)
+_FAILED: Final = (ProgressStatus.FAILED, ProgressStatus.CANCELLED)
 
 
 class ToolContext:
@@ -129,6 +130,7 @@ class ToolContext:
         resume: The decision that brought the call back, or None.
         suspension_id: The id of the suspension that it answers, or None.
         suspension_reason: Why the call had been suspended, or None.
+        has_failed: Whether the tool has reported that it failed, or was cancelled.
 
     >>> events = []
     >>> context = ToolContext("c1", "index", sink=events.append)
@@ -143,6 +145,7 @@ class ToolContext:
         "agent",
         "call_id",
         "cancellation",
+        "has_failed",
         "resume",
         "run",
         "snapshot",
@@ -195,6 +198,7 @@ class ToolContext:
             )
         self._sink: Final = sink
         self._sink_failed = False
+        self.has_failed = False
 
     @classmethod
     def for_call(
@@ -297,6 +301,8 @@ class ToolContext:
             parent_node_id=parent,
             parent_call_id=parent,
         )
+        if state.status in _FAILED:
+            self.has_failed = True
         content = state.model_dump()
         self._emit(sink, ActivitySnapshot(self.call_id, TOOL_CALL_PROGRESS_ACTIVITY_TYPE, content))
 

@@ -14,7 +14,6 @@ from .._call.outcomes import (
     RejectedCall,
     SuspendedCall,
 )
-from .._call.spec import ToolSpec
 from .._schema.secrets import holds_secrets
 from .._text.escaping import LINES, visible
 from .._text.html import (
@@ -27,8 +26,7 @@ from .._text.html import (
     paragraph,
     table,
 )
-from .._text.json import compact_json, shorten, size_of
-from .._transcript.metadata import ToolMetadata
+from .._text.json import size_of
 from .sorted_calls import SortedCalls
 
 __all__ = ["plan_html", "plan_rich", "round_html", "round_rich"]
@@ -75,7 +73,7 @@ def _of_plan(plan: SortedCalls) -> list[_Row]:
     rows = [
         *map(_pending, plan.pending),
         *map(_suspended, plan.suspended),
-        *(_handled(handled, _spec_of(plan, handled.metadata)) for handled in plan.handled),
+        *(_handled(plan, handled) for handled in plan.handled),
         *map(_rejected, plan.rejected),
         *(_issue(plan, issue) for issue in plan.recoverable_tool_call_issues),
     ]
@@ -135,15 +133,11 @@ def _suspended(waiting: SuspendedCall) -> _Row:
     return _Row(call.id, call.name, "suspended", "waiting", _arguments(call), tuple(notes))
 
 
-def _spec_of(calls: SortedCalls, metadata: ToolMetadata) -> ToolSpec[Any, Any] | None:
-    return calls.toolset[metadata.name].spec if metadata.name in calls.toolset else None
-
-
-def _handled(handled: HandledCall[Any, Any], spec: ToolSpec[Any, Any] | None) -> _Row:
+def _handled(calls: SortedCalls, handled: HandledCall[Any, Any]) -> _Row:
     metadata, result = handled.metadata, handled.result
     state, kind = ("handled", "good") if result.is_success else (f"handled, {result.status}", "bad")
     said = (("result", result.model_text),)
-    arguments = _encoded(spec, handled.input)
+    arguments = calls.toolset[metadata.name].spec.shown_json(handled.input)
     return _Row(metadata.id, metadata.name, state, kind, arguments, said)
 
 
@@ -159,22 +153,16 @@ def _issue(calls: SortedCalls, issue: RecoverableToolCallIssue) -> _Row:
     # Nothing of it could be read, so nothing of it can be masked.
     metadata, state = issue.metadata, issue.reason.replace("_", " ")
     said = (("the model is told", issue.text),)
-    spec = _spec_of(calls, metadata)
-    is_open = spec is not None and not holds_secrets(spec.definition.input_schema)
+    is_open = metadata.name in calls.toolset and not holds_secrets(
+        calls.toolset[metadata.name].definition.input_schema
+    )
     arguments = metadata.arguments if is_open else size_of(metadata.arguments)
     return _Row(metadata.id, metadata.name, state, "bad", arguments, said)
 
 
 def _arguments(call: AnyToolCall) -> str:
     """Encode what the tool would get, which a hook may have changed."""
-    return _encoded(call.spec, call.input)
-
-
-def _encoded(spec: ToolSpec[Any, Any], value: Any) -> str:
-    try:
-        return compact_json(spec.arguments.to_shown(value))
-    except (TypeError, ValueError):
-        return shorten(value, _LIMIT)
+    return call.spec.shown_json(call.input)
 
 
 def _counts(rows: Iterable[_Row]) -> str:

@@ -14,6 +14,7 @@ from .._call.call import AnyToolCall
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import SuspendedCall
 from .._context.context import ToolSuspended
+from .._text.escaping import words_of
 from .._text.json import compact_json
 from .._transcript.result import ToolResult, make_result
 from ..errors import (
@@ -35,6 +36,7 @@ __all__ = [
     "failed",
     "finished",
     "outcomes_of",
+    "sole",
     "timed_out",
 ]
 
@@ -142,7 +144,7 @@ def finished(call: AnyToolCall, output: Any, on_error: OnError) -> ToolResult:
 
 def failed(call: AnyToolCall, error: Exception, on_error: OnError) -> Outcome:
     """The function raised: it may have suspended itself, or said why it failed."""
-    meant = _sole(error)
+    meant = sole(error)
     if isinstance(meant, ToolSuspended):
         return call.suspend(meant.ticket)
     on_error(error)
@@ -187,7 +189,7 @@ def _group(error: Exception) -> Sequence[Exception]:
     return cast("ExceptionGroup[Exception]", error).exceptions
 
 
-def _sole(error: Exception) -> Exception:
+def sole(error: Exception) -> Exception:
     """Take a group of one, as task groups make it, for the one."""
     while len(members := _group(error)) == 1:
         error = members[0]
@@ -196,10 +198,7 @@ def _sole(error: Exception) -> Exception:
 
 def _describe(error: Exception) -> str:
     name = type(error).__name__
-    try:
-        text = str(error)
-    except Exception:  # noqa: BLE001 - its text is of its own making
-        text = ""
+    text = words_of(error)
     if members := _group(error):
         text += ": " + "; ".join(map(_describe, members[:_MEMBERS]))
     if len(text) > _LIMIT:

@@ -25,11 +25,14 @@ from .._context.context import ToolContext
 from .._context.threads import Ended, landed, run_in_thread
 from .._text.json import shorten
 from .._text.suggestion import names_for_message
+from .._transcript.result import ToolResult
 from ..errors import (
     Cancelled,
     LifecycleError,
     MisuseError,
+    ToolError,
 )
+from ._failure import tell, trace_of
 from ._outcome import (
     ExecutionCancelled,
     ExecutionErrors,
@@ -39,6 +42,7 @@ from ._outcome import (
     cut_off,
     failed,
     finished,
+    sole,
     timed_out,
 )
 from ._settings import Around, Settings
@@ -81,15 +85,18 @@ class Run:
 
     __slots__ = (
         "call",
+        "context",
         "hidden",
         "invocation",
         "is_left",
+        "is_said",
         "on_broken",
         "on_error",
         "settings",
         "thread",
         "timeout",
         "token",
+        "trace",
     )
 
     def __init__(
@@ -123,6 +130,8 @@ class Run:
         # A child: the deadline of this call stops its tool, and no other.
         self.token = given.cancellation.child()
         self.is_left = False
+        self.is_said = False
+        self.trace: str | None = None
         self.thread: Future[Ended[Any]] | None = None
         known = invocation.hidden
         skipped = settings.skipped or {}
@@ -134,8 +143,10 @@ class Run:
                 f"Tool `{call.name}` (call {call.id!r}) needs {names_for_message(missing)}, which "
                 f"the model does not see. Pass it where you run the call: `skipped={{{listed}}}`."
             )
+        self.context = given
         if invocation.context is not None:
-            self.hidden[invocation.context] = given.with_cancellation(self.token)
+            self.context = given.with_cancellation(self.token)
+            self.hidden[invocation.context] = self.context
 
     # Running from async code.
 
@@ -147,9 +158,9 @@ class Run:
         """
         around = self.settings.around
         if around is None or self.token.is_cancelled():
-            return await self._run()
+            return self._told(await self._run())
         with self._surrounded(around) as came_to:
-            came_to.append(await self._run())
+            came_to.append(self._told(await self._run()))
         return came_to[0]
 
     @contextmanager
@@ -187,7 +198,8 @@ class Run:
             # The same exception goes on: others may know it by its message or class.
             await self._stop(task, "the task that ran the call was cancelled", _wait_in_any_case)
             self.on_error = _ignore
-            raise stop from ExecutionCancelled([self._outcome(task, _Cause.OWNER)])
+            outcome = self._told(self._outcome(task, _Cause.OWNER))
+            raise stop from ExecutionCancelled([outcome])
         return self._outcome(task, cause)
 
     async def _work(self) -> Any:
@@ -261,7 +273,16 @@ class Run:
             raise error
         if cause is _Cause.DEADLINE and isinstance(error, Cancelled):
             return timed_out(self.call, self.timeout or 0.0, self.on_error)
+        meant = sole(error)
+        self.is_said = isinstance(meant, ToolError)
+        self.trace = trace_of(meant)
         return failed(self.call, error, self.on_error)
+
+    def _told(self, outcome: Outcome) -> Outcome:
+        """Let the log and the sink know of a call that failed."""
+        if isinstance(outcome, ToolResult) and outcome.is_error:
+            tell(outcome, self.context, self.is_said, self.trace)
+        return outcome
 
     def _goes_on(self, cause: _Cause) -> Outcome:
         if cause is _Cause.DEADLINE:
@@ -284,9 +305,9 @@ class Run:
         """Run the call to an outcome: right here, or in a thread where it has a deadline."""
         around = self.settings.around
         if around is None or self.token.is_cancelled():
-            return self._run_sync()
+            return self._told(self._run_sync())
         with self._surrounded(around) as came_to:
-            came_to.append(self._run_sync())
+            came_to.append(self._told(self._run_sync()))
         return came_to[0]
 
     def _run_sync(self) -> Outcome:

@@ -34,6 +34,7 @@ from .._call.call import AnyToolCall
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import HandledCall, RejectedCall, SuspendedCall
 from .._context.context import ToolSuspended
+from .._text.escaping import words_of
 from .._text.json import shorten
 from .._transcript.result import ToolResult
 from .._version import __version__
@@ -52,7 +53,6 @@ from ._attributes import (
     call_attributes,
     class_name,
     decision_attributes,
-    text_of,
 )
 
 if TYPE_CHECKING:
@@ -284,13 +284,13 @@ class CallSpan:
             word = "cancelled" if isinstance(error, Cancelled) else "error"
         kind = class_name(type(error))
         self._outcome_word(
-            span, word, error.code if isinstance(error, ToolError) else kind, text_of(error)
+            span, word, error.code if isinstance(error, ToolError) else kind, words_of(error)
         )
         if self._tracer.content:
             limit = self._tracer.content_limit
             attributes = {
                 "exception.type": kind,
-                "exception.message": bounded(text_of(error), limit),
+                "exception.message": bounded(words_of(error), limit),
                 "exception.stacktrace": bounded("".join(format_exception(error)), limit),
             }
             span.add_event("exception", attributes)

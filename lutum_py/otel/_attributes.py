@@ -8,7 +8,7 @@ from .._call.call import AnyToolCall
 from .._call.decision_log import DecisionRecord
 from .._call.outcomes import RecoverableToolCallIssue
 from .._context.suspension import Decision
-from .._text.json import compact_json, cut
+from .._text.json import cut
 
 __all__ = [
     "NAME_LIMIT",
@@ -18,7 +18,6 @@ __all__ = [
     "call_attributes",
     "class_name",
     "decision_attributes",
-    "text_of",
 ]
 
 Decided: TypeAlias = DecisionRecord | RecoverableToolCallIssue | Decision
@@ -80,18 +79,7 @@ def decision_attributes(decided: Decided) -> tuple[dict[str, str], str | None]:
 
 def arguments_of(call: AnyToolCall) -> str:
     """Encode what the tool gets, which may be other than what the model sent."""
-    try:
-        return compact_json(call.spec.arguments.to_shown(call.input))
-    except (TypeError, ValueError):
-        return call.metadata.arguments
-
-
-def text_of(error: BaseException) -> str:
-    """Give the text of an exception, which may fail at that."""
-    try:
-        return str(error)
-    except Exception:  # noqa: BLE001 - its text is of its own making
-        return ""
+    return call.spec.shown_json(call.input)
 
 
 def class_name(kind: type[Any]) -> str:

@@ -148,7 +148,10 @@ class Hostile(Exception):
     [
         (ValueError("bad"), "ValueError: bad"),
         (ValueError(), "ValueError"),
-        (Hostile(), "Hostile"),
+        (
+            Hostile(),
+            "Hostile: (its text cannot be read: `__str__` raised RuntimeError)",
+        ),
         (TimeoutError("of its own"), "TimeoutError: of its own"),
         (concurrent.futures.CancelledError("pool"), "CancelledError: pool"),
         (
