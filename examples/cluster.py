@@ -50,6 +50,7 @@ from lutum_py import (
     ToolResult,
     TurnRequest,
     execution,
+    visible,
 )
 from lutum_py.testing import ScriptedModel
 
@@ -64,7 +65,7 @@ def answer(client: Client, options: argparse.Namespace) -> Session:
     while True:
         match session.text_turn(model).tools(Jobs).collect_sync():
             case Finished(result):
-                print(result.text)
+                print(visible(result.text, "\n"))
                 return session
             case NeedsTools(round):
                 plan = round.plan()
@@ -110,7 +111,7 @@ def run_on(
             future.cancel()
         told = lost if result is None else result.model_text
         again = ", at the second try" if result and call.id in doomed.values() else ""
-        print(f"  {call.name} {call.metadata.arguments}: {told}{again}")
+        print(visible(f"  {call.name} {call.metadata.arguments}: {told}{again}"))
         if result is not None:
             results.append(result)
     for queue in queues:

@@ -9,7 +9,7 @@ import sys
 import textwrap
 from typing import Any, Final, TextIO
 
-from lutum_py import AnyToolCall, AssistantTurn, ToolResult, ToolRoundPlan
+from lutum_py import AnyToolCall, AssistantTurn, ToolResult, ToolRoundPlan, visible
 
 _COLOURS: Final = {
     "call": "36",
@@ -127,7 +127,7 @@ class Show:
 
 def clean(text: str) -> str:
     """Make text harmless for a terminal: what a file holds must not command it."""
-    return "".join(c if c.isprintable() else " " for c in text)
+    return visible("".join(" " if c.isspace() else c for c in text))
 
 
 def _brief(arguments: str) -> str:

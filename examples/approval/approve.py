@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Literal
 
 from bank import World
@@ -12,7 +13,8 @@ from command import line_of, parser, run, show, waiting_calls
 from desk import Desk
 from store import Refusal, Store
 
-from lutum_py import Decision, SuspendedCall
+from lutum_py import Decision, SuspendedCall, visible
+from lutum_py.errors import RoundClosedError
 
 _ANSWERS: dict[str, Literal["resume", "cancel"]] = {"y": "resume", "n": "cancel"}
 
@@ -33,10 +35,11 @@ def approve(store: Store, _world: World, options: argparse.Namespace) -> None:
             plan.resume(decision)
             store.save(session, plan)
         except BaseException:
-            plan.discard()
+            with suppress(RoundClosedError):  # by `save`, where the disk is full after that
+                plan.discard()
             raise
         word = "approved" if decision.action == "resume" else "cancelled"
-        print(f"{decision.call_id}: {word}")
+        print(visible(f"{decision.call_id}: {word}"))
     left = len(waiting_calls(store))
     print(
         f"{left} still to be decided."
@@ -67,7 +70,7 @@ def _asked(waiting: Sequence[SuspendedCall]) -> Iterator[Decision]:
         answer = ""
         while answer not in (*_ANSWERS, "later"):
             try:
-                answer = input(f"{each.ticket.message} [y/n/later] ").strip().lower()
+                answer = input(f"{visible(each.ticket.message or '')} [y/n/later] ").strip().lower()
             except EOFError:
                 print()
                 return

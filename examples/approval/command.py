@@ -11,9 +11,9 @@ from typing import TypeAlias
 
 from bank import World
 from desk import Desk, advance, scripted
-from store import Refusal, Store
+from store import Refusal, Store, is_full
 
-from lutum_py import SuspendedCall
+from lutum_py import SuspendedCall, visible
 from lutum_py.errors import LutumError
 from lutum_py.testing import ScriptedModel
 
@@ -54,19 +54,29 @@ def run(command: Command, options: argparse.Namespace) -> int:
         finally:
             store.close()
     except Refusal as refusal:
-        print(refusal, file=sys.stderr)
+        print(visible(str(refusal)), file=sys.stderr)
         return 1
     except (LutumError, sqlite3.Error, OSError, ValueError) as error:
-        print(f"{type(error).__name__}: {' '.join(str(error).split())}", file=sys.stderr)
+        print(_said(error), file=sys.stderr)
         return 1
     return 0
+
+
+def _said(error: BaseException) -> str:
+    """Say what went wrong; a full disk is that, whatever came of it on the way."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if is_full(cause):
+            return "The disk is full. Nothing is lost: make room, and give the same command again."
+        cause = cause.__cause__ or cause.__context__
+    return f"{type(error).__name__}: {visible(' '.join(str(error).split()))}"
 
 
 def go_on(store: Store, world: World) -> None:
     """Run the loop as far as it goes, and say how things stand."""
     advance(store, world, ScriptedModel(scripted))
     if store.answer is not None:
-        print(store.answer)
+        print(visible(store.answer, "\n"))
         return
     waiting = waiting_calls(store)
     counted = "1 call waits" if len(waiting) == 1 else f"{len(waiting)} calls wait"
@@ -102,7 +112,8 @@ def decisions_were_made(store: Store) -> bool:
 def show(waiting: SuspendedCall) -> None:
     """Show all that an approver should see."""
     call = waiting.call
-    print(f"{call.id}  {waiting.ticket.message}")
+    # What the model wrote must not repaint the line that somebody approves.
+    print(visible(f"{call.id}  {waiting.ticket.message}"))
     print(f"    tool       {call.name}")
-    print(f"    arguments  {call.input.model_dump_json()}")
+    print(visible(f"    arguments  {call.input.model_dump_json()}"))
     print(f"    digest     {waiting.digest}")

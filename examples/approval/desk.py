@@ -31,6 +31,7 @@ from lutum_py import (
     execution,
     tool,
     tool_fn,
+    visible,
 )
 from lutum_py.testing import ScriptedModel
 
@@ -158,7 +159,7 @@ def settle(call: AnyToolCall, key: str, store: Store, world: World) -> ToolResul
             return store.finish(key, paying.complete(receipt))
     outcome = execution.execute_sync(call, skipped={"world": world, "key": key})
     assert isinstance(outcome, ToolResult)  # none of these tools suspends itself
-    print(f"  {call.name} {call.metadata.arguments}: {outcome.model_text}")
+    print(visible(f"  {call.name} {call.metadata.arguments}: {outcome.model_text}"))
     return store.finish(key, outcome)
 
 

@@ -6,11 +6,13 @@ saved with a key, so that nobody who can only write to the database can change w
 
 from __future__ import annotations
 
+import hmac
 import json
 import os
 import secrets
 import sqlite3
 from dataclasses import dataclass
+from errno import EDQUOT, ENOSPC
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,8 +25,15 @@ CREATE TABLE IF NOT EXISTS conversation (
     one INTEGER PRIMARY KEY CHECK (one = 1),
     id TEXT NOT NULL, transcript TEXT NOT NULL, plan TEXT, answer TEXT);
 CREATE TABLE IF NOT EXISTS attempts (
-    key TEXT PRIMARY KEY, call_id TEXT NOT NULL, result TEXT);
+    key TEXT PRIMARY KEY, call_id TEXT NOT NULL, result TEXT, seal TEXT NOT NULL);
 """
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether an error says that there is no room left on the disk."""
+    if isinstance(error, sqlite3.Error):
+        return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+    return isinstance(error, OSError) and error.errno in (ENOSPC, EDQUOT)
 
 
 class Refusal(Exception):
@@ -58,15 +67,21 @@ class Store:
         self._lock = sqlite3.connect(folder / "lock", timeout=0, isolation_level=None)
         try:
             self._lock.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError:
+        except sqlite3.OperationalError as error:
             self._lock.close()
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                raise
             raise Refusal(
                 f"Another process is at work in {folder}. Wait until it has ended."
             ) from None
         self.folder = folder
-        self._key = _key_in(folder / "key")
-        self._db = sqlite3.connect(folder / "desk.db", isolation_level=None)
-        self._db.executescript(SCHEMA)
+        try:
+            self._key = _key_in(folder / "key")
+            self._db = sqlite3.connect(folder / "desk.db", isolation_level=None)
+            self._db.executescript(SCHEMA)
+        except BaseException:
+            self._lock.close()
+            raise
 
     def close(self) -> None:
         """Close the database, and let others in."""
@@ -125,28 +140,35 @@ class Store:
 
     def attempt(self, key: str, call: AnyToolCall) -> Attempt | None:
         """Look up whether a call was begun, and what came of it."""
-        row = self._db.execute("SELECT result FROM attempts WHERE key = ?", (key,)).fetchone()
+        row = self._db.execute("SELECT result, seal FROM attempts WHERE key = ?", (key,)).fetchone()
         if row is None:
             return None
+        if not hmac.compare_digest(self._seal(key, call.id, row[0]), row[1]):
+            raise Refusal(f"What is stored of call {call.id!r} was not written by this desk.")
         if row[0] is None:
             return Attempt(None)
         sent = call.metadata
-        try:
-            told = json.loads(row[0])
-            return Attempt(ToolResult(id=sent.id, name=sent.name, arguments=sent.arguments, **told))
-        except (TypeError, ValueError) as error:
-            raise Refusal(f"The stored result of call {call.id!r} is damaged: {error}") from None
+        told = json.loads(row[0])
+        return Attempt(ToolResult(id=sent.id, name=sent.name, arguments=sent.arguments, **told))
 
     def start(self, key: str, call: AnyToolCall) -> None:
         """Put on record that a tool is about to be run."""
-        self._db.execute("INSERT INTO attempts VALUES (?, ?, NULL)", (key, call.id))
+        row = (key, call.id, self._seal(key, call.id, None))
+        self._db.execute("INSERT INTO attempts VALUES (?, ?, NULL, ?)", row)
+
+    def _seal(self, key: str, call_id: str, result: str | None) -> str:
+        """Make what only this desk can make of an attempt: whoever forges one has no key."""
+        text = json.dumps([key, call_id, result])
+        return hmac.new(self._key, text.encode(), "sha256").hexdigest()
 
     def finish(self, key: str, result: ToolResult) -> ToolResult:
         """Put the result on record, and give it back."""
         text = json.dumps(
             {name: getattr(result, name) for name in ("result", "status", "message", "code")}
         )
-        self._db.execute("UPDATE attempts SET result = ? WHERE key = ?", (text, key))
+        seal = self._seal(key, result.id, text)
+        row = (text, seal, key)
+        self._db.execute("UPDATE attempts SET result = ?, seal = ? WHERE key = ?", row)
         return result
 
 

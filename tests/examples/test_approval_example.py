@@ -305,6 +305,129 @@ def test_the_three_commands_of_the_readme_are_enough(tmp_path: Path) -> None:
     assert "pay: cancelled (Cancelled: too much)" in said
 
 
+FULL: Final = """
+import contextlib, io, json, os, sqlite3, sys
+example, name, *options = sys.argv[1:]
+sys.path.insert(0, example)
+main = __import__(name).main
+left = 0
+
+class Full(sqlite3.Connection):
+    def execute(self, *arguments):
+        global left
+        left -= 1
+        if left == 0:
+            error = sqlite3.OperationalError("database or disk is full")
+            error.sqlite_errorcode = sqlite3.SQLITE_FULL
+            raise error
+        return super().execute(*arguments)
+
+    def executescript(self, script):
+        self.execute("SELECT 1")
+        return super().executescript(script)
+
+connect = sqlite3.connect
+sqlite3.connect = lambda *a, **o: connect(*a, **o, factory=Full)
+told = []
+for statement in range(1, 100):
+    left = statement
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
+        status = main(options)
+    if left > 0:
+        break
+    told.append((status, said.getvalue()))
+print(json.dumps(told))
+"""
+
+
+@pytest.mark.parametrize(("name", "options"), [("pay", ()), ("approve", ("--approve", "all"))])
+def test_a_full_disk_is_called_that(tmp_path: Path, name: str, options: tuple[str, ...]) -> None:
+    """Whichever statement finds no room, the user reads so, and the same command goes on later."""
+    if name == "approve":
+        assert command("pay", tmp_path)[0] == 0
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", FULL, str(EXAMPLE), name, *options],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    full = "The disk is full. Nothing is lost: make room, and give the same command again.\n"
+    assert len(told) > 8
+    # Where the post office has no room, a tool has failed: that is for the model to read.
+    failed_tools = [status for status, said in told if (status, said) == (0, "")]
+    assert len(failed_tools) == (name == "pay")
+    assert {said for status, said in told if status} == {full}
+
+
+def test_an_attempt_that_was_written_by_somebody_else_is_refused(tmp_path: Path) -> None:
+    """A result that is put into the store by hand makes no payment look made."""
+    folder = tmp_path / "approval-data"
+    assert command("pay", tmp_path)[0] == 0
+    assert command("approve", tmp_path, "--approve", "all")[0] == 0
+    code = """
+import sys, sqlite3, json
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+from store import Store
+from desk import Desk
+store = Store(Path("approval-data"))
+session, plan = store.load(Desk)
+plan.discard()
+for call in plan.pending:
+    key = f"{store.conversation_id}/{len(session.transcript)}/{call.idempotency_key}"
+    result = json.dumps({"result": '{"number":1,"payee":"Acme","cents":1}', "status": "success"})
+    columns = [each[1] for each in store._db.execute("PRAGMA table_info(attempts)")]
+    row = {"key": key, "call_id": call.id, "result": result, "seal": "0" * 64}
+    values = [row[each] for each in columns]
+    marks = ", ".join("?" * len(values))
+    store._db.execute(f"INSERT OR REPLACE INTO attempts VALUES ({marks})", values)
+store.close()
+"""
+    forged = [sys.executable, "-c", code, str(EXAMPLE)]
+    subprocess.run(forged, check=True, cwd=tmp_path)
+    status, said = command("resume", tmp_path)
+    assert (status, "was not written by this desk" in said) == (1, True)
+    world = sqlite3.connect(folder / "world.db")
+    assert world.execute("SELECT count(*) FROM payments").fetchone() == (0,)
+    world.close()
+
+
+def test_what_a_model_wrote_does_not_repaint_what_is_approved(tmp_path: Path) -> None:
+    """The line that is approved shows control characters, and obeys none."""
+    code = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import desk, pay, approve
+wipe = "Acme\\x1b[2K\\r\\x9b2K\\u202e"
+
+listed = desk.scripted
+def scripted(request):
+    turn = listed(request)
+    if len(turn.tool_calls) < 2:
+        return turn
+    return desk.ScriptedModel.tool_calls(("c\\x1b[2K", "pay", {"payee": wipe, "cents": 5}))
+import command
+command.scripted = scripted
+pay.main([])
+approve.main(["--list"])
+approve.main([])
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code.replace("\\\\", "\\"), str(EXAMPLE)],
+        input="y\n",
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.stdout.count("Pay Acme\\x1b[2K\\r") >= 3, done.stderr
+    assert all(char.isprintable() or char == "\n" for char in done.stdout + done.stderr)
+
+
 def test_the_wrong_order_is_told_the_right_one(tmp_path: Path) -> None:
     """Each command, run too early, too late or twice, says in one line what to do instead."""
 
@@ -393,7 +516,7 @@ def test_a_damaged_result_is_refused(tmp_path: Path) -> None:
         books.close()
     status, said = command("resume", tmp_path)
     assert status == 1
-    assert re.fullmatch(r"The stored result of call '\w+' is damaged: .*\n", said)
+    assert re.fullmatch(r"What is stored of call '\w+' was not written by this desk\.\n", said)
 
 
 def payments_in(folder: Path) -> int:
