@@ -548,3 +548,22 @@ def test_two_output_types_are_one_too_many() -> None:
 
     with pytest.raises(ToolDefinitionError, match=r"says that its output is `int`, and `output=`"):
         tool_input(output=str)(Torn)
+
+
+def test_without_source_a_field_is_described_by_its_field_alone() -> None:
+    """Where no file holds the class, docstrings of attributes are lost, and nothing else is."""
+    source = """
+class Args(ToolInput[str]):
+    \"\"\"Look it up.\"\"\"
+
+    name: str
+    \"\"\"Lost.\"\"\"
+    kept: str = Field(description="Kept.")
+"""
+    names: dict[str, Any] = {"ToolInput": ToolInput, "Field": Field, "__name__": __name__}
+    exec(source, names)
+    definition = tool(names["Args"]).spec.definition
+    fields = definition.input_schema["properties"]
+    assert definition.description == "Look it up."
+    assert "description" not in fields["name"]
+    assert fields["kept"]["description"] == "Kept."
