@@ -106,7 +106,7 @@ def test_no_display_of_a_decided_plan_holds_a_secret(
     """A plan shows the input that the tool would get, masked, whoever decided about the call."""
     hooks = toolset.HookSet()
 
-    @hooks.on(toolset[name])
+    @hooks.on(toolset[name])  # type: ignore[untyped-decorator]
     def decide(metadata: ToolMetadata, input: Any) -> Any:
         outputs = {"reason": "no"} if toolset is Made else "yes"
         return {RunNormally: RunNormally(input), Complete: Complete(outputs)}.get(

@@ -32,7 +32,8 @@ class Desk(Toolset):
 
 def _round() -> Any:
     arguments = {"payee": "Acme", "pin": "1234"}
-    return Desk.read_turn(ScriptedModel.tool_calls(("c1", "pay", arguments))).round
+    opened: Any = Desk.read_turn(ScriptedModel.tool_calls(("c1", "pay", arguments)))
+    return opened.round
 
 
 def test_an_outcome_is_a_success_an_error_or_pending() -> None:
