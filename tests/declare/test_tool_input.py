@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
 import pytest
@@ -12,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel, computed_field
 
 from lutum_py import ToolCapabilities, ToolDef, ToolInput, tool, tool_input
 from lutum_py.errors import ToolDefinitionError, ToolOutputError
+from tests.declare.declared_inputs import Decorated
 from tests.declared import call_of, refusal, schema_of, spec_of
 
 T = TypeVar("T")
@@ -54,11 +54,6 @@ class RemoveArgs(ToolInput[None]):
     """Never told."""
 
     user_id: int
-
-
-@tool_input
-class Decorated(ToolInput[int]):
-    a: int
 
 
 class Untyped(ToolInput):  # type: ignore[type-arg]
@@ -331,156 +326,6 @@ def test_what_the_user_calls_call_stays() -> None:
     assert call_of(CallField, {"Call": 1}).input.Call == 1
     assert call_of(CallFieldToo, {"Call": 1}).input.Call == 1
     assert CallConstant.Call == "mine"
-
-
-# What comes later.
-
-
-@tool_input(output="LateUser")
-class Early(BaseModel):
-    user: LateUser
-
-
-class EarlyToo(ToolInput["LateUser"]):
-    user: LateUser
-
-
-@tool_input
-class Never(ToolInput["Nothing"]):  # type: ignore[name-defined]
-    a: int
-
-
-class LateUser(BaseModel):
-    name: str
-
-
-@pytest.mark.parametrize("model", [Early, EarlyToo])
-def test_models_may_name_what_comes_later(model: Any) -> None:
-    """Fields and output may be classes that are defined further down the module."""
-    call = call_of(model, {"user": {"name": "n"}})
-    assert call.complete({"name": "n"}).result == '{"name":"n"}'
-    assert spec_of(model).output.type is LateUser
-
-
-def test_a_name_that_never_comes_is_told() -> None:
-    """What still is not defined when the tool is used is a definition error."""
-    with pytest.raises(ToolDefinitionError) as caught:
-        tool(Never)
-    assert str(caught.value).startswith(
-        "Tool input `Never`: an annotation names `Nothing`, which is not defined. Define it"
-    )
-
-    class Waiting(ToolInput[int]):
-        field: Nothing  # type: ignore[name-defined] # noqa: F821
-
-    with pytest.raises(ToolDefinitionError, match="an annotation names `Nothing`"):
-        tool(Waiting)
-
-
-# Refused.
-
-
-class Alien:
-    """A class that pydantic does not know."""
-
-
-class Plain(BaseModel):
-    a: int
-
-
-class WithFunction(BaseModel):
-    f: Callable[[int], int]
-
-
-class Numbers(RootModel[list[int]]):
-    pass
-
-
-class Either(RootModel[Plain | int]):
-    pass
-
-
-class Doubled(BaseModel):
-    a: int = Field(alias="b")
-    b: int
-
-
-class Unfit(BaseModel):
-    days: int = "x"  # type: ignore[assignment]
-
-
-WRONG: dict[str, tuple[Callable[[], Any], str]] = {
-    "undecorated": (
-        lambda: tool(Plain),
-        (
-            "`Plain` is a model, but no tool. Decorate it with `@tool_input(output=...)`, or let "
-            "it inherit from `ToolInput[...]`."
-        ),
-    ),
-    "base": (
-        lambda: tool(ToolInput),
-        (
-            "`ToolInput` is a base for input models, and no tool itself. Write `class "
-            "SearchArgs(ToolInput[...])`."
-        ),
-    ),
-    "special base": (lambda: tool(ToolInput[int]), "`ToolInput[int]` is a base for input models"),
-    "function": (
-        lambda: tool_input(output=int)(lambda: 0),  # type: ignore[arg-type]
-        "`@tool_input` decorates pydantic models, not <function ",
-    ),
-    "other class": (
-        lambda: tool_input(output=int)(Alien),
-        "For a function use `@tool_fn`.",
-    ),
-    "twice": (lambda: tool_input(Decorated), "`Decorated` already is a tool. Remove one"),
-    "no JSON": (
-        lambda: tool_input(output=int)(WithFunction),
-        "Tool input `WithFunction`: field `f` of type `Callable[[int], int]` has no JSON schema",
-    ),
-    "no output": (
-        lambda: tool_input(output=Alien)(Plain),
-        "Tool input `Plain`: its output type `Alien` has no schema (Unable to generate",
-    ),
-    "broken output": (
-        lambda: tool_input(output="list[")(Plain),
-        (
-            "Tool input `Plain`: its output type 'list[' cannot be evaluated (Forward reference "
-            "must be an expression -- got 'list['). Write a type."
-        ),
-    ),
-    "array": (
-        lambda: tool_input(output=int)(Numbers),
-        (
-            "Tool input `Numbers`: the arguments of a tool are always a JSON object, but this "
-            "input schema is of type 'array'. Put the value into a field of a model, as in"
-        ),
-    ),
-    "one name twice": (
-        lambda: tool_input(output=int)(Doubled),
-        "Tool input `Doubled`: fields `a` and `b` are both called 'b' on the wire.",
-    ),
-    "unfit default": (
-        lambda: tool_input(output=int)(Unfit),
-        (
-            "Tool input `Unfit`: the default of field `days` does not fit its type `int`: Input "
-            "should be a valid integer, unable to parse string as an integer (got 'x'). Correct "
-            "one of them, or write `days: int | None = None` where nothing is to be said."
-        ),
-    ),
-    "maybe a number": (lambda: tool_input(output=int)(Either), "is of type 'integer'"),
-    "no name": (lambda: tool_input(output=int, name="")(Plain), "Tool input `Plain` needs a name"),
-}
-
-
-@pytest.mark.parametrize("case", WRONG)
-def test_what_cannot_be_a_tool_is_refused(case: str) -> None:
-    """A model that cannot be a tool is a definition error that names it and the remedy."""
-    declare, expected = WRONG[case]
-    with pytest.raises(ToolDefinitionError) as caught:
-        declare()
-    assert expected in str(caught.value)
-    assert not hasattr(Plain, "Call")
 
 
 # Travelling.

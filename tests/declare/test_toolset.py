@@ -5,12 +5,10 @@ from __future__ import annotations
 import copy
 import pickle
 import typing
-from dataclasses import dataclass
 from types import new_class
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
 
 from lutum_py import (
     AnyToolCall,
@@ -30,13 +28,12 @@ from lutum_py.errors import (
     HookError,
     InvalidArgumentsError,
     ToolConstraintError,
-    ToolDefinitionError,
     UnknownToolError,
 )
+from tests.declare.defining import define
 from tests.sample_tools import (
     AppTools,
     DataTools,
-    GetUserArgs,
     PingTools,
     delete_file,
     opened,
@@ -49,12 +46,6 @@ from tests.sample_tools import (
 
 class Empty(Toolset):
     pass
-
-
-def define(body: dict[str, Any], name: str = "Sample", *bases: type) -> Any:
-    """Write a toolset class with this body."""
-    meta: Any = type(Toolset)
-    return meta(name, bases or (Toolset,), {"__qualname__": name, **body})
 
 
 def test_a_toolset_iterates_like_an_enum() -> None:
@@ -135,24 +126,6 @@ def test_a_toolset_has_no_instances() -> None:
             typing.cast("Any", AppTools)(*given)
 
 
-def test_a_toolset_with_members_has_no_subclasses() -> None:
-    """A toolset that has members cannot be inherited from; one without can."""
-    with pytest.raises(
-        ToolDefinitionError, match=r"`More` inherits from `AppTools`.*toolset\(AppTools\)"
-    ):
-        define({"ping": tool(ping)}, "More", AppTools)
-
-    class Base(Toolset):
-        @classmethod
-        def names(cls) -> list[str]:
-            return [selector.name for selector in cls]
-
-    class Derived(Base):
-        ping = tool(ping)
-
-    assert Derived.names() == ["ping"]
-
-
 def test_methods_are_allowed_in_the_body() -> None:
     """Functions, class and static methods, properties, and private names may stand in the body."""
 
@@ -174,123 +147,6 @@ def test_methods_are_allowed_in_the_body() -> None:
         def shown(self) -> str: ...  # type: ignore[empty-body]
 
     assert (Sample.count(), Sample.two()) == (4, 2)
-
-
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        (3, "= 3`"),
-        (ping, "ping"),
-        (GetUserArgs, "GetUserArgs"),
-        ([tool(ping)], "ToolMember"),
-        (len, "len"),
-    ],
-)
-def test_anything_else_in_the_body_is_an_error(value: object, shown: str) -> None:
-    """What is neither a tool nor a method is refused, plainly and with the remedy."""
-    with pytest.raises(ToolDefinitionError) as caught:
-        define({"odd": value})
-    assert type(caught.value) is ToolDefinitionError
-    assert shown in str(caught.value)
-    assert "Declare `odd = tool(...)` or `odd = toolset(...)`" in str(caught.value)
-
-
-def test_two_tools_of_one_wire_name_are_refused() -> None:
-    """Two tools of one wire name are an error that names both paths."""
-    with pytest.raises(ToolDefinitionError, match=r"`Sample`: a and b are both called 'ping'"):
-        define({"a": tool(ping), "b": tool(ping)})
-    with pytest.raises(
-        ToolDefinitionError, match=r"`Sample`: mine and data.get_user are both called 'get_user'"
-    ):
-        define({"mine": tool(GetUserArgs), "data": toolset(DataTools)})
-
-
-def test_a_member_is_declared_once() -> None:
-    """A member's name cannot be used again in the body, so that no tool is lost in silence."""
-    with pytest.raises(ToolDefinitionError, match="`Twice`: `odd` is already declared as a member"):
-
-        class Twice(Toolset):
-            odd = tool(ping)
-            odd = tool(ping)  # noqa: PIE794
-
-
-@pytest.mark.parametrize(
-    ("name", "owner"),
-    [
-        ("definitions", "Toolset"),
-        ("Call", "Toolset"),
-        ("Selector", "Toolset"),
-        ("mro", "HookSet"),
-        ("gate", "HookSet"),
-        ("copy", "HookSet"),
-        ("register_hooks", "HookSet"),
-        ("on", "HookSet"),
-    ],
-)
-def test_reserved_member_names_are_refused(name: str, owner: str) -> None:
-    """A member cannot be called like something of `Toolset` or `HookSet`."""
-    for member in (tool(ping), toolset(DataTools)):
-        with pytest.raises(
-            ToolDefinitionError,
-            match=f"member `{name}` has the name of something that every {owner}",
-        ):
-            define({name: member})
-
-
-def test_private_names_are_refused() -> None:
-    """A member has a public name, and the toolset's own names are left to it."""
-    with pytest.raises(ToolDefinitionError, match="`_ping` begins with an underscore"):
-        define({"_ping": tool(ping)})
-    with pytest.raises(
-        ToolDefinitionError, match="`_offer` is a name that the toolset itself uses"
-    ):
-        define({"_offer": 3})
-
-
-@dataclass
-class Plain:
-    x: int
-
-
-class Undecorated(BaseModel):
-    x: int
-
-
-class Service:
-    @tool_fn
-    def rename(self, name: str) -> str:
-        return name
-
-
-def bare() -> None: ...
-
-
-@pytest.mark.parametrize(
-    ("declared", "text"),
-    [
-        (bare, r"`bare` is not a tool. Decorate it with `@tool_fn`"),
-        (Plain, r"`Plain` is not a tool. Declare the input as a pydantic model"),
-        (DataTools, r"`DataTools` is not a tool. Nest a toolset with `toolset\(DataTools\)`"),
-        (Undecorated, "Undecorated"),
-        (Service().rename, r"Declare `tool\(Service.rename\)`, and pass the instance"),
-        (3, r"`tool\(\)` takes a `@tool_fn` function, an input model or a `ToolDef`, not 3"),
-        (AppTools.web_search, r"`tool\(\)` takes a `@tool_fn` function"),
-    ],
-)
-def test_what_is_no_tool_is_refused(declared: Any, text: str) -> None:
-    """`tool()` refuses what is not declared as a tool, with the remedy."""
-    with pytest.raises(ToolDefinitionError, match=text):
-        tool(declared)
-
-
-def test_what_is_no_toolset_is_refused() -> None:
-    """`toolset()` refuses what is no toolset, and a prefix that is no text."""
-    with pytest.raises(
-        ToolDefinitionError, match=r"takes a subclass of Toolset, not <class.*use\s`tool\(\)`"
-    ):
-        toolset(typing.cast("Any", Plain))
-    with pytest.raises(ToolDefinitionError, match=r"`toolset\(prefix=...\)` takes a text, not 3"):
-        toolset(DataTools, prefix=typing.cast("Any", 3))
 
 
 def test_a_tool_def_is_a_member() -> None:

@@ -161,6 +161,20 @@ async def returning_late(n: int, ctx: ToolContext) -> int:
     return -1
 
 
+def raising(error: BaseException) -> Act:
+    async def act(n: int, ctx: ToolContext) -> int:
+        raise error
+
+    return act
+
+
+def raising_sync(error: BaseException) -> ActSync:
+    def act(n: int) -> int:
+        raise error
+
+    return act
+
+
 class Stubborn:
     """A tool that swallows every cancellation and goes on until it is let go."""
 

@@ -24,11 +24,11 @@ from lutum_py.errors import (
 from lutum_py.execution import ExecutionErrors, execute_all, outcomes_of
 from tests.execution.running import (
     LATE,
-    Act,
     Tools,
     call_of,
     calls_of,
     plan_of,
+    raising,
     result_of,
     running,
     seen,
@@ -38,13 +38,6 @@ from tests.execution.running import (
 
 async def double(n: int, ctx: ToolContext) -> int:
     return 2 * n
-
-
-def raising(error: BaseException) -> Act:
-    async def act(n: int, ctx: ToolContext) -> int:
-        raise error
-
-    return act
 
 
 def test_nothing_to_run_is_no_error() -> None:

@@ -1,0 +1,197 @@
+"""The laws of the input of a call: what is checked, what was approved, what its key says."""
+
+from __future__ import annotations
+
+import copy
+import os
+import subprocess
+import sys
+
+import pytest
+from pydantic import BaseModel
+
+from lutum_py import (
+    CallStatus,
+    Decision,
+    SuspendTicket,
+    ToolMetadata,
+    tool_fn,
+)
+from lutum_py._call.approval import Approval
+from lutum_py.errors import LifecycleError, ToolInputError
+from tests.call.calls import Inner, Outer, add, added
+from tests.declared import call_of
+
+# The input.
+
+
+def test_an_assigned_input_is_validated() -> None:
+    """An input is assigned whole, and checked before it replaces the old one."""
+    call = added()
+    call.input = add.Input(a=5)
+    assert call.call_sync().output == {"total": 6}
+    with pytest.raises(ToolInputError, match="`a`: Input should be a valid integer"):
+        added().input = {"a": "x"}
+    other = added().with_input({"a": 3})
+    assert other.input == add.Input(a=3)
+    assert other.status is CallStatus.NEW
+
+
+def test_an_input_changed_in_place_is_seen() -> None:
+    """The function, the digest and the key go by the input as it is now; the raw text stays."""
+    call = added()
+    digest, key = call.digest, call.idempotency_key
+    call.input.a = 10
+    assert call.digest != digest
+    assert call.idempotency_key != key
+    assert call.metadata.arguments == '{"a": 1}'
+    assert call.call_sync().output == {"total": 11}
+
+
+def test_an_approved_call_runs_as_it_was_approved() -> None:
+    """A call that goes on by a decision is frozen, and refused where it was changed in place."""
+    call = added()
+    suspended = call.suspend(SuspendTicket(id="s1", action="confirm"))
+    with pytest.raises(LifecycleError, match="is frozen: a decision is bound to it"):
+        call.input = add.Input(a=2)
+    decision = Decision(call_id="c1", action="resume", decision_id="d1")
+    approval = Approval(
+        decision, digest=suspended.digest, suspension_id="s1", action="confirm", is_for_tool=True
+    )
+    call.go_on(approval)
+    assert call.approval is call.resume is decision
+    assert (call.suspension_id, call.suspension_reason) == ("s1", "confirm")
+    with pytest.raises(LifecycleError, match="is frozen"):
+        call.with_input({"a": 3})
+    call._input.a = 100
+    with pytest.raises(LifecycleError) as caught:
+        call.call_sync()
+    assert str(caught.value) == (
+        "Call 'c1' of tool `add` no longer is what was approved: its input was changed in place. "
+        "Reject it, and let the model make another one."
+    )
+    call._input.a = 1
+    assert call.call_sync().output == {"total": 2}
+
+
+def test_a_function_cannot_change_what_was_approved() -> None:
+    """An approved call passes a copy: it can be tried again after a function spoilt its own."""
+
+    @tool_fn
+    def drain(items: list[int]) -> int:
+        """Take all, and fail the first time."""
+        taken = len(items)
+        items.clear()
+        if not failed:
+            failed.append(True)
+            raise OSError("once")
+        return taken
+
+    failed: list[bool] = []
+    metadata = ToolMetadata(id="c1", name="drain", arguments="{}")
+    call = drain.Call(metadata, drain.Input(items=[1, 2]))
+    digest = call.suspend(SuspendTicket(id="s1", action="confirm")).digest
+    decision = Decision(call_id="c1", action="resume", decision_id="d1")
+    call.go_on(
+        Approval(decision, digest=digest, suspension_id="s1", action="confirm", is_for_tool=False)
+    )
+    for run in (call.call_sync, call.again().invoke_sync):
+        if not failed:
+            with pytest.raises(OSError, match="once"):
+                run()
+        else:
+            assert run() == 2
+
+
+def run_elsewhere(program: str) -> set[str]:
+    """What a program prints in processes that hash differently."""
+    command = [sys.executable, "-c", program]
+    environments = [
+        {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONHASHSEED": seed} for seed in ("1", "2")
+    ]
+    return {
+        subprocess.run(command, capture_output=True, text=True, check=True, env=each).stdout
+        for each in environments
+    }
+
+
+@tool_fn
+def tag(words: set[str], times: int = 1) -> None:
+    """Tag."""
+
+
+def test_the_key_is_the_same_in_every_process() -> None:
+    """Equal calls have equal keys wherever they run; another input, id or name has another."""
+    program = "from tests.call.calls import added\nprint(added().idempotency_key, added().digest)"
+    assert run_elsewhere(program) == {f"{added().idempotency_key} {added().digest}\n"}
+    assert call_of(add, '{"b":1,"a":1}').idempotency_key == added().idempotency_key
+    others = {
+        added(2).idempotency_key,
+        call_of(add, {"a": 1}, id="c2").idempotency_key,
+        Outer.parse_tool_call(
+            ToolMetadata(id="c1", name="left_add", arguments='{"a": 1}')
+        ).idempotency_key,
+    }
+    assert len(others) == 3
+    assert added().idempotency_key not in others
+
+
+def test_equal_sets_have_equal_keys() -> None:
+    """Sets are written in one order, so that neither digest nor key goes by that of a process."""
+
+    class Inner(BaseModel):
+        tags: frozenset[str]
+        by: dict[str, set[int]] = {}
+
+    @tool_fn
+    def label(inner: list[Inner], words: set[str], pair: tuple[set[str], int] | None) -> None:
+        """Label."""
+
+    words = [f"word{number}" for number in range(20)]
+    forward = {"inner": [{"tags": words, "by": {"a": [1, 2]}}], "words": words, "pair": [words, 1]}
+    other = sorted(words, reverse=True)
+    back = {"inner": [{"tags": other, "by": {"a": [2, 1]}}], "words": other, "pair": [other, 1]}
+    first, second = call_of(label, forward), call_of(label, back)
+    assert first.input == second.input
+    data = first.spec.arguments.to_data(first.input)
+    assert data == second.spec.arguments.to_data(second.input)
+    assert data["words"] == data["pair"][0] == data["inner"][0]["tags"] == sorted(words)
+    assert first.digest == second.digest
+    program = (
+        "from tests.call.test_call_input import call_of, tag\n"
+        "print(call_of(tag, {'words': list('abcdefgh')}).idempotency_key)"
+    )
+    assert run_elsewhere(program) == {
+        call_of(tag, {"words": list("hgfedcba")}).idempotency_key + "\n"
+    }
+
+
+def test_another_try_is_another_call() -> None:
+    """`again` gives a new call of the same parts, whatever became of the old one."""
+    call = added()
+    call.fail("once")
+    again = call.again()
+    assert (again.parts, again.status) == (call.parts, CallStatus.NEW)
+    assert again.call_sync().is_success
+
+
+def test_what_no_encoding_carries_is_written_out() -> None:
+    """A message for the model with half of a surrogate pair can be sent all the same."""
+    said = [
+        added().fail("no file \udcff"),
+        added().complete(added().call_sync().output, message="no file \udcff"),
+        added().reject("no file \udcff").result,
+    ]
+    for result in said:
+        assert r"no file \udcff" in result.model_text
+        result.model_text.encode()
+
+
+def test_no_other_try_goes_around_a_decision() -> None:
+    """A call that waits for a decision cannot be made anew; its copy waits as well."""
+    call = added()
+    call.suspend(SuspendTicket(action="confirm"))
+    with pytest.raises(LifecycleError, match=r"waits for a decision.*plan\.resume\(decision\)"):
+        call.again()
+    with pytest.raises(LifecycleError, match="suspended"):
+        copy.copy(call).call_sync()

@@ -1,0 +1,34 @@
+"""Calls of the sample tools, and hooks that are asked about them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lutum_py import (
+    AnyToolCall,
+    SuspendTicket,
+    ToolMetadata,
+)
+from tests.sample_tools import (
+    AppTools,
+    sent,
+)
+
+USER = sent("get_user", "u1", user_id="alice")
+
+SEARCH = sent("web_search", "s1", query="x")
+
+
+TICKET = SuspendTicket(action="approve")
+
+
+def parse(metadata: ToolMetadata = USER) -> AnyToolCall:
+    return AppTools.parse_tool_call(metadata)
+
+
+def on_user(*hooks: Any) -> Any:
+    """A hook set with execution hooks for `get_user`."""
+    made = AppTools.HookSet()
+    for hook in hooks:
+        made.on(AppTools.data.get_user)(hook)
+    return made

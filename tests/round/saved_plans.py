@@ -1,0 +1,78 @@
+"""A plan with every kind of call, saved and loaded."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from lutum_py import (
+    Block,
+    Complete,
+    Reject,
+    RunNormally,
+    Suspend,
+    SuspendTicket,
+    ToolMetadata,
+    ToolRoundPlan,
+    Toolset,
+)
+from tests.round_tools import (
+    Shop,
+    add,
+    adds,
+    opened,
+)
+
+CALLS = (
+    *adds(3),
+    ("p", "pay", {"amount": 20, "to": ["ann"]}),
+    ("g", "pay", {"amount": 1}),
+    ("a", "ask", {"question": "?"}),
+    ("u", "nope", "{}"),
+    ("b", "add", {"a": "x"}),
+)
+
+
+def hooks() -> Any:
+    made = Shop.HookSet()
+
+    @made.on(Shop.add)
+    def decide(metadata: ToolMetadata, input: Any) -> Any:
+        answers = {"c0": Complete(40), "c1": Reject("no")}
+        return answers.get(metadata.id, RunNormally(add.Input(a=input.a, b=7)))
+
+    @made.gate(Shop.pay)
+    def gate(metadata: ToolMetadata, input: Any) -> Any:
+        if metadata.id == "g":
+            return Block("never")
+        ticket = SuspendTicket(
+            id="s",
+            action="pay",
+            message="Pay?",
+            parameters={"to": list(input.to)},
+            response_schema={"type": ["null", "boolean"]},
+            resume_mode="pass_decision_to_tool",  # type: ignore[arg-type]
+        )
+        return Suspend(ticket)
+
+    return made
+
+
+def planned() -> ToolRoundPlan[Any]:
+    """A plan with a call in every place."""
+    return opened(*CALLS).apply_hooks_sync(hooks())
+
+
+def dumped(**options: Any) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(planned().dump_json(**options))
+    return data
+
+
+def loaded(data: Any, toolset: type[Toolset] = Shop, **options: Any) -> ToolRoundPlan[Any]:
+    text = data if isinstance(data, str) else json.dumps(data)
+    plan: ToolRoundPlan[Any] = toolset.load_plan(text, **options)
+    return plan
+
+
+def entry(data: dict[str, Any], call_id: str) -> dict[str, Any]:
+    return next(each for each in data["calls"] if each["id"] == call_id)

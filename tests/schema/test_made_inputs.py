@@ -1,0 +1,241 @@
+"""The laws of inputs that a program makes, and of values as data."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import InitVar, dataclass
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, ConfigDict, Field, RootModel
+from typing_extensions import TypedDict
+
+from lutum_py import ToolInput, tool_fn
+from lutum_py._schema.arguments import Arguments, field_issues
+from lutum_py.errors import InvalidArgumentsError, ToolInputError
+from tests.declared import call_of, refusal, schema_of, spec_of
+from tests.schema.query_tool import Filter, query
+
+# Inputs that a program makes.
+
+
+@dataclass
+class Point:
+    x: int
+    y: int = 0
+
+    def __post_init__(self) -> None:
+        self.z = self.x
+
+
+@dataclass
+class Counted:
+    x: int
+    start: InitVar[int] = 0
+
+
+class Movement(TypedDict):
+    by: list[Filter]
+
+
+class Scene(ToolInput[int]):
+    model_config = ConfigDict(extra="allow")
+    point: Point
+    filters: list[Filter] = Field(default_factory=list)
+    pair: tuple[Filter, int] | None = None
+    shape: Point | Filter | None = None
+    weight: Any = None
+
+
+@tool_fn
+def plot(point: Point) -> None:
+    """Plot."""
+
+
+@tool_fn
+def move(movement: Movement) -> None:
+    """Move."""
+
+
+def test_an_assigned_input_is_checked_through_its_fields() -> None:
+    """An instance is not taken as it is: a field that was set to something else is found."""
+    call = call_of(Scene, {"point": {"x": 1}})
+    good = Scene.model_validate(
+        {"point": {"x": 2}, "filters": [{"name": "n"}], "pair": [{"name": "m"}, 3], "more": 4}
+    )
+    call.input = good
+    assert call.input == good
+    assert call.input.model_extra == {"more": 4}
+    broken: list[tuple[Any, str]] = [
+        (Scene.model_construct(point="x"), "`point`: Input should be a dictionary or an instance"),
+        (Scene.model_construct(point=Point("x")), "`point.x`: Input should be a valid integer"),  # type: ignore[arg-type]
+        (
+            Scene.model_construct(point=Point(1), filters=[Filter.model_construct(name=3)]),
+            "`filters[0].name`: Input should be a valid string (got 3)",
+        ),
+        (
+            Scene.model_construct(point=Point(1), pair=(Filter.model_construct(name=3), 1)),
+            "`pair[0].name`: Input should be a valid string (got 3)",
+        ),
+        (
+            Scene.model_construct(point=Point(1), weight={"a": [float("nan")]}),
+            "Input should be a finite number (got",
+        ),
+        ({"point": {"x": "y"}}, "`point.x`: Input should be a valid integer"),
+        (3, "Input should be a valid dictionary or instance of Scene (got 3)"),
+    ]
+    for value, expected in broken:
+        with pytest.raises(ToolInputError) as caught:
+            call.input = value
+        assert str(caught.value).startswith("This input does not fit tool `scene`: ")
+        assert expected in str(caught.value)
+        assert str(caught.value).endswith("Pass a valid `Scene`.")
+        assert caught.value.tool == "scene"
+        assert caught.value.fields
+    assert call.input == good
+
+
+def test_a_part_of_a_union_keeps_its_class() -> None:
+    """Taking an input apart does not turn one member of a union into another of the same shape."""
+
+    class One(BaseModel):
+        a: int
+
+    class Two(BaseModel):
+        a: int
+
+    class Both(ToolInput[int]):
+        part: One | Two
+        parts: dict[str, One | Two] | None = None
+
+    call = call_of(Both, {"part": {"a": 1}})
+    call.input = Both(part=Two(a=2), parts={"x": Two(a=3)})
+    assert type(call.input.part) is Two
+    assert type(call.input.parts["x"]) is Two
+
+
+def test_dataclasses_and_dicts_are_checked_too() -> None:
+    """An input that is a dataclass or a dict is checked through its fields like a model."""
+    call = call_of(plot, {"x": 1})
+    call.input = Point(5)
+    assert (call.input, call.input.z) == (Point(5), 5)
+    call.input = {"x": 6}
+    assert call.input == Point(6)
+    wrong = Point(1)
+    wrong.x = "no"  # type: ignore[assignment]
+    with pytest.raises(ToolInputError, match="`x`: Input should be a valid integer"):
+        call.input = wrong
+    call = call_of(move, {"by": []})
+    call.input = {"by": [Filter(name="n")]}
+    assert call.input == {"by": [Filter(name="n")]}
+    with pytest.raises(ToolInputError, match=r"`by\[0\].name`: Input should be a valid string"):
+        call.input = {"by": [Filter.model_construct(name=3)]}
+
+
+def test_infinities_do_not_come_in_through_instances() -> None:
+    """A part whose own class lets an infinity through does not bring it into an input."""
+
+    class Measure(BaseModel):
+        value: float
+
+    class Weigh(ToolInput[int]):
+        many: list[Measure]
+
+    call = call_of(Weigh, {"many": []})
+    with pytest.raises(ToolInputError, match=r"`many\[0\].value`: Input should be a finite number"):
+        call.input = Weigh(many=[Measure(value=float("inf"))])
+    call.input = Weigh(many=[Measure(value=1)])
+    assert call.input.many[0].value == 1
+
+
+def test_a_root_model_is_checked_through_its_root() -> None:
+    """The input of a union is taken apart down to its member."""
+
+    class Wrapped(RootModel[Filter | Point]):
+        """One or the other."""
+
+    from lutum_py import tool_input
+
+    declared = tool_input(output=int)(Wrapped)
+    call = call_of(declared, {"name": "n"})
+    call.input = Wrapped(Filter(name="m"))
+    assert call.input.root == Filter(name="m")
+    call.input = Wrapped(Point(3))
+    assert call.input.root == Point(3)
+    with pytest.raises(ToolInputError, match="name`: Input should be a valid string"):
+        call.input = Wrapped.model_construct(Filter.model_construct(name=3))
+
+
+# To data and back.
+
+
+def test_defaults_that_json_cannot_carry_are_left_out() -> None:
+    """An input with such a default still has data and a digest; the default comes back with it."""
+    sentinel = object()
+
+    @tool_fn
+    def odd(a: int, limit: float = float("inf"), mark: Any = sentinel) -> None:
+        """Have odd defaults."""
+
+    @tool_fn
+    def endless(a: int, limit: float = float("inf")) -> None:
+        """Have an endless default."""
+
+    codec = spec_of(odd).arguments
+    call = call_of(odd, {"a": 1})
+    assert codec.to_data(call.input) == {"a": 1}
+    assert codec.from_data({"a": 1}).mark is sentinel
+    assert call.digest.startswith("sha256:")
+    assert spec_of(endless).arguments.to_data(call_of(endless, {"a": 1}).input) == {"a": 1}
+    json.dumps(schema_of(endless), allow_nan=False)
+
+
+def test_data_without_a_json_form_is_refused() -> None:
+    """An input that was changed in place to what JSON cannot carry is told."""
+
+    class Free(ToolInput[int]):
+        anything: Any = None
+
+    call = call_of(Free)
+    call.input.anything = object()
+    with pytest.raises(ToolInputError) as caught:
+        _ = call.digest
+    assert str(caught.value) == (
+        "The input of call 'c1' of tool `free` has no JSON form (Unable to serialize unknown type: "
+        "<class 'object'>). Assign an input that has, as in `call.input = ...`."
+    )
+
+
+def test_issues_can_be_read_without_a_tool() -> None:
+    """Without known fields an unknown one is just that."""
+    arguments = Arguments(Filter)
+    with pytest.raises(ValueError, match="more") as caught:
+        arguments.validate_json('{"name": "n", "more": 1}')
+    (issue,) = field_issues(caught.value)  # type: ignore[arg-type]
+    assert str(issue) == "`more`: there is no such field (got 1)"
+    assert issue.path == "more"
+
+
+def test_an_error_carries_its_fields() -> None:
+    """Besides its text an error has the failing fields, and hides values when it is told to."""
+    with pytest.raises(InvalidArgumentsError) as caught:
+        call_of(query, {"ids": ["x"]})
+    (issue,) = caught.value.fields
+    assert (issue.path, issue.received) == ("ids[0]", "'x'")
+    assert refusal(query, {"ids": ["x"]}, redact=True) == (
+        "- `ids[0]`: Input should be a valid integer, unable to parse string as an integer"
+    )
+
+
+def test_what_a_dataclass_is_not_given() -> None:
+    """A dataclass names its missing and unknown fields like a model."""
+
+    @tool_fn
+    def count(counted: Counted) -> None:
+        """Count."""
+
+    assert refusal(count, {"y": 1}) == (
+        "- `x`: this field is required\n"
+        "- `y`: there is no such field; the fields are `x`, `start` (got 1)"
+    )
+    assert call_of(count, {"x": 1, "start": 3}).input.x == 1
