@@ -101,7 +101,8 @@ if TYPE_CHECKING:
     )
     from ._transcript.tool_choice import ToolChoice
     from ._transcript.transcript import Transcript
-    from ._version import __version__
+
+__version__ = "0.1.0"
 
 _HOME: Final = {
     "_transcript.assistant": (
@@ -238,7 +239,6 @@ _HOME: Final = {
         "NeedsTools",
         "TextResult",
     ),
-    "_version": ("__version__",),
 }
 """The module of each public name."""
 

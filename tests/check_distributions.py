@@ -38,10 +38,10 @@ UNWANTED: Final = re.compile(r"(^|/)(__pycache__|\.[^/]*|site|build|dist)(/|$)|\
 
 def version_of_source() -> str:
     """Read the version where it is written, without importing the package."""
-    text = (ROOT / "lutum_py" / "_version.py").read_text(encoding="utf-8")
+    text = (ROOT / "lutum_py" / "__init__.py").read_text(encoding="utf-8")
     found = re.search(r'^__version__(?:: Final)? = "([^"]+)"$', text, re.MULTILINE)
     if found is None:
-        raise ValueError("lutum_py/_version.py names no version")
+        raise ValueError("lutum_py/__init__.py names no version")
     return found[1]
 
 

@@ -29,10 +29,8 @@ def test_checkers_and_interpreter_find_each_name_in_the_same_module() -> None:
 
 def test_every_public_name_is_there_and_sorted() -> None:
     """The façade exports exactly what it lists, in order."""
-    names = {name for names in lutum_py._HOME.values() for name in names} | {"errors"}
-    assert set(lutum_py.__all__) == names - {"__version__"} | {"__version__"} & set(
-        lutum_py.__all__
-    )
+    names = {name for names in lutum_py._HOME.values() for name in names}
+    assert set(lutum_py.__all__) == names | {"errors", "__version__"}
     assert set(lutum_py.__all__) <= set(dir(lutum_py))
     assert all(getattr(lutum_py, name) is not None for name in lutum_py.__all__)
 

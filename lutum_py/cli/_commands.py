@@ -10,9 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
+from .. import __version__
 from .._declare.offer import ToolAvailability
 from .._toolset import Toolset
-from .._version import __version__
 from ..dialects import DIALECTS
 from ..dialects._facts import facts_of
 from ..dialects._repair.violations import Change, Violation

@@ -30,6 +30,7 @@ from contextlib import ExitStack
 from traceback import format_exception
 from typing import TYPE_CHECKING, Final, Self, TypeVar, cast
 
+from .. import __version__
 from .._call.call import AnyToolCall
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import HandledCall, RejectedCall, SuspendedCall
@@ -37,7 +38,6 @@ from .._context.context import ToolSuspended
 from .._text.escaping import words_of
 from .._text.json import shorten
 from .._transcript.result import ToolResult
-from .._version import __version__
 from ..errors import (
     Cancelled,
     InvalidValueError,
