@@ -28,7 +28,10 @@ from lutum_py._transcript.committed import CommittedRound
 from lutum_py.errors import TranscriptError
 from tests.round_tools import adds, any_text, check_transcript, done, forged, opened
 
+# A program's own text is refused where no provider would take it; a model may send any.
+sendable = st.text(max_size=20)
 maybe_text = st.none() | any_text
+maybe_sendable = st.none() | sendable
 finite = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(-1e9, 1e9) | any_text,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(any_text, inner, max_size=3),
@@ -38,15 +41,13 @@ files = st.lists(
     st.builds(
         Attachment,
         media_type=st.sampled_from(["image", "audio", "video", "file"]),
-        mime_type=any_text,
-        url=any_text,
-        caption=maybe_text,
+        mime_type=sendable,
+        url=sendable,
+        caption=maybe_sendable,
         size=st.none() | st.integers(0),
     ),
     max_size=2,
 ).map(tuple)
-# A message is the program's own, so it is refused where no provider would take its text.
-sendable = st.text(max_size=20)
 messages = st.builds(Message, st.sampled_from(["system", "developer", "user"]), sendable, files)
 metadata = st.builds(
     ToolMetadata,
@@ -96,9 +97,9 @@ def transcripts(draw: st.DrawFn) -> Transcript:
                 arguments=call.arguments,
                 result=json.dumps(draw(st.none() | st.integers(-9, 9) | st.text(max_size=5))),
                 status=draw(st.sampled_from(["success", "error", "rejected", "indeterminate"])),
-                message=draw(maybe_text),
+                message=draw(maybe_sendable),
                 attachments=draw(files),
-                code=draw(maybe_text),
+                code=draw(maybe_sendable),
             )
             for call in item.tool_calls
         ]
