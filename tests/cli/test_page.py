@@ -25,6 +25,8 @@ def outputs_in(folder: Path, text: str) -> str:
     python = shlex.quote(sys.executable)
     path = os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+    # A pipe has no width but for what whoever runs the tests may have set.
+    environment.pop("COLUMNS", None)
 
     def run(block: re.Match[str]) -> str:
         if block[1] == "python":
