@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import signal
 
-from hypothesis import settings
+from tests.profiles import load_profile
 
-# A slow machine is no fault of the code. The rest stays as hypothesis chose it for this place.
-settings.register_profile("lutum_py", settings(), deadline=None)
-settings.load_profile("lutum_py")
+# Before the tests are imported: their own numbers of examples go by the profile.
+load_profile()
 
 # A shell starts what runs in the background deaf to Ctrl-C, and its children inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

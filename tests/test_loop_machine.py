@@ -24,6 +24,7 @@ from lutum_py import (
 )
 from lutum_py.errors import CommitError, DuplicateToolCallIdError, HookError, RoundClosedError
 from lutum_py.testing import ScriptedModel
+from tests.profiles import scaled
 from tests.round_tools import (
     Receipt,
     Shop,
@@ -217,4 +218,4 @@ class Loops(RuleBasedStateMachine):
 
 
 TestLoops = Loops.TestCase
-TestLoops.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestLoops.settings = settings(max_examples=scaled(60), stateful_step_count=30)

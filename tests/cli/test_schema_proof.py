@@ -11,6 +11,7 @@ from lutum_py._compat.fits import equal_json, fits, misfit
 from lutum_py._compat.implies import Proof
 from lutum_py._compat.samples import samples_of
 from lutum_py._compat.verdict import judge
+from tests.profiles import scaled
 
 from .schemas import PAIRS, is_valid
 
@@ -198,7 +199,7 @@ def test_equality_is_that_of_json() -> None:
     assert not equal_json({"a": 1}, {"b": 1})
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=scaled(60))
 @given(PAIRS)
 def test_samples_fit_the_old_schema(pair: tuple[Any, Any]) -> None:
     """Every sample is valid under the old schema, for the reference validator too."""

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from lutum_py._compat.fits import fits, misfit
 from lutum_py._compat.samples import samples_of
 from lutum_py._compat.verdict import judge
+from tests.profiles import scaled
 
 from .schemas import PAIRS, SCHEMAS, VALUES, is_valid
 
 SLOW = settings(
-    deadline=None,
-    max_examples=100,
+    max_examples=scaled(100),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 

@@ -24,6 +24,7 @@ from lutum_py._transcript.stream_events import (
 )
 from lutum_py.dialects import openai_chat, openai_responses, sse
 from lutum_py.errors import DialectError
+from tests.profiles import scaled
 
 from .openai_recorded import DIALECTS, answer, whole
 from .recordings import Recording, answered, chunks_of, recordings, report
@@ -245,7 +246,7 @@ def spelled(dialect: ModuleType, raw: str) -> tuple[str, list[str], str | None]:
 
 
 @DIALECTS
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scaled(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_chunk_boundaries_change_nothing(dialect: ModuleType, data: st.DataObject) -> None:
     """However the bytes of a stream are cut, its events and its turn are the same."""

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel, create_model
 from lutum_py.dialects._facts import Facts
 from lutum_py.dialects._schema.compiler import compile_schema
 from lutum_py.errors import ToolDefinitionError
+from tests.profiles import scaled
 
 from .schema_tools import (
     ANTHROPIC,
@@ -119,7 +120,7 @@ def sent_as(schema: Any, value: Any) -> Any:
 
 
 @EVERY_FORM
-@settings(max_examples=40, suppress_health_check=list(HealthCheck), deadline=None)
+@settings(max_examples=scaled(40), suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_every_value_of_the_authors_type_survives(
     dialect: Facts, strict: bool, data: st.DataObject
@@ -146,7 +147,7 @@ def dumped(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck), deadline=None)
+@settings(max_examples=scaled(60), suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_what_is_left_out_stays_left_out(data: st.DataObject) -> None:
     """A null for an optional property of a type without null decodes to a call without it."""

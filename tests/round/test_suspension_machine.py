@@ -33,6 +33,7 @@ from lutum_py.errors import (
     ResumeError,
     UnresolvedSuspension,
 )
+from tests.profiles import scaled
 from tests.round_tools import Shop, check_transcript, close, opened
 
 NEW, RUNNING, SUSPENDED, RESUMING, SUCCEEDED, FAILED, CANCELLED = CallStatus
@@ -291,4 +292,4 @@ class Suspensions(RuleBasedStateMachine):
 
 
 TestSuspensions = Suspensions.TestCase
-TestSuspensions.settings = settings(max_examples=80, stateful_step_count=25, deadline=None)
+TestSuspensions.settings = settings(max_examples=scaled(80), stateful_step_count=25)

@@ -14,10 +14,11 @@ from jsonschema import Draft202012Validator
 from lutum_py.testing._strategies.calls import CallStrategies, fits
 from lutum_py.testing._strategies.schema import SchemaValues
 from lutum_py.testing._strategies.schema_nodes import branches_of, kinds_accepted, opened
+from tests.profiles import scaled
 
 from .samples import Every
 
-FEW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FEW = settings(max_examples=scaled(60), suppress_health_check=[HealthCheck.too_slow])
 
 SCHEMAS: dict[str, Any] = {
     "anything": {},
@@ -245,7 +246,7 @@ def test_a_discriminator_is_required_of_each_branch() -> None:
 
 
 @given(st.data())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=scaled(50))
 def test_formats_are_texts_of_their_kind(data: st.DataObject) -> None:
     """A text of a format has its form."""
     forms = {"uuid7": r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-.*", "ipv4network": r"[\d.]+/32"}
