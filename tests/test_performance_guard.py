@@ -12,8 +12,6 @@ from collections.abc import Callable
 from functools import partial
 from statistics import median
 from timeit import repeat
-from types import FrameType
-from typing import Any
 
 import pytest
 
@@ -32,6 +30,7 @@ from lutum_py import (
 )
 from lutum_py.execution import execute_all
 from lutum_py.testing import ScriptedModel
+from tests.instructions import instructions
 
 SMALL = '{"query":"hello world","max_results":3}'
 
@@ -66,28 +65,6 @@ class Echo:
 
     def respond_sync(self, request: TurnRequest) -> AssistantTurn:
         return AssistantTurn(text="yes")
-
-
-def instructions(work: Callable[[], object]) -> int:
-    """Count the instructions of Python's virtual machine that a piece of work takes."""
-    taken = 0
-
-    def trace(frame: FrameType, event: str, argument: object) -> Any:
-        nonlocal taken
-        frame.f_trace_opcodes = True
-        taken += event == "opcode"
-        return trace
-
-    before = sys.gettrace()
-    for _ in range(2):  # what is made on first use is made in the first of them
-        taken = 0
-        sys.settrace(trace)
-        try:
-            work()
-        finally:
-            sys.settrace(before)
-    assert taken > 0
-    return taken
 
 
 def metadata(index: int = 0) -> ToolMetadata:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from .every_dialect import DIALECTS, bodies, key_of, many_calls
 
-SLOW = settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+SLOW = settings(suppress_health_check=[HealthCheck.too_slow])
 
 
 def rules(dialect: ModuleType, request: Any) -> list[str]:
@@ -200,9 +200,9 @@ def test_a_huge_request_is_mended_in_time(
         items = many_calls(dialect, count, call_id, is_answered=is_answered)
         runs: list[float] = []
         for _ in range(3):
-            begin = time.process_time()
+            begin = time.thread_time()
             mended, _ = dialect.repair(items)
-            runs.append(time.process_time() - begin)
+            runs.append(time.thread_time() - begin)
         durations.append(min(runs))
         assert json.dumps(mended).count('"f"') >= count
     assert durations[1] < 32 * durations[0] + 0.2
