@@ -1,11 +1,13 @@
-"""What a change must pass: `python -m nox` runs it all, with whichever Pythons are here."""
+"""What a change must pass: `python -m nox`, and `python -m nox -t full` for what takes longer."""
 
 from __future__ import annotations
 
+import secrets
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,10 +33,37 @@ EXTRAS: Final = (
     "examples",
 )
 """The extras that the tests use: all of them."""
-CLIENTS: Final = ("openai", "anthropic", "gemini")
-"""The extras that are official SDKs."""
+PARALLEL: Final = ("-n", "logical", "--maxprocesses", "8", "--dist", "worksteal")
+"""A process for each core: `auto` would count two threads of a core as one."""
 DOCS_SCRIPTS: Final = sorted(str(path) for path in Path("docs").glob("*.py"))
 """What builds the site and checks it."""
+MEETING_DEPENDENCIES: Final = (
+    "tests/call",
+    "tests/cli",
+    "tests/declare",
+    "tests/dialects/test_schema.py",
+    "tests/dialects/test_schema_gemini.py",
+    "tests/dialects/test_schema_strict.py",
+    "tests/examples/test_cluster_example.py",
+    "tests/models",
+    "tests/otel",
+    "tests/schema",
+    "tests/test_display.py",
+    "tests/test_sinks.py",
+    "tests/testing",
+)
+"""The tests of what calls pydantic, an SDK or another dependency."""
+MEETING_INSTALLATION: Final = (
+    "tests/cli/test_command.py",
+    "tests/cli/test_loading.py",
+    "tests/cli/test_main_module.py",
+    "tests/cli/test_page.py",
+    "tests/examples/test_file_agent.py",
+    "tests/test_facade.py",
+    "tests/testing/test_lazy_names.py",
+    "tests/testing/test_pytest_plugin.py",
+)
+"""The tests of the command, the plugin, an example and imports."""
 PEERS: Final = {
     "lutum_py": ".",
     "pydantic_ai": "pydantic-ai-slim",
@@ -47,8 +76,6 @@ PEERS: Final = {
 
 def runs(version: str) -> bool:
     """Tell whether this Python starts: a version manager may keep a command that only complains."""
-    if version == RUNNING:
-        return True
     command = shutil.which(f"python{version}")
     if command is None:
         return False
@@ -63,7 +90,9 @@ def runs(version: str) -> bool:
 
 
 RUNNING: Final = "{}.{}".format(*sys.version_info[:2])
-PYTHONS: Final = [version for version in SUPPORTED if runs(version)] or [RUNNING]
+OTHERS: Final = [version for version in SUPPORTED if version != RUNNING and runs(version)]
+OLDEST: Final = next((version for version in OTHERS if version < RUNNING), None)
+"""The oldest Python that is here, or None if that is the running one."""
 
 
 def group(*names: str) -> tuple[str, ...]:
@@ -82,55 +111,91 @@ def lowest(requirements: list[str]) -> list[str]:
     return [f"{one.name}=={bound.version}" for one in parsed for bound in one.specifier]
 
 
-@nox.session(python=PYTHONS)
+def install(session: nox.Session, *requirements: str) -> None:
+    """Install without compiling what is never imported: it takes half the time."""
+    session.install("--no-compile", *requirements)
+
+
+def test(session: nox.Session, *arguments: str) -> None:
+    """Run tests on all cores, or as the command line asks."""
+    session.run("python", "-m", "pytest", *(session.posargs or (*PARALLEL, *arguments)))
+
+
+@nox.session
 def tests(session: nox.Session) -> None:
-    """Run the tests; on the newest Python every branch must be covered."""
-    session.install("-e", package(*EXTRAS), *group("test"))
-    if session.python != PYTHONS[-1] or session.posargs:
-        session.run("python", "-m", "pytest", *session.posargs)
+    """Run the tests on this Python; every branch must be covered."""
+    install(session, "-e", package(*EXTRAS), *group("test"))
+    if session.posargs:
+        test(session)
         return
-    session.run("coverage", "run", "-m", "pytest")
+    session.run("coverage", "erase")
+    session.run("coverage", "run", "-m", "pytest", *PARALLEL)
+    session.run("coverage", "combine", "--quiet")
     session.run("coverage", "report")
 
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Check style and format."""
-    session.install(*group("lint"))
+    """Check style and format, and that imports run one way."""
+    install(session, *group("lint"))
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
+    # Imports are read, not run, so none of the dependencies has to be here.
+    session.run("lint-imports", env={"PYTHONPATH": "."})
 
 
 @nox.session
 def typing(session: nox.Session) -> None:
     """Check types, and that four checkers see the typed idioms alike."""
-    session.install("-e", package(*EXTRAS), *group("typing"))
+    install(session, "-e", package(*EXTRAS), *group("typing"))
     session.run("mypy", "lutum_py", "tests", "examples", "noxfile.py", *DOCS_SCRIPTS)
     session.run("pyright")
     session.run("python", "tests/typing/check_idioms.py")
 
 
-@nox.session(python=PYTHONS[0])
-def minimums(session: nox.Session) -> None:
-    """Run the tests with the lowest versions that are declared.
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Run every fenced Python block of the README and the docs, and build the site strictly."""
+    install(session, "-e", package(*EXTRAS), *group("docs"))
+    session.run("python", "-W", "error", "docs/run_blocks.py", *session.posargs)
+    if not session.posargs:
+        # Not `--quiet`: it hides warnings from `--strict` as well.
+        session.run("mkdocs", "build", "--strict", env={"NO_MKDOCS_2_WARNING": "1"})
+        session.run("python", "docs/check_reference.py", "site")
 
-    The recordings know types that the lowest SDKs do not, so those meet their own tests only.
+
+@nox.session(default=False, tags=["full"], python=OTHERS or False)
+def tests_elsewhere(session: nox.Session) -> None:
+    """Run the tests on the other Pythons that are here."""
+    if not OTHERS:
+        session.skip(f"of {', '.join(SUPPORTED)}, only Python {RUNNING} is here")
+    install(session, "-e", package(*EXTRAS), *group("test"))
+    test(session)
+
+
+@nox.session(default=False, tags=["full"], python=OLDEST)
+def minimums(session: nox.Session) -> None:
+    """Run what meets a dependency, with the lowest versions that are declared.
+
+    What is left out meets none but through what is tested here: the life of rounds, hooks and runs,
+    the wire forms, and the recordings, which know types that the lowest SDKs do not.
     """
     extras = PROJECT["project"]["optional-dependencies"]
-    core = [*PROJECT["project"]["dependencies"]]
-    clients: list[str] = []
+    requirements = [*PROJECT["project"]["dependencies"]]
     for key in EXTRAS:
-        (clients if key in CLIENTS else core).extend(extras[key])
-    session.install("-e", package(*EXTRAS), *lowest([*core, *clients]), *group("test"))
-    session.run("python", "-m", "pytest", *(session.posargs or ["tests/models"]))
-    session.install("--upgrade", *clients, *lowest(core))
-    session.run("python", "-m", "pytest", *session.posargs)
+        requirements.extend(extras[key])
+    install(session, "-e", package(*EXTRAS), *lowest(requirements), *group("test"))
+    test(session, *MEETING_DEPENDENCIES)
 
 
-@nox.session
+@nox.session(default=False, tags=["full"])
 def wheel(session: nox.Session) -> None:
-    """Check what a release uploads, and test the built wheel out of reach of the source tree."""
-    session.install(*group("release"))
+    """Check what a release uploads, and test the built wheel out of reach of the source tree.
+
+    The files of the wheel are compared with the source, so their code need not be tested again.
+    What can differ is what installing makes: metadata, commands, plugins, the place of the files.
+    """
+    install(session, *group("release"))
     with tempfile.TemporaryDirectory() as name:
         built, outside = Path(name, "built"), Path(name, "outside")
         # The wheel is built from the source distribution, which is thereby tried as well.
@@ -139,24 +204,26 @@ def wheel(session: nox.Session) -> None:
         session.run("twine", "check", "--strict", *map(str, built.iterdir()))
         (file,) = built.glob("*.whl")
         # The version is the same from build to build, so pip must be told to take this one.
-        session.install("--force-reinstall", "--no-deps", str(file))
-        session.install(f"lutum-py[{','.join(EXTRAS)}] @ {file.as_uri()}", *group("test"))
+        install(session, "--force-reinstall", "--no-deps", str(file))
+        install(session, f"lutum-py[{','.join(EXTRAS)}] @ {file.as_uri()}", *group("test"))
         for folder in ("docs", "examples", "tests"):
             shutil.copytree(folder, outside / folder)
         shutil.copy("pyproject.toml", outside)
         with session.chdir(outside):
-            session.run("python", "-m", "pytest", *session.posargs)
+            test(session, *MEETING_INSTALLATION)
 
 
-@nox.session
-def docs(session: nox.Session) -> None:
-    """Run every fenced Python block of the README and the docs, and build the site strictly."""
-    session.install("-e", package(*EXTRAS), *group("docs"))
-    session.run("python", "-W", "error", "docs/run_blocks.py", *session.posargs)
-    if not session.posargs:
-        # Not `--quiet`: it hides warnings from `--strict` as well.
-        session.run("mkdocs", "build", "--strict", env={"NO_MKDOCS_2_WARNING": "1"})
-        session.run("python", "docs/check_reference.py", "site")
+@nox.session(default=False)
+def soak(session: nox.Session) -> None:
+    """Try what takes hours, in rounds with a seed each: `nox -s soak -- MINUTES`."""
+    install(session, "-e", package(*EXTRAS), *group("test"))
+    minutes = float(session.posargs[0]) if session.posargs else 60
+    end = time.monotonic() + 60 * minutes
+    env = {"HYPOTHESIS_PROFILE": "soak"}
+    while time.monotonic() < end:
+        for folder in ("tests/soak", "tests"):
+            laws = ("-m", "hypothesis", f"--hypothesis-seed={secrets.randbits(32)}", folder)
+            session.run("python", "-m", "pytest", "-q", *PARALLEL, *laws, env=env)
 
 
 @nox.session(default=False)

@@ -24,7 +24,7 @@ _PATIENT = settings(
 settings.register_profile("quick", _PATIENT, max_examples=25)
 # Every run tries the same, so that a change fails for what it changes.
 settings.register_profile("ci", _PATIENT, max_examples=150, derandomize=True, database=None)
-settings.register_profile("soak", _PATIENT, max_examples=2_000)
+settings.register_profile("soak", _PATIENT, max_examples=1_000)
 
 
 def load_profile() -> None:

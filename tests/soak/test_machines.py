@@ -1,0 +1,25 @@
+"""The state machines of the suite, over hundreds of steps."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+
+from tests.profiles import scaled
+from tests.round.test_suspension_machine import Suspensions
+from tests.test_loop_machine import Loops
+
+LONG = settings(max_examples=scaled(5), stateful_step_count=400)
+
+
+class LongLoops(Loops):
+    """Sessions stay valid however many rounds are opened, saved, aborted and committed."""
+
+
+class LongSuspensions(Suspensions):
+    """A plan is where its model says, however often calls suspend, are decided and come back."""
+
+
+TestLongLoops = LongLoops.TestCase
+TestLongLoops.settings = LONG
+TestLongSuspensions = LongSuspensions.TestCase
+TestLongSuspensions.settings = LONG
