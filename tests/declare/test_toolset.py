@@ -28,6 +28,7 @@ from lutum_py.errors import (
     HookError,
     InvalidArgumentsError,
     ToolConstraintError,
+    ToolDefinitionError,
     UnknownToolError,
 )
 from tests.declare.defining import define
