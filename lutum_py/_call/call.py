@@ -10,7 +10,8 @@ from collections.abc import Awaitable, Callable, Iterable
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
-from .._text.json import compact_json, sendable, shorten
+from .._text.json import compact_json, shorten
+from .._text.unicode import sendable
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult, make_result
 from ..errors import LifecycleError, MisuseError, ToolOutputError
@@ -97,6 +98,7 @@ class AnyToolCall(CallState):
         message = sendable(str(message))
         if code is not None:
             _check_text(self, "code", code)
+            code = sendable(code)
         self.move_to(_FAILED)
         if code is None:
             return make_result(self.metadata, "null", "error", message)

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from .._call.call import AnyToolCall
 from .._call.outcomes import HandledCall, RejectedCall, SuspendedCall
 from .._text.json import shorten
+from .._text.unicode import sendable
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult, make_result
 from ..errors import (
@@ -154,5 +155,5 @@ def unfinished(call: AnyToolCall, was_started: bool, reason: str) -> ToolResult:
     """Make the honest result of a call that was given up: nobody knows more of it than this."""
     if was_started:
         text = f"Outcome unknown: the tool was started, and nobody knows what it did. {reason}"
-        return make_result(call.metadata, "null", "indeterminate", text)
-    return make_result(call.metadata, "null", "cancelled", f"Not executed: {reason}")
+        return make_result(call.metadata, "null", "indeterminate", sendable(text))
+    return make_result(call.metadata, "null", "cancelled", sendable(f"Not executed: {reason}"))

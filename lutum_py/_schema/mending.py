@@ -16,7 +16,7 @@ from .._text.json import (
     cut,
     is_array,
     is_object,
-    parse_json,
+    read_json,
 )
 from .definition import JsonSchema
 
@@ -61,7 +61,7 @@ def mend_places(data: Any, error: ValidationError, schema: Callable[[], JsonSche
 def container_in(text: str) -> Any:
     """Read an object or array out of a string; None where it holds neither."""
     try:
-        value = parse_json(text)
+        value = read_json(text)
     except ValueError:
         return None
     return value if is_object(value) or is_array(value) else None

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Self, TypeGuard, cast
+from types import NoneType
+from typing import Any, Final, Self, TypeGuard, cast
 
 from pydantic_core import from_json
 
 from .escaping import visible
+from .unicode import sendable_json
 
 __all__ = [
+    "LEAVES",
+    "MOST_DIGITS",
     "ExactNumber",
     "canonical_json",
     "compact_json",
     "copy_json",
     "cut",
     "digest_of",
+    "has_long_number",
     "is_array",
     "is_object",
     "parse_json",
-    "sendable",
+    "read_json",
     "shorten",
     "size_of",
 ]
@@ -34,12 +39,15 @@ def compact_json(value: object) -> str:
         TypeError: `value` is not plain JSON data.
     """
     try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return _COMPACT.encode(value)
     except ValueError as error:
         try:
             return _exact_json(value)
         except (RecursionError, ValueError):
             raise error from None
+
+
+_COMPACT: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 class ExactNumber(float):
@@ -86,17 +94,10 @@ def digest_of(value: object) -> str:
     return "sha256:" + sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def sendable(text: str) -> str:
-    """Write out what no encoding carries, such as the odd bytes in the name of a file."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode(errors="backslashreplace").decode()
-    return text
-
-
 def parse_json(text: str | bytes) -> Any:
     """Parse JSON as the standard has it: NaN and infinities are refused.
+
+    What is parsed can be sent: half of a surrogate pair in it is read as U+FFFD.
 
     Raises:
         ValueError: The text is not JSON; the message says at which line and column.
@@ -104,11 +105,39 @@ def parse_json(text: str | bytes) -> Any:
     try:
         return from_json(text, allow_inf_nan=False)
     except (TypeError, ValueError) as error:
-        # The fast parser knows neither half of a surrogate pair nor more than 200 levels.
         try:
-            return json.loads(text, parse_constant=_refuse_constant)
-        except (ValueError, RecursionError):
-            raise ValueError(str(error)) from None
+            return sendable_json(_read_slowly(text, error))
+        except RecursionError:
+            raise ValueError("it is nested too deeply") from None
+
+
+def read_json(text: str | bytes) -> Any:
+    """Do the same, with halves of surrogate pairs as they are: more text may complete them."""
+    try:
+        return from_json(text, allow_inf_nan=False)
+    except (TypeError, ValueError) as error:
+        return _read_slowly(text, error)
+
+
+def _read_slowly(text: str | bytes, error: Exception) -> Any:
+    """Read what the fast parser does not know: half of a pair, and more than 200 levels."""
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        raise ValueError(str(error)) from None
+
+
+def has_long_number(text: bytes) -> bool:
+    """Tell whether JSON text may hold an integer of more digits than Python reads.
+
+    A text of so many digits is taken for one, too: whoever wants to know parses it.
+    """
+    return len(text) > MOST_DIGITS and _LONG in text.translate(_TO_ZEROS)
+
+
+MOST_DIGITS: Final = 4300
+_LONG: Final = b"0" * (MOST_DIGITS + 1)
+_TO_ZEROS: Final = bytes.maketrans(b"123456789", b"0" * 9)
 
 
 def _refuse_constant(name: str) -> Any:
@@ -125,8 +154,14 @@ def is_array(value: Any) -> TypeGuard[list[Any]]:
     return isinstance(value, list)
 
 
+LEAVES: Final = frozenset({str, int, float, bool, NoneType})
+"""What stands at the ends of JSON data: told so, it is not asked whether it is a mapping."""
+
+
 def copy_json(value: Any) -> Any:
     """Copy plain JSON data deeply; anything that is not a dict or list is shared."""
+    if value.__class__ in LEAVES:
+        return value
     if isinstance(value, Mapping):
         entries = cast("dict[Any, Any]", value)
         return {key: copy_json(item) for key, item in entries.items()}

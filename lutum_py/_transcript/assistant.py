@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, get_args
 
+from .._text.unicode import sendable
 from ..errors import MisuseError
 from .frozen import Frozen
 from .metadata import ToolMetadata, dump_metadata, load_metadata
@@ -38,6 +39,8 @@ class TextItem:
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):
             raise MisuseError.of_field("TextItem", "text", "a text", self.text)
+        if not self.text.isascii():
+            object.__setattr__(self, "text", sendable(self.text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,8 @@ class ReasoningItem:
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):
             raise MisuseError.of_field("ReasoningItem", "text", "a text", self.text)
+        if not self.text.isascii():
+            object.__setattr__(self, "text", sendable(self.text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +65,8 @@ class RefusalItem:
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):
             raise MisuseError.of_field("RefusalItem", "text", "a text", self.text)
+        if not self.text.isascii():
+            object.__setattr__(self, "text", sendable(self.text))
 
 
 @dataclass(frozen=True, slots=True)

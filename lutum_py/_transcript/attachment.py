@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
+from .._text.unicode import sendable
 from ..errors import InvalidValueError, MisuseError
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Attachment:
     size: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what neither a store nor a provider would take."""
+        """Refuse what neither a store nor a provider would take; half a pair becomes U+FFFD."""
         if self.media_type not in _MEDIA_TYPES:
             raise InvalidValueError(
                 f"Attachment: `media_type` {self.media_type!r} is none of "
@@ -56,6 +57,10 @@ class Attachment:
             raise MisuseError.of_field("Attachment", "caption", "a text or None", self.caption)
         if not isinstance(self.size, int | None) or isinstance(self.size, bool):
             raise MisuseError.of_field("Attachment", "size", "a number or None", self.size)
+        for field in ("mime_type", "url", "caption"):
+            text = getattr(self, field)
+            if text is not None:
+                object.__setattr__(self, field, sendable(text))
 
 
 def dump_attachments(attachments: tuple[Attachment, ...]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from .._text.json import shorten
+from .._text.unicode import sendable
 from ..errors import InvalidValueError, MisuseError
 from .attachment import Attachment, dump_attachments, load_attachments
 
@@ -25,12 +26,11 @@ class Message:
 
     Attributes:
         role: Who says it: `system`, `developer` or `user`.
-        text: What is said.
+        text: What is said; half of a surrogate pair, which no client could send, becomes U+FFFD.
         attachments: Files that go with it, where the provider takes them.
 
     Raises:
-        InvalidValueError: The role is none of the three, or the text holds half of a surrogate
-            pair, which no provider takes.
+        InvalidValueError: The role is none of the three.
         MisuseError: The text is no text, or an attachment none.
 
     Example:
@@ -53,10 +53,7 @@ class Message:
                 f"A message has a text, not {shorten(self.text)}. Encode data first, for instance "
                 "with `json.dumps`."
             )
-        try:
-            self.text.encode()
-        except UnicodeEncodeError as error:
-            raise InvalidValueError.of_text("Message", "text", error) from None
+        object.__setattr__(self, "text", sendable(self.text))
         attachments: object = self.attachments
         if not isinstance(attachments, tuple):
             raise MisuseError.of_field(

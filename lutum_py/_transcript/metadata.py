@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .._text.json import shorten, size_of
+from .._text.unicode import sendable
 from ..errors import MisuseError
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ __all__ = ["ToolMetadata", "dump_metadata", "load_metadata"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolMetadata:
     """Keep one tool call exactly as the model sent it.
+
+    Only what no client could send back is not kept: half of a surrogate pair becomes U+FFFD.
 
     Its representation says only how long the arguments are: what the tool takes is not known here,
     so any of it may be a secret, and representations end up in logs. `repr(call.input)` shows the
@@ -40,13 +43,16 @@ class ToolMetadata:
     arguments: str
 
     def __post_init__(self) -> None:
-        """Refuse what is no text: it could be neither stored nor sent back."""
+        """Refuse what is no text, and take out what could not be sent back."""
         if not (
             isinstance(self.id, str)
             and isinstance(self.name, str)
             and isinstance(self.arguments, str)
         ):
             raise self._misuse()
+        if not (self.id.isascii() and self.name.isascii() and self.arguments.isascii()):
+            for field in ("id", "name", "arguments"):
+                object.__setattr__(self, field, sendable(getattr(self, field)))
 
     def __repr__(self) -> str:
         return (

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, get_args
 from .._text.json import (
     compact_json,
     parse_json,
-    sendable,
     shorten,
 )
+from .._text.unicode import sendable
 from ..errors import InvalidValueError, TranscriptError
 from .frozen import Frozen
 from .metadata import ToolMetadata, load_metadata
@@ -66,9 +66,10 @@ class ToolResult(Frozen, _ResultFields):
         attachments: Files that go with the result, where the provider takes them.
         code: A stable code for an error.
 
+    In all texts, half of a surrogate pair becomes U+FFFD.
+
     Raises:
-        InvalidValueError: `result` is not JSON text, a text holds half of a surrogate pair, or
-            `status` is none of the five.
+        InvalidValueError: `result` is not JSON text, or `status` is none of the five.
 
     Example:
         >>> r = ToolResult(id="c1", name="add", arguments="{}", result='"three"')
@@ -102,12 +103,14 @@ class ToolResult(Frozen, _ResultFields):
                 f"ToolResult {id!r} of tool {name!r}: `result` must be JSON text, got "
                 f"{shorten(result)} ({error}). Use `call.complete(output)`, or `json.dumps`"
             ) from None
-        for field, text in (("result", result), ("message", message)):
-            try:
-                (text or "").encode()
-            except UnicodeEncodeError as error:
-                raise InvalidValueError.of_text("ToolResult", field, error) from None
-        self._fill((id, name, arguments, result, status, message, tuple(attachments), code))
+        call = ToolMetadata(id=id, name=name, arguments=arguments)
+        said = None if message is None else sendable(message)
+        self._fill(
+            (
+                *(call.id, call.name, call.arguments, sendable(result)),
+                *(status, said, tuple(attachments), code),
+            )
+        )
 
     @property
     def is_success(self) -> bool:
@@ -243,11 +246,12 @@ def load_result(saved: Saved) -> ToolResult:
     """Read what `dump_result` gave."""
     from .attachment import load_attachments
 
+    message = saved.get("message", str, None)
     return make_result(
         load_metadata(saved),
-        saved.json_text("result"),
+        sendable(saved.json_text("result")),
         saved.member("status", ResultStatus),
-        saved.get("message", str, None),
+        message and sendable(message),
         load_attachments(saved),
         saved.get("code", str, None),
     )

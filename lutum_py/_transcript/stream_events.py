@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from .._text.unicode import sendable
 from .assistant import AssistantTurn, Usage
 from .metadata import ToolMetadata
 
@@ -59,6 +60,10 @@ class CallStarted:
     index: int
     id: str
     name: str
+
+    def __post_init__(self) -> None:
+        for field in ("id", "name"):
+            object.__setattr__(self, field, sendable(getattr(self, field)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,29 +181,16 @@ class MisuseError(DeveloperError, TypeError):
 
 
 class InvalidValueError(DeveloperError, ValueError):
-    r"""A value that the program made cannot be kept or sent as it is.
+    """A value that the program made cannot be kept or sent as it is.
 
     Example:
-        >>> session.push_user("caf\udce9")
+        >>> from lutum_py import Message
+        >>> Message("assistant", "Hello")
         Traceback (most recent call last):
-        lutum_py.errors.InvalidValueError: Message: `text` holds half of a surrogate pair ...
-        >>> session.push_user("caf\udce9".encode(errors="replace").decode())
+        lutum_py.errors.InvalidValueError: A message is said by system, developer, user, not by ...
+        >>> Message("user", "Hello").role
+        'user'
     """
-
-    @classmethod
-    def of_text(cls, owner: str, field: str, error: UnicodeEncodeError) -> InvalidValueError:
-        """Say that a text holds half of a surrogate pair, which no provider takes.
-
-        Args:
-            owner: What has the field, as in `Message`.
-            field: The name of the field.
-            error: What came of encoding the text.
-        """
-        return cls(
-            f"{owner}: `{field}` holds half of a surrogate pair at position {error.start}, which "
-            "UTF-8 cannot carry; it would fail on its way to the provider. Take it out with "
-            "`text.encode(errors='replace').decode()`."
-        )
 
 
 class ToolDefinitionError(DeveloperError, TypeError):

@@ -19,6 +19,7 @@ from lutum_py import (
     tool,
     tool_fn,
 )
+from lutum_py._text.unicode import sendable
 from lutum_py._transcript.assistant import CutOff
 from lutum_py.errors import DuplicateToolCallIdError
 from tests.sample_tools import AppTools, DeepTools, Filter, opened, said, sent
@@ -158,7 +159,7 @@ def test_the_text_is_bounded(arguments: str, redact: bool) -> None:
     [
         ("", "''"),
         ("a\nb", r"`a\nb`"),
-        ("\ud800", r"`\ud800`"),
+        ("\ud800", "`\ufffd`"),
         ("x" * 1_000, "`" + "x" * 80 + "…`"),
         ("\x00", r"`\x00`"),
         ("naïve", "`naïve`"),
@@ -171,7 +172,7 @@ def test_a_hostile_name_is_shown_safely(name: str, shown: str) -> None:
     found = issue(sent(name))
     assert found.reason == "unknown_tool"
     assert found.text.startswith(f"There is no tool {shown}, so nothing was run.")
-    assert found.metadata.name == name
+    assert found.metadata.name == sendable(name)
     found.text.encode()
 
 

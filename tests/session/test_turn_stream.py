@@ -154,7 +154,7 @@ def test_a_stream_with_calls_gives_a_round(read: Any) -> None:
         ArgumentsDelta(2, "7", 7),
         CallCompleted(2, metadata[2]),
         CallStarted(3, "s", "shout"),
-        ArgumentsDelta(3, "\ud800", {}),
+        ArgumentsDelta(3, "\ufffd", {}),
         ArgumentsDelta(3, "x", {}),
         CallCompleted(3, metadata[3]),
         TurnFinished(stream.outcome.round.turn),

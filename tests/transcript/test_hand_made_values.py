@@ -220,15 +220,6 @@ UNFIT: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     ),
     (Message, {"role": ["user"], "text": ""}, "not by ['user']. What the model"),
     (
-        Message,
-        {"role": "user", "text": "caf\udce9.txt"},
-        (
-            "Message: `text` holds half of a surrogate pair at position 3, which UTF-8 cannot "
-            "carry; it would fail on its way to the provider. Take it out with "
-            "`text.encode(errors='replace').decode()`."
-        ),
-    ),
-    (
         Attachment,
         {**FILE, "media_type": "picture"},
         "Attachment: `media_type` 'picture' is none of image, audio, video, file.",

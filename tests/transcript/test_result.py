@@ -177,16 +177,26 @@ def test_half_a_surrogate_pair_does_not_make_a_result_unreadable() -> None:
     """What the model sent may be quoted in a rejection, whatever it is."""
     metadata = ToolMetadata(id="c1", name="\ud800", arguments="{}")
     rejected = rejection(metadata, "no tool \ud800")
-    assert rejected.rejection_reason == r"no tool \ud800"
-    assert rejected.model_text == REJECTION_PREFIX + r"no tool \ud800"
+    assert rejected.rejection_reason == "no tool \ufffd"
+    assert rejected.model_text == REJECTION_PREFIX + "no tool \ufffd"
 
 
-@pytest.mark.parametrize("field", ["result", "message"])
-def test_no_result_holds_what_cannot_be_sent(field: str) -> None:
-    """A text that UTF-8 cannot carry is refused in a result made by hand, and says which it is."""
-    fields = {"id": "c1", "name": "add", "arguments": "{}", "result": '""', field: '"\ud800"'}
-    with pytest.raises(InvalidValueError, match=f"ToolResult: `{field}` holds half of a surrogate"):
-        ToolResult(**fields)  # type: ignore[arg-type]
+@pytest.mark.parametrize("half", ["\ud800", r"\ud800"], ids=["raw", "escaped"])
+def test_no_result_holds_what_cannot_be_sent(half: str) -> None:
+    """Half of a surrogate pair is U+FFFD in all that a result gives, also if it was an escape."""
+    made = ToolResult(id="\ud800", name="\ud800", arguments="\ud800", result=f'"{half}"', code="x")
+    told = ToolResult(id="c", name="f", arguments="", result="1", message="\ud800")
+    assert (made.id, made.name, made.arguments, told.model_text) == ("\ufffd",) * 4
+    assert made.output == made.model_text == made.to_json()["data"] == "\ufffd"
+    made.result.encode()
+
+
+def test_no_result_holds_a_number_that_nobody_reads() -> None:
+    """JSON text with an integer of more digits than Python reads is refused with its reason."""
+    with pytest.raises(InvalidValueError, match=r"JSON text, got '9999.*out of range"):
+        ToolResult(id="c", name="f", arguments="", result="9" * 4301)
+    longest = ToolResult(id="c", name="f", arguments="", result="9" * 4300)
+    assert ToolResult.load_json(longest.dump_json()).output == int("9" * 4300)
 
 
 def test_a_deadline_shows_in_the_metadata() -> None:

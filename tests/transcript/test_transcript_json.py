@@ -133,11 +133,10 @@ def test_a_split_pair_of_surrogates_is_joined() -> None:
 
 
 def test_what_the_model_sent_is_saved_whatever_it_is() -> None:
-    """Half of a surrogate pair anywhere in a model's turn is saved, loaded and still there."""
+    """Half of a surrogate pair in what no request carries is saved, loaded and still there."""
     half = "\udcff"
     transcript = Transcript()
     turn = AssistantTurn(
-        items=[TextItem(half), ReasoningItem(half), RefusalItem(half)],
         model=half,
         request_id=half,
         finish_reason=half,
@@ -147,14 +146,21 @@ def test_what_the_model_sent_is_saved_whatever_it_is() -> None:
     assert Transcript.load_json(transcript.dump_json())[0] == turn
 
 
-def test_a_stored_message_that_no_provider_takes_is_refused() -> None:
-    """A stored message with half of a surrogate pair is an error of the data, with its place."""
-    text = '{"format":"lutum_py.transcript","version":1,"items":[%s]}'
-    item = '{"type":"message","role":"user","text":"a\\udcff"}'
-    with pytest.raises(
-        TranscriptError, match=r"at \$\.items\[0\]: Message: `text` holds half of a"
-    ):
-        Transcript.load_json(text % item)
+def test_a_stored_conversation_that_nobody_could_send_goes_on() -> None:
+    """Half of a surrogate pair that was saved with a conversation is U+FFFD when it is loaded."""
+    call = {"id": "c\udcff", "name": "f\udcff", "arguments": "\udcff"}
+    result = {"type": "tool_result", **call, "result": "1", "status": "success", "code": None}
+    items = [
+        {"type": "message", "role": "user", "text": "a\udcff"},
+        {"type": "assistant", "items": [{"type": "tool_call", **call}], "payload": None},
+        {**result, "message": "\udcff"},
+    ]
+    saved = {"format": "lutum_py.transcript", "version": 1, "items": items}
+    loaded: list[Any] = list(Transcript.load_json(json.dumps(saved)))
+    (asked,) = loaded[1].tool_calls
+    assert loaded[0].text == "a\ufffd"
+    assert (asked.id, asked.name, asked.arguments) == ("c\ufffd", "f\ufffd", "\ufffd")
+    assert (loaded[2].id, loaded[2].model_text) == ("c\ufffd", "\ufffd")
 
 
 def test_the_stored_form() -> None:

@@ -1,0 +1,69 @@
+"""Text that can be sent: half of a surrogate pair, which UTF-8 cannot carry, is taken out of it.
+
+Python keeps such halves where JSON wrote them as escapes, where a pair was cut in two, and for the
+odd bytes in the name of a file. One of them in a conversation would stop every client from sending
+it, for ever. So each is replaced where it comes in; two that make a character become it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, TypeGuard
+
+__all__ = ["ENDS_IN_HALF", "halves_in", "sendable", "sendable_json"]
+
+ENDS_IN_HALF: Final = re.compile("[\ud800-\udbff]\\Z")
+"""Finds the first half of a pair at the end of a text, which what comes next may complete."""
+
+
+def sendable(text: str) -> str:
+    r"""Join the halves of surrogate pairs, and put U+FFFD for each that is alone.
+
+    Example:
+        >>> sendable("\ud83d\ude00 caf\udce9") == "\U0001f600 caf\ufffd"
+        True
+    """
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def sendable_json(value: Any) -> Any:
+    """Copy plain JSON data deeply, with texts and keys that can be sent."""
+    if isinstance(value, str):
+        return sendable(value)
+    if _is_object(value):
+        return {sendable_json(key): sendable_json(item) for key, item in value.items()}
+    if _is_array(value):
+        return [sendable_json(item) for item in value]
+    return value
+
+
+def halves_in(value: Any, position: str = "") -> Iterator[str]:
+    """Give the place of each text in plain JSON data that cannot be sent as it is."""
+    if isinstance(value, str):
+        if sendable(value) is not value:
+            yield position
+    elif _is_object(value):
+        for key, item in value.items():
+            name = sendable_json(key)
+            inner = f"{position}.{name}" if position else str(name)
+            if name is not key:
+                yield inner
+            yield from halves_in(item, inner)
+    elif _is_array(value):
+        for index, item in enumerate(value):
+            yield from halves_in(item, f"{position}[{index}]")
+
+
+def _is_object(value: Any) -> TypeGuard[Mapping[Any, Any]]:
+    return isinstance(value, Mapping)
+
+
+def _is_array(value: Any) -> TypeGuard[Sequence[Any]]:
+    return isinstance(value, list | tuple)
