@@ -16,9 +16,12 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from .._text.json import (
+    MOST_DIGITS,
     cut,
+    has_long_number,
     is_array,
     is_object,
+    parse_json,
     shorten,
 )
 from ..errors import FieldIssue, ToolOutputError
@@ -35,6 +38,10 @@ _NO_NUMBERS = frozenset({bool, int, str, NoneType})
 _HALF_A_PAIR: Final = (
     "a text in it holds half of a surrogate pair, which UTF-8 cannot carry; a file name that is no "
     "UTF-8 has such, and `text.encode(errors='replace').decode()` takes them out"
+)
+_TOO_MANY_DIGITS: Final = (
+    f"an integer in it has more than {MOST_DIGITS:,} digits, which Python refuses to read; give "
+    "it as a text, as in `hex(number)`"
 )
 _NOT_FINITE: Final = "JSON has neither NaN nor infinities; give None or a text in its place"
 # What a value of these kinds is written as cannot be told from the schema.
@@ -100,7 +107,7 @@ class Output:
                 if value.__class__ not in _NO_NUMBERS and b"null" in loose:
                     anything: TypeAdapter[Any] = TypeAdapter(Any)
                     self._refuse_lost(tool, anything.dump_python(value, warnings=False), loose)
-                return loose.decode()
+                return self._readable(tool, loose)
             validate = self._validate
             if validate is None:
                 validate = self._build()
@@ -116,7 +123,17 @@ class Output:
             raise self._refuse(tool, field_issues(error)) from error
         except (PydanticSerializationError, ValueError, RecursionError) as error:
             raise self._refuse(tool, self._issues_of(value, error)) from error
-        return text.decode()
+        return self._readable(tool, text)
+
+    def _readable(self, tool: str, text: bytes) -> str:
+        """Refuse a text that no parser here would read again; all others are as they are."""
+        decoded = text.decode()
+        if has_long_number(text):
+            try:
+                parse_json(decoded)  # the digits may be a text's
+            except ValueError:
+                raise self._refuse(tool, (FieldIssue("", _TOO_MANY_DIGITS),)) from None
+        return decoded
 
     def _refuse_lost(self, tool: str, plain: Any, text: bytes) -> None:
         """Refuse an output of which a number was lost: JSON has neither NaN nor infinities."""

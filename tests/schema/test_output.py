@@ -222,3 +222,17 @@ def test_a_type_that_is_none_is_refused() -> None:
 
     with pytest.raises(ToolDefinitionError, match="its output type `Alien` has no schema"):
         tool_fn(make)
+
+
+def test_no_output_holds_a_number_that_nobody_reads() -> None:
+    """An integer of more digits than Python reads is refused where it is made; texts of digits
+    and long outputs are taken.
+    """
+    long = 10**4300
+    bad: list[tuple[Any, Any]] = [(None, {"n": long}), (int, -long), (list[int], [long])]
+    for kind, value in bad:
+        with pytest.raises(ToolOutputError, match="has more than 4,300 digits, which Python"):
+            Output(kind).encode("t", value)
+    good: list[tuple[Any, Any]] = [(int, 10**4299), (str, "7" * 5000), (list[int], [7] * 5000)]
+    for kind, value in good:
+        assert json.loads(Output(kind).encode("t", value)) == value
