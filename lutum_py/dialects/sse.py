@@ -12,7 +12,7 @@ import codecs
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from typing import Any
 
-from .._text.json import parse_json, shorten
+from .._text.json import read_json, shorten
 from ..errors import DialectError
 from ._stream.json_stream import ObjectSplitter
 from ._wire.reading import is_object
@@ -129,7 +129,7 @@ class EventSplitter:
 
     def _parse(self, text: str) -> dict[str, Any]:
         try:
-            event = parse_json(text)
+            event = read_json(text)
         except ValueError as error:
             raise self._error(f"the event is not JSON ({error}): {shorten(text)}") from None
         if not is_object(event):

@@ -115,8 +115,9 @@ def test_a_turn_of_another_dialect_goes_out_in_the_neutral_view() -> None:
         dialect="openai_chat",
         payload={},
     )
-    body = dialect.encode_request(TurnRequest(items=[turn, *map(result, calls)]))
-    said = body["messages"][0]["content"]
+    items: list[Any] = [Message("user", "Go"), turn, *map(result, calls)]
+    body = dialect.encode_request(TurnRequest(items=items))
+    said = body["messages"][1]["content"]
     assert [block.get("text") for block in said[:2]] == ["Not this.", "But"]
     assert [block["input"] for block in said[2:]] == [
         {"INVALID_JSON": "{bad"},
@@ -127,11 +128,11 @@ def test_a_turn_of_another_dialect_goes_out_in_the_neutral_view() -> None:
     ids = [block["id"] for block in said[2:]]
     assert ids[0].startswith("toolu_")
     assert ids[1:] == ["c2", "c3", "c4"]
-    assert [block["tool_use_id"] for block in body["messages"][1]["content"]] == ids
+    assert [block["tool_use_id"] for block in body["messages"][2]["content"]] == ids
     assert [str(loss).split(":")[0] for loss in body.losses] == [
-        "items[0]",
-        "items[0].tool_calls[0]",
-        "items[0].tool_calls[1]",
+        "items[1]",
+        "items[1].tool_calls[0]",
+        "items[1].tool_calls[1]",
     ]
 
 
@@ -169,7 +170,7 @@ def test_instructions_stand_beside_the_messages() -> None:
         {"type": "text", "text": "Be kind."},
     ]
     assert [loss.where for loss in body.losses] == ["items[3]", "items[3].attachments[0]"]
-    assert dialect.encode_request(TurnRequest(items=items[:1]))["system"] == "Be brief."
+    assert dialect.encode_request(TurnRequest(items=items[:3]))["system"] == "Be brief."
 
 
 def test_only_transcript_items_are_rendered() -> None:
@@ -288,7 +289,7 @@ def test_parallel_calls_are_a_matter_of_the_choice() -> None:
         (False, "none", {"type": "none"}),
     ):
         request = TurnRequest(
-            items=[],
+            items=[Message("user", "Go")],
             tools=(ECHO,),
             tool_choice=ToolChoice(mode),  # type: ignore[arg-type]
             parallel_tool_calls=parallel,
@@ -328,5 +329,5 @@ def test_losses_of_schemas_are_losses_of_the_request() -> None:
     """What a schema loses on the way is on the request's losses, with the tool's name."""
     either = {"anyOf": [{"type": "object", "properties": {key: {}}} for key in "ab"]}
     tool = ToolDef(name="pick", description="", input_schema=either)
-    body = dialect.encode_request(TurnRequest(items=[], tools=(tool,)))
+    body = dialect.encode_request(TurnRequest(items=[Message("user", "Go")], tools=(tool,)))
     assert [loss.where for loss in body.losses] == ["tools.pick"]

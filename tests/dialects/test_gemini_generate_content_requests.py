@@ -110,8 +110,10 @@ def test_a_turn_of_another_dialect_goes_out_in_the_neutral_view() -> None:
         dialect="openai_chat",
         payload={},
     )
-    body = dialect.encode_request(TurnRequest(items=[turn, *map(result, calls)]))
-    assert body["contents"][0]["parts"] == [
+    body = dialect.encode_request(
+        TurnRequest(items=[Message("user", "Go"), turn, *map(result, calls)])
+    )
+    assert body["contents"][1]["parts"] == [
         {"text": "Not this."},
         {
             "functionCall": {"name": "echo", "args": {"a": 1}},
@@ -120,8 +122,8 @@ def test_a_turn_of_another_dialect_goes_out_in_the_neutral_view() -> None:
         {"functionCall": {"name": "echo", "args": {"INVALID_JSON": "{bad"}}},
         {"functionCall": {"name": "echo", "args": {}}},
     ]
-    assert all("id" not in part["functionResponse"] for part in body["contents"][1]["parts"])
-    assert [loss.where for loss in body.losses] == ["items[0]", "items[0].tool_calls[1]"]
+    assert all("id" not in part["functionResponse"] for part in body["contents"][2]["parts"])
+    assert [loss.where for loss in body.losses] == ["items[1]", "items[1].tool_calls[1]"]
     signature = base64.b64decode(FOREIGN_SIGNATURE)
     assert signature == b"skip_thought_signature_validator"
 
@@ -177,7 +179,7 @@ def test_a_request_has_what_was_asked_for() -> None:
     assert plain == {"contents": [USER]}
     either = {"anyOf": [{"type": "object", "properties": {key: {}}} for key in "ab"]}
     tool = ToolDef(name="pick", description="", input_schema=either)
-    asked = dialect.encode_request(TurnRequest(items=[], tools=(tool,)))
+    asked = dialect.encode_request(TurnRequest(items=[Message("user", "Go")], tools=(tool,)))
     assert [loss.where for loss in asked.losses] == ["tools.pick"]
     assert asked["toolConfig"] == {"functionCallingConfig": {"mode": "AUTO"}}
 

@@ -210,3 +210,37 @@ def test_a_repair_leaves_nothing_to_repair(contents: list[Any]) -> None:
     assert dialect.check(mended) == []
     assert bool(changes) == (mended != contents) == bool(dialect.check(contents))
     json.dumps(mended)
+
+
+@pytest.mark.parametrize("odd", [{"x": 1}, ["a"], 7, True])
+def test_an_id_that_is_no_text_is_made_text(odd: Any) -> None:
+    """An id of another type is a violation in a call and in its response, and both get the same
+    text.
+    """
+    call = {"role": "model", "parts": [{"functionCall": {"name": "f", "id": odd, "args": {}}}]}
+    answer = {"functionResponse": {"name": "f", "id": odd, "response": {"output": 1}}}
+    contents = [USER, call, {"role": "user", "parts": [answer]}]
+    assert [(each.position, each.rule) for each in dialect.check(contents)] == [
+        ("contents[1].parts[0].functionCall.id", "invalid_call_id"),
+        ("contents[2].parts[0].functionResponse.id", "invalid_call_id"),
+    ]
+    mended, _ = dialect.repair(contents)
+    assert dialect.check(mended) == []
+    (sent,), (got,) = mended[1]["parts"], mended[2]["parts"]
+    assert isinstance(sent["functionCall"]["id"], str)
+    assert sent["functionCall"]["id"] == got["functionResponse"]["id"]
+
+
+@pytest.mark.parametrize("call", [{"name": "f", "args": {}}, {}])
+def test_a_part_is_of_one_kind(call: Any) -> None:
+    """A part that is a call and a response at once keeps what its role may send."""
+    both = {"functionCall": call, "functionResponse": {"name": "f", "response": {}}}
+    contents = [USER, {"role": "model", "parts": [both]}, {"role": "user", "parts": [both]}]
+    assert [each.rule for each in dialect.check(contents)].count("part_of_two_kinds") == 2
+    mended, changes = dialect.repair(contents)
+    assert dialect.check(mended) == []
+    assert all(change.is_mended for change in changes)
+    assert [list(content["parts"][0]) for content in mended[1:]] == [
+        ["functionCall"],
+        ["functionResponse"],
+    ]

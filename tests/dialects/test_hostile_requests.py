@@ -7,6 +7,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterator
+from random import Random
 from types import ModuleType
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from .broken_requests import broken_request
 from .every_dialect import DIALECTS, bodies, key_of, many_calls
 
 SLOW = settings(suppress_health_check=[HealthCheck.too_slow])
@@ -135,6 +137,7 @@ VALUES = st.recursive(
 
 
 def clean(dialect: ModuleType, request: Any) -> None:
+    """Hold that a request is checked, and mended to a clean one that can be sent."""
     before = repr(request)
     violations = dialect.check(request)
     mended, changes = dialect.repair(request)
@@ -143,10 +146,38 @@ def clean(dialect: ModuleType, request: Any) -> None:
     assert all(each.position and each.rule and each.what for each in changes)
     assert all(map(str, violations))
     if all(change.is_mended for change in changes):
-        assert dialect.check(mended) == []
+        assert [violation.rule for violation in dialect.check(mended)] == []
         assert dialect.repair(mended)[1] == []
+        repr(mended).encode()
     if not violations:
         assert repr(mended) == before
+
+
+@DIALECTS
+def test_breaches_that_meet_are_mended_together(dialect: ModuleType) -> None:
+    """Whatever breaches a conversation of one wire brings together, its repair is clean."""
+    for seed in range(500):
+        clean(dialect, broken_request(dialect.NAME, Random(seed)))
+
+
+@DIALECTS
+def test_half_a_pair_in_a_request_is_told_and_replaced(dialect: ModuleType) -> None:
+    """Half of a surrogate pair in any text or key of a body is a violation with its place, and a
+    repair puts U+FFFD there.
+    """
+    body = dialect.repair({key_of(dialect): []})[0]
+    body["metadata"] = {"a": ["x", "\ud83d"], "\ude00": 1, "whole": "\U0001f600"}
+    violations = dialect.check(body)
+    assert [(each.position, each.rule) for each in violations] == [
+        ("metadata.\ufffd", "half_surrogate_pair"),
+        ("metadata.a[1]", "half_surrogate_pair"),
+    ]
+    mended, changes = dialect.repair(body)
+    assert mended["metadata"] == {"a": ["x", "\ufffd"], "\ufffd": 1, "whole": "\U0001f600"}
+    assert all(change.is_mended for change in changes)
+    said = dialect.repair([{"role": "user", "content": "\ud83d", "parts": [{"text": "\ud83d"}]}])
+    assert json.dumps(said[0], ensure_ascii=False).encode()
+    assert {change.position.partition("[")[0] for change in said[1]} == {key_of(dialect)}
 
 
 @DIALECTS

@@ -171,7 +171,7 @@ def test_a_field_that_has_to_be_there_is_there() -> None:
 
 def test_reasoning_that_nobody_kept_does_not_go_back() -> None:
     """Reasoning that was neither stored nor encrypted cannot be found again, so it stays out."""
-    kept = [reasoning(encrypted_content="x"), reasoning(content=[{"text": "x"}])]
+    kept = [reasoning(encrypted_content="x"), reasoning(content=[{"text": "x"}], id="rs_2")]
     turn = dialect.decode(response(reasoning(), *kept, call("c1"), store=False))
     body = dialect.encode_request(TurnRequest(items=[turn]))
     assert body["input"] == [*kept, call("c1")]

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
+from lutum_py._text.json import compact_json
 from lutum_py._transcript.stream_events import (
     ArgumentsDelta,
     CallCompleted,
@@ -87,10 +88,17 @@ def said(dialect: ModuleType, response: Any) -> tuple[list[tuple[str, str]], str
             for call in message.get("tool_calls") or ()
         ]
         return listed, message.get("content") or ""
-    calls = [item for item in response["output"] if item["type"] == "function_call"]
+    calls = [
+        # The search for tools has no name there, and an object for arguments.
+        ("tool_search", compact_json(item["arguments"]))
+        if item["type"] == "tool_search_call"
+        else (item["name"], item["arguments"])
+        for item in response["output"]
+        if item["type"] == "function_call" or item.get("execution") == "client"
+    ]
     parts = [part for item in response["output"] for part in item.get("content") or ()]
     text = "".join(part["text"] for part in parts if part["type"] == "output_text")
-    return [(call["name"], call["arguments"]) for call in calls], text
+    return calls, text
 
 
 @DIALECTS

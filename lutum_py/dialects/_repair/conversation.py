@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..._text.json import copy_json, shorten
+from ..._text.unicode import halves_in, sendable_json
 from .._facts import Facts
 from .._wire.declared_names import declared_names
 from .._wire.reading import is_array, is_object
@@ -62,6 +63,7 @@ class Form:
             )
             return request, mending
         try:
+            request = _sendable(request, self.facts.key, mending)
             return self._of(request, mending), mending
         except RecursionError:
             mending = Mending(mending.names, body)
@@ -124,3 +126,17 @@ class Form:
             return items
         mending.note(self.facts.key, rule, problem, "Send at least what the user says", _STAND_IN)
         return []
+
+
+def _sendable(request: Any, key: str, mending: Mending) -> Any:
+    """Take out of a request what UTF-8 cannot carry; give it back itself where there is nothing."""
+    found = list(halves_in(request, key if is_array(request) else ""))
+    for position in found:
+        mending.note(
+            position,
+            "half_surrogate_pair",
+            "the text holds half of a surrogate pair, which no client can send",
+            "Send U+FFFD in its place, or the whole character",
+            "put U+FFFD in its place",
+        )
+    return sendable_json(request) if found else request

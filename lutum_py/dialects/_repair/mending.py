@@ -88,6 +88,20 @@ class Mending:
             "made text of them",
         )
 
+    def text_id(self, holder: dict[str, Any], key: str, position: str) -> None:
+        """Let the id of a call, if there is one, be text."""
+        call_id = holder.get(key)
+        if call_id is None or isinstance(call_id, str):
+            return
+        holder[key] = text_of(call_id)
+        self.note(
+            f"{position}.{key}",
+            "invalid_call_id",
+            f"expected the id of a call, got {shorten(call_id)}",
+            "Send the id as text, the same in the call and in its result",
+            "made text of it",
+        )
+
     @property
     def violations(self) -> list[Violation]:
         """Every breach, in the order of the items."""

@@ -11,6 +11,8 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from ..._text.unicode import sendable
+
 __all__ = ["PartialArguments"]
 
 _EXACT = 4096
@@ -49,5 +51,5 @@ class PartialArguments:
         if self._length >= _EXACT:
             self._next = self._length + self._length // 8
         with suppress(ValueError):
-            self._view = from_json(self.text, allow_partial="trailing-strings")
+            self._view = from_json(sendable(self.text), allow_partial="trailing-strings")
         return self._view

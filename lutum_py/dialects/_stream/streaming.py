@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any, ClassVar
 
 from ..._text.json import copy_json
@@ -18,6 +19,7 @@ from ..._transcript.stream_events import StreamEvent, TurnFinished
 from ...errors import DialectError
 from .._wire.reading import UNKNOWN_EVENTS, Place, read_event
 from .call_reports import CallReports
+from .pairs import Pairs
 
 __all__ = ["BrokenStream", "StreamReader"]
 
@@ -50,6 +52,7 @@ class StreamReader(ABC):
         self._turn: AssistantTurn | None = None
         self._error: DialectError | None = None
         self._reports = CallReports()
+        self._pairs = Pairs()
         self._unknown: list[Any] = []
 
     def feed(self, event: Mapping[str, Any] | str | bytes) -> list[StreamEvent]:
@@ -81,11 +84,13 @@ class StreamReader(ABC):
         self._number += 1
         try:
             taken = self._take(read_event(self.dialect, event, number))
-            events = [event for each in taken for event in self._reports.of(each)]
+            reported = (event for each in taken for event in self._reports.of(each))
+            events = self._pairs.of(reported)
         except DialectError as error:
-            error.turn = self._so_far()
-            self._error = error
-            raise
+            raise self._failed(error) from None
+        except RecursionError:
+            place = Place(self.dialect, event, None, f"event {number}")
+            raise self._failed(place.error("it is nested too deeply to be read")) from None
         return [*events, *self.close()] if self._over else events
 
     def close(self) -> list[StreamEvent]:
@@ -102,13 +107,15 @@ class StreamReader(ABC):
         try:
             turn = self._end()
         except BrokenStream as broken:
-            raise self._broken(broken.where, broken.problem) from None
+            text = f"{self.dialect} at {broken.where}: {broken.problem}."
+            raise self._failed(
+                DialectError(text, dialect=self.dialect, where=broken.where)
+            ) from None
         except DialectError as error:
-            error.turn = self._so_far()
-            self._error = error
-            raise
+            raise self._failed(error) from None
         self._turn = turn
-        return [*self._reports.missing(turn.tool_calls), TurnFinished(turn)]
+        last = self._pairs.of(self._reports.missing(turn.tool_calls))
+        return [*last, *self._pairs.rest(), TurnFinished(turn)]
 
     def finish(self) -> AssistantTurn:
         """Give the whole turn, the same that `decode` gives for the response in one piece.
@@ -125,10 +132,12 @@ class StreamReader(ABC):
         """Where the stream stands, for an error about its end."""
         return f"after event {self._number - 1}" if self._number else "before the first event"
 
-    def _broken(self, where: str, problem: str) -> DialectError:
-        text = f"{self.dialect} at {where}: {problem}."
-        self._error = DialectError(text, dialect=self.dialect, where=where, turn=self._so_far())
-        return self._error
+    def _failed(self, error: DialectError) -> DialectError:
+        """Keep the error that ends the stream, with what had been read before it."""
+        with suppress(DialectError, RecursionError):
+            error.turn = self._so_far()
+        self._error = error
+        return error
 
     def _keep(self, event: Place) -> None:
         """Keep an event of a type that is unknown."""

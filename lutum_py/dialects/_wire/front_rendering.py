@@ -13,6 +13,7 @@ from ..._transcript.assistant import AssistantTurn
 from ..._transcript.message import Message
 from ..._transcript.request import TranscriptItem
 from ..._transcript.result import ToolResult
+from ...errors import InvalidValueError
 from .._facts import Facts
 from .losses import Loss
 from .rendered_items import rendered_items
@@ -68,6 +69,20 @@ class FrontRendering(ABC):
         rendering._flush()
         return rendering
 
+    def to_send(self) -> list[dict[str, Any]]:
+        """Give what was said, for a request.
+
+        Raises:
+            InvalidValueError: The API refuses how it begins.
+        """
+        if self.said and not self._is_refused_first(self.said[0]):
+            return self.said
+        begin = "it begins with what the model said" if self.said else "nobody says anything in it"
+        raise InvalidValueError(
+            f"{self.facts.name} refuses this conversation: {begin}, and the API wants to hear the "
+            "user first. Let the user say something before it, as in `session.push_user(...)`."
+        )
+
     def _instruct(self, message: Message, position: str) -> None:
         name = self.facts.name
         if message.text.strip():
@@ -85,6 +100,10 @@ class FrontRendering(ABC):
         self._write(self._results, self._of_user)
         self._results = []
         self._of_user = []
+
+    @abstractmethod
+    def _is_refused_first(self, said: dict[str, Any]) -> bool:
+        """Tell whether the API refuses a conversation that begins so."""
 
     @abstractmethod
     def _write(self, results: list[dict[str, Any]], of_user: list[dict[str, Any]]) -> None:

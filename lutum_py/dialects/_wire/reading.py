@@ -6,13 +6,17 @@ wrong, so reading a good payload costs next to nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeGuard
 
-from ..._text.json import digest_of, parse_json, shorten
+from pydantic_core import from_json, to_json
+
+from ..._text.json import compact_json, digest_of, has_long_number, read_json, shorten
+from ..._text.unicode import sendable, sendable_json
 from ...errors import DialectError
 
 __all__ = [
+    "DEEPEST",
     "UNKNOWN_EVENTS",
     "Place",
     "is_array",
@@ -23,6 +27,11 @@ __all__ = [
     "read_event",
     "response_place",
 ]
+
+DEEPEST: Final = 200
+"""How deeply a payload may be nested: what pydantic, and with it the SDKs, can read and write."""
+
+_TOO_MANY: Final = 1 << 63
 
 UNKNOWN_EVENTS: Final = "unknown_events"
 """The key of a payload under which stand the events of its stream that nobody knows."""
@@ -86,7 +95,7 @@ class Place:
 
     def error(self, problem: str) -> DialectError:
         """Make the error that says what is wrong here; the caller raises it."""
-        where = self.where
+        where = sendable(self.where)
         at = f" at {where}" if where else ""
         end = "" if problem.endswith("?") else "."
         said = f"{self.dialect}{at}: {problem}{end}"
@@ -138,6 +147,19 @@ class Place:
         found = self.get(key)
         return None if found is None else found.text()
 
+    def written_at(self, key: str, empty: str) -> str:
+        """Take the text at a key, or what stands there as JSON; `empty` where it is null.
+
+        Of the arguments of a call some hosts send text, and some the object itself.
+        """
+        value = self.object().get(key)
+        if isinstance(value, str):
+            return value
+        try:
+            return empty if value is None else compact_json(value)
+        except (TypeError, ValueError, RecursionError):
+            raise fault(Place(self.dialect, value, self, key)) from None
+
     def items_at(self, key: str) -> Iterator[Place]:
         """Go through the array at a key; nothing where it is absent or null."""
         found = self.get(key)
@@ -152,20 +174,68 @@ class Place:
         for key in keys:
             value = value.get(key) if is_object(value) else None
         if isinstance(value, float) and value.is_integer():
-            return int(value)
-        return value if isinstance(value, int) and not isinstance(value, bool) else None
+            value = int(value)
+        if not isinstance(value, int) or isinstance(value, bool):
+            return None
+        return value if abs(value) < _TOO_MANY else None
 
 
-def response_place(dialect: str, response: Any) -> Place:
-    """Begin to read a response.
+def response_place(dialect: str, response: Any, tidy: Callable[[Any], Any]) -> Place:
+    """Begin to read a response: a tidy copy of it that can be stored and sent back.
+
+    Args:
+        dialect: The dialect that reads it.
+        response: The response.
+        tidy: Copies it as the dialect keeps it.
 
     Raises:
-        DialectError: It is no object, such as text, an HTML page or an SDK object.
+        DialectError: It is no object, such as text, an HTML page or an SDK object, or something in
+            it is no JSON, or nested too deeply.
     """
-    if is_object(response):
-        return Place(dialect, response)
-    what = f"expected the JSON object of a response, got {shorten(response)}"
-    raise Place(dialect, response).error(f"{what}. {_DUMP}")
+    place = Place(dialect, response)
+    if not is_object(response):
+        what = f"expected the JSON object of a response, got {shorten(response)}"
+        raise place.error(f"{what}. {_DUMP}")
+    try:
+        place.value = tidy(response)
+        if not _is_plain(place.value):
+            place.value = sendable_json(place.value)
+            from_json(compact_json(place.value), allow_inf_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        raise fault(place) from None
+    return place
+
+
+def _is_plain(value: Any) -> bool:
+    """Tell at a glance, as every response is read, that there is nothing odd in it."""
+    try:
+        text = to_json(value, inf_nan_mode="constants")
+        # As many levels need as many brackets: seldom is there more to be looked at.
+        if text.count(b"{") + text.count(b"[") > DEEPEST:
+            from_json(text, allow_inf_nan=False)
+            return True
+    except ValueError:
+        return False
+    return not (b"NaN" in text or b"Infinity" in text or has_long_number(text))
+
+
+def fault(place: Place) -> DialectError:
+    """Find what of a value cannot be kept: what is no JSON, or nested too deeply."""
+    waiting = [(place, 1)]
+    for each, depth in waiting:
+        value = each.value
+        if is_object(value) or is_array(value):
+            if depth > DEEPEST:
+                return place.error(f"it is nested more deeply than {DEEPEST} levels")
+            steps: Any = value.items() if is_object(value) else enumerate(value)
+            inner = ((Place(each.dialect, item, each, step), depth + 1) for step, item in steps)
+            waiting.extend(inner)
+        else:
+            try:
+                compact_json(value)
+            except (TypeError, ValueError):
+                return each.error(f"{shorten(value)} is nothing that JSON can carry")
+    return place.error("it cannot be kept as JSON")
 
 
 def read_event(dialect: str, event: Any, number: int) -> Place:
@@ -182,7 +252,7 @@ def read_event(dialect: str, event: Any, number: int) -> Place:
     place = Place(dialect, event, None, f"event {number}")
     if isinstance(event, str | bytes):
         try:
-            place.value = parse_json(event)
+            place.value = read_json(event)
         except ValueError as error:
             raise place.error(f"the event is not JSON ({error}): {shorten(event)}") from None
     place.object()

@@ -7,16 +7,26 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
-from ..._text.json import parse_json, shorten
+from pydantic_core import from_json
+
+from ..._text.json import compact_json, parse_json, shorten
 from ..._transcript.assistant import AssistantTurn
 from ..._transcript.attachment import Attachment
 from ..._transcript.message import Message
 from ..._transcript.request import TranscriptItem
 from ..._transcript.result import ToolResult
 from ...errors import MisuseError
-from .reading import is_object
+from .reading import DEEPEST, is_object
 
-__all__ = ["UNREADABLE", "arguments_object", "data_of", "rendered_items"]
+__all__ = [
+    "UNREADABLE",
+    "arguments_object",
+    "carried",
+    "data_of",
+    "rendered_items",
+    "send_as_object",
+    "send_as_text",
+]
 
 UNREADABLE: Final = "INVALID_JSON"
 """The key under which arguments go out that are no JSON object, as Anthropic's guide has it."""
@@ -80,6 +90,18 @@ def data_of(attachment: Attachment) -> str | None:
     return base64.b64encode(unquote_to_bytes(body)).decode("ascii")
 
 
+def carried(text: str) -> Any:
+    """Parse JSON text whose data stands in a request itself.
+
+    Raises:
+        ValueError: It is no JSON, or nested more deeply than a client can write.
+    """
+    value = parse_json(text)
+    if text.count("{") + text.count("[") > DEEPEST:
+        from_json(compact_json(value))
+    return value
+
+
 def arguments_object(arguments: str) -> tuple[dict[str, Any], bool]:
     """Give the object for a call's argument text, and whether the text was one.
 
@@ -91,9 +113,27 @@ def arguments_object(arguments: str) -> tuple[dict[str, Any], bool]:
     """
     value: Any
     try:
-        value = parse_json(arguments) if arguments.strip() else None
+        value = carried(arguments) if arguments.strip() else None
     except ValueError:
         value = arguments
     if value is None:
         return {}, True
     return (dict(value), True) if is_object(value) else ({UNREADABLE: arguments}, False)
+
+
+def send_as_object(call: dict[str, Any], key: str) -> None:
+    """Let the arguments of a call be an object, also where a host sent something else."""
+    value = call.get(key)
+    if isinstance(value, str):
+        call[key], _ = arguments_object(value)
+    elif not isinstance(value, dict):
+        call[key] = {} if value is None else {UNREADABLE: value}
+
+
+def send_as_text(call: dict[str, Any], key: str) -> None:
+    """Let the arguments of a call be text, also where a host sent an object or nothing."""
+    value = call.get(key)
+    if value is None:
+        call[key] = "{}" if key == "arguments" else ""
+    elif not isinstance(value, str):
+        call[key] = compact_json(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..._text.json import LEAVES
 from ..._transcript.assistant import AssistantTurn, ReasoningItem, ServerToolItem
 from .losses import Loss
 from .reading import is_array, is_object
@@ -54,6 +55,8 @@ def without_nulls(value: Any, free: frozenset[str] = _NOTHING) -> Any:
         >>> without_nulls({"a": None, "args": {"b": None}}, frozenset({"args"}))
         {'args': {'b': None}}
     """
+    if value.__class__ in LEAVES:
+        return value
     if is_object(value):
         return {
             key: without_nulls(item, _EVERYTHING if key in free else free)

@@ -18,7 +18,7 @@ from .._repair.violations import Change, Violation
 from .._schema.compiler import CompiledSchema
 from .._wire.losses import EncodedRequest, Loss
 from .._wire.offered import choice_of, compiled, offered, schema_losses
-from .._wire.reading import Place, response_place
+from .._wire.reading import response_place
 from ._decode import tidy, turn_of
 from ._encode import Rendering
 from ._facts import FACTS, NAME
@@ -151,8 +151,7 @@ def decode(response: Mapping[str, Any]) -> AssistantTurn:
         >>> decode({"content": [call], "stop_reason": "tool_use"}).tool_calls[0].arguments
         '{"a":1}'
     """
-    response_place(NAME, response)
-    return turn_of(Place(NAME, tidy(response)))
+    return turn_of(response_place(NAME, response, tidy))
 
 
 def messages(committed: Iterable[TranscriptItem]) -> list[dict[str, Any]]:
@@ -196,10 +195,12 @@ def encode_request(request: TurnRequest, *, strict: bool = False) -> EncodedRequ
 
     Raises:
         ToolDefinitionError: A tool's name or schema has no form here.
+        InvalidValueError: The conversation does not begin with what the user says.
 
     Example:
-        >>> from lutum_py._transcript.message import Message
-        >>> body = encode_request(TurnRequest(items=[Message("system", "Be brief.")]))
+        >>> from lutum_py import Message
+        >>> said = [Message("system", "Be brief."), Message("user", "Hello")]
+        >>> body = encode_request(TurnRequest(items=said))
         >>> body["system"], body["max_tokens"]
         ('Be brief.', 4096)
     """
@@ -207,7 +208,7 @@ def encode_request(request: TurnRequest, *, strict: bool = False) -> EncodedRequ
     rendering = Rendering.of(request.items, names)
     limit = request.max_output_tokens
     body: dict[str, Any] = {
-        "messages": rendering.said,
+        "messages": rendering.said if "messages" in request.extra else rendering.to_send(),
         "max_tokens": DEFAULT_MAX_TOKENS if limit is None else limit,
     }
     if len(rendering.system) == 1:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from ..._text.json import compact_json, shorten
+from ..._text.json import shorten
 from ..._transcript.assistant import (
     AssistantItem,
     AssistantTurn,
@@ -34,7 +34,7 @@ from .._wire.reading import (
 from .._wire.replay import without_nulls
 from ._facts import FACTS, NAME
 
-__all__ = ["arguments_text", "provider_error", "tidy", "turn_of", "usage_of"]
+__all__ = ["provider_error", "tidy", "turn_of", "usage_of"]
 
 # The input of a call is the model's own data, nulls included.
 _FREE = frozenset({"input", UNKNOWN_EVENTS})
@@ -105,13 +105,6 @@ def usage_of(response: Place) -> Usage | None:
     )
 
 
-def arguments_text(value: Any) -> str:
-    """Give the argument text of a call, which this wire sends as an object."""
-    if isinstance(value, str):
-        return value
-    return "{}" if value is None else compact_json(value)
-
-
 def _items(response: Place, response_id: str | None) -> Iterator[AssistantItem]:
     index = 0
     for block in response.need("content").items():
@@ -127,6 +120,8 @@ def _items(response: Place, response_id: str | None) -> Iterator[AssistantItem]:
         elif kind == "tool_use":
             yield ToolCallItem(_call(block, index, response_id))
             index += 1
+        elif kind == "tool_result":
+            raise block.error("a tool_result is the program's answer to a call, and no model's")
         else:
             yield ServerToolItem(kind, block.object())
     if response.text_at("stop_reason") == "refusal":
@@ -140,5 +135,5 @@ def _call(block: Place, index: int, response_id: str | None) -> ToolMetadata:
     return ToolMetadata(
         id=block.text_at("id") or own_id(response_id, index, name),
         name=name,
-        arguments=arguments_text(block.object().get("input")),
+        arguments=block.written_at("input", "{}"),
     )

@@ -17,7 +17,8 @@ from ..._transcript.message import Message
 from ..._transcript.result import ToolResult
 from .._wire.front_rendering import FrontRendering
 from .._wire.losses import Loss
-from .._wire.rendered_items import UNREADABLE, arguments_object
+from .._wire.reading import objects_in
+from .._wire.rendered_items import UNREADABLE, arguments_object, send_as_object
 from .._wire.replay import foreign_losses, own_payload
 from ._encode_blocks import blocks_of, result_block, wire_id
 from ._facts import FACTS, NAME
@@ -42,6 +43,9 @@ class Rendering(FrontRendering):
     def __init__(self, offered: Iterable[str] = ()) -> None:
         super().__init__(offered)
         self._answers: dict[str, dict[str, Any]] = {}
+
+    def _is_refused_first(self, said: dict[str, Any]) -> bool:
+        return bool(said["role"] == "assistant")
 
     def _result(self, result: ToolResult, position: str) -> None:
         answers = self._answers.get(result.id)
@@ -104,12 +108,13 @@ def _is_blank(block: Mapping[str, Any]) -> bool:
 
 def _replayed(block: Mapping[str, Any]) -> dict[str, Any]:
     replayed: dict[str, Any] = copy_json(block)
-    for citation in replayed.get("citations", ()):
-        nullable = _NULLABLE.get(citation.get("type"))
+    for citation in objects_in(replayed.get("citations")):
+        nullable = _NULLABLE.get(str(citation.get("type")))
         if nullable is not None:
             citation.setdefault(nullable, None)
         citation.pop("file_id", None)
-    if replayed["type"] == "tool_use" and not isinstance(replayed.get("input"), dict):
-        value = replayed.get("input")
-        replayed["input"] = {} if value is None else {UNREADABLE: value}
+    if replayed["type"] == "tool_use":
+        if replayed.get("id"):
+            replayed["id"] = wire_id(replayed["id"])
+        send_as_object(replayed, "input")
     return replayed

@@ -30,9 +30,8 @@ from ..._transcript.stream_events import (
 )
 from .._stream.partial import PartialArguments
 from .._stream.streaming import BrokenStream, StreamReader
-from .._wire.reading import Place, is_array, is_object, own_id
+from .._wire.reading import Place, is_array, is_object, own_id, response_place
 from ._decode import (
-    arguments_text,
     provider_error,
     tidy,
     turn_of,
@@ -64,7 +63,7 @@ class _BlockState:
     def whole(self) -> dict[str, Any]:
         """Give the block as a whole message has it."""
         joined = {
-            key: str(self.fields.get(key) or "") + "".join(pieces)
+            key: (_text(self.fields.get(key)) or "") + "".join(pieces)
             for key, pieces in self.texts.items()
         }
         block = {**self.fields, **joined}
@@ -191,7 +190,7 @@ class StreamDecoder(StreamReader):
         if state.call is None or not was_open:
             return
         index, call_id, name = state.call
-        arguments = arguments_text(state.whole().get("input"))
+        arguments = Place(NAME, state.whole()).written_at("input", "{}")
         yield CallCompleted(index, ToolMetadata(id=call_id, name=name, arguments=arguments))
 
     def _finish_message(self, event: Place) -> Iterator[StreamEvent]:
@@ -221,7 +220,7 @@ class StreamDecoder(StreamReader):
         if not self._stopped:
             raise BrokenStream(self.position, "the stream breaks off before the message stopped")
         whole = self._payload({**self._message, "content": self._content()})
-        return turn_of(Place(NAME, tidy(whole)))
+        return turn_of(response_place(NAME, whole, tidy))
 
     def _content(self) -> list[Any]:
         assert self._message is not None
@@ -234,17 +233,19 @@ class StreamDecoder(StreamReader):
         for _, state in sorted(self._blocks.items()):
             block = state.whole()
             kind = block.get("type")
-            if kind == "text" and block.get("text"):
+            if kind == "text" and _text(block.get("text")):
                 items.append(TextItem(block["text"]))
-            elif kind == "thinking" and block.get("thinking"):
+            elif kind == "thinking" and _text(block.get("thinking")):
                 items.append(ReasoningItem(block["thinking"]))
-            elif state.call is not None and not state.is_open:
-                value = block.get("input")
-                if not isinstance(value, str):
-                    _, call_id, name = state.call
-                    text = arguments_text(value)
-                    metadata = ToolMetadata(id=call_id, name=name, arguments=text)
-                    items.append(ToolCallItem(metadata))
+            elif (
+                state.call is not None
+                and not state.is_open
+                and not isinstance(block.get("input"), str)
+            ):
+                _, call_id, name = state.call
+                text = Place(NAME, block).written_at("input", "{}")
+                metadata = ToolMetadata(id=call_id, name=name, arguments=text)
+                items.append(ToolCallItem(metadata))
         message = self._message or {}
         return AssistantTurn(
             items=items,

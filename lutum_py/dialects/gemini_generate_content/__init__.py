@@ -18,7 +18,7 @@ from .._repair.violations import Change, Violation
 from .._schema.compiler import CompiledSchema
 from .._wire.losses import EncodedRequest, Loss
 from .._wire.offered import choice_of, compiled, offered, schema_losses
-from .._wire.reading import Place, response_place
+from .._wire.reading import response_place
 from ._decode import tidy, turn_of
 from ._encode import Rendering
 from ._facts import FACTS, NAME
@@ -156,8 +156,7 @@ def decode(response: Mapping[str, Any]) -> AssistantTurn:
         >>> turn.tool_calls[0].arguments
         '{"a":1}'
     """
-    response_place(NAME, response)
-    return turn_of(Place(NAME, tidy(response)))
+    return turn_of(response_place(NAME, response, tidy))
 
 
 def messages(committed: Iterable[TranscriptItem]) -> list[dict[str, Any]]:
@@ -202,6 +201,7 @@ def encode_request(request: TurnRequest, *, strict: bool = False) -> EncodedRequ
 
     Raises:
         ToolDefinitionError: A tool's name or schema has no form here.
+        InvalidValueError: The conversation is empty, or begins with calls of the model.
 
     Example:
         >>> from lutum_py._transcript.message import Message
@@ -212,7 +212,8 @@ def encode_request(request: TurnRequest, *, strict: bool = False) -> EncodedRequ
     names = [definition.name for definition in request.tools]
     rendering = Rendering.of(request.items, names)
     losses = rendering.losses
-    body: dict[str, Any] = {"contents": rendering.said}
+    contents = rendering.said if "contents" in request.extra else rendering.to_send()
+    body: dict[str, Any] = {"contents": contents}
     if rendering.system:
         body["systemInstruction"] = {"parts": [{"text": text} for text in rendering.system]}
     offer = _tools(request.tools, strict)

@@ -14,7 +14,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, Final
 
-from ..._text.json import compact_json, copy_json, shorten
+from ..._text.json import LEAVES, copy_json, shorten
 from ..._transcript.assistant import (
     AssistantItem,
     AssistantTurn,
@@ -57,6 +57,8 @@ _GROUNDING: Final = ("groundingMetadata", "urlContextMetadata")
 
 def tidy(value: Any) -> Any:
     """Copy a payload in the form of the wire: camelCase, without nulls, bytes as base64."""
+    if value.__class__ in LEAVES:
+        return value
     if is_object(value):
         tidied: dict[str, Any] = {}
         for key, item in value.items():
@@ -174,6 +176,8 @@ def items_of_parts(parts: Iterator[Place], response_id: str | None) -> Iterator[
         if "functionCall" in fields:
             yield ToolCallItem(call_of(part.need("functionCall"), index, response_id))
             index += 1
+        elif "functionResponse" in fields:
+            raise part.error("a function response is the program's answer, and no model's")
         elif "text" in fields:
             text = part.need("text").text()
             if text:
@@ -197,9 +201,8 @@ def call_of(call: Place, index: int, response_id: str | None) -> ToolMetadata:
             "`streamFunctionCallArguments` off"
         )
     name = call.need("name").text()
-    arguments = fields.get("args")
     return ToolMetadata(
         id=call.text_at("id") or own_id(response_id, index, name),
         name=name,
-        arguments="{}" if arguments is None else compact_json(arguments),
+        arguments=call.written_at("args", "{}"),
     )

@@ -20,7 +20,7 @@ from ..._transcript.message import Message
 from ..._transcript.result import ToolResult
 from .._wire.front_rendering import FrontRendering
 from .._wire.losses import Loss
-from .._wire.rendered_items import UNREADABLE, arguments_object, data_of
+from .._wire.rendered_items import UNREADABLE, arguments_object, carried, data_of, send_as_object
 from .._wire.replay import foreign_losses, own_payload
 from ._facts import FACTS, NAME
 
@@ -39,6 +39,9 @@ class Rendering(FrontRendering):
         super().__init__(offered)
         self._ids: dict[str, str | None] = {}
 
+    def _is_refused_first(self, said: dict[str, Any]) -> bool:
+        return said["role"] == "model" and _calls(said)
+
     def _user(self, message: Message, position: str) -> None:  # noqa: ARG002 (nothing is lost)
         self._of_user += _parts(message.text, message.attachments)
 
@@ -55,8 +58,7 @@ class Rendering(FrontRendering):
         if result.is_error:
             response["response"] = {"error": result.model_text}
         else:
-            value = result.output if result.message is None else result.message
-            response["response"] = {"output": value}
+            response["response"] = {"output": _output(result)}
         self._results.append({"functionResponse": response})
         self._of_user += _parts("", result.attachments)
 
@@ -102,14 +104,26 @@ class Rendering(FrontRendering):
         return parts
 
 
+def _output(result: ToolResult) -> Any:
+    if result.message is not None:
+        return result.message
+    try:
+        return carried(result.result)
+    except ValueError:
+        return result.result  # as text, because no client writes so many levels
+
+
 def _calls(content: Mapping[str, Any]) -> bool:
     return any("functionCall" in part for part in content["parts"])
 
 
 def _replayed(payload: Mapping[str, Any]) -> dict[str, Any]:
     content: Any = next((each.get("content") for each in payload.get("candidates", ())), None)
-    replayed: dict[str, Any] = {"role": "model", **copy_json(content or {})}
+    replayed: dict[str, Any] = {**copy_json(content or {}), "role": "model"}
     replayed["parts"] = [part for part in replayed.get("parts", ()) if part]
+    for part in replayed["parts"]:
+        if "functionCall" in part:
+            send_as_object(part["functionCall"], "args")
     return replayed
 
 

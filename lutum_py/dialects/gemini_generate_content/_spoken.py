@@ -137,6 +137,17 @@ def _parts(index: int, parts: Any, role: str, number: int, mending: Mending) -> 
     ):
         position = f"contents[{index}].parts[{place}]"
         part = Part(position, number + len(read), copy_json(value)) if is_object(value) else None
+        if part is not None and part.call is not None and part.response is not None:
+            kind, gone = ("call", _RESPONSE) if role == "model" else ("response", _CALL)
+            mending.note(
+                position,
+                "part_of_two_kinds",
+                "the part is a function call and a function response at once",
+                "Send one kind of data in a part",
+                f"left the function {kind}, which is what the {role} may send",
+            )
+            for key in gone:
+                part.value.pop(key, None)
         if part is None or not part.value or part.is_hollow:
             mending.note(
                 position,
@@ -145,7 +156,7 @@ def _parts(index: int, parts: Any, role: str, number: int, mending: Mending) -> 
                 "Send an object with `text`, or with another kind of data",
                 "removed the part",
             )
-        elif part.call and role != "model":
+        elif part.call is not None and role != "model":
             mending.note(
                 position,
                 "misplaced_call",
@@ -163,6 +174,7 @@ def _named(part: Part, mending: Mending) -> None:
     for fields, kind in ((part.call, "functionCall"), (part.response, "functionResponse")):
         if fields is not None:
             mending.rename(fields, "name", f"{part.position}.{kind}.name")
+            mending.text_id(fields, "id", f"{part.position}.{kind}")
     call = part.call or {}
     arguments = call.get("args")
     if not isinstance(arguments, dict | None):

@@ -20,7 +20,7 @@ from ..._transcript.stream_events import (
     UsageReported,
 )
 from .._stream.streaming import BrokenStream, StreamReader
-from .._wire.reading import Place
+from .._wire.reading import Place, response_place
 from ._decode import (
     call_of,
     items_of_parts,
@@ -125,7 +125,7 @@ class StreamDecoder(StreamReader):
         response = dict(self._fields)
         if self._candidates:
             response["candidates"] = list(self._candidates.values())
-        return turn_of(Place(NAME, self._payload(tidy(response))))
+        return turn_of(response_place(NAME, self._payload(response), tidy))
 
     def _so_far(self) -> AssistantTurn:
         first = next(iter(self._candidates.values()), None)

@@ -19,7 +19,7 @@ from .._schema.compiler import CompiledSchema
 from .._wire.losses import EncodedRequest, Loss
 from .._wire.offered import choice_of, compiled, offered, schema_losses
 from .._wire.openai_body import body_of
-from .._wire.reading import Place, response_place
+from .._wire.reading import response_place
 from . import _decode as _chat_turn
 from . import _encode as _chat_messages
 from ._facts import FACTS, NAME
@@ -142,8 +142,7 @@ def decode(response: Mapping[str, Any]) -> AssistantTurn:
         >>> decode({"choices": [{"message": said, "finish_reason": "stop"}]}).text
         'Hello'
     """
-    response_place(NAME, response)
-    return _chat_turn.turn_of(Place(NAME, _chat_turn.tidy(response)))
+    return _chat_turn.turn_of(response_place(NAME, response, _chat_turn.tidy))
 
 
 def messages(committed: Iterable[TranscriptItem]) -> list[dict[str, Any]]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..._text.json import compact_json
 from ..._transcript.assistant import (
     AssistantItem,
     AssistantTurn,
@@ -34,7 +33,6 @@ from .._wire.replay import without_nulls
 from ._facts import FACTS, NAME
 
 __all__ = [
-    "arguments_text",
     "function_of",
     "plain_text",
     "tidy",
@@ -110,13 +108,6 @@ def usage_of(response: Place) -> Usage | None:
     )
 
 
-def arguments_text(value: Any) -> str:
-    """Give the raw argument text of a call, also where a host sends the object itself."""
-    if isinstance(value, str):
-        return value
-    return "" if value is None else compact_json(value)
-
-
 def function_of(message: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Give the call of the old single-function form; None for the empty shell that hosts send."""
     function = message.get("function_call")
@@ -159,7 +150,7 @@ def _metadata(
     return ToolMetadata(
         id=call_id or own_id(response_id, index, name),
         name=name,
-        arguments=arguments_text(function.object().get(key)),
+        arguments=function.written_at(key, ""),
     )
 
 

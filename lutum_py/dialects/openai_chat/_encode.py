@@ -19,7 +19,8 @@ from ..._transcript.request import TranscriptItem
 from ..._transcript.result import ToolResult
 from .._wire.losses import Loss
 from .._wire.openai_parts import chat_part, parts_of
-from .._wire.rendered_items import rendered_items
+from .._wire.reading import is_array, is_object
+from .._wire.rendered_items import rendered_items, send_as_text
 from .._wire.replay import foreign_losses, own_payload
 from .._wire.tool_names import WireNames
 from ._decode import function_of
@@ -89,19 +90,30 @@ def _no_part(attachment: object) -> None:
 
 
 def _replay(payload: Mapping[str, Any]) -> dict[str, Any]:
-    message: dict[str, Any] = {"role": "assistant", **copy_json(payload["choices"][0]["message"])}
+    message: dict[str, Any] = {**copy_json(payload["choices"][0]["message"]), "role": "assistant"}
     if not message.get("tool_calls"):
         message.pop("tool_calls", None)
     for call in message.get("tool_calls", ()):
         call.setdefault("type", "function")
-        call.pop("function" if call["type"] == "custom" else "custom", None)
-        if "function" in call:
-            call["function"].setdefault("arguments", "{}")
+        is_custom = call["type"] == "custom"
+        call.pop("function" if is_custom else "custom", None)
+        if is_custom:
+            send_as_text(call["custom"], "input")
+        else:
+            send_as_text(call["function"], "arguments")
     if function_of(message) is None:
         message.pop("function_call", None)
+    else:
+        send_as_text(message["function_call"], "arguments")
     audio = message.pop("audio", None)
-    if audio and audio.get("id"):
+    if is_object(audio) and audio.get("id"):
         message["audio"] = {"id": audio["id"]}
+    if is_array(message.get("content")):
+        # Some hosts send a text in place of its part, and take it back as a part only.
+        message["content"] = [
+            {"type": "text", "text": part} if isinstance(part, str) else part
+            for part in message["content"]
+        ]
     if message.get("content") is None:
         # Null is taken beside something else that the turn says; alone it is refused.
         said = ("tool_calls", "function_call", "audio", "refusal")

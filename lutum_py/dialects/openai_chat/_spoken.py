@@ -65,7 +65,7 @@ def _result(index: int, message: dict[str, Any], mending: Mending) -> None:
             "made the content empty text",
         )
         message["content"] = ""
-    _text_id(message, "tool_call_id", f"messages[{index}]", mending)
+    mending.text_id(message, "tool_call_id", f"messages[{index}]")
     if isinstance(message.get("name"), str):
         mending.rename(message, "name", f"messages[{index}].name")
 
@@ -152,7 +152,7 @@ def _call(call: Any, position: str, mending: Mending) -> bool:
             "removed the call",
         )
         return False
-    _text_id(call, "id", position, mending)
+    mending.text_id(call, "id", position)
     _named_call(inner, f"{position}.{kind}", _CALLS[kind], mending)
     return True
 
@@ -178,17 +178,3 @@ def _function_call(index: int, message: dict[str, Any], mending: Mending) -> Non
 def _named_call(inner: dict[str, Any], position: str, key: str, mending: Mending) -> None:
     mending.rename(inner, "name", f"{position}.name")
     mending.as_text(inner, key, f"{position}.{key}", "{}" if key == "arguments" else "")
-
-
-def _text_id(holder: dict[str, Any], key: str, position: str, mending: Mending) -> None:
-    call_id = holder.get(key)
-    if call_id is None or isinstance(call_id, str):
-        return
-    mending.note(
-        f"{position}.{key}",
-        "invalid_call_id",
-        f"expected the id of a call, got {shorten(call_id)}",
-        "Send the id as text, the same in the call and in its result",
-        "made text of it",
-    )
-    holder[key] = text_of(call_id)

@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..._text.json import copy_json
 from ..._transcript.assistant import AssistantTurn
 from ..._transcript.stream_events import StreamEvent, UsageReported
 from .._stream.streaming import BrokenStream, StreamReader
-from .._wire.reading import Place
+from .._wire.reading import Place, response_place
 from ._decode import (
     tidy,
     turn_of,
@@ -92,13 +91,9 @@ class StreamDecoder(StreamReader):
             raise BrokenStream(self.position, "the stream ends without a choice")
         if not first.finish_reason and not self._done:
             raise BrokenStream(self.position, "the stream breaks off before a finish reason")
-        return turn_of(Place(NAME, tidy(self._payload(self._response()))))
-
-    def _response(self) -> dict[str, Any]:
         choices = [state.choice() for state in self._choices.values()]
         response = {**self._fields, "object": "chat.completion", "choices": choices}
-        whole: dict[str, Any] = copy_json(response)
-        return whole
+        return turn_of(response_place(NAME, self._payload(response), tidy))
 
     def _so_far(self) -> AssistantTurn:
         items = next(iter(self._choices.values())).said() if self._choices else ()

@@ -27,7 +27,7 @@ from .._wire.reading import (
     objects_in,
     own_id,
 )
-from ._decode import arguments_text, plain_text
+from ._decode import plain_text
 
 __all__ = ["ChoiceState"]
 
@@ -149,11 +149,10 @@ class ChoiceState:
             else:
                 self._message[key] = value
         yield from self._reasoning(fields)
-        content = fields.get("content")
-        for part in content if is_array(content) else (content,):
-            if part is not None and part != "":
-                self._content.append(part)
-                yield from self._content_event(part)
+        content = delta.get("content")
+        if content is not None:
+            for part in content.items() if is_array(content.value) else (content,):
+                yield from self._part(part)
         refusal = delta.text_at("refusal")
         if refusal:
             self._texts.setdefault("refusal", []).append(refusal)
@@ -194,11 +193,18 @@ class ChoiceState:
             elif value is not None:
                 last[key] = value
 
-    def _content_event(self, part: Any) -> Iterator[StreamEvent]:
-        if is_object(part) and part.get("type") == "thinking":
+    def _part(self, place: Place) -> Iterator[StreamEvent]:
+        part = place.value
+        if part is None or part == "":
+            return
+        is_text = isinstance(part, str)
+        kind = "text" if is_text else place.text_at("type")
+        said = part if is_text else place.need("text").text() if kind == "text" else part
+        self._content.append(part)
+        if kind == "thinking":
             yield ReasoningDelta(plain_text(part.get("thinking")))
-        elif plain_text(part):
-            yield TextDelta(plain_text(part))
+        elif plain_text(said):
+            yield TextDelta(plain_text(said))
 
     def _whole_content(self) -> str | list[Any]:
         if all(isinstance(part, str) for part in self._content):
@@ -227,6 +233,7 @@ class ChoiceState:
 
     def _call(self, place: Place, response_id: str | None) -> Iterator[StreamEvent]:
         fields = place.object()
+        place.text_at("id")
         call = self._call_of(fields)
         for key, value in fields.items():
             if value is not None and key not in ("function", "custom", "index"):
@@ -236,7 +243,7 @@ class ChoiceState:
         inner = place.get(call.kind)
         if inner is not None:
             text_key = "input" if call.kind == "custom" else "arguments"
-            yield from self._inner(call, inner.object(), text_key, response_id)
+            yield from self._inner(call, inner, text_key, response_id)
 
     # Which call a piece belongs to: the one of its id; else the last one of its index, or the last
     # one at all where there is no index. An id that is new under a known index begins a call: some
@@ -267,13 +274,13 @@ class ChoiceState:
                 return
             found = _CallState("function_call", None)
             self._calls.append(found)
-        yield from self._inner(found, fields, "arguments", response_id)
+        yield from self._inner(found, place, "arguments", response_id)
 
     def _inner(
-        self, call: _CallState, fields: Mapping[str, Any], text_key: str, response_id: str | None
+        self, call: _CallState, place: Place, text_key: str, response_id: str | None
     ) -> Iterator[StreamEvent]:
         index = self._calls.index(call)
-        for key, value in fields.items():
+        for key, value in place.object().items():
             if key == "name" and isinstance(value, str):
                 # Some hosts send the whole name again with every piece.
                 call.name += "" if value == call.name else value
@@ -283,7 +290,7 @@ class ChoiceState:
             call.started = True
             call_id = call.fields.get("id") or own_id(response_id, index, call.name)
             yield CallStarted(index, call_id, call.name)
-        text = arguments_text(fields.get(text_key))
+        text = place.written_at(text_key, "")
         if text:
             yield ArgumentsDelta(index, text, call.arguments.add(text))
 

@@ -19,7 +19,7 @@ from .._schema.compiler import CompiledSchema
 from .._wire.losses import EncodedRequest, Loss
 from .._wire.offered import choice_of, compiled, offered, schema_losses
 from .._wire.openai_body import body_of
-from .._wire.reading import Place, response_place
+from .._wire.reading import response_place
 from . import _decode as _responses_turn
 from . import _encode as _responses_input
 from ._facts import FACTS, NAME
@@ -141,8 +141,7 @@ def decode(response: Mapping[str, Any]) -> AssistantTurn:
         >>> decode({"status": "completed", "output": [{"type": "message", "content": [part]}]}).text
         'Hello'
     """
-    response_place(NAME, response)
-    return _responses_turn.turn_of(Place(NAME, _responses_turn.tidy(response)))
+    return _responses_turn.turn_of(response_place(NAME, response, _responses_turn.tidy))
 
 
 def messages(committed: Iterable[TranscriptItem]) -> list[dict[str, Any]]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from ..._text.json import compact_json
 from ..._transcript.assistant import (
     AssistantItem,
     AssistantTurn,
@@ -26,10 +25,29 @@ from .._wire.reading import UNKNOWN_EVENTS, Place, objects_in, own_id
 from .._wire.replay import without_nulls
 from ._facts import FACTS, NAME
 
-__all__ = ["CALLS", "items_of_output", "metadata_of", "tidy", "turn_of", "usage_of"]
+__all__ = [
+    "CALLS",
+    "OUTPUTS",
+    "SEARCH_CALL",
+    "is_call",
+    "is_run_by_provider",
+    "items_of_output",
+    "metadata_of",
+    "tidy",
+    "turn_of",
+    "usage_of",
+]
 
 CALLS: Final[Mapping[str, str]] = {"function_call": "arguments", "custom_tool_call": "input"}
 """The items that the program answers, and where each has the text that the model wrote."""
+
+SEARCH: Final = "tool_search"
+SEARCH_CALL: Final = "tool_search_call"
+SEARCH_OUTPUT: Final = "tool_search_output"
+"""The search for tools, which has no name on the wire: the provider's, or the program's to run."""
+
+OUTPUTS: Final = frozenset({"function_call_output", "custom_tool_call_output", SEARCH_OUTPUT})
+"""The items with which the program answers."""
 
 # What users and models wrote may hold nulls that mean something.
 _FREE = frozenset(
@@ -83,6 +101,18 @@ def turn_of(response: Place) -> AssistantTurn:
     )
 
 
+def is_run_by_provider(item: Mapping[str, Any]) -> bool:
+    """Tell whether the provider made an item of a search for tools, and answers it."""
+    kind, runs = item.get("type"), item.get("execution")
+    return runs != "client" if kind == SEARCH_CALL else runs == "server" and kind == SEARCH_OUTPUT
+
+
+def is_call(item: Mapping[str, Any]) -> bool:
+    """Tell whether an item is a call that the program answers."""
+    kind = item.get("type")
+    return kind in CALLS or (kind == SEARCH_CALL and not is_run_by_provider(item))
+
+
 def usage_of(response: Place) -> Usage | None:
     """Read what the turn cost."""
     usage = response.get("usage")
@@ -101,7 +131,7 @@ def items_of_output(output: Iterable[Place], response_id: str | None) -> Iterato
     calls = 0
     for item in output:
         kind = item.text_at("type") or "message"
-        if kind in CALLS:
+        if is_call(item.object()):
             yield ToolCallItem(metadata_of(item, kind, calls, response_id))
             calls += 1
         elif kind == "message":
@@ -109,17 +139,18 @@ def items_of_output(output: Iterable[Place], response_id: str | None) -> Iterato
         elif kind == "reasoning":
             yield ReasoningItem(_reasoning(item))
         else:
+            if kind in OUTPUTS and not is_run_by_provider(item.object()):
+                raise item.error(f"a {kind} is the program's answer to a call, and no model's")
             yield ServerToolItem(kind, item.object())
 
 
 def metadata_of(item: Place, kind: str, index: int, response_id: str | None) -> ToolMetadata:
     """Read a call, which is the one of its number in the turn."""
-    name = item.need("name").text()
-    text = item.object().get(CALLS[kind])
+    name = SEARCH if kind == SEARCH_CALL else item.need("name").text()
     return ToolMetadata(
         id=item.text_at("call_id") or own_id(response_id, index, name),
         name=name,
-        arguments=text if isinstance(text, str) else "" if text is None else compact_json(text),
+        arguments=item.written_at(CALLS.get(kind, "arguments"), ""),
     )
 
 

@@ -24,11 +24,12 @@ from ..._transcript.request import TranscriptItem
 from ..._transcript.result import ToolResult
 from .._wire.losses import Loss
 from .._wire.openai_parts import parts_of, responses_part
-from .._wire.rendered_items import rendered_items
+from .._wire.rendered_items import rendered_items, send_as_text
 from .._wire.replay import foreign_losses, own_payload
 from .._wire.tool_names import WireNames
-from ._decode import CALLS
+from ._decode import CALLS, is_call
 from ._facts import FACTS, NAME
+from ._spoken import ANSWERS
 
 __all__ = ["render"]
 
@@ -55,6 +56,7 @@ def render(
     losses: list[Loss] = []
     names = WireNames(FACTS, offered)
     answers: dict[str, dict[str, Any]] = {}
+    ids: set[str] = set()
     for position, item in rendered_items(items):
         if isinstance(item, ToolResult):
             form = answers.get(item.id)
@@ -67,11 +69,12 @@ def render(
                 losses.extend(foreign_losses(position, item, NAME))
                 said = list(_neutral(item))
             else:
-                said = list(_replay(payload, position, losses))
-            sent = [each for each in said if each.get("type") in CALLS]
+                said = list(_replay(payload, position, losses, ids))
+            sent = [each for each in said if is_call(each)]
             for number, call in enumerate(sent):
-                where = f"{position}.tool_calls[{number}]"
-                call["name"] = names.sent(call["name"], where, losses)
+                if call["type"] in CALLS:
+                    where = f"{position}.tool_calls[{number}]"
+                    call["name"] = names.sent(call["name"], where, losses)
             answers = _answers(item, sent)
             rendered.extend(said)
         else:
@@ -97,21 +100,36 @@ def _output(result: ToolResult, position: str, losses: list[Loss]) -> str | list
 
 
 def _replay(
-    payload: Mapping[str, Any], position: str, losses: list[Loss]
+    payload: Mapping[str, Any], position: str, losses: list[Loss], ids: set[str]
 ) -> Iterator[dict[str, Any]]:
     stored = payload.get("store") is not False
-    for sent in payload["output"]:
-        item: dict[str, Any] = copy_json(sent)
-        kind = item.get("type")
+    output = copy_json(payload["output"])
+    while output and output[-1].get("type") == "reasoning":
+        # The answer was cut off before what it led to.
+        losses.append(Loss(position, "its reasoning led to nothing, and is refused without that"))
+        output.pop()
+    for item in output:
+        kind = item.get("type") or "message"
         item.pop("created_by", None)
-        if kind == "reasoning":
+        if kind == "message":
+            item["role"] = "assistant"
+            item.setdefault("content", [])
+        elif kind in CALLS:
+            send_as_text(item, CALLS[kind])
+        elif kind == "reasoning":
             item.pop("status", None)
             if not (stored or item.get("encrypted_content") or item.get("content")):
                 why = "its reasoning was neither stored nor encrypted, so it cannot go back; ask "
                 losses.append(Loss(position, why + "for `reasoning.encrypted_content`"))
                 continue
-        for key in _NULLABLE.get(str(kind), ()):
+        for key in _NULLABLE.get(kind, ()):
             item.setdefault(key, None)
+        # Some hosts number the items of each response anew, and an id may stand only once.
+        item_id = item.get("id")
+        if isinstance(item_id, str) and kind != "item_reference":
+            if item_id in ids:
+                del item["id"]
+            ids.add(item_id)
         yield item
 
 
@@ -140,5 +158,5 @@ def _answers(turn: AssistantTurn, sent: list[dict[str, Any]]) -> dict[str, dict[
     answers: dict[str, dict[str, Any]] = {}
     for call, item in zip(turn.tool_calls, sent, strict=True):
         same = {"call_id": item["call_id"]} if "call_id" in item else {}
-        answers[call.id] = {"type": f"{item['type']}_output", **same}
+        answers[call.id] = {"type": ANSWERS[item["type"]][0], **same}
     return answers

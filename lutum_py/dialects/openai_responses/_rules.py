@@ -23,7 +23,7 @@ from .._repair.pairing import (
 )
 from .._repair.violations import OUTCOME_UNKNOWN, Change, Violation
 from ._facts import FACTS
-from ._spoken import ANSWERS, Item, read_item
+from ._spoken import ANSWERS, Item, output_of, read_item
 
 __all__ = ["check", "repair"]
 
@@ -85,8 +85,8 @@ def _once(items: list[Item], mending: Mending) -> list[Item]:
     kept: list[Item] = []
     for item in items:
         item_id = item.fields.get("id")
-        if not isinstance(item_id, str) or item_id not in seen or item.kind == "item_reference":
-            if isinstance(item_id, str):
+        if not isinstance(item_id, str) or item.kind == "item_reference" or item_id not in seen:
+            if isinstance(item_id, str) and item.kind != "item_reference":
                 seen.add(item_id)
             kept.append(item)
             continue
@@ -155,7 +155,8 @@ def _answered(items: list[Item], goes_on: bool, mending: Mending) -> list[Item]:
     placed, due = _in_order(items, calls, results, pairing, gone, mending)
     answers = {id(calls[call]): results[number] for call, number in pairing.result_of.items()}
     answers.update((id(call), result) for call, result in due)
-    placed = _with_due(placed, due, calls, results, pairing)
+    groups = [standing.group for standing in standings]
+    placed = _with_due(placed, due, calls, groups, results, pairing)
     _twice(placed, answers, mending)
     return placed
 
@@ -210,13 +211,14 @@ def _with_due(
     placed: list[Item],
     due: list[tuple[Item, Item]],
     calls: list[Item],
+    groups: list[int],
     results: list[Item],
     pairing: Pairing,
 ) -> list[Item]:
     """Put in the results that have no place: behind those of earlier calls, before later ones.
 
-    A result stands before what is said to the model next, where that does not part it from the
-    results of earlier calls.
+    A result stands before what is said to the model next, and before the calls of the next round,
+    where that does not part it from the results of earlier calls.
     """
     at_of = {id(item): at for at, item in enumerate(placed)}
     number_of = {id(call): number for number, call in enumerate(calls)}
@@ -229,6 +231,10 @@ def _with_due(
         for number, found in sorted(pairing.result_of.items())
         if id(results[found]) in at_of
     ]
+    next_round = [len(placed)] * len(calls)
+    for number in reversed(range(len(calls) - 1)):
+        is_last = groups[number + 1] != groups[number]
+        next_round[number] = at_of[id(calls[number + 1])] if is_last else next_round[number + 1]
     slots: dict[int, list[Item]] = {}
     slot = passed = 0
     for call, result in due:
@@ -236,7 +242,9 @@ def _with_due(
             slot = max(slot, standing[passed][1] + 1)
             passed += 1
         end = standing[passed][1] if passed < len(standing) else len(placed)
-        slot = min(said_from[max(slot, at_of[id(call)] + 1)], end)
+        slot = max(slot, at_of[id(call)] + 1)
+        bound = next_round[number_of[id(call)]]
+        slot = min(said_from[slot], end, bound if bound >= slot else end)
         slots.setdefault(slot, []).append(result)
     return [
         each
@@ -269,7 +277,7 @@ def _of_right_type(call: Item, result: Item, mending: Mending) -> None:
         f"Send a {right[0]}",
         f"made it a {right[0]}",
     )
-    output = result.fields.get("output", "")
+    output = output_of(result.fields)
     same = {"call_id": call.fields["call_id"]} if "call_id" in call.fields else {}
     result.fields = {"type": right[0], **same, "output": output}
 

@@ -8,19 +8,18 @@ from typing import Any, Final
 from ..._text.json import copy_json, shorten
 from .._repair.mending import Mending, text_of
 from .._wire.reading import is_array, is_object
-from ._decode import CALLS
+from ._decode import CALLS, OUTPUTS, SEARCH_CALL, is_run_by_provider
 
-__all__ = ["ANSWERS", "Item", "read_item"]
+__all__ = ["ANSWERS", "Item", "output_of", "read_item"]
 
 # Which outputs answer which call; the first is what a repair sends. A search for tools that the
 # program runs may be answered like a function. Other calls are the provider's own.
 ANSWERS: Final[Mapping[str, tuple[str, ...]]] = {
     "function_call": ("function_call_output",),
     "custom_tool_call": ("custom_tool_call_output",),
-    "tool_search_call": ("function_call_output", "tool_search_output"),
+    SEARCH_CALL: ("function_call_output", "tool_search_output"),
 }
-_OUTPUTS: Final = frozenset(output for outputs in ANSWERS.values() for output in outputs)
-_WITH_OUTPUT: Final = _OUTPUTS - {"tool_search_output"}
+_WITH_OUTPUT: Final = OUTPUTS - {"tool_search_output"}
 _SAID_TO_MODEL: Final = frozenset({"system", "developer", "user"})
 _ROLES: Final = _SAID_TO_MODEL | {"assistant"}
 
@@ -57,15 +56,13 @@ class Item:
     @property
     def is_call(self) -> bool:
         """Whether it is a call that the program answers."""
-        # The provider answers its own search for tools.
-        is_own = self.kind == "tool_search_call" and self.fields.get("execution") != "client"
+        is_own = self.kind == SEARCH_CALL and is_run_by_provider(self.fields)
         return self.kind in ANSWERS and not is_own
 
     @property
     def is_result(self) -> bool:
         """Whether it is the program's answer to a call."""
-        is_own = self.kind == "tool_search_output" and self.fields.get("execution") == "server"
-        return self.kind in _OUTPUTS and not is_own
+        return self.kind in OUTPUTS and not is_run_by_provider(self.fields)
 
     @property
     def is_said_to_model(self) -> bool:
@@ -106,16 +103,7 @@ def read_item(index: int, given: Any, mending: Mending) -> Item | None:
             return None
         _content(fields, position, mending)
     if item.is_call or item.is_result:
-        call_id = fields.get("call_id")
-        if not isinstance(call_id, str | None):
-            mending.note(
-                f"{position}.call_id",
-                "invalid_call_id",
-                f"expected the id of a call, got {shorten(call_id)}",
-                "Send the id as text, the same in the call and in its result",
-                "made text of it",
-            )
-            fields["call_id"] = text_of(call_id)
+        mending.text_id(fields, "call_id", position)
     if item.kind in CALLS:
         mending.rename(fields, "name", f"{position}.name")
         key = CALLS[item.kind]
@@ -142,7 +130,8 @@ def _content(fields: dict[str, Any], position: str, mending: Mending) -> None:
 
 def _output(fields: dict[str, Any], position: str, mending: Mending) -> None:
     output = fields.get("output")
-    if isinstance(output, str) or (is_array(output) and all(map(is_object, output))):
+    made = output_of(fields)
+    if made is output:
         return
     mending.note(
         f"{position}.output",
@@ -151,4 +140,12 @@ def _output(fields: dict[str, Any], position: str, mending: Mending) -> None:
         'Send text; `""` where there is nothing to say',
         "made text of it",
     )
-    fields["output"] = text_of(output)
+    fields["output"] = made
+
+
+def output_of(fields: Mapping[str, Any]) -> Any:
+    """Give what a result says, as text or as a list of parts."""
+    output = fields.get("output")
+    if isinstance(output, str) or (is_array(output) and all(map(is_object, output))):
+        return output
+    return text_of(output)

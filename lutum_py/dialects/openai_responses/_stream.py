@@ -29,7 +29,7 @@ from ..._transcript.stream_events import (
 )
 from .._stream.partial import PartialArguments
 from .._stream.streaming import BrokenStream, StreamReader
-from .._wire.reading import Place
+from .._wire.reading import Place, response_place
 from ._decode import (
     CALLS,
     items_of_output,
@@ -224,7 +224,7 @@ class StreamDecoder(StreamReader):
     def _end(self) -> AssistantTurn:
         if self._final is None:
             raise BrokenStream(self.position, "the stream breaks off before the response is whole")
-        return turn_of(Place(NAME, self._payload(self._final)))
+        return turn_of(response_place(NAME, self._payload(self._final), tidy))
 
     def _so_far(self) -> AssistantTurn:
         items: list[AssistantItem] = []

@@ -1,0 +1,74 @@
+"""Surrogate pairs that a host cuts in two: the first half waits for the delta that completes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import TypeAlias
+
+from ..._text.unicode import ENDS_IN_HALF, sendable
+from ..._transcript.stream_events import (
+    ArgumentsDelta,
+    CallCompleted,
+    ReasoningDelta,
+    RefusalDelta,
+    StreamEvent,
+    TextDelta,
+)
+
+__all__ = ["Pairs"]
+
+_Delta: TypeAlias = TextDelta | ReasoningDelta | RefusalDelta | ArgumentsDelta
+_DELTAS = (TextDelta, ReasoningDelta, RefusalDelta, ArgumentsDelta)
+
+
+class Pairs:
+    r"""Let every delta be text that can be shown and sent.
+
+    Example:
+        >>> pairs = Pairs()
+        >>> pairs.of([TextDelta("a\ud83d")]), pairs.of([TextDelta("\ude00")])
+        ([TextDelta(text='a')], [TextDelta(text='😀')])
+    """
+
+    __slots__ = ("_waiting",)
+
+    def __init__(self) -> None:
+        self._waiting: dict[tuple[type, int], _Delta] = {}
+
+    def of(self, events: Iterable[StreamEvent]) -> list[StreamEvent]:
+        """Give events with whole characters only."""
+        given: list[StreamEvent] = []
+        for event in events:
+            if isinstance(event, _DELTAS):
+                if self._waiting or sendable(event.text) is not event.text:
+                    given.extend(self._whole(event))
+                    continue
+            elif self._waiting and isinstance(event, CallCompleted):
+                given.extend(self._left(_key(event, ArgumentsDelta)))
+            given.append(event)
+        return given
+
+    def rest(self) -> list[StreamEvent]:
+        """Give what still waits, at the end of the stream: nothing completes it."""
+        return [event for key in list(self._waiting) for event in self._left(key)]
+
+    def _whole(self, event: _Delta) -> Iterator[StreamEvent]:
+        key = _key(event, type(event))
+        before = self._waiting.pop(key, None)
+        text = event.text if before is None else before.text + event.text
+        half = ENDS_IN_HALF.search(text)
+        if half is not None:
+            self._waiting[key] = replace(event, text=half[0])
+            text = text[:-1]
+        if text:
+            yield replace(event, text=sendable(text))
+
+    def _left(self, key: tuple[type, int]) -> Iterator[StreamEvent]:
+        event = self._waiting.pop(key, None)
+        if event is not None:
+            yield replace(event, text=sendable(event.text))
+
+
+def _key(event: ArgumentsDelta | CallCompleted | _Delta, kind: type) -> tuple[type, int]:
+    return kind, getattr(event, "index", 0)

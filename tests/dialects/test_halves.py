@@ -1,0 +1,171 @@
+"""Half of a surrogate pair, wherever a provider sends it, and the pair that comes in two deltas."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from lutum_py._transcript.assistant import AssistantTurn
+from lutum_py._transcript.metadata import ToolMetadata
+from lutum_py._transcript.stream_events import (
+    ArgumentsDelta,
+    CallCompleted,
+    CallStarted,
+    ReasoningDelta,
+    RefusalDelta,
+    StreamEvent,
+    TextDelta,
+)
+from lutum_py.dialects._stream.pairs import Pairs
+from tests.models.said import Said
+
+from .mutations import WRITERS
+from .wire_laws import DIALECTS, goes_on
+
+
+def fed(dialect: ModuleType, events: list[Any]) -> tuple[list[StreamEvent], AssistantTurn]:
+    decoder = dialect.StreamDecoder()
+    told = [each for event in events for each in decoder.feed(event)] + decoder.close()
+    return told, decoder.finish()
+
+
+def as_texts(told: list[StreamEvent], kind: type[TextDelta | ArgumentsDelta]) -> str:
+    return "".join(each.text for each in told if isinstance(each, kind))
+
+
+def cut(value: Any) -> Any:
+    """Cut each character beyond the first plane in two halves, as a careless host does."""
+    if isinstance(value, str):
+        halves = value.encode("utf-16-le", "surrogatepass")
+        return "".join(
+            halves[at : at + 2].decode("utf-16-le", "surrogatepass")
+            for at in range(0, len(halves), 2)
+        )
+    if isinstance(value, dict):
+        return {cut(key): cut(item) for key, item in value.items()}
+    return [cut(item) for item in value] if isinstance(value, list) else value
+
+
+@DIALECTS
+def test_halves_beside_each_other_are_the_character(dialect: ModuleType) -> None:
+    """A response in which every pair came as its halves is the response with the characters."""
+    whole, _ = WRITERS[dialect.NAME]
+    response = whole(
+        Said(text="a\U0001f600", calls=(("c1", "add", {"a\U0001f600": "\U0001f601"}),))
+    )
+    assert dialect.decode(cut(response)) == dialect.decode(response)
+
+
+@DIALECTS
+def test_a_half_alone_is_replaced_wherever_it_stands(dialect: ModuleType) -> None:
+    """Text, call id, name, argument keys and values, and the payload: none holds a half."""
+    whole, _ = WRITERS[dialect.NAME]
+    call = ("c\ud83d", "add\ude00", {"a\ud83d": "\ude00"})
+    turn = dialect.decode({**whole(Said(text="a\ud83d", calls=(call,))), "x\ud83d": "\ude00"})
+    assert turn.text == "a\ufffd"
+    (asked,) = turn.tool_calls
+    assert asked.name == "add\ufffd"
+    assert asked.arguments in ('{"a\ufffd":"\ufffd"}', r'{"a\ud83d": "\ude00"}')
+    assert turn.payload["x\ufffd"] == "\ufffd"
+    goes_on(turn)
+
+
+@DIALECTS
+def test_a_pair_that_comes_in_two_deltas_is_the_character(dialect: ModuleType) -> None:
+    """The first half waits for the delta with the second: every delta can be shown, and together
+    they are the text.
+    """
+    _, events = WRITERS[dialect.NAME]
+    smile = "\U0001f600"
+    told, turn = fed(dialect, events(Said(text="\ud83d\ude00")))  # cut in the middle
+    assert [each.text for each in told if isinstance(each, TextDelta)] == [smile]
+    assert turn.text == smile
+    told, turn = fed(dialect, events(Said(text="ab\ud83d!")))
+    assert as_texts(told, TextDelta) == turn.text == "ab\ufffd!"
+    told, turn = fed(dialect, events(Said(text="\ud83d")))
+    assert as_texts(told, TextDelta) == turn.text == "\ufffd"
+    goes_on(turn)
+
+
+def argument_events(dialect: ModuleType, pieces: list[str]) -> list[Any]:
+    """Stream one call whose argument text comes in these pieces."""
+    if dialect.NAME == "anthropic_messages":
+        begun = {"type": "tool_use", "id": "c1", "name": "add", "input": {}}
+        deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
+        return [
+            {"type": "message_start", "message": {"id": "m", "content": []}},
+            {"type": "content_block_start", "index": 0, "content_block": begun},
+            *({"type": "content_block_delta", "index": 0, "delta": delta} for delta in deltas),
+            {"type": "content_block_stop", "index": 0},
+            {"type": "message_stop"},
+        ]
+    if dialect.NAME == "openai_chat":
+        functions = [{"name": "add", "arguments": ""}, *({"arguments": piece} for piece in pieces)]
+        calls = [{"index": 0, "id": "c1", "function": each} for each in functions]
+        choices: list[Any] = [{"index": 0, "delta": {"tool_calls": [call]}} for call in calls]
+        return [{"choices": [each]} for each in (*choices, {"delta": {}, "finish_reason": "stop"})]
+    if dialect.NAME == "openai_responses":
+        item = {"type": "function_call", "call_id": "c1", "name": "add", "arguments": ""}
+        kind = "response.function_call_arguments.delta"
+        return [
+            {"type": "response.output_item.added", "output_index": 0, "item": item},
+            *({"type": kind, "output_index": 0, "delta": piece} for piece in pieces),
+            {"type": "response.completed", "response": {"status": "completed"}},
+        ]
+    call = {"functionCall": {"name": "add", "args": {"a": "".join(pieces)}}}
+    return [{"candidates": [{"content": {"parts": [call]}, "finishReason": "STOP"}]}]
+
+
+@DIALECTS
+@pytest.mark.parametrize(
+    ("pieces", "text"),
+    [
+        (['{"a":"\ud83d', '\ude00"}'], '{"a":"\U0001f600"}'),
+        (['{"a":"\ud83d', '!"}'], '{"a":"\ufffd!"}'),
+        (['{"a":"\ude00"}'], '{"a":"\ufffd"}'),
+        (['{"a":"\ud83d'], '{"a":"\ufffd'),
+    ],
+    ids=["whole", "first", "second", "last"],
+)
+def test_halves_in_streamed_arguments(dialect: ModuleType, pieces: list[str], text: str) -> None:
+    """A half in argument text breaks no stream: it becomes the character, or U+FFFD."""
+    told, turn = fed(dialect, argument_events(dialect, pieces))
+    (asked,) = turn.tool_calls
+    if dialect.NAME == "gemini_generate_content":
+        assert "\ufffd" in asked.arguments or "\U0001f600" in asked.arguments
+    else:
+        assert asked.arguments == as_texts(told, ArgumentsDelta) == text
+    assert [each.metadata for each in told if isinstance(each, CallCompleted)] == [asked]
+    repr(told).encode()
+    goes_on(turn)
+
+
+def test_halves_wait_apart() -> None:
+    """Each kind of delta, and each call, has its own half that waits; a call's comes out before
+    the call is complete, and all others at the end.
+    """
+    call = CallCompleted(0, ToolMetadata(id="c1", name="add", arguments="{}"))
+    pairs = Pairs()
+    events: list[StreamEvent] = [
+        TextDelta("\ud83d"),
+        ReasoningDelta("\ud83d"),
+        ArgumentsDelta(0, "\ud83d", {}),
+        ArgumentsDelta(1, "x\ud83d", {}),
+    ]
+    assert pairs.of(events) == [ArgumentsDelta(1, "x", {})]
+    assert pairs.of([TextDelta("\ude00"), call]) == [
+        TextDelta("\U0001f600"),
+        ArgumentsDelta(0, "\ufffd", {}),
+        call,
+    ]
+    assert pairs.of([RefusalDelta("no"), call]) == [RefusalDelta("no"), call]
+    assert pairs.rest() == [ReasoningDelta("\ufffd"), ArgumentsDelta(1, "\ufffd", {})]
+    assert pairs.rest() == []
+
+
+def test_a_call_that_begins_can_be_shown() -> None:
+    """What is told of a call before it is whole holds no half, either."""
+    begun = CallStarted(0, "c\ud83d", "f\ude00")
+    assert (begun.id, begun.name) == ("c\ufffd", "f\ufffd")

@@ -1,0 +1,88 @@
+"""The laws of the way from a wire to a transcript and back, as functions of one case."""
+
+from __future__ import annotations
+
+import time
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from lutum_py import Transcript
+from lutum_py._text.json import compact_json
+from lutum_py._transcript.assistant import AssistantTurn
+from lutum_py._transcript.request import TurnRequest
+from lutum_py._transcript.stream_events import TurnFinished
+from lutum_py.dialects import DIALECTS as DIALECTS_BY_NAME
+from lutum_py.errors import DialectError
+
+from .every_dialect import OF_LIBRARY
+from .mutations import committed
+
+DIALECTS = pytest.mark.parametrize("dialect", OF_LIBRARY, indirect=True)
+MODULES = [import_module(DIALECTS_BY_NAME[name]) for name in OF_LIBRARY]
+EACH = pytest.mark.parametrize("dialect", MODULES, ids=lambda module: module.NAME)
+SLOW = 2.0
+"""Seconds that no case may take: many times what the slowest one takes."""
+
+
+def decodes_or_refuses(dialect: ModuleType, response: Any) -> bool:
+    """Hold that a response is a turn that can go on, or a `DialectError`; say which."""
+    begin = time.perf_counter()
+    try:
+        turn = dialect.decode(response)
+    except DialectError as error:
+        str(error).encode()
+        turn = None
+    else:
+        goes_on(turn)
+    assert time.perf_counter() - begin < SLOW, "slow"
+    return turn is not None
+
+
+def streams_or_refuses(dialect: ModuleType, events: list[Any]) -> bool:
+    """Hold the same of a stream, and that each of its events can be shown."""
+    begin = time.perf_counter()
+    decoder = dialect.StreamDecoder()
+    read: list[Any] = []
+    try:
+        for event in events:
+            read += decoder.feed(event)
+        read += decoder.close()
+        turn = decoder.finish()
+    except DialectError as error:
+        str(error).encode()
+        if isinstance(error.turn, AssistantTurn):
+            (error.turn.text + error.turn.reasoning).encode()
+        turn = None
+    else:
+        assert read[-1] == TurnFinished(turn)
+        goes_on(turn)
+    for event in read:
+        compact_json(_shown(event)).encode()
+    assert time.perf_counter() - begin < SLOW, "slow"
+    return turn is not None
+
+
+def _shown(event: Any) -> Any:
+    if isinstance(event, TurnFinished):
+        return event.turn.text
+    return [str(getattr(event, name)) for name in event.__slots__]
+
+
+def goes_on(turn: AssistantTurn) -> None:
+    """Hold that a turn can be committed, saved, loaded, and sent by every dialect."""
+    items = committed(turn)
+    if items is None:
+        return
+    transcript = Transcript()
+    transcript._items = items
+    loaded = Transcript.load_json(transcript.dump_json())
+    assert loaded == transcript, "what is loaded is another"
+    for dialect in MODULES:
+        body = dialect.encode_request(TurnRequest(items=items))
+        compact_json(body).encode()
+        broken = [str(each) for each in dialect.check(body)]
+        assert not broken, f"{dialect.NAME}: {broken}"
+        assert dialect.encode_request(TurnRequest(items=list(loaded))) == body, dialect.NAME
