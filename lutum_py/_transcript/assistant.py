@@ -11,6 +11,7 @@ from .._text.unicode import sendable
 from ..errors import MisuseError
 from .frozen import Frozen
 from .metadata import ToolMetadata, dump_metadata, load_metadata
+from .payload import checked_payload
 
 if TYPE_CHECKING:
     from .saved import Saved
@@ -350,16 +351,23 @@ def _dump_part(part: AssistantItem) -> dict[str, Any]:
 
 
 def load_turn(saved: Saved) -> AssistantTurn:
-    """Read what `dump_turn` gave."""
+    """Read what `dump_turn` gave, and refuse a turn that contradicts its payload."""
     usage = saved.inner_or_none("usage")
+    items = [_load_part(part) for part in saved.each("items")]
+    calls = [item.metadata for item in items if isinstance(item, ToolCallItem)]
+    dialect = saved.get("dialect", str, None)
+    try:
+        payload = checked_payload(saved.any("payload"), dialect, calls)
+    except ValueError as error:
+        raise saved.wrong("payload", str(error)) from None
     return AssistantTurn(
-        items=[_load_part(part) for part in saved.each("items")],
+        items=items,
         finish_reason=saved.get("finish_reason", str, None),
         usage=None if usage is None else Usage(**{n: usage.get(n, int, None) for n in _USAGE}),
         model=saved.get("model", str, None),
         request_id=saved.get("request_id", str, None),
-        dialect=saved.get("dialect", str, None),
-        payload=saved.any("payload"),
+        dialect=dialect,
+        payload=payload,
         cut_off=saved.one_of("cut_off", _SAVED_CUT_OFF.__getitem__, None),
     )
 

@@ -1,0 +1,52 @@
+"""Whether the payload of a saved turn says what the turn says: the text may have been edited.
+
+A payload is what goes back to its provider, and results answer the calls of the turn. Where the two
+differ, every request would be refused from then on. Only the payload's dialect can tell, which
+stands in a layer above: it is asked by its name, and only where there is something to ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ..errors import DialectError
+from .metadata import ToolMetadata
+
+if TYPE_CHECKING:
+    from .assistant import AssistantTurn
+
+__all__ = ["checked_payload"]
+
+
+def checked_payload(payload: Any, dialect: str | None, calls: Sequence[ToolMetadata]) -> Any:
+    """Give the payload of a saved turn as its dialect reads it.
+
+    Args:
+        payload: What was saved.
+        dialect: The name of its dialect.
+        calls: The calls of the turn.
+
+    Raises:
+        ValueError: It is none of its dialect, or makes other calls than the turn.
+    """
+    decode = _decode_of(dialect)
+    if decode is None or not isinstance(payload, dict):
+        return payload  # What no dialect replays goes out in the neutral view.
+    try:
+        said = decode(payload)
+    except DialectError as error:
+        raise ValueError(f"it is no response of the turn's dialect ({error})") from None
+    asked, found = ([(call.id, call.name) for call in each] for each in (calls, said.tool_calls))
+    if asked != found:
+        raise ValueError(f"the turn makes the calls {asked}, and its payload makes {found}")
+    return said.payload
+
+
+def _decode_of(dialect: str | None) -> Callable[[Any], AssistantTurn] | None:
+    """Find how payloads of a dialect are read; None for one that is not in the list of them."""
+    if dialect is None:
+        return None
+    name = import_module("lutum_py.dialects").DIALECTS.get(dialect)
+    return None if name is None else import_module(name).decode

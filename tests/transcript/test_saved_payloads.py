@@ -1,0 +1,109 @@
+"""What loads, renders: a saved turn and its payload say the same, or the text is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from lutum_py import AssistantTurn, Message, ToolMetadata, Transcript, TurnRequest
+from lutum_py._transcript.committed import CommittedRound
+from lutum_py._transcript.result import make_result
+from lutum_py.errors import PlanError, TranscriptError
+from tests.dialects.every_dialect import as_response
+from tests.dialects.wire_laws import EACH
+from tests.round_tools import Shop
+
+
+def saved(dialect: ModuleType) -> dict[str, Any]:
+    """Save a conversation with one round, whose turn the dialect decoded."""
+    calls = [ToolMetadata(id=each, name="add", arguments='{"a":1,"b":2}') for each in ("c1", "c2")]
+    said = dialect.messages([AssistantTurn(text="So", tool_calls=calls)])
+    turn = dialect.decode(as_response(dialect, said))
+    transcript = Transcript()
+    transcript.push(Message("user", "Add"))
+    results = [make_result(call, "3", "success") for call in turn.tool_calls]
+    transcript.append_round(CommittedRound(turn, results))
+    data: dict[str, Any] = json.loads(transcript.dump_json())
+    return data
+
+
+def dropped_call(data: dict[str, Any]) -> None:
+    del data["items"][1]["items"][2]
+    del data["items"][3]
+
+
+def renamed_call(data: dict[str, Any]) -> None:
+    data["items"][1]["items"][2]["name"] = data["items"][3]["name"] = "subtract"
+
+
+def empty_payload(data: dict[str, Any]) -> None:
+    data["items"][1]["payload"] = {}
+
+
+def other_dialect(data: dict[str, Any]) -> None:
+    own = data["items"][1]["dialect"]
+    data["items"][1]["dialect"] = (
+        "anthropic_messages" if own != "anthropic_messages" else "openai_chat"
+    )
+
+
+@EACH
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (dropped_call, "its payload makes"),
+        (renamed_call, "its payload makes"),
+        (empty_payload, "no response of the turn's dialect"),
+        (other_dialect, "no response of the turn's dialect"),
+    ],
+)
+def test_a_turn_that_contradicts_its_payload_is_refused(
+    dialect: ModuleType, edit: Callable[[Any], None], said: str
+) -> None:
+    """A saved turn whose payload makes other calls, or is of no use to its dialect, is refused."""
+    data = saved(dialect)
+    edit(data)
+    with pytest.raises(TranscriptError, match=rf"at \$\.items\[1\]\.payload: .*{said}"):
+        Transcript.load_json(json.dumps(data))
+
+
+@EACH
+def test_what_loads_renders(dialect: ModuleType) -> None:
+    """What was saved loads and makes the same request; half a pair in its payload is mended."""
+    data = saved(dialect)
+    whole = Transcript.load_json(json.dumps(data))
+    body = dialect.encode_request(TurnRequest(items=whole))
+    assert dialect.check(body) == []
+    data["items"][1]["payload"]["x"] = "\ud83d"
+    loaded = Transcript.load_json(json.dumps(data))
+    assert dialect.encode_request(TurnRequest(items=loaded)) == body
+    assert loaded[1].payload["x"] == "\ufffd"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("dialect", [None, "my_own", "sse", "_wire", "..models", "no-name"])
+def test_a_payload_of_no_dialect_is_kept(dialect: str | None) -> None:
+    """What is no dialect of the library's is not asked: its payload is kept as it is."""
+    transcript = Transcript()
+    transcript.append_turn(AssistantTurn(text="x", dialect=dialect, payload={"a": 1}))
+    assert Transcript.load_json(transcript.dump_json()) == transcript
+
+
+def test_a_payload_that_no_dialect_replays_is_kept() -> None:
+    """A payload that is no object goes to nobody, so that it is kept with any dialect."""
+    transcript = Transcript()
+    transcript.append_turn(AssistantTurn(text="x", dialect="openai_chat", payload=[1]))
+    assert Transcript.load_json(transcript.dump_json()) == transcript
+
+
+def test_a_plan_whose_turn_contradicts_its_payload_is_refused() -> None:
+    """A plan is held to the same: its turn could not be committed to anything that goes on."""
+    call = ToolMetadata(id="c1", name="add", arguments='{"a":1,"b":2}')
+    turn = AssistantTurn(tool_calls=[call], dialect="openai_chat", payload={"choices": []})
+    outcome: Any = Shop.read_turn(turn)
+    text = outcome.round.plan().dump_json()
+    with pytest.raises(PlanError, match=r"at \$\.turn\.payload"):
+        Shop.load_plan(text)
