@@ -19,6 +19,7 @@ __all__ = [
     "digest_of",
     "is_array",
     "is_object",
+    "json_key",
     "parse_json",
     "sendable",
     "shorten",
@@ -123,6 +124,15 @@ def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
 def is_array(value: Any) -> TypeGuard[list[Any]]:
     """Whether plain JSON data is an array."""
     return isinstance(value, list)
+
+
+def json_key(value: Any) -> Any:
+    """Make a key that two values share if they are the same in JSON: 1 is 1.0, but never true."""
+    if is_object(value):
+        return frozenset((name, json_key(part)) for name, part in value.items())
+    if isinstance(value, list | tuple):
+        return tuple(map(json_key, cast("Sequence[Any]", value)))
+    return (isinstance(value, bool), value)
 
 
 def copy_json(value: Any) -> Any:
