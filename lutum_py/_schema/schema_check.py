@@ -38,13 +38,18 @@ def schema_checker(what: str, schema: dict[str, Any]) -> SchemaChecker:
     )
 
 
-def validator_of(what: str, schema: Any) -> Any:
+def validator_of(what: str, schema: Any, **rules: Any) -> Any:
     """Return a validator for a schema that is taken as it is: using it may raise anything.
+
+    Args:
+        what: What is to be checked, for messages.
+        schema: The schema.
+        **rules: By keyword, what stands for the rule of the package.
 
     Raises:
         MissingExtraError: The package `jsonschema` is not installed.
     """
-    return _validator(_kind_for(what, schema), schema)
+    return _validator(_kind_for(what, schema), schema, **rules)
 
 
 def _kind_for(what: str, schema: Any) -> Any:
@@ -58,13 +63,12 @@ def _kind_for(what: str, schema: Any) -> Any:
     return validator_for(schema)
 
 
-def _validator(kind: Any, schema: Any) -> Any:
+def _validator(kind: Any, schema: Any, **rules: Any) -> Any:
     from jsonschema import validators
     from referencing.jsonschema import EMPTY_REGISTRY
 
-    rules = {key: _counted(kind.VALIDATORS[key]) for key in _BRANCHING if key in kind.VALIDATORS}
-    if "uniqueItems" in kind.VALIDATORS:
-        rules["uniqueItems"] = _unique_items
+    rules["uniqueItems"] = _unique_items
+    rules |= {key: _counted(kind.VALIDATORS[key]) for key in _BRANCHING if key in kind.VALIDATORS}
     # With a registry of its own it never asks the network for what a reference names.
     extend: Any = validators.extend
     return extend(kind, rules)(localized(schema), registry=EMPTY_REGISTRY)
@@ -81,7 +85,7 @@ def _unique_items(_: Any, is_wanted: Any, value: Any, __: Any) -> Iterator[Any]:
 _BRANCHING: Final = ("$ref", *UNIONS)
 _FOR_EACH_VALUE: Final = 10_000
 _FOR_EACH_PART: Final = 200
-_left: ContextVar[list[int]] = ContextVar("steps_left")
+_left: ContextVar[list[int] | None] = ContextVar("steps_left", default=None)
 
 
 class _TooMuchWork(Exception):
@@ -90,10 +94,11 @@ class _TooMuchWork(Exception):
 
 def _counted(rule: Any) -> Any:
     def counted(*arguments: Any) -> Any:
-        left = _left.get([_FOR_EACH_VALUE])
-        left[0] -= 1
-        if left[0] < 0:
-            raise _TooMuchWork
+        left = _left.get()
+        if left is not None:
+            left[0] -= 1
+            if left[0] < 0:
+                raise _TooMuchWork
         return rule(*arguments)
 
     return counted
@@ -123,6 +128,8 @@ class SchemaChecker:
             yield ValidationError("there are too many ways to read it", instance={})
         except RecursionError:
             yield ValidationError("it is nested too deeply to be checked", instance={})
+        finally:
+            _left.set(None)
 
 
 def _parts_in(value: Any) -> int:

@@ -72,7 +72,7 @@ _SAME_VALUE: Final = frozenset({*UNIONS, "allOf", "not", "if", "then", "else", "
 _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 _MOST: Final = 5_000
 """So many schemas may be held against one value: more is no schema that somebody wrote by hand."""
-_DEEPEST: Final = 100
+_DEEPEST: Final = 50
 """So many schemas may stand in each other: no reader of any provider goes deeper."""
 
 
