@@ -26,6 +26,7 @@ __all__ = [
     "path_of_steps",
     "reference_to",
     "subschemas",
+    "type_of",
     "types_in",
     "with_subschemas",
 ]
@@ -111,6 +112,17 @@ def types_in(schema: JsonSchema) -> list[str]:
     """List the types that a schema names; none where it names none."""
     named = schema.get("type", [])
     return [*named] if is_array(named) else [named]
+
+
+def type_of(value: Any) -> str:
+    """Name the type of a value as a schema would."""
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else "boolean"
+    if isinstance(value, int | float):
+        return "integer" if isinstance(value, int) else "number"
+    if isinstance(value, str):
+        return "string"
+    return "object" if is_object(value) else "array"
 
 
 def reference_to(steps: Iterable[str | int]) -> str:

@@ -18,7 +18,7 @@ from ..dialects._facts import facts_of
 from ..dialects._repair.violations import Change, Violation
 from ..errors import MissingExtraError, ToolDefinitionError
 from ._atomic_write import write_file
-from ._conversation import dialect_module, read_conversation
+from ._conversation_file import dialect_module, read_conversation
 from ._loading import load_toolset
 from ._lock.command import check_lock, write_lock
 from ._lock.file import DEFAULT_FILE

@@ -158,7 +158,9 @@ def test_a_result_answers_the_call_that_it_names() -> None:
     (metadata,) = turn(*adds(1)).tool_calls
     result = forged(metadata)
     assert result.answers(metadata)
-    assert result.answers(opened(*adds(1)).tool_calls[0])
+    found = opened(*adds(1))
+    assert result.answers(found.tool_calls[0])
+    found.discard()
     for changed in ({"id": "x"}, {"name": "x"}, {"arguments": "{}"}):
         assert not result.answers(dataclasses.replace(metadata, **changed))
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ..._schema.schema_reader import JsonSchema, Node, alternatives, types_in
+from ..._schema.schema_reader import JsonSchema, Node, alternatives, type_of, types_in
 from ..._text.json import compact_json, shorten
 from ...errors import ToolDefinitionError
 from .._wire.reading import is_array, is_object
@@ -156,7 +156,7 @@ class _Writer(Writer):
                     f"the value {shorten(value)} of an enumeration is no plain one",
                     "Enumerate strings, numbers, booleans or null.",
                 )
-        kinds = list(dict.fromkeys(_kind_of(value) for value in values))
+        kinds = list(dict.fromkeys(type_of(value) for value in values))
         found = node.get("type", kinds if len(kinds) > 1 else kinds[0])
         if "enum" in node:
             return {"type": found, "enum": list(values)}
@@ -279,13 +279,3 @@ def _nullable(written: JsonSchema, author: JsonSchema) -> JsonSchema:
 
 def _is_union(written: JsonSchema) -> bool:
     return "anyOf" in written or is_array(written.get("type"))
-
-
-def _kind_of(value: Any) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, str):
-        return "string"
-    return "integer" if isinstance(value, int) else "number"
