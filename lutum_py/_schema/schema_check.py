@@ -64,14 +64,14 @@ def _kind_for(what: str, schema: Any) -> Any:
 
 
 def _validator(kind: Any, schema: Any, **rules: Any) -> Any:
-    from jsonschema import validators
+    from jsonschema import validators as untyped
     from referencing.jsonschema import EMPTY_REGISTRY
 
     rules["uniqueItems"] = _unique_items
     rules |= {key: _counted(kind.VALIDATORS[key]) for key in _BRANCHING if key in kind.VALIDATORS}
     # With a registry of its own it never asks the network for what a reference names.
-    extend: Any = validators.extend
-    return extend(kind, rules)(localized(schema), registry=EMPTY_REGISTRY)
+    validators: Any = untyped
+    return validators.extend(kind, rules)(localized(schema), registry=EMPTY_REGISTRY)
 
 
 def _unique_items(_: Any, is_wanted: Any, value: Any, __: Any) -> Iterator[Any]:

@@ -45,7 +45,10 @@ def fields(part: Any) -> Any:
 
 
 def twice(keyword: str) -> Any:
-    return lambda part: {keyword: [part, {**part, "description": "again"}]}
+    def make(part: Any) -> Any:
+        return {keyword: [part, {**part, "description": "again"}]}
+
+    return make
 
 
 ENDLESS: dict[str, dict[str, Any]] = {
@@ -154,7 +157,11 @@ def test_references_are_written_from_the_root() -> None:
 
 def test_names_of_the_author_are_no_keywords() -> None:
     """What stands below `properties` is named by the author, and may be called like a keyword."""
-    schema = {"properties": {"items": TEXT, "not": True}, "items": [TEXT], "enum": [{"not": {}}]}
+    schema: dict[str, Any] = {
+        "properties": {"items": TEXT, "not": True},
+        "items": [TEXT],
+        "enum": [{"not": {}}],
+    }
     assert list(subschemas(schema)) == [
         ("properties", "items", TEXT),
         ("properties", "not", True),
@@ -183,7 +190,7 @@ def test_what_would_be_checked_for_hours_is_refused(keyword: str) -> None:
 
 def test_a_chain_without_end_is_refused() -> None:
     """Neither a long chain of references nor schemas deep in each other exhaust the stack."""
-    chain = doubled(2_000, TEXT, lambda part: part)
+    chain = doubled(2_000, TEXT, dict[str, Any])
     deep: Any = TEXT
     for _ in range(60):
         deep = {"items": deep}
