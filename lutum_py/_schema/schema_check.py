@@ -20,14 +20,12 @@ def schema_checker(what: str, schema: dict[str, Any]) -> SchemaChecker:
         MissingExtraError: The package is not installed.
         ToolDefinitionError: The schema itself is invalid, or cannot be checked in bounded time.
     """
-    kind = _kind_for(what, schema)
-    from jsonschema.exceptions import SchemaError
-
+    kind, schema_error = _kind_for(what, schema)
     fault = fault_in(schema)
     if fault is None:
         try:
             kind.check_schema(schema)
-        except SchemaError as error:
+        except schema_error as error:
             raise ToolDefinitionError(
                 f"Invalid JSON schema for {what}: at `{error.json_path}`, {error.message}. Correct "
                 "it there."
@@ -49,18 +47,20 @@ def validator_of(what: str, schema: Any, **rules: Any) -> Any:
     Raises:
         MissingExtraError: The package `jsonschema` is not installed.
     """
-    return _validator(_kind_for(what, schema), schema, **rules)
+    return _validator(_kind_for(what, schema)[0], schema, **rules)
 
 
-def _kind_for(what: str, schema: Any) -> Any:
+def _kind_for(what: str, schema: Any) -> tuple[Any, Any]:
+    """Give the class of validators for a schema, and what it raises for an invalid one."""
     try:
+        from jsonschema.exceptions import SchemaError
         from jsonschema.validators import validator_for
     except ImportError as error:
         raise MissingExtraError(
             f"Checking {what} needs the package jsonschema: "
             "python -m pip install 'lutum-py[jsonschema]'"
         ) from error
-    return validator_for(schema)
+    return validator_for(schema), SchemaError
 
 
 def _validator(kind: Any, schema: Any, **rules: Any) -> Any:
