@@ -186,9 +186,8 @@ class _Document:
             for _, target in self.targets(waiting.pop()):
                 # A reference may lead below a keyword that holds no schemas.
                 if target is not None and target not in self.places:
-                    found = _descended(self._root, reference_to(target)[1:])
-                    if found is not None:
-                        waiting += self._walk(_Place(target, found[1], self.places[()].base))
+                    part = follow(reference_to(target), root)
+                    waiting += self._walk(_Place(target, part, self.places[()].base))
 
     def _walk(self, first: _Place) -> list[_Place]:
         walked: list[_Place] = []

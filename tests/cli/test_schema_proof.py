@@ -50,6 +50,7 @@ PROVEN: list[tuple[Any, Any]] = [
     ({**WHOLE, "exclusiveMinimum": 0, "exclusiveMaximum": 4}, {"minimum": 1, "maximum": 3}),
     ({**WHOLE, "multipleOf": 6}, {"multipleOf": 3}),
     (WHOLE, {"multipleOf": 1}),
+    ({"enum": [4, "a"]}, {"multipleOf": 2}),
     ({**TEXT, "minLength": 3}, {**TEXT, "minLength": 2}),
     ({**TEXT, "pattern": "a", "maxLength": 2}, {**TEXT, "pattern": "a"}),
     ({**TEXT, "format": "date", "maxLength": 9}, {**TEXT, "format": "date"}),

@@ -44,6 +44,10 @@ def fields(part: Any) -> Any:
     }
 
 
+def one_field(part: Any) -> Any:
+    return {"properties": {"a": part}}
+
+
 def twice(keyword: str) -> Any:
     def make(part: Any) -> Any:
         return {keyword: [part, {**part, "description": "again"}]}
@@ -91,7 +95,7 @@ LOST: dict[str, dict[str, Any]] = {
     },
     "below a text": {"properties": {"a": {"$ref": "#/title/x"}}, "title": "T"},
     "past a list": {"properties": {"a": {"$ref": "#/allOf/1"}}, "allOf": [True]},
-    "no address": {"properties": {"a": {"$ref": "http://[x"}}},
+    "no address": {"$id": "https://e.org/t", "properties": {"a": {"$ref": "http://[x"}}},
     "no text": {"properties": {"a": {"$ref": 3}}},
 }
 
@@ -219,6 +223,16 @@ def test_doubled_definitions_are_compiled_in_time(dialect: str, strict: bool) ->
             with suppress(ToolDefinitionError):
                 compile_schema(tool_of(schema), dialect, strict=strict)
             assert time.process_time() - began < 30
+
+
+def test_a_long_chain_of_definitions_is_refused() -> None:
+    """Definitions that each hold the next one are compiled, or refused where that is too deep."""
+    from lutum_py.dialects._schema.compiler import compile_schema
+
+    defs = doubled(2_000, TEXT, one_field)
+    schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/a0"}}, "$defs": defs}
+    with pytest.raises(ToolDefinitionError, match="refer to each other in too long a chain"):
+        compile_schema(tool_of(schema), "anthropic_messages", strict=True)
 
 
 def test_many_items_are_compared_in_time() -> None:
