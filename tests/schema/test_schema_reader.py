@@ -18,10 +18,13 @@ from lutum_py._schema.schema_reader import (
     subschemas,
     with_subschemas,
 )
+from lutum_py.dialects import DIALECTS
+from lutum_py.dialects._facts import facts_of
+from lutum_py.dialects._schema.compiler import compile_schema
+from lutum_py.dialects._schema.restore import decoder_of
 from lutum_py.errors import ToolDefinitionError
 from tests.declared import call_of, refusal
 
-DIALECTS = ("openai_chat", "openai_responses", "anthropic_messages", "gemini_generate_content")
 TEXT = {"type": "string"}
 
 
@@ -211,8 +214,6 @@ def test_a_chain_without_end_is_refused() -> None:
 @pytest.mark.parametrize("strict", [False, True])
 def test_doubled_definitions_are_compiled_in_time(dialect: str, strict: bool) -> None:
     """25 levels of definitions that each stand twice in the next are compiled, or refused."""
-    from lutum_py.dialects._schema.compiler import compile_schema
-
     for make in (fields, twice("anyOf"), twice("oneOf"), twice("allOf")):
         inner = doubled(25, {"type": "object", "additionalProperties": False}, make)
         for schema in (
@@ -221,18 +222,16 @@ def test_doubled_definitions_are_compiled_in_time(dialect: str, strict: bool) ->
         ):
             began = time.process_time()
             with suppress(ToolDefinitionError):
-                compile_schema(tool_of(schema), dialect, strict=strict)
+                compile_schema(tool_of(schema), facts_of(dialect), strict=strict)
             assert time.process_time() - began < 30
 
 
 def test_a_long_chain_of_definitions_is_refused() -> None:
     """Definitions that each hold the next one are compiled, or refused where that is too deep."""
-    from lutum_py.dialects._schema.compiler import compile_schema
-
     defs = doubled(2_000, TEXT, one_field)
     schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/a0"}}, "$defs": defs}
     with pytest.raises(ToolDefinitionError, match="refer to each other in too long a chain"):
-        compile_schema(tool_of(schema), "anthropic_messages", strict=True)
+        compile_schema(tool_of(schema), facts_of("anthropic_messages"), strict=True)
 
 
 def test_many_items_are_compared_in_time() -> None:
@@ -280,8 +279,6 @@ def test_a_value_cannot_make_checking_endless() -> None:
 
 def test_a_value_cannot_make_restoring_endless() -> None:
     """The nulls of unions in unions are turned back with each part looked at once."""
-    from lutum_py.dialects._schema.restore import decoder_of
-
     entry = {"type": "object", "additionalProperties": False, "required": ["next"]}
     either = [{**entry, "properties": {"next": {"$ref": "#/$defs/N"}, name: TEXT}} for name in "ab"]
     schema = {**either[0], "$defs": {"N": {"anyOf": [*either, TEXT]}}}
