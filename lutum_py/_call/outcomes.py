@@ -319,12 +319,7 @@ def rewrite(hook: str, call: AnyToolCall, value: Any) -> AnyToolCall:
 
 def check_answers(hook: str, call: AnyToolCall, result: ToolResult) -> None:
     """Make sure that a result is of this call."""
-    metadata = call.metadata
-    if (result.id, result.name, result.arguments) != (
-        metadata.id,
-        metadata.name,
-        metadata.arguments,
-    ):
+    if not result.answers(call):
         raise hook_error(
             hook,
             call,

@@ -6,6 +6,7 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from .._schema.schema_reader import UNIONS, localized
 from .._text.json import (
     canonical_json,
     compact_json,
@@ -76,6 +77,7 @@ def changes_between(old: Any, new: Any) -> list[FieldChange]:
         >>> changes_between({"type": "integer", "maximum": 9}, {"type": "integer", "maximum": 5})
         [FieldChange(path='', kind='bound', text='maximum 9 → 5')]
     """
+    old, new = localized(old), localized(new)
     return list(dict.fromkeys(_Comparison(old, new).at(old, new, "", frozenset())))
 
 
@@ -181,7 +183,7 @@ def _enum(before: list[Any], after: list[Any], path: str) -> Iterator[FieldChang
 
 
 def _branches(part: Part) -> list[Any] | None:
-    for key in ("anyOf", "oneOf"):
+    for key in UNIONS:
         if is_array(part.get(key)):
             return list(part[key])
     return None

@@ -2,6 +2,9 @@
 
 A proof that succeeds holds; one that fails says nothing but where it got stuck. Whatever is not
 understood in the old schema only narrows it, so it is left out; in the new one it ends the proof.
+The idea: each keyword of the new schema is a goal, shown from the old keywords of the same place;
+where one goal fails, the old schema is split into cases, which have to fit one by one. A recursive
+schema is proven by induction: below a property or an item, what is being shown may be assumed.
 """
 
 from __future__ import annotations
@@ -12,13 +15,9 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any, Final
 
+from .._schema.schema_reader import UNIONS
 from .._text.json import canonical_json, is_array
-from .fits import (
-    ANNOTATIONS,
-    ASSERTIONS,
-    fits,
-    join,
-)
+from .fits import Fitting, join
 from .parts import (
     EVERY_TYPE,
     NEVER,
@@ -43,6 +42,10 @@ _ALONE: Final = frozenset({"not", "propertyNames", "dependentRequired", "depende
 """Keywords that say the same wherever they stand."""
 
 
+_ANNOTATIONS: Final = frozenset({"format", "contentEncoding", "contentMediaType", "contentSchema"})
+"""What a validator takes for a remark unless it is told otherwise."""
+
+
 class Proof:
     """Try to prove that every value of an old schema fits a new one.
 
@@ -54,6 +57,7 @@ class Proof:
         self.stuck: tuple[str, str] | None = None
         self._old, self._new = old, new
         self._left = _BUDGET
+        self._of_old, self._of_new = Fitting(old), Fitting(new)
         self._are_alike = canonical_json(old) == canonical_json(new)
 
     def holds(self) -> bool:
@@ -83,8 +87,10 @@ class Proof:
         goals = [part for part in parts_of(new, self._new) if not self._is_given(part, old)]
         values = _values(old)
         if values is not None:
-            kept = [v for v in values if all(fits(v, part, self._old) is not False for part in old)]
-            fitting = (fits(v, goal, self._new) is True for goal in goals for v in kept)
+            kept = [
+                v for v in values if all(self._of_old.fits(v, part) is not False for part in old)
+            ]
+            fitting = (self._of_new.fits(v, goal) is True for goal in goals for v in kept)
             return all(fitting) or self._give_up(path, "enum")
         step = _Step(self, old, path, trail | {key}, guarded)
         before = self.stuck
@@ -154,11 +160,11 @@ class _Step:
 
     def proves(self, new: Part) -> bool:
         for key in new:
-            if key not in ASSERTIONS and key not in ANNOTATIONS:
+            if key not in self.proof._of_new.keywords and key not in _ANNOTATIONS:
                 continue
             before = self.proof.stuck
             if not self._goal(key, new):
-                if key in ("anyOf", "oneOf"):
+                if key in UNIONS:
                     self.proof.stuck = before  # that one branch failed tells nothing
                 return self.proof._give_up(self.path, key)
         return True
@@ -166,7 +172,7 @@ class _Step:
     def split(self) -> Iterator[list[Part]]:
         """Give cases that together cover the old parts."""
         for at, part in enumerate(self.old):
-            for key in ("anyOf", "oneOf"):
+            for key in UNIONS:
                 if key in part:
                     rest = [*self.old[:at], without_keyword(part, key), *self.old[at + 1 :]]
                     for branch in part[key]:
@@ -201,7 +207,7 @@ class _Step:
             return self._multiple(operand)
         if key == "uniqueItems" and (operand is False or self._least("maxItems") in (0, 1)):
             return True
-        if key in ("pattern", "uniqueItems", *ANNOTATIONS, *_ALONE):
+        if key in ("pattern", "uniqueItems", *_ANNOTATIONS, *_ALONE):
             return not _has_reference(operand) and any(
                 key in part and canonical_json(part[key]) == canonical_json(operand)
                 for part in self.old
@@ -351,7 +357,7 @@ class _Step:
             values = _values(own)
             said = [p["properties"][name] for p in theirs if name in p.get("properties", {})]
             if values is not None and all(
-                any(fits(value, schema, self.proof._new) is False for schema in said)
+                any(self.proof._of_new.fits(value, schema) is False for schema in said)
                 for value in values
             ):
                 return True

@@ -8,15 +8,14 @@ stays in a part as the keyword `$ref`: nothing is ever guessed.
 from __future__ import annotations
 
 from typing import Any, Final
-from urllib.parse import unquote
 
+from .._schema.schema_reader import follow
 from .._text.json import is_array, is_object
 
 __all__ = [
     "EVERY_TYPE",
     "NEVER",
     "Part",
-    "follow",
     "merged_part",
     "parts_of",
     "types_named",
@@ -35,19 +34,6 @@ EVERY_TYPE: Final = frozenset(
 """The types of values that never meet; a number is an integer or a fraction."""
 
 _NUMBER: Final = frozenset({"integer", "fraction"})
-
-
-def follow(reference: str, root: Any) -> Any:
-    """Give the schema that a reference within the same document leads to; None where it is lost."""
-    if reference != "#" and not reference.startswith("#/"):
-        return None
-    found = root
-    for step in reference.split("/")[1:]:
-        name = unquote(step).replace("~1", "/").replace("~0", "~")
-        if not is_object(found) or name not in found:
-            return None
-        found = found[name]
-    return found
 
 
 def parts_of(schema: Any, root: Any) -> list[Part]:

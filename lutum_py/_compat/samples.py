@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator
 from itertools import cycle, islice, zip_longest
 from typing import Any, Final
 
+from .._schema.schema_reader import UNIONS
 from .._text.json import canonical_json, is_array, is_object
-from .fits import fits
+from .fits import Fitting
 from .parts import (
     NEVER,
     Part,
@@ -59,6 +60,7 @@ def _plainness(value: Any) -> tuple[int, str]:
 class _Maker:
     def __init__(self, old: Any, new: Any) -> None:
         self._old, self._new = old, new
+        self._fitting = Fitting(old)
         self._left = _BUDGET
 
     def make(self, old: list[Part], new: list[Part], depth: int, most: int = _MOST) -> list[Any]:
@@ -69,7 +71,7 @@ class _Maker:
             if self._left < 0:
                 break
             key = canonical_json(value)
-            if key not in found and all(fits(value, part, self._old) is True for part in old):
+            if key not in found and all(self._fitting.fits(value, part) is True for part in old):
                 found[key] = value
                 if len(found) >= most:
                     break
@@ -87,7 +89,7 @@ class _Maker:
             if "const" in part:
                 yield part["const"]
         for at, part in enumerate(old):
-            for key in ("anyOf", "oneOf"):
+            for key in UNIONS:
                 if is_array(part.get(key)) and depth <= _DEPTH:
                     rest = [*old[:at], without_keyword(part, key), *old[at + 1 :]]
                     yield from _in_turn(
@@ -172,7 +174,7 @@ def _in_turn(sources: Iterable[Iterator[Any]]) -> Iterator[Any]:
 
 
 def _branches(parts: list[Part]) -> list[Any]:
-    return [branch for key in ("anyOf", "oneOf") for each in _listed(parts, key) for branch in each]
+    return [branch for key in UNIONS for each in _listed(parts, key) for branch in each]
 
 
 def _listed(parts: list[Part], key: str) -> list[list[Any]]:

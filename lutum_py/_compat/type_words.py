@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from .._schema.schema_reader import UNIONS
 from .._text.json import (
     compact_json,
     cut,
@@ -66,7 +67,7 @@ def _words(part: Part, root: Any, named: str | None, depth: int) -> str:
         return "one of " + ", ".join(cut(compact_json(v), 40) for v in part["enum"])
     if "const" in part:
         return compact_json(part["const"])
-    for key in ("anyOf", "oneOf"):
+    for key in UNIONS:
         if is_array(part.get(key)):
             words = [type_words(branch, root, depth) for branch in part[key]]
             return " or ".join(dict.fromkeys(words)) or "nothing"

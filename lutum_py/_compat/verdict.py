@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
-from .._text.json import is_array, is_object
-from .fits import fits, misfit
+from .._schema.schema_reader import localized, with_subschemas
+from .._text.json import is_object
+from .fits import Fitting
 from .implies import Proof
 from .samples import samples_of
 
@@ -44,13 +45,14 @@ def judge(old: Any, new: Any) -> Verdict:
         >>> judge({"type": "integer"}, {"type": "integer", "maximum": 9})
         Verdict(answer='no', reason='the arguments must be at most 9', example=10)
     """
+    old, new = localized(old), localized(new)
     verdict = _judge(old, new)
     if verdict.answer != "no":
         return verdict
     # Most objects take fields that they do not name. That one of those is refused now matters less
     # than what happens to the fields that the old schema did name.
     closed = _judge(_closed(old), new)
-    if closed.answer == "no" and fits(closed.example, old, old):
+    if closed.answer == "no" and Fitting(old).fits(closed.example, old):
         return closed
     if closed.answer == "yes":
         reason = f"{verdict.reason}; only fields that the old schema does not name are concerned"
@@ -62,9 +64,10 @@ def _judge(old: Any, new: Any) -> Verdict:
     proof = Proof(old, new)
     if proof.holds():
         return Verdict("yes", "whatever fitted the old schema fits the new one")
+    fitting = Fitting(new)
     for value in samples_of(old, new):
-        if fits(value, new, new) is False:
-            return Verdict("no", misfit(value, new, new) or "the new schema refuses it", value)
+        if fitting.fits(value, new) is False:
+            return Verdict("no", fitting.misfit(value), value)
     path, keyword = proof.stuck or ("", "$ref")
     place = f"`{path}`" if path else "the arguments"
     return Verdict("maybe", f"whether {place} still fits `{keyword}` cannot be told from here")
@@ -72,21 +75,9 @@ def _judge(old: Any, new: Any) -> Verdict:
 
 def _closed(schema: Any) -> Any:
     """Give a schema whose objects take no field that they do not name."""
-    if is_array(schema):
-        return [_closed(branch) for branch in schema]
     if not is_object(schema):
         return schema
-    made = dict(schema)
-    for key in _BY_NAME:
-        if is_object(made.get(key)):
-            made[key] = {name: _closed(part) for name, part in made[key].items()}
-    for key in _WITHIN:
-        if key in made:
-            made[key] = _closed(made[key])
+    made = with_subschemas(schema, _closed)
     if "properties" in made and "patternProperties" not in made:
         made.setdefault("additionalProperties", False)
     return made
-
-
-_BY_NAME: Final = ("properties", "$defs", "definitions", "patternProperties")
-_WITHIN: Final = ("items", "prefixItems", "additionalProperties", "anyOf", "oneOf", "allOf")

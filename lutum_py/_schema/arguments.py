@@ -37,7 +37,7 @@ from .closed_schema import (
 )
 from .definition import JsonSchema
 from .exact_data import exact_data
-from .mending import container_in, mend_places, path_of
+from .mended_arguments import container_in, mend_places, path_of
 
 __all__ = ["Arguments", "field_issues", "fields_of"]
 

@@ -20,19 +20,11 @@ from .._text.json import (
 from ..errors import MisuseError, ToolDefinitionError
 from .capabilities import ToolCapabilities
 from .options import TOLD, ToolOptions
+from .schema_reader import REMARKS, JsonSchema, alternatives, follow, with_subschemas
 
 __all__ = ["JsonSchema", "ToolDef"]
 
-JsonSchema = dict[str, Any]
-
 _NO_CAPABILITIES = ToolCapabilities()
-
-# Where a schema holds schemas: by name, in a list, or one alone. Names inside `properties` are the
-# author's, so a property called "title" is no annotation.
-_BY_NAME = ("properties", "$defs", "definitions", "patternProperties", "dependentSchemas")
-_IN_LIST = ("anyOf", "oneOf", "allOf", "prefixItems")
-_ALONE = ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames")
-_ANNOTATIONS = frozenset({"title", "description", "examples", "$comment", "deprecated"})
 
 
 def _refuse(*_: Any, **__: Any) -> NoReturn:
@@ -292,12 +284,11 @@ def object_schema(place: str, schema: JsonSchema) -> JsonSchema:
     Raises:
         ToolDefinitionError: The schema describes something else than an object.
     """
-    foreign = _foreign_type(schema, schema, frozenset())
+    foreign = _foreign_type(schema)
     if foreign is not None:
         raise ToolDefinitionError(
-            f"{place}: the arguments of a tool are always a JSON object, but this input schema is "
-            f"of type {foreign!r}. Put the value into a field of a model, as in "
-            "`items: list[int]`."
+            f"{place}: the arguments of a tool are always a JSON object, but this input schema "
+            f"{foreign}. Put the value into a field of a model, as in `items: list[int]`."
         )
     if not schema.keys() & {"$ref", "anyOf", "oneOf", "allOf"}:
         schema.setdefault("type", "object")
@@ -305,48 +296,31 @@ def object_schema(place: str, schema: JsonSchema) -> JsonSchema:
     return schema
 
 
-def _foreign_type(root: JsonSchema, schema: Any, seen: frozenset[str]) -> Any:
-    """Find a type other than that of an object which arguments of this schema would have."""
-    if not is_object(schema):
-        return None
-    kind = schema.get("type")
-    if kind is not None:
-        return None if kind == "object" else kind
-    reference = schema.get("$ref")
-    if isinstance(reference, str):
-        if reference in seen:
-            return "of itself"
-        return _foreign_type(root, _resolve(root, reference), seen | {reference})
-    for key in ("anyOf", "oneOf", "allOf"):
-        for branch in schema.get(key, ()):
-            foreign = _foreign_type(root, branch, seen)
-            if foreign is not None:
-                return foreign
-    return None
-
-
-def _resolve(root: JsonSchema, reference: str) -> Any:
-    for key in ("$defs", "definitions"):
-        prefix = f"#/{key}/"
-        if reference.startswith(prefix):
-            return root.get(key, {}).get(reference[len(prefix) :])
+def _foreign_type(root: JsonSchema) -> str | None:
+    """Say what else than an object the arguments of a schema would be."""
+    seen: set[str] = set()
+    waiting: list[Any] = [root]
+    for schema in waiting:  # which grows
+        kind = schema.get("type") if is_object(schema) else "object"
+        reference = schema.get("$ref") if kind is None else None
+        if kind not in (None, "object"):
+            return f"is of type {kind!r}"
+        if isinstance(reference, str):
+            if reference not in seen:
+                waiting.append(follow(reference, root))
+            elif len(waiting) == len(seen) + 1:
+                return "only refers to itself"
+            seen.add(reference)
+        elif kind is None:
+            waiting += [*alternatives(schema), *schema.get("allOf", ())]
     return None
 
 
 def _skeleton(schema: Any) -> Any:
     if not is_object(schema):
         return schema
-    kept: JsonSchema = {key: part for key, part in schema.items() if key not in _ANNOTATIONS}
-    for key in _BY_NAME:
-        if is_object(kept.get(key)):
-            kept[key] = {name: _skeleton(part) for name, part in kept[key].items()}
-    for key in _IN_LIST:
-        if is_array(kept.get(key)):
-            kept[key] = [_skeleton(part) for part in kept[key]]
-    for key in _ALONE:
-        if key in kept:
-            kept[key] = _skeleton(kept[key])
-    return kept
+    kept = {key: part for key, part in schema.items() if key not in REMARKS}
+    return with_subschemas(kept, _skeleton)
 
 
 def _restore(data: dict[str, Any]) -> ToolDef:

@@ -11,10 +11,11 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaWarningKind
 from pydantic_core import PydanticSerializationError
 
-from .._text.json import is_array, is_object
+from .._text.json import is_object
 from .closed_schema import infinity_in
 from .definition import JsonSchema
 from .docstring import attribute_docstrings
+from .schema_reader import follow, subschemas
 
 __all__ = ["describe_fields", "json_schema_of"]
 
@@ -47,22 +48,20 @@ def json_schema_of(
         schema = source.model_json_schema(schema_generator=_ToolSchema, mode=mode)
     reference = schema.get("$ref")
     if isinstance(reference, str):
-        definitions = schema["$defs"]
-        name = reference.removeprefix("#/$defs/")
-        schema = {**definitions[name], "$defs": definitions}
+        root, definitions = follow(reference, schema), schema["$defs"]
+        schema = {**root, "$defs": definitions}
         if not _refers(schema, reference):
-            others = {key: part for key, part in definitions.items() if key != name}
-            schema = {**definitions[name], **({"$defs": others} if others else {})}
+            others = {key: part for key, part in definitions.items() if part is not root}
+            schema = {**root, **({"$defs": others} if others else {})}
     return {key: part for key, part in schema.items() if key not in ("title", "description")}
 
 
 def _refers(schema: Any, reference: str) -> bool:
     """Whether a reference stands anywhere in a schema."""
-    if is_object(schema):
-        return schema.get("$ref") == reference or any(
-            _refers(part, reference) for part in schema.values()
-        )
-    return is_array(schema) and any(_refers(part, reference) for part in schema)
+    return is_object(schema) and (
+        schema.get("$ref") == reference
+        or any(_refers(part, reference) for _, _, part in subschemas(schema))
+    )
 
 
 def describe_fields(schema: JsonSchema, model: type[BaseModel]) -> None:

@@ -28,7 +28,7 @@ from ..errors import FieldIssue, ToolOutputError
 from .arguments import field_issues, fields_of
 from .closed_schema import is_model, schema_parts
 from .definition import JsonSchema
-from .mending import path_of
+from .mended_arguments import path_of
 from .plain_types import is_plain
 from .signature import type_name
 

@@ -24,6 +24,7 @@ __all__ = [
     "has_long_number",
     "is_array",
     "is_object",
+    "json_key",
     "parse_json",
     "read_json",
     "shorten",
@@ -156,6 +157,15 @@ def is_array(value: Any) -> TypeGuard[list[Any]]:
 
 LEAVES: Final = frozenset({str, int, float, bool, NoneType})
 """What stands at the ends of JSON data: told so, it is not asked whether it is a mapping."""
+
+
+def json_key(value: Any) -> Any:
+    """Make a key that two values share if they are the same in JSON: 1 is 1.0, but never true."""
+    if is_object(value):
+        return frozenset((name, json_key(part)) for name, part in value.items())
+    if isinstance(value, list | tuple):
+        return tuple(map(json_key, cast("Sequence[Any]", value)))
+    return (isinstance(value, bool), value)
 
 
 def copy_json(value: Any) -> Any:

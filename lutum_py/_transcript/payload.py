@@ -9,13 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import DialectError
 from .metadata import ToolMetadata
-
-if TYPE_CHECKING:
-    from .assistant import AssistantTurn
 
 __all__ = ["checked_payload"]
 
@@ -44,9 +41,12 @@ def checked_payload(payload: Any, dialect: str | None, calls: Sequence[ToolMetad
     return said.payload
 
 
-def _decode_of(dialect: str | None) -> Callable[[Any], AssistantTurn] | None:
+def _decode_of(dialect: str | None) -> Callable[[Any], Any] | None:
     """Find how payloads of a dialect are read; None for one that is not in the list of them."""
     if dialect is None:
         return None
     name = import_module("lutum_py.dialects").DIALECTS.get(dialect)
-    return None if name is None else import_module(name).decode
+    if name is None:
+        return None
+    decode: Callable[[Any], Any] = import_module(name).decode
+    return decode

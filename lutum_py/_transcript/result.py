@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, get_args
 
 from .._text.json import (
     compact_json,
@@ -38,6 +38,11 @@ _FORMAT = "lutum_py.result"
 _VERSION = 1
 
 _STATUSES: frozenset[str] = frozenset(get_args(ResultStatus))
+
+
+class _Call(Protocol):
+    @property
+    def metadata(self) -> ToolMetadata: ...
 
 
 class _ResultFields:
@@ -111,6 +116,20 @@ class ToolResult(Frozen, _ResultFields):
                 *(status, said, tuple(attachments), code),
             )
         )
+
+    def answers(self, call: ToolMetadata | _Call) -> bool:
+        """Whether this is a result of that very call: id, name and argument text are the same.
+
+        Args:
+            call: The call, or its metadata.
+
+        Example:
+            >>> r = ToolResult(id="c1", name="add", arguments="{}", result="3")
+            >>> r.answers(ToolMetadata(id="c1", name="add", arguments='{"a": 1}'))
+            False
+        """
+        sent = call if isinstance(call, ToolMetadata) else call.metadata
+        return (self.id, self.name, self.arguments) == (sent.id, sent.name, sent.arguments)
 
     @property
     def is_success(self) -> bool:

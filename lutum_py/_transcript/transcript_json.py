@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import DeveloperError, TranscriptError
 from .assistant import dump_turn, load_turn
-from .check import TranscriptCheck
+from .check import checked
 from .message import Message, dump_message, load_message
 from .request import TranscriptItem
 from .result import ToolResult, dump_result, load_result
@@ -40,14 +40,14 @@ def load_transcript(text: str | bytes) -> list[TranscriptItem]:
         except DeveloperError as error:
             # What no program could make, this one did not save.
             raise entry.wrong("", str(error)) from None
-    check = TranscriptCheck()
-    try:
-        check.take(items)
-        check.finish()
-    except ValueError as error:
+    faults = checked(items).faults
+    if faults:
+        first, more = faults[0], len(faults) - 1
+        others = f" ({more} more of its items {'is' if more == 1 else 'are'} wrong)" if more else ""
         raise TranscriptError(
-            f"This transcript would be invalid: {error}. A provider would refuse it."
-        ) from None
+            f"This transcript would be invalid: {first.position}: {first.problem}{others}. "
+            f"A provider would refuse it. {first.remedy}; `lutum repair` does what can be done."
+        )
     return items
 
 

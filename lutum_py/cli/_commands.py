@@ -16,9 +16,9 @@ from .._toolset import Toolset
 from ..dialects import DIALECTS
 from ..dialects._facts import facts_of
 from ..dialects._repair.violations import Change, Violation
-from ..errors import ToolDefinitionError
+from ..errors import MissingExtraError, ToolDefinitionError
 from ._atomic_write import write_file
-from ._conversation import dialect_module, read_conversation
+from ._conversation_file import dialect_module, read_conversation
 from ._loading import load_toolset
 from ._lock.command import check_lock, write_lock
 from ._lock.file import DEFAULT_FILE
@@ -62,7 +62,7 @@ def run(arguments: Sequence[str] | None) -> int:
     given = None if arguments is None else list(arguments)
     try:
         typer.main.get_command(app).main(args=given, prog_name="lutum")
-    except Failure as failure:
+    except (Failure, MissingExtraError) as failure:
         complain(text(f"lutum: {failure}"))
     except RecursionError:
         complain(text("lutum: the input is nested too deeply."))

@@ -15,7 +15,7 @@ from typing import Any
 from .._schema.definition import JsonSchema
 from .._transcript.assistant import AssistantItem, CutOff, ToolCallItem
 from . import DIALECTS
-from ._schema.nodes import Loss
+from ._schema.nodes import SchemaLoss
 from ._schema.strict import Strictness
 
 __all__ = ["Facts", "facts_of"]
@@ -50,7 +50,7 @@ class Facts:
     truncated: frozenset[str]
     empty_is_missing: bool = False
     strictness: Strictness | None = None
-    rewrite: Callable[[str, JsonSchema, list[Loss]], JsonSchema] | None = None
+    rewrite: Callable[[str, JsonSchema, list[SchemaLoss]], JsonSchema] | None = None
     is_own_item: Callable[[Mapping[str, Any]], bool] = lambda _: False
     is_own_body: Callable[[Mapping[str, Any]], bool] = lambda _: False
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol
 from .._transcript.request import TurnRequest
 from ..dialects import anthropic_messages
 from ._create_model import CreateModel
-from ._prepared import Dialect, Prepared
+from ._prepared import DialectModule, PreparedBody
 
 __all__ = ["Anthropic"]
 
@@ -49,7 +49,7 @@ class Anthropic(CreateModel):
         'At most 4096 tokens'
     """
 
-    _dialect: ClassVar[Dialect] = anthropic_messages
+    _dialect: ClassVar[DialectModule] = anthropic_messages
     _clients = ("anthropic.Anthropic", "anthropic.AsyncAnthropic")
     _required = frozenset({"max_tokens", "messages"})
 
@@ -68,7 +68,7 @@ class Anthropic(CreateModel):
         create: Callable[..., Any] = client.messages.create
         return create
 
-    def _prepare(self, request: TurnRequest) -> Prepared:
+    def _prepare(self, request: TurnRequest) -> PreparedBody:
         prepared = super()._prepare(request)
         if request.max_output_tokens is None and "max_tokens" not in request.extra:
             return replace(prepared, body={**prepared.body, "max_tokens": self.max_tokens})

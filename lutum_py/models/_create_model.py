@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
 
-from ._prepared import Prepared
+from ._prepared import PreparedBody
 from ._sdk_model import Methods, SdkModel
 
 __all__ = ["CreateModel"]
@@ -32,7 +32,7 @@ class CreateModel(SdkModel):
         self._takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
         return (None, methods) if _is_async(client, create) else (methods, None)
 
-    def _arguments(self, prepared: Prepared) -> dict[str, Any]:
+    def _arguments(self, prepared: PreparedBody) -> dict[str, Any]:
         """Share the body out between the parameters of `create` and `extra_body`.
 
         What the user gave as extras, and what this version of the SDK has no parameter for, goes

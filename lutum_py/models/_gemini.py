@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final, Protocol
 
 from .._transcript.request import TurnRequest
 from ..dialects import gemini_generate_content
-from ._prepared import Dialect, Prepared
+from ._prepared import DialectModule, PreparedBody
 from ._sdk_model import Methods, SdkModel
 
 __all__ = ["Gemini"]
@@ -60,7 +60,7 @@ class Gemini(SdkModel):
         'Hello you!'
     """
 
-    _dialect: ClassVar[Dialect] = gemini_generate_content
+    _dialect: ClassVar[DialectModule] = gemini_generate_content
     _clients = ("google.genai.Client", "google.genai.Client")
 
     def __init__(self, client: GenerateClient, model: str, *, strict: bool = False) -> None:
@@ -73,14 +73,14 @@ class Gemini(SdkModel):
             return methods, _methods_of(client.aio)
         return (None, methods) if hasattr(client, "__aenter__") else (methods, None)
 
-    def _prepare(self, request: TurnRequest) -> Prepared:
+    def _prepare(self, request: TurnRequest) -> PreparedBody:
         prepared = super()._prepare(request)
         config = prepared.body.get("toolConfig", {}).get("functionCallingConfig", {})
         if self.strict and config.get("mode") == "AUTO" and "toolConfig" not in request.extra:
             config["mode"] = "VALIDATED"
         return prepared
 
-    def _arguments(self, prepared: Prepared) -> dict[str, Any]:
+    def _arguments(self, prepared: PreparedBody) -> dict[str, Any]:
         return {
             "model": self.model,
             "contents": _PLACEHOLDER,

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Protocol
 
 from ..dialects import openai_chat
 from ._create_model import CreateModel
-from ._prepared import Dialect, Prepared
+from ._prepared import DialectModule, PreparedBody
 
 __all__ = ["OpenAIChat"]
 
@@ -46,7 +46,7 @@ class OpenAIChat(CreateModel):
         'gpt-x greets you'
     """
 
-    _dialect: ClassVar[Dialect] = openai_chat
+    _dialect: ClassVar[DialectModule] = openai_chat
     _clients = ("openai.OpenAI", "openai.AsyncOpenAI")
     _required = frozenset({"messages"})
 
@@ -60,7 +60,7 @@ class OpenAIChat(CreateModel):
         create: Callable[..., Any] = client.chat.completions.create
         return create
 
-    def _stream_arguments(self, prepared: Prepared) -> dict[str, Any]:
+    def _stream_arguments(self, prepared: PreparedBody) -> dict[str, Any]:
         arguments = super()._stream_arguments(prepared)
         if self.stream_usage and "stream_options" not in prepared.extra:
             arguments["stream_options"] = {"include_usage": True}

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Protocol
 
 from ..dialects import openai_responses
 from ._create_model import CreateModel
-from ._prepared import Dialect
+from ._prepared import DialectModule
 
 __all__ = ["OpenAIResponses"]
 
@@ -47,7 +47,7 @@ class OpenAIResponses(CreateModel):
         '1 item'
     """
 
-    _dialect: ClassVar[Dialect] = openai_responses
+    _dialect: ClassVar[DialectModule] = openai_responses
     _clients = ("openai.OpenAI", "openai.AsyncOpenAI")
     _required = frozenset({"input"})
 

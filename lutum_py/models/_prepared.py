@@ -21,14 +21,14 @@ from ..dialects._schema.compiler import CompiledSchema
 from ..dialects._stream.streaming import StreamReader
 from ..dialects._wire.losses import EncodedRequest, Loss
 
-__all__ = ["Dialect", "Prepared", "prepare"]
+__all__ = ["DialectModule", "PreparedBody", "prepare"]
 
 Decoder = Callable[[Any], Any]
 
 _NO_DECODERS: Final[Mapping[str, Decoder]] = {}
 
 
-class Dialect(Protocol):
+class DialectModule(Protocol):
     """What a model needs of a module of `lutum_py.dialects`."""
 
     @property
@@ -43,7 +43,7 @@ class Dialect(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedBody:
     """A request body, what it could not carry, and the decoders of arguments.
 
     Attributes:
@@ -90,7 +90,7 @@ class Prepared:
         return call if decoder is None else replace(call, arguments=decoder(call.arguments))
 
 
-def prepare(dialect: Dialect, request: TurnRequest, strict: bool) -> Prepared:
+def prepare(dialect: DialectModule, request: TurnRequest, strict: bool) -> PreparedBody:
     """Make the body of a request.
 
     Raises:
@@ -102,4 +102,4 @@ def prepare(dialect: Dialect, request: TurnRequest, strict: bool) -> Prepared:
         if strict
         else _NO_DECODERS
     )
-    return Prepared(dict(encoded), request.extra, encoded.losses, decoders)
+    return PreparedBody(dict(encoded), request.extra, encoded.losses, decoders)

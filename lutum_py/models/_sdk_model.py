@@ -27,7 +27,7 @@ from ..dialects._stream.streaming import StreamReader
 from ..dialects._wire.losses import Loss
 from ..errors import DialectError, MisuseError
 from ._loss_report import LossReport
-from ._prepared import Dialect, Prepared, prepare
+from ._prepared import DialectModule, PreparedBody, prepare
 
 __all__ = ["Methods", "SdkModel"]
 
@@ -49,7 +49,7 @@ class SdkModel(ABC):
         strict: Whether tools are offered in the provider's strict mode.
     """
 
-    _dialect: ClassVar[Dialect]
+    _dialect: ClassVar[DialectModule]
     _clients: ClassVar[tuple[str, str]]
     """How the SDK calls its sync client and its async one."""
 
@@ -160,22 +160,24 @@ class SdkModel(ABC):
                 _close(resource)
         yield from self._end(prepared, reader)
 
-    def _prepare(self, request: TurnRequest) -> Prepared:
+    def _prepare(self, request: TurnRequest) -> PreparedBody:
         prepared = prepare(self._dialect, request, self.strict)
         self._report.add(prepared.losses)
         return prepared
 
-    def _decode(self, prepared: Prepared, response: Any) -> AssistantTurn:
+    def _decode(self, prepared: PreparedBody, response: Any) -> AssistantTurn:
         return prepared.turn(self._dialect.decode(self._dump(response)))
 
-    def _read(self, prepared: Prepared, reader: StreamReader, event: Any) -> Iterator[StreamEvent]:
+    def _read(
+        self, prepared: PreparedBody, reader: StreamReader, event: Any
+    ) -> Iterator[StreamEvent]:
         for each in reader.feed(self._dump(event)):
             # The last event waits for the end of the wire: whoever reads stops there, and a
             # connection that was read to its end serves the next turn too.
             if not isinstance(each, TurnFinished):
                 yield prepared.event(each)
 
-    def _end(self, prepared: Prepared, reader: StreamReader) -> Iterator[StreamEvent]:
+    def _end(self, prepared: PreparedBody, reader: StreamReader) -> Iterator[StreamEvent]:
         for each in reader.close():
             if not isinstance(each, TurnFinished):
                 yield prepared.event(each)
@@ -213,10 +215,10 @@ class SdkModel(ABC):
         """Find the methods of a client, sync and async; an AttributeError where they are not."""
 
     @abstractmethod
-    def _arguments(self, prepared: Prepared) -> dict[str, Any]:
+    def _arguments(self, prepared: PreparedBody) -> dict[str, Any]:
         """Give the arguments with which the SDK's method sends the body."""
 
-    def _stream_arguments(self, prepared: Prepared) -> dict[str, Any]:
+    def _stream_arguments(self, prepared: PreparedBody) -> dict[str, Any]:
         return self._arguments(prepared)
 
     @abstractmethod

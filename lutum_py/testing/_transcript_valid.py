@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from .._text.json import is_array, is_object, shorten
 from .._transcript.assistant import AssistantTurn
-from .._transcript.check import TranscriptCheck
+from .._transcript.check import checked
 from .._transcript.message import Message
 from .._transcript.request import TranscriptItem, TurnRequest
 from .._transcript.result import ToolResult
@@ -60,7 +60,7 @@ def transcript_problems(conversation: Any, dialect: Dialect | None = None) -> li
     module = None if dialect is None else dialect_of(dialect)
     items = _items_of(conversation)
     if items is not None:
-        problems = _item_problems(items)
+        problems = [str(fault) for fault in checked(items).faults]
         if problems or module is None:
             return problems
         return [str(each) for each in module.check(module.encode_request(TurnRequest(items=items)))]
@@ -101,33 +101,3 @@ def _items_of(conversation: Any) -> list[TranscriptItem] | None:
 
 
 _ITEMS = (Message, AssistantTurn, ToolResult)
-
-
-def _item_problems(items: list[TranscriptItem]) -> list[str]:
-    """Go on after each violation, as if what it is about were mended."""
-    check, problems = TranscriptCheck(), list[str]()
-    for item in items:
-        while True:
-            try:
-                check.take([item])
-            except ValueError as error:
-                problems.append(str(error))
-                if check._open and not isinstance(item, ToolResult):
-                    # The results that are missing will not come: take the item once more.
-                    check._open = []
-                    continue
-                _skip(check, item)
-            break
-    try:
-        check.finish()
-    except ValueError as error:
-        problems.append(str(error))
-    return problems
-
-
-def _skip(check: TranscriptCheck, item: TranscriptItem) -> None:
-    check.taken += 1
-    if isinstance(item, ToolResult):
-        check._open = [call for call in check._open if call.id != item.id]
-    elif isinstance(item, AssistantTurn):
-        check._open = list(item.tool_calls)

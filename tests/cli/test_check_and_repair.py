@@ -303,7 +303,7 @@ def test_recorded_requests(lutum: Lutum, dialect: str) -> None:
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_recorded_requests_are_recognised(lutum: Lutum, dialect: str) -> None:
     """No recorded request is taken for one of another dialect."""
-    from lutum_py.cli._conversation import _possible
+    from lutum_py.cli._conversation_file import _possible
 
     for one in recordings(dialect):
         assert dialect in _possible(one.request), one.id

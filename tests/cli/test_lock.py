@@ -111,6 +111,18 @@ def test_a_locked_toolset_that_is_gone_is_told(lutum: Lutum, tmp_path: Path) -> 
     assert "locks it" not in ran.err
 
 
+def test_judging_a_change_needs_the_package(
+    lutum: Lutum, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without `jsonschema` the command says what to install where a schema has to be judged."""
+    lutum("lock", "tools:Tools")
+    edit(tmp_path / "tools.py", ("count: Annotated[int, Field(ge=1)] = 1", "count: str = ''"))
+    monkeypatch.setitem(sys.modules, "jsonschema.validators", None)
+    ran = lutum("lock", "--check")
+    assert (ran.code, ran.out) == (2, "")
+    assert "needs the package jsonschema: python -m pip install 'lutum-py[jsonschema]'" in ran.err
+
+
 def test_an_unchanged_toolset_is_up_to_date(lutum: Lutum) -> None:
     """`--check` without toolsets checks those in the file, and writes nothing."""
     lutum("lock", "tools:Tools", "--file", "other.lock")

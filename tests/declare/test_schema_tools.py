@@ -277,8 +277,9 @@ WRONG: dict[str, tuple[Any, str]] = {
     "remote": (
         ("T", [ToolDef.from_json_schema(name="t", input_schema={"$ref": "https://e.org/x"})]),
         (
-            "Invalid JSON schema for the arguments of tool 't': it refers to 'https://e.org/x', "
-            "which is nowhere in it; nothing is fetched. Put what is meant under `$defs`."
+            "Invalid JSON schema for the arguments of tool 't': at `$`, it refers to "
+            "'https://e.org/x', which is nowhere in it; nothing is fetched. Put what is meant "
+            "under `$defs`."
         ),
     ),
     "nowhere": (
@@ -290,7 +291,10 @@ WRONG: dict[str, tuple[Any, str]] = {
                 )
             ],
         ),
-        "Invalid JSON schema for the arguments of tool 't': it refers to '#/no', which is nowhere",
+        (
+            "Invalid JSON schema for the arguments of tool 't': at `$.allOf[0].properties.a`, it "
+            "refers to '#/no', which is nowhere"
+        ),
     ),
 }
 
@@ -326,7 +330,7 @@ def test_embedded_schemas_resolve_by_their_own_identifier() -> None:
 
 
 def test_nothing_is_ever_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A reference that only a call would follow is an error of the definition then."""
+    """A reference to another document is an error when the tool is declared, and is not asked."""
     asked: list[Any] = []
     monkeypatch.setattr(urllib.request, "urlopen", asked.append)
     definition = ToolDef.from_json_schema(
@@ -336,12 +340,12 @@ def test_nothing_is_ever_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
             "properties": {"a": {"$id": "https://e.org/a", "$ref": "https://e.org/b"}},
         },
     )
-    assert call_of(definition, {}).input == {}
     with pytest.raises(ToolDefinitionError) as caught:
-        call_of(definition, {"a": 1})
+        Toolset.from_definitions("T", [definition])
     assert str(caught.value) == (
-        "The schema of tool 't' refers to 'https://e.org/b', which is nowhere in it; nothing is "
-        "fetched. Put what is meant under `$defs`."
+        "Invalid JSON schema for the arguments of tool 't': at `$.properties.a`, it refers to "
+        "'https://e.org/b', which is nowhere in it; nothing is fetched. Put what is meant under "
+        "`$defs`."
     )
     assert asked == []
 

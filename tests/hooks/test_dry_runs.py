@@ -120,7 +120,7 @@ def test_a_schema_says_which_arguments_a_tool_has(schema: dict[str, Any], passes
     """What a hand-written schema lets pass without naming it is no dry run."""
     definitions = {
         "dry": {"properties": {"dry_run": {"type": "boolean"}}},
-        "again": {"anyOf": [{"type": "object"}, {"$ref": "#/definitions/again"}]},
+        "again": {"anyOf": [{"type": "object"}, {"properties": {"a": {"$ref": "#"}}}]},
     }
     definition = ToolDef.from_json_schema(
         name="act",

@@ -177,11 +177,12 @@ def test_a_schema_that_may_be_an_objects_is_taken(schema: dict[str, Any]) -> Non
 
 
 FOREIGN: list[tuple[Any, str]] = [
-    ({"type": "array"}, "'array'"),
-    ({"type": ["object", "null"]}, "['object', 'null']"),
-    ({"anyOf": [{"type": "object"}, {"type": "string"}]}, "'string'"),
-    ({"$ref": "#/$defs/A", "$defs": {"A": {"type": "integer"}}}, "'integer'"),
-    ({"$ref": "#/$defs/A", "$defs": {"A": {"$ref": "#/$defs/A"}}}, "'of itself'"),
+    ({"type": "array"}, "is of type 'array'"),
+    ({"type": ["object", "null"]}, "is of type ['object', 'null']"),
+    ({"anyOf": [{"type": "object"}, {"type": "string"}]}, "is of type 'string'"),
+    ({"$ref": "#/$defs/A", "$defs": {"A": {"type": "integer"}}}, "is of type 'integer'"),
+    ({"$ref": "#/$defs/A", "$defs": {"A": {"$ref": "#/$defs/A"}}}, "only refers to itself"),
+    ({"$ref": "#"}, "only refers to itself"),
 ]
 
 
@@ -191,8 +192,8 @@ def test_another_schema_is_refused(schema: Any, shown: str) -> None:
     with pytest.raises(ToolDefinitionError) as caught:
         define(schema)
     assert str(caught.value) == (
-        "Tool 't': the arguments of a tool are always a JSON object, but this input schema is of "
-        f"type {shown}. Put the value into a field of a model, as in `items: list[int]`."
+        "Tool 't': the arguments of a tool are always a JSON object, but this input schema "
+        f"{shown}. Put the value into a field of a model, as in `items: list[int]`."
     )
 
 

@@ -247,7 +247,7 @@ WRONG: dict[Loop, tuple[str, str]] = {
     never_ends: ("endless", "asked 10 times more after the model had given its final answer"),
     raises_on_unknown: ("raised", "in raises_on_unknown"),
     never_asks: ("never_asked", "Is it the right function?"),
-    tampers: ("invalid_request", "ends before the results of"),
+    tampers: ("invalid_request", "has no result"),
     leaves_open: ("invalid_transcript", "The conversation at the end is invalid"),
     rewrites: ("altered", "Turn 1 was changed: the model sent call 'c1' of "),
     forgets_text: ("altered", "its text 'a' is gone"),

@@ -182,7 +182,7 @@ def test_a_transcript_that_was_tampered_with_is_refused() -> None:
     session.text_turn(model).collect_sync()
     corrupted(session.transcript, tool_round)
     for _ in range(2):
-        with pytest.raises(DialectError, match="ends before the results of 'c0'"):
+        with pytest.raises(DialectError, match="the call 'c0' of `add` has no result"):
             session.text_turn(model).collect_sync()
 
 
@@ -193,7 +193,7 @@ def test_an_earlier_view_is_judged_by_itself() -> None:
     early = transcript.view()
     model = ScriptedModel([ScriptedModel.text("x")])
     corrupted(transcript, tool_round)
-    with pytest.raises(DialectError, match="ends before"):
+    with pytest.raises(DialectError, match="has no result"):
         model.respond_sync(TurnRequest(items=transcript.view()))
     assert model.respond_sync(TurnRequest(items=early)).text == "x"
 

@@ -49,32 +49,41 @@ def test_an_ephemeral_message_counts_where_it_stands() -> None:
 
 
 BROKEN: list[tuple[list[Any], list[str]]] = [
-    ([TURN], ["the transcript ends before the results of 'c0', 'c1'"]),
-    ([TURN, FIRST], ["the transcript ends before the results of 'c1'"]),
+    (
+        [TURN],
+        [
+            "items[0].tool_calls[0]: the call 'c0' of `add` has no result",
+            "items[0].tool_calls[1]: the call 'c1' of `add` has no result",
+        ],
+    ),
+    ([TURN, FIRST], ["items[0].tool_calls[1]: the call 'c1' of `add` has no result"]),
     (
         [TURN, HELLO, FIRST, SECOND],
         [
-            "item 1 comes before the results of 'c0', 'c1'",
-            "item 2: result 'c0' answers no open call",
-            "item 3: result 'c1' answers no open call",
+            "items[2]: the result belongs right after items[0], which made the call",
+            "items[3]: the result belongs right after items[0], which made the call",
         ],
     ),
     (
         [TURN, SECOND, FIRST],
         [
-            "item 1: result 'c1' of tool 'add' stands where call 'c0' of tool 'add' is to be",
+            "items[1]: the results of items[0] are not in the order of its calls",
+            "items[2]: the results of items[0] are not in the order of its calls",
         ],
     ),
     (
         [TURN, FIRST, FIRST, SECOND, HELLO, "no item", HELLO],
         [
-            "item 2: result 'c0' of tool 'add' stands where call 'c1' of tool 'add' is to be",
-            "item 5: 'no item' is no item of a transcript",
+            "items[2]: the result 'c0' answers a call that has a result already",
+            "items[5]: 'no item' is no item of a transcript",
         ],
     ),
     (
         [turn(*adds(1), *adds(1)), forged(TURN.tool_calls[0])],
-        ["item 0: two calls of the turn share an id", "the transcript ends before the results of"],
+        [
+            "items[0].tool_calls[1]: two calls of the turn share the id 'c0'",
+            "items[0].tool_calls[1]: the call 'c0' of `add` has no result",
+        ],
     ),
 ]
 
@@ -95,7 +104,7 @@ def test_a_tampered_session_is_found() -> None:
     """What was pushed past the checks of a transcript is found."""
     session = whole()
     session.transcript._items.append(TURN)
-    with pytest.raises(AssertionError, match="ends before the results"):
+    with pytest.raises(AssertionError, match="has no result"):
         assert_transcript_valid(session, "openai_chat")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import pickle
 from typing import Any
 
@@ -15,7 +16,7 @@ from lutum_py._transcript.assistant import AssistantTurn, ReasoningItem, Refusal
 from lutum_py._transcript.check import TranscriptCheck
 from lutum_py._transcript.committed import CommittedRound
 from lutum_py._transcript.transcript import TranscriptView
-from tests.round_tools import adds, check, check_transcript, forged, turn
+from tests.round_tools import adds, check, check_transcript, forged, opened, turn
 
 
 def said(count: int) -> Transcript:
@@ -138,15 +139,30 @@ def test_the_check_says_which_item_is_wrong() -> None:
     hello = Message("user", "Hi")
     check([])
     check([hello, tool_round, first, second, hello, AssistantTurn(text="Bye")])
-    assert checked(hello, first) == "item 1: result 'c0' answers no open call"
-    assert "item 1: result 'c1' of tool 'add' stands where call 'c0'" in checked(tool_round, second)
-    assert checked(tool_round, first, hello) == "item 2 comes before the results of 'c1'"
-    assert checked(tool_round, first) == "the transcript ends before the results of 'c1'"
-    assert checked(tool_round, tool_round) == "item 1 comes before the results of 'c0', 'c1'"
-    assert "two calls of the turn share an id" in checked(turn(*adds(1), *adds(1)))
-    assert "item 1: {'role': 'user'} is no item of a transcript" in checked(hello, {"role": "user"})
+    missing = "items[0].tool_calls[{}]: the call 'c{}' of `add` has no result"
+    assert checked(hello, first) == "items[1]: the result 'c0' answers no call"
+    assert checked(tool_round, second, first) == (
+        "items[1]: the results of items[0] are not in the order of its calls"
+    )
+    assert checked(tool_round, first, hello) == missing.format(1, 1)
+    assert checked(tool_round, first) == missing.format(1, 1)
+    assert checked(tool_round, tool_round) == missing.format(0, 0)
+    assert "two calls of the turn share the id 'c0'" in checked(turn(*adds(1), *adds(1)))
+    assert "items[1]: {'role': 'user'} is no item of" in checked(hello, {"role": "user"})
     other = forged(ToolMetadata(id="c0", name="add", arguments="{}"))
-    assert "stands where call 'c0'" in checked(tool_round, other)
+    assert checked(tool_round, other, second).startswith("items[1].arguments: the arguments of")
+
+
+def test_a_result_answers_the_call_that_it_names() -> None:
+    """A result is that of a call by id, name and argument text, and by nothing less."""
+    (metadata,) = turn(*adds(1)).tool_calls
+    result = forged(metadata)
+    assert result.answers(metadata)
+    found = opened(*adds(1))
+    assert result.answers(found.tool_calls[0])
+    found.discard()
+    for changed in ({"id": "x"}, {"name": "x"}, {"arguments": "{}"}):
+        assert not result.answers(dataclasses.replace(metadata, **changed))
 
 
 def test_the_check_goes_on_where_it_stopped() -> None:
@@ -154,7 +170,7 @@ def test_the_check_goes_on_where_it_stopped() -> None:
     check = TranscriptCheck()
     tool_round = turn(*adds(1))
     check.take([Message("user", "Hi"), tool_round])
-    with pytest.raises(ValueError, match="item 2 comes before"):
+    with pytest.raises(ValueError, match="has no result"):
         check.take([Message("user", "Too early")])
     assert check.taken == 2
     check.take([forged(tool_round.tool_calls[0])])

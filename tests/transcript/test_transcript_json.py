@@ -291,16 +291,19 @@ def test_a_missing_entry_is_told_by_its_place(key: str) -> None:
 
 
 INVALID: dict[str, tuple[Any, str]] = {
-    "no result": (lambda items: items[:2], "ends before the results of 'c'"),
-    "no call": (lambda items: [items[2]], "item 0: result 'c' answers no open call"),
+    "no result": (
+        lambda items: items[:2],
+        r"items\[1\]\.tool_calls\[0\]: the call 'c' of `add` has no",
+    ),
+    "no call": (lambda items: [items[2]], r"items\[0\]: the result 'c' answers no call"),
     "a message between": (
         lambda items: [items[1], items[0], items[2]],
-        "item 1 comes before the results of 'c'",
+        r"items\[2\]: the result belongs right after items\[0\]",
     ),
-    "two results": (lambda items: [*items, items[2]], "item 3: result 'c' answers no open call"),
+    "two results": (lambda items: [*items, items[2]], r"items\[3\]: .* has a result already"),
     "another tool": (
         lambda items: [*items[:2], {**items[2], "name": "sub"}],
-        "result 'c' of tool 'sub' stands where call 'c' of tool 'add' is to be answered",
+        r"items\[2\]\.name: the name of the result 'c' is not as in its call",
     ),
 }
 

@@ -73,6 +73,9 @@ class _Alike:
 
     def take(self, position: int) -> int | None:
         """Give the call that a result at a position answers; None where all have one."""
+        # The calls stand in order, so the nearest round before a position is found by halving. Each
+        # round remembers where its first call without a result may be, and never looks back: all
+        # results together go over each call once.
         end = bisect_left(self._positions, position)
         if end:
             begin = self._begins[end - 1]

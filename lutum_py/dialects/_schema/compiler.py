@@ -13,14 +13,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..._schema.definition import JsonSchema, ToolDef
+from ..._schema.definition import ToolDef
+from ..._schema.schema_reader import JsonSchema
 from .._facts import Facts
-from .nodes import Loss, plain_schema, refusal
+from .nodes import SchemaLoss, plain_schema, refusal
 from .restore import decoder_of
 from .root import WRAPPER, object_root, wrapped_root
 from .strict import strict_schema
 
-__all__ = ["CompiledSchema", "Loss", "compile_schema"]
+__all__ = ["CompiledSchema", "SchemaLoss", "compile_schema"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class CompiledSchema:
 
     schema: JsonSchema
     decoder: Callable[[Any], Any]
-    losses: tuple[Loss, ...]
+    losses: tuple[SchemaLoss, ...]
 
 
 def compile_schema(definition: ToolDef, facts: Facts, *, strict: bool = False) -> CompiledSchema:
@@ -77,13 +78,13 @@ def compile_schema(definition: ToolDef, facts: Facts, *, strict: bool = False) -
         raise refusal(
             definition.name,
             "",
-            "the schema leads back to itself without end, or is too deep.",
-            "Let each circle of definitions go through a property or an item.",
+            "its definitions refer to each other in too long a chain.",
+            "Let one definition say what several do.",
         ) from None
 
 
 def _compiled(definition: ToolDef, facts: Facts, strict: bool) -> CompiledSchema:
-    losses: list[Loss] = []
+    losses: list[SchemaLoss] = []
     source = plain_schema(definition)
     rules = facts.strictness if strict else None
     if rules is None:

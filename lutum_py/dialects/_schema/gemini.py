@@ -13,17 +13,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ..._schema.definition import JsonSchema
-from .conjunction import conjoined
-from .nodes import (
-    ANNOTATIONS,
-    Loss,
-    Node,
-    reference_of,
-    refusal,
-    resolve,
-)
+from ..._schema.schema_reader import JsonSchema, Node
+from .nodes import ANNOTATIONS, SchemaLoss, refusal
 from .recursion import cycle_in
+from .writer import Writer
 
 __all__ = ["gemini_schema"]
 
@@ -53,7 +46,7 @@ _IN_LIST: Final = ("anyOf", "oneOf", "prefixItems")
 _ALONE: Final = ("items", "additionalProperties")
 
 
-def gemini_schema(tool: str, schema: JsonSchema, losses: list[Loss]) -> JsonSchema:
+def gemini_schema(tool: str, schema: JsonSchema, losses: list[SchemaLoss]) -> JsonSchema:
     """Rewrite a schema, whose root is an object, for `parametersJsonSchema`.
 
     Raises:
@@ -68,33 +61,13 @@ def gemini_schema(tool: str, schema: JsonSchema, losses: list[Loss]) -> JsonSche
             "are all required, and Gemini takes recursion only through one that is not.",
             "Give that property a default, as in `children: list[Node] = []`.",
         )
-    writer = _Writer(tool, defs, losses)
-    written: JsonSchema = writer.node(
-        {key: part for key, part in schema.items() if key != "$defs"}, ""
-    )
-    if defs:
-        written["$defs"] = {name: writer.node(part, f"$defs.{name}") for name, part in defs.items()}
-    return written
+    return _Writer(tool, schema, losses).whole()
 
 
-class _Writer:
+class _Writer(Writer):
     """Rewrite the nodes of one schema."""
 
-    def __init__(self, tool: str, defs: Mapping[str, Node], losses: list[Loss]) -> None:
-        self.tool = tool
-        self.defs = defs
-        self.losses = losses
-        self.way: list[str | None] = []
-
-    def node(self, node: Node, path: str) -> Any:
-        if isinstance(node, bool):
-            return node
-        if "$ref" in node:
-            if node.keys() == {"$ref"}:
-                return dict(node)
-            return self.in_place(node, path)
-        if "allOf" in node:
-            return self.node(conjoined(self.tool, path, node, self.defs), path)
+    def plain(self, node: JsonSchema, path: str) -> Any:
         written: JsonSchema = {}
         for key, part in node.items():
             if key == "discriminator":
@@ -103,18 +76,6 @@ class _Writer:
             if key not in _ENFORCED and key not in ANNOTATIONS:
                 self.lose(path, key)
         self.constant(written, path)
-        return written
-
-    def in_place(self, node: JsonSchema, path: str) -> Any:
-        """Put a definition where words stand beside its reference; inside itself it stays one."""
-        name = reference_of(node)
-        if name in self.way:
-            text = "what stands beside a reference to what holds it is not told"
-            self.losses.append(Loss(path, "$ref", text))
-            return {"$ref": node["$ref"]}
-        self.way.append(name)
-        written = self.node(resolve(node, self.defs), path)
-        self.way.pop()
         return written
 
     def part(self, key: str, part: Any, path: str) -> Any:
@@ -142,7 +103,3 @@ class _Writer:
             if isinstance(value, bool) or not isinstance(value, str | int | float):
                 self.lose(path, "enum")
                 return
-
-    def lose(self, path: str, keyword: str) -> None:
-        text = f"{keyword} not enforced by the provider; checked locally"
-        self.losses.append(Loss(path, keyword, text))

@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
-from ..._schema.definition import JsonSchema, ToolDef
-from ..._text.json import copy_json, shorten
+from ..._schema.definition import ToolDef
+from ..._schema.schema_reader import (
+    JsonSchema,
+    Node,
+    fault_in,
+    follow,
+    localized,
+    reference_to,
+    subschemas,
+    with_subschemas,
+)
+from ..._text.json import copy_json
 from ...errors import ToolDefinitionError
-from .._wire.reading import is_array, is_object
+from .._wire.reading import is_object
 
 __all__ = [
     "ANNOTATIONS",
     "DEFS",
-    "Loss",
-    "Node",
-    "branches_of",
-    "kinds_of",
+    "SchemaLoss",
     "plain_schema",
+    "reachable",
     "reference_of",
     "refusal",
     "resolve",
-    "subschemas",
 ]
 
-Node: TypeAlias = JsonSchema | bool
 DEFS: Final = "#/$defs/"
+_DEFINITIONS: Final = ("definitions", "$defs")
+_SPECIAL: Final = re.compile("[~/%]")
 
 ANNOTATIONS: Final = frozenset(
     {
@@ -46,23 +55,9 @@ ANNOTATIONS: Final = frozenset(
 )
 """Keywords that say something about a value and refuse none."""
 
-_BY_NAME: Final = ("properties", "$defs", "patternProperties", "dependentSchemas")
-_VALUES: Final = frozenset({"enum", "const", "default", "examples"})
-_IN_LIST: Final = ("anyOf", "oneOf", "allOf", "prefixItems")
-_ALONE: Final = (
-    "items",
-    "additionalProperties",
-    "not",
-    "if",
-    "then",
-    "else",
-    "contains",
-    "propertyNames",
-)
-
 
 @dataclass(frozen=True, slots=True)
-class Loss:
+class SchemaLoss:
     """Tell of one rule of the author's schema that the provider will not enforce.
 
     Attributes:
@@ -85,69 +80,55 @@ def plain_schema(definition: ToolDef) -> JsonSchema:
     """Copy the input schema of a tool, with every reference in the one form `#/$defs/NAME`.
 
     Raises:
-        ToolDefinitionError: A reference leads out of the schema's own definitions.
+        ToolDefinitionError: A reference leads out of the schema, or back to itself without end.
     """
     source = definition.input_schema
-    definitions: dict[str, Any] = {**source.get("definitions", {}), **source.get("$defs", {})}
-    reader = _Copier(definition.name, definitions)
-    plain: JsonSchema = reader.copy(
-        {key: part for key, part in source.items() if key not in ("definitions", "$defs")}, ""
-    )
-    if definitions:
-        plain["$defs"] = {
-            name: reader.copy(part, f"$defs.{name}") for name, part in definitions.items()
-        }
-    if reader.root_name is not None:
-        inner = {key: part for key, part in plain.items() if key != "$defs"}
-        defs = {**plain.get("$defs", {}), reader.root_name: inner}
-        plain = {"$ref": DEFS + reader.root_name, "$defs": defs}
-    return plain
+    fault = fault_in(source)
+    if fault is not None:
+        raise refusal(definition.name, fault.path, f"{fault.problem}.", fault.remedy)
+    return _Copier(copy_json(localized(source))).plain()
 
 
 class _Copier:
-    """Copy nodes, and bring their references into one form."""
+    """Copy nodes, and make a definition of whatever a reference leads to."""
 
-    def __init__(self, tool: str, definitions: Mapping[str, Any]) -> None:
-        self.tool = tool
-        self.definitions = definitions
-        self.root_name: str | None = None
+    def __init__(self, source: JsonSchema) -> None:
+        self._source = source
+        self._names: dict[str, str] = {}
+        self._waiting: dict[str, Any] = {}
 
-    def copy(self, node: Any, path: str, *, by_name: bool = False) -> Any:
-        """Copy a node; with `by_name`, an object whose keys are names and no keywords."""
-        if is_array(node):
-            return [self.copy(part, path) for part in node]
+    def plain(self) -> JsonSchema:
+        for key in _DEFINITIONS:
+            for name, part in self._source.get(key, {}).items():
+                self._define(reference_to((key, name)), name, part)
+        plain, defs = self.copy(self._source), dict[str, Any]()
+        while len(defs) < len(self._waiting):
+            name, part = next(item for item in self._waiting.items() if item[0] not in defs)
+            defs[name] = self.copy(part)
+        if "#" in self._names:
+            plain = {"$ref": DEFS + self._names["#"]}
+        return {**plain, "$defs": defs} if defs else plain
+
+    def copy(self, node: Any) -> Any:
         if not is_object(node):
             return node
-        copied: dict[str, Any] = {}
-        for key, part in node.items():
-            place = f"{path}.{key}" if path else key
-            if by_name:
-                copied[key] = self.copy(part, place)
-            elif key == "$ref" and isinstance(part, str):
-                copied[key] = self.reference(part, path)
-            elif key in _VALUES:
-                copied[key] = copy_json(part)
-            else:
-                copied[key] = self.copy(part, place, by_name=key in _BY_NAME)
+        copied = with_subschemas(
+            {key: part for key, part in node.items() if key not in _DEFINITIONS}, self.copy
+        )
+        if "$ref" in node:
+            reference = node["$ref"]
+            if reference not in self._names:
+                name = "Arguments" if reference == "#" else reference.rpartition("/")[2]
+                self._define(reference, name, follow(reference, self._source))
+            copied["$ref"] = DEFS + self._names[reference]
         return copied
 
-    def reference(self, reference: str, path: str) -> str:
-        if reference == "#":
-            if self.root_name is None:
-                self.root_name = "Arguments"
-                while self.root_name in self.definitions:
-                    self.root_name += "_"
-            return DEFS + self.root_name
-        for prefix in (DEFS, "#/definitions/"):
-            name = reference.removeprefix(prefix)
-            if name != reference and name in self.definitions:
-                return DEFS + name
-        raise refusal(
-            self.tool,
-            path,
-            f"the reference {shorten(reference)} leads nowhere inside the schema.",
-            "Put what it means under `$defs`, and refer to it as `#/$defs/NAME`.",
-        )
+    def _define(self, reference: str, name: str, part: Any) -> None:
+        name = _SPECIAL.sub("_", name)
+        while name in self._waiting:
+            name += "_"
+        self._names[reference] = name
+        self._waiting[name] = part
 
 
 def reference_of(node: Node) -> str | None:
@@ -178,30 +159,15 @@ def resolve(node: Node, defs: Mapping[str, Node]) -> JsonSchema:
         current = defs[name]
 
 
-def branches_of(node: JsonSchema) -> list[Node]:
-    """Return the alternatives of a node, whichever keyword holds them."""
-    return [*node.get("anyOf", ()), *node.get("oneOf", ())]
-
-
-def kinds_of(node: JsonSchema) -> list[str]:
-    """Return the types of value that a node names; empty where it names none."""
-    kind = node.get("type")
-    if kind is None:
-        return []
-    return list(kind) if is_array(kind) else [kind]
-
-
-def subschemas(node: Node) -> Iterator[tuple[str, str, Node]]:
-    """Give every schema directly inside a node, with the keyword and name that it stands under."""
-    if isinstance(node, bool):
-        return
-    for key in _BY_NAME:
-        for name, part in node.get(key, {}).items():
-            yield key, name, part
-    for key in _IN_LIST:
-        for part in node.get(key, ()):
-            yield key, "", part
-    for key in _ALONE:
-        part = node.get(key)
-        if isinstance(part, dict):
-            yield key, "", part
+def reachable(schema: Node, defs: Mapping[str, Node]) -> dict[str, Node]:
+    """Give the definitions that something in a schema leads to."""
+    found: set[str] = set()
+    waiting = [schema]
+    while waiting:
+        node = waiting.pop()
+        name = reference_of(node)
+        if name is not None and name not in found:
+            found.add(name)
+            waiting.append(defs[name])
+        waiting.extend(part for keyword, _, part in subschemas(node) if keyword != "$defs")
+    return {name: node for name, node in defs.items() if name in found}

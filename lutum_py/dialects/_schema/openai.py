@@ -8,13 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from ..._schema.definition import JsonSchema
-from .nodes import (
-    Node,
-    reference_of,
-    refusal,
-    subschemas,
-)
+from ..._schema.schema_reader import JsonSchema, Node, subschemas
+from .nodes import reference_of, refusal
 from .strict import FORMATS, Strictness
 
 __all__ = ["OPENAI", "check_openai_limits"]
@@ -60,19 +55,22 @@ def check_openai_limits(tool: str, schema: JsonSchema) -> None:
         ("properties", properties, _PROPERTIES),
         ("enumerated values", values, _VALUES),
         ("letters in names and enumerated values", letters, _TEXT),
-        ("levels of objects", _levels(schema, schema.get("$defs", {}), ()), _LEVELS),
+        ("levels of objects", _levels(schema, schema.get("$defs", {}), {}), _LEVELS),
     ):
         if number > limit:
             _refuse(tool, "the schema", number, what, limit)
 
 
-def _levels(node: Node, defs: Mapping[str, Node], way: tuple[str, ...]) -> int:
+def _levels(node: Node, defs: Mapping[str, Node], known: dict[str, int]) -> int:
     """Count how deep objects stand in each other; a definition that recurs counts once."""
     name = reference_of(node)
     if name is not None:
-        return 0 if name in way else _levels(defs[name], defs, (*way, name))
+        if name not in known:
+            known[name] = 0  # as long as it is met inside of itself
+            known[name] = _levels(defs[name], defs, known)
+        return known[name]
     inner = [
-        _levels(part, defs, way) for keyword, _, part in subschemas(node) if keyword != "$defs"
+        _levels(part, defs, known) for keyword, _, part in subschemas(node) if keyword != "$defs"
     ]
     own = 1 if isinstance(node, dict) and "properties" in node else 0
     return own + max(inner, default=0)

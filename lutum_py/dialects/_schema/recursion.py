@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from .nodes import Node, reference_of, subschemas
+from ..._schema.schema_reader import Node, subschemas
+from .nodes import reference_of
 
 __all__ = ["cycle_in"]
 

@@ -9,20 +9,15 @@ taken, then the first that takes it once its nulls are left out.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from ..._schema.definition import JsonSchema
+from ..._schema.schema_reader import JsonSchema, Node, alternatives, types_in
 from ..._text.json import compact_json, parse_json
 from .._wire.reading import is_array, is_object
-from .nodes import (
-    Node,
-    branches_of,
-    kinds_of,
-    resolve,
-)
+from .nodes import resolve
 
-__all__ = ["decoder_of", "fits", "restore"]
+__all__ = ["decoder_of", "fits"]
 
 
 def _is_number(value: Any) -> bool:
@@ -70,12 +65,12 @@ def decoder_of(author: JsonSchema, wrapper: str | None) -> Callable[[Any], Any]:
 
     def decode(arguments: Any) -> Any:
         if not isinstance(arguments, str):
-            return unwrap(restore(author, arguments, defs))
+            return unwrap(_Reader(defs).restore(author, arguments))
         try:
             sent = parse_json(arguments)
         except ValueError:
             return arguments
-        restored = unwrap(restore(author, sent, defs))
+        restored = unwrap(_Reader(defs).restore(author, sent))
         return arguments if restored == sent else compact_json(restored)
 
     def unwrap(value: Any) -> Any:
@@ -86,99 +81,115 @@ def decoder_of(author: JsonSchema, wrapper: str | None) -> Callable[[Any], Any]:
     return decode
 
 
-def restore(node: Node, value: Any, defs: Mapping[str, Node]) -> Any:
-    """Leave out each null that stands for a property which the author's type has no null for."""
-    schema = resolve(node, defs)
-    branches = branches_of(schema)
-    if branches:
-        return _restore_branch(branches, value, defs)
-    for part in schema.get("allOf", ()):
-        value = restore(part, value, defs)
-    if is_object(value):
-        return _restore_object(schema, value, defs)
-    if is_array(value):
-        return _restore_array(schema, value, defs)
-    return value
-
-
-def _restore_branch(branches: list[Node], value: Any, defs: Mapping[str, Node]) -> Any:
-    for branch in branches:
-        if fits(branch, value, defs):
-            return value
-    for branch in branches:
-        restored = restore(branch, value, defs)
-        if fits(branch, restored, defs):
-            return restored
-    return value
-
-
-def _restore_object(
-    schema: JsonSchema, value: Mapping[str, Any], defs: Mapping[str, Node]
-) -> dict[str, Any]:
-    properties = schema.get("properties", {})
-    required = schema.get("required", ())
-    restored: dict[str, Any] = {}
-    for name, item in value.items():
-        if name not in properties:
-            restored[name] = item
-            continue
-        stands_for_nothing = item is None and name not in required
-        if stands_for_nothing and not fits(properties[name], None, defs):
-            continue
-        restored[name] = restore(properties[name], item, defs)
-    return restored
-
-
-def _restore_array(schema: JsonSchema, value: Sequence[Any], defs: Mapping[str, Node]) -> list[Any]:
-    first = schema.get("prefixItems", ())
-    rest = schema.get("items", True)
-    return [
-        restore(first[index] if index < len(first) else rest, item, defs)
-        for index, item in enumerate(value)
-    ]
-
-
 def fits(node: Node, value: Any, defs: Mapping[str, Node]) -> bool:
     """Say whether a value is of a schema, as far as its structure and plain bounds go."""
-    schema = resolve(node, defs)
-    if schema.get("not") == {}:
-        return False
-    if "const" in schema and not _same(value, schema["const"]):
-        return False
-    if "enum" in schema and not any(_same(value, each) for each in schema["enum"]):
-        return False
-    kinds = kinds_of(schema)
-    if kinds and not any(_is_of(each, value) for each in kinds):
-        return False
-    branches = branches_of(schema)
-    if branches and not any(fits(branch, value, defs) for branch in branches):
-        return False
-    if not all(fits(part, value, defs) for part in schema.get("allOf", ())):
-        return False
-    if is_object(value):
-        return _fits_object(schema, value, defs)
-    if is_array(value):
-        return _obeys(_ARRAY_RULES, schema, value) and _fits_array(schema, value, defs)
-    if isinstance(value, str):
-        return _obeys(_STRING_RULES, schema, value)
-    return not _is_number(value) or _obeys(_NUMBER_RULES, schema, value)
+    return _Reader(defs).fits(node, value)
 
 
-def _fits_object(schema: JsonSchema, value: Mapping[str, Any], defs: Mapping[str, Node]) -> bool:
-    properties = schema.get("properties", {})
-    others = schema.get("additionalProperties", True)
-    return all(name in value for name in schema.get("required", ())) and all(
-        fits(properties.get(name, others), item, defs) for name, item in value.items()
-    )
+class _Reader:
+    """Read one value by one schema.
+
+    What was found for a node and a part of the value is kept by their identities, for unions in
+    unions would ask twice as often at each level. The entries hold both, so that no other object
+    gets the identity of either.
+    """
+
+    def __init__(self, defs: Mapping[str, Node]) -> None:
+        self._defs = defs
+        self._restored: dict[tuple[int, int], tuple[Any, Node, Any]] = {}
+        self._fitting: dict[tuple[int, int], tuple[bool, Node, Any]] = {}
+
+    def restore(self, node: Node, value: Any) -> Any:
+        """Leave out each null for a property which the author's type has no null for."""
+        key = (id(node), id(value))
+        if key not in self._restored:
+            self._restored[key] = (self._restore(node, value), node, value)
+        return self._restored[key][0]
+
+    def _restore(self, node: Node, value: Any) -> Any:
+        schema = resolve(node, self._defs)
+        branches = alternatives(schema)
+        if branches:
+            return self._restore_branch(branches, value)
+        for part in schema.get("allOf", ()):
+            value = self.restore(part, value)
+        if is_object(value):
+            return self._restore_object(schema, value)
+        if is_array(value):
+            return [self.restore(part, item) for part, item in _items(schema, value)]
+        return value
+
+    def _restore_branch(self, branches: list[Node], value: Any) -> Any:
+        for branch in branches:
+            if self.fits(branch, value):
+                return value
+        for branch in branches:
+            restored = self.restore(branch, value)
+            if self.fits(branch, restored):
+                return restored
+        return value
+
+    def _restore_object(self, schema: JsonSchema, value: Mapping[str, Any]) -> dict[str, Any]:
+        properties = schema.get("properties", {})
+        required = schema.get("required", ())
+        restored: dict[str, Any] = {}
+        for name, item in value.items():
+            if name not in properties:
+                restored[name] = item
+                continue
+            stands_for_nothing = item is None and name not in required
+            if stands_for_nothing and not self.fits(properties[name], None):
+                continue
+            restored[name] = self.restore(properties[name], item)
+        return restored
+
+    def fits(self, node: Node, value: Any) -> bool:
+        """Say whether a value is of a node, as far as its structure and plain bounds go."""
+        key = (id(node), id(value))
+        if key not in self._fitting:
+            self._fitting[key] = (self._fits(node, value), node, value)
+        return self._fitting[key][0]
+
+    def _fits(self, node: Node, value: Any) -> bool:
+        schema = resolve(node, self._defs)
+        if schema.get("not") == {}:
+            return False
+        if "const" in schema and not _same(value, schema["const"]):
+            return False
+        if "enum" in schema and not any(_same(value, each) for each in schema["enum"]):
+            return False
+        kinds = types_in(schema)
+        if kinds and not any(_is_of(each, value) for each in kinds):
+            return False
+        branches = alternatives(schema)
+        if branches and not any(self.fits(branch, value) for branch in branches):
+            return False
+        if not all(self.fits(part, value) for part in schema.get("allOf", ())):
+            return False
+        if is_object(value):
+            return self._fits_object(schema, value)
+        if is_array(value):
+            return _obeys(_ARRAY_RULES, schema, value) and all(
+                self.fits(part, item) for part, item in _items(schema, value)
+            )
+        if isinstance(value, str):
+            return _obeys(_STRING_RULES, schema, value)
+        return not _is_number(value) or _obeys(_NUMBER_RULES, schema, value)
+
+    def _fits_object(self, schema: JsonSchema, value: Mapping[str, Any]) -> bool:
+        properties = schema.get("properties", {})
+        others = schema.get("additionalProperties", True)
+        return all(name in value for name in schema.get("required", ())) and all(
+            self.fits(properties.get(name, others), item) for name, item in value.items()
+        )
 
 
-def _fits_array(schema: JsonSchema, value: Sequence[Any], defs: Mapping[str, Node]) -> bool:
+def _items(schema: JsonSchema, value: Sequence[Any]) -> Iterator[tuple[Node, Any]]:
+    """Give each item with the node that is said of it."""
     first = schema.get("prefixItems", ())
     rest = schema.get("items", True)
-    return all(
-        fits(first[index] if index < len(first) else rest, item, defs)
-        for index, item in enumerate(value)
-    )
+    for index, item in enumerate(value):
+        yield first[index] if index < len(first) else rest, item
 
 
 def _obeys(rules: Mapping[str, Callable[[Any, Any], bool]], schema: JsonSchema, value: Any) -> bool:

@@ -5,30 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ..._schema.definition import JsonSchema
+from ..._schema.schema_reader import UNIONS, JsonSchema, Node, alternatives
 from ..._text.json import compact_json
 from .._wire.reading import is_object
-from .nodes import (
-    Loss,
-    Node,
-    branches_of,
-    reference_of,
-    refusal,
-    resolve,
-    subschemas,
-)
+from .nodes import SchemaLoss, reachable, refusal, resolve
 
 __all__ = ["WRAPPER", "merged_object", "object_root", "wrapped_root"]
 
 WRAPPER: Final = "value"
 """The one property of the object around a root that is a union, in strict mode."""
 
-_UNIONS: Final = ("anyOf", "oneOf")
-_MERGED: Final = frozenset({*_UNIONS, "allOf", "discriminator"})
+_MERGED: Final = frozenset({*UNIONS, "allOf", "discriminator"})
 """What is no more once the parts of a node are merged; a discriminator points into its union."""
 
 
-def object_root(tool: str, schema: JsonSchema, losses: list[Loss]) -> JsonSchema:
+def object_root(tool: str, schema: JsonSchema, losses: list[SchemaLoss]) -> JsonSchema:
     """Give a schema whose root is an object, and whose values need no undoing.
 
     A root that is a reference is put in its place. A root that is a union of objects is merged into
@@ -42,31 +33,19 @@ def object_root(tool: str, schema: JsonSchema, losses: list[Loss]) -> JsonSchema
     defs: Mapping[str, Node] = schema.get("$defs", {})
     merged = merged_object(tool, "", schema, defs, losses)
     merged.pop("$defs", None)
-    needed = _referenced(merged, defs)
+    needed = reachable(merged, defs)
     if needed:
-        merged["$defs"] = {name: node for name, node in defs.items() if name in needed}
+        merged["$defs"] = needed
     return merged
 
 
-def _referenced(schema: JsonSchema, defs: Mapping[str, Node]) -> set[str]:
-    """Give the names of the definitions that something in the schema leads to."""
-    found: set[str] = set()
-    waiting: list[Node] = [schema]
-    while waiting:
-        node = waiting.pop()
-        name = reference_of(node)
-        if name is not None and name not in found:
-            found.add(name)
-            waiting.append(defs[name])
-        waiting.extend(part for _, _, part in subschemas(node))
-    return found
-
-
-def wrapped_root(tool: str, schema: JsonSchema, losses: list[Loss]) -> tuple[JsonSchema, bool]:
+def wrapped_root(
+    tool: str, schema: JsonSchema, losses: list[SchemaLoss]
+) -> tuple[JsonSchema, bool]:
     """Give a schema whose root is an object, and say whether it is one put around a union."""
     defs: Mapping[str, Node] = schema.get("$defs", {})
     root = resolve(schema, defs)
-    if not branches_of(root):
+    if not alternatives(root):
         return object_root(tool, schema, losses), False
     inner = {key: part for key, part in schema.items() if key != "$defs"}
     wrapper: JsonSchema = {
@@ -81,7 +60,7 @@ def wrapped_root(tool: str, schema: JsonSchema, losses: list[Loss]) -> tuple[Jso
 
 
 def merged_object(
-    tool: str, path: str, schema: Node, defs: Mapping[str, Node], losses: list[Loss]
+    tool: str, path: str, schema: Node, defs: Mapping[str, Node], losses: list[SchemaLoss]
 ) -> JsonSchema:
     """Merge a node's references, unions and conjunctions into one object schema.
 
@@ -89,10 +68,10 @@ def merged_object(
         ToolDefinitionError: A part of it is no object.
     """
     node = resolve(schema, defs)
-    alternatives = [merged_object(tool, path, part, defs, losses) for part in branches_of(node)]
+    either = [merged_object(tool, path, part, defs, losses) for part in alternatives(node)]
     conjoined = [merged_object(tool, path, part, defs, losses) for part in node.get("allOf", ())]
     plain = {key: part for key, part in node.items() if key not in _MERGED}
-    if not alternatives and not conjoined:
+    if not either and not conjoined:
         if plain.get("type", "object") != "object" or ("type" not in plain and "enum" in plain):
             raise refusal(
                 tool,
@@ -103,33 +82,31 @@ def merged_object(
         plain["type"] = "object"
         plain.setdefault("properties", {})
         return plain
-    if alternatives:
-        conjoined.append(_either(path, alternatives, losses))
+    if either:
+        conjoined.append(_either(path, either, losses))
     if "properties" in plain or "required" in plain or "additionalProperties" in plain:
         conjoined.append({**plain, "type": "object", "properties": plain.get("properties", {})})
     return {**plain, **_all_of(conjoined), **_texts(plain, conjoined)}
 
 
-def _either(path: str, alternatives: list[JsonSchema], losses: list[Loss]) -> JsonSchema:
+def _either(path: str, parts: list[JsonSchema], losses: list[SchemaLoss]) -> JsonSchema:
     offered: dict[str, list[Any]] = {}
-    for part in alternatives:
+    for part in parts:
         for name, node in part["properties"].items():
             offered.setdefault(name, []).append(node)
-    required = [
-        name for name in offered if all(name in part.get("required", ()) for part in alternatives)
-    ]
+    required = [name for name in offered if all(name in part.get("required", ()) for part in parts)]
     either: JsonSchema = {
         "type": "object",
         "properties": {name: _any_of(nodes) for name, nodes in offered.items()},
-        "description": _forms(alternatives),
+        "description": _forms(parts),
     }
     if required:
         either["required"] = required
-    if all(part.get("additionalProperties") is False for part in alternatives):
+    if all(part.get("additionalProperties") is False for part in parts):
         either["additionalProperties"] = False
-    if len(alternatives) > 1:
+    if len(parts) > 1:
         losses.append(
-            Loss(
+            SchemaLoss(
                 path,
                 "anyOf",
                 "the provider takes no union here: it is offered one object with the properties of "
@@ -182,9 +159,9 @@ def _any_of(nodes: list[Any]) -> Any:
     return {"enum": values} if kind is None else {"enum": values, "type": kind}
 
 
-def _forms(alternatives: list[JsonSchema]) -> str:
+def _forms(parts: list[JsonSchema]) -> str:
     forms: list[str] = []
-    for index, part in enumerate(alternatives, 1):
+    for index, part in enumerate(parts, 1):
         required = part.get("required", ())
         fields = [] if part["properties"] else list(required)
         for name, node in part["properties"].items():
@@ -200,7 +177,7 @@ def _forms(alternatives: list[JsonSchema]) -> str:
 
 
 def _composed(schema: JsonSchema) -> bool:
-    return any(key in schema for key in ("$ref", "allOf", *_UNIONS))
+    return any(key in schema for key in ("$ref", "allOf", *UNIONS))
 
 
 def _kind(node: JsonSchema) -> str:

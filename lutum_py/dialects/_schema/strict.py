@@ -7,24 +7,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ..._schema.definition import JsonSchema
+from ..._schema.schema_reader import JsonSchema, Node, alternatives, type_of, types_in
 from ..._text.json import compact_json, shorten
 from ...errors import ToolDefinitionError
 from .._wire.reading import is_array, is_object
-from .conjunction import conjoined
-from .nodes import (
-    ANNOTATIONS,
-    Loss,
-    Node,
-    branches_of,
-    kinds_of,
-    reference_of,
-    refusal,
-    resolve,
-    subschemas,
-)
+from .nodes import ANNOTATIONS, SchemaLoss, reachable, refusal, resolve
 from .recursion import cycle_in
 from .restore import fits
+from .writer import Writer
 
 __all__ = ["FORMATS", "Strictness", "strict_schema"]
 
@@ -85,7 +75,7 @@ _NULL: Final[JsonSchema] = {"type": "null"}
 
 
 def strict_schema(
-    tool: str, schema: JsonSchema, rules: Strictness, losses: list[Loss]
+    tool: str, schema: JsonSchema, rules: Strictness, losses: list[SchemaLoss]
 ) -> JsonSchema:
     """Rewrite a schema, whose root is an object, for a provider's strict mode.
 
@@ -107,64 +97,40 @@ def strict_schema(
             "does not take in strict mode.",
             "Offer the tool without `strict`, or say how deep it goes with a class for each level.",
         )
-    for part in defs.values():
-        # Ends in a RecursionError where a definition only means itself, which no value can show.
-        fits(part, None, defs)
-    writer = _Writer(tool, rules, defs, losses)
-    written = writer.node({key: part for key, part in schema.items() if key != "$defs"}, "")
-    if defs:
-        written["$defs"] = {name: writer.node(part, f"$defs.{name}") for name, part in defs.items()}
-        _drop_unused(written)
+    writer = _Writer(tool, schema, losses, rules)
+    written = writer.whole()
+    used = reachable(written, written.pop("$defs", {}))
+    if used:
+        written["$defs"] = used
     writer.count()
     return written
 
 
-def _drop_unused(schema: JsonSchema) -> None:
-    defs: dict[str, Node] = schema.pop("$defs")
-    used: dict[str, Node] = {}
-    waiting: list[Node] = [schema]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, dict) and "$ref" in node:
-            name = node["$ref"].removeprefix("#/$defs/")
-            if name not in used:
-                used[name] = defs[name]
-                waiting.append(defs[name])
-        waiting.extend(part for _, _, part in subschemas(node))
-    if used:
-        schema["$defs"] = {name: part for name, part in defs.items() if name in used}
-
-
-class _Writer:
+class _Writer(Writer):
     """Rewrite the nodes of one schema, and count what a provider counts."""
 
     def __init__(
-        self, tool: str, rules: Strictness, defs: Mapping[str, Node], losses: list[Loss]
+        self, tool: str, schema: JsonSchema, losses: list[SchemaLoss], rules: Strictness
     ) -> None:
-        self.tool = tool
+        super().__init__(tool, schema, losses)
         self.rules = rules
-        self.defs = defs
-        self.losses = losses
         self.optional = 0
         self.unions = 0
-        self.way: list[str | None] = []
 
     def node(self, node: Node, path: str) -> JsonSchema:
         if isinstance(node, bool) or not node.keys() - ANNOTATIONS:
             raise self.refused(
                 path, "any value is taken", "Say which types it can have, as in `str | int`."
             )
-        if "$ref" in node:
-            if node.keys() == {"$ref"}:
-                return {"$ref": node["$ref"]}
-            return self.in_place(node, path)
-        if "allOf" in node:
-            return self.node(conjoined(self.tool, path, node, self.defs), path)
+        written: JsonSchema = super().node(node, path)
+        return written
+
+    def plain(self, node: JsonSchema, path: str) -> JsonSchema:
         kept = {key: node[key] for key in node if key in self.rules.kept}
         self.note_losses(node, path)
         if "enum" in node or "const" in node:
             return {**self.literal(node, path), **kept}
-        branches = branches_of(node)
+        branches = alternatives(node)
         if branches:
             return {"anyOf": [self.node(branch, path) for branch in branches], **kept}
         kind = node.get("type")
@@ -173,26 +139,12 @@ class _Writer:
         if kind is None:
             raise self.refused(path, "the type is left open", "Give it a `type`.")
         written: JsonSchema = {"type": kind, **kept}
-        kinds = kinds_of(written)
+        kinds = types_in(written)
         if "object" in kinds:
             written.update(self.object(node, path))
         if "array" in kinds:
             written.update(self.array(node, path))
         written.update(self.rules_of(node))
-        return written
-
-    def in_place(self, node: JsonSchema, path: str) -> JsonSchema:
-        """Put a definition where words stand beside its reference, which neither provider takes.
-
-        Inside itself a definition stays a reference, and the words are lost.
-        """
-        name = reference_of(node)
-        if name in self.way:
-            self.lose(path, "$ref", "what stands beside a reference to what holds it is not told")
-            return {"$ref": node["$ref"]}
-        self.way.append(name)
-        written = self.node(resolve(node, self.defs), path)
-        self.way.pop()
         return written
 
     def literal(self, node: JsonSchema, path: str) -> JsonSchema:
@@ -204,7 +156,7 @@ class _Writer:
                     f"the value {shorten(value)} of an enumeration is no plain one",
                     "Enumerate strings, numbers, booleans or null.",
                 )
-        kinds = list(dict.fromkeys(_kind_of(value) for value in values))
+        kinds = list(dict.fromkeys(type_of(value) for value in values))
         found = node.get("type", kinds if len(kinds) > 1 else kinds[0])
         if "enum" in node:
             return {"type": found, "enum": list(values)}
@@ -275,16 +227,13 @@ class _Writer:
             if key in _STRUCTURE or key in ANNOTATIONS:
                 continue
             if key not in self.rules.keywords or not self.takes(key, value):
-                self.lose(path, key, f"{key} not enforced by the provider; checked locally")
-        if branches_of(node) and "properties" in node:
+                self.lose(path, key)
+        if alternatives(node) and "properties" in node:
             raise self.refused(
                 path,
                 "an object has both properties and alternatives",
                 "Put the common properties into each alternative.",
             )
-
-    def lose(self, path: str, keyword: str, text: str) -> None:
-        self.losses.append(Loss(path, keyword, text))
 
     def refused(self, path: str, problem: str, remedy: str) -> ToolDefinitionError:
         return refusal(
@@ -314,13 +263,13 @@ def _nullable(written: JsonSchema, author: JsonSchema) -> JsonSchema:
     nullable: JsonSchema
     if "enum" in written:
         enum = [*written["enum"], None]
-        nullable = {**written, "type": [*kinds_of(written), "null"], "enum": enum}
+        nullable = {**written, "type": [*types_in(written), "null"], "enum": enum}
     elif "anyOf" in written:
         nullable = {"anyOf": [*written["anyOf"], _NULL]}
     elif "type" not in written or "const" in written or "properties" in written:
         nullable = {"anyOf": [written, _NULL]}
     else:
-        nullable = {**written, "type": [*kinds_of(written), "null"]}
+        nullable = {**written, "type": [*types_in(written), "null"]}
     if author.get("default") is not None:
         default = f"null: {compact_json(author['default'])}"
         about = texts.get("description")
@@ -330,13 +279,3 @@ def _nullable(written: JsonSchema, author: JsonSchema) -> JsonSchema:
 
 def _is_union(written: JsonSchema) -> bool:
     return "anyOf" in written or is_array(written.get("type"))
-
-
-def _kind_of(value: Any) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, str):
-        return "string"
-    return "integer" if isinstance(value, int) else "number"

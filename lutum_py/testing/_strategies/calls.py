@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 from ..._call.selector import AnySelector
 from ..._declare.offer import Available
 from ..._declare.toolset_meta import ToolsetMeta
+from ..._schema.schema_reader import localized
 from ..._text.json import compact_json, is_object, shorten
 from ..._toolset import Toolset
 from ..._transcript.metadata import ToolMetadata
@@ -117,7 +118,7 @@ class CallStrategies:
     def _make_arguments(self, selector: AnySelector) -> st.SearchStrategy[Any]:
         own = self._own.get(selector.name)
         if own is None:
-            schema = selector.definition.input_schema
+            schema = localized(selector.definition.input_schema)
             own = SchemaValues(schema).values(schema)
         return own.filter(lambda data: is_object(data) and fits(selector, compact_json(data)))
 
@@ -255,7 +256,7 @@ def _ways(
     selector: AnySelector, data: Any, wanted: Callable[[str], bool]
 ) -> dict[str, list[Spoiling | str]]:
     ways: dict[str, list[Spoiling | str]] = {}
-    for spoiling in spoilings(selector.definition.input_schema, data):
+    for spoiling in spoilings(localized(selector.definition.input_schema), data):
         if wanted(spoiling.kind):
             ways.setdefault(spoiling.kind, []).append(spoiling)
     return ways

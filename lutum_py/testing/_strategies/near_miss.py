@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..._schema.definition import JsonSchema
-from ..._schema.mending import path_of
+from ..._schema.mended_arguments import path_of
 from ..._text.json import (
     compact_json,
     copy_json,
     is_array,
     is_object,
 )
+from .schema_branches import branches_of, kind_of, kinds_accepted
 from .schema_formats import MALFORMED
-from .schema_nodes import branches_of, kind_of, kinds_accepted
 
 __all__ = ["Spoiling", "spoilings"]
 

@@ -16,11 +16,11 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ..._schema.definition import JsonSchema
+from ..._schema.schema_reader import JsonSchema
 from ..._text.json import canonical_json, is_array, is_object
 from .hypothesis import st
+from .schema_branches import branches_of, kind_of
 from .schema_formats import FORMATS
-from .schema_nodes import branches_of, kind_of
 
 __all__ = ["ANY_TEXT", "SchemaValues"]
 
@@ -41,7 +41,7 @@ class SchemaValues:
     """Make strategies for a schema and the schemas in it.
 
     Args:
-        root: The whole schema, in which references are looked up.
+        root: The whole schema, in which references are looked up; see `localized`.
     """
 
     def __init__(self, root: JsonSchema) -> None:

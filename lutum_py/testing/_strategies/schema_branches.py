@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..._schema.definition import JsonSchema
+from ..._schema.schema_reader import UNIONS, JsonSchema, follow, type_of
 from ..._text.json import is_array, is_object
 
 __all__ = ["branches_of", "kind_of", "kinds_accepted", "merged", "opened"]
@@ -40,19 +40,12 @@ def opened(root: JsonSchema, schema: Any) -> JsonSchema:
     while isinstance(reference := node.get("$ref"), str) and reference not in seen:
         seen.add(reference)
         beside = {key: part for key, part in node.items() if key != "$ref"}
-        node = merged(_defined(root, reference), beside)
+        found = follow(reference, root)
+        node = merged(found if is_object(found) else {}, beside)
     for part in node.get("allOf", ()):
         beside = {key: other for key, other in node.items() if key != "allOf"}
         node = merged(beside, opened(root, part))
     return node
-
-
-def _defined(root: JsonSchema, reference: str) -> JsonSchema:
-    found: Any = root
-    for step in reference.removeprefix("#").split("/")[1:]:
-        name = step.replace("~1", "/").replace("~0", "~")
-        found = found.get(name) if is_object(found) else None
-    return found if is_object(found) else {}
 
 
 def merged(one: JsonSchema, other: JsonSchema) -> JsonSchema:
@@ -75,7 +68,7 @@ def merged(one: JsonSchema, other: JsonSchema) -> JsonSchema:
 def branches_of(root: JsonSchema, schema: Any) -> Iterator[JsonSchema]:
     """List what a schema may stand for: each branch of its unions, with what stands beside it."""
     node = opened(root, schema)
-    for key in ("anyOf", "oneOf"):
+    for key in UNIONS:
         if is_array(node.get(key)):
             beside = {name: part for name, part in node.items() if name not in (key, "default")}
             tag = beside.pop("discriminator", None)
@@ -106,20 +99,10 @@ def kinds_accepted(root: JsonSchema, schema: Any) -> frozenset[str]:
     for node in branches_of(root, schema):
         values = node["enum"] if "enum" in node else [node["const"]] if "const" in node else None
         if values is not None:
-            kinds.update(map(_kind_of_value, values))
+            kinds.update(map(type_of, values))
         else:
             kind = kind_of(node)
             kinds.update(_ALL_KINDS if kind is None else (kind,))
     if "number" in kinds:
         kinds.add("integer")
     return frozenset(kinds)
-
-
-def _kind_of_value(value: Any) -> str:
-    if value is None or isinstance(value, bool):
-        return "null" if value is None else "boolean"
-    if isinstance(value, int | float):
-        return "integer" if isinstance(value, int) else "number"
-    if isinstance(value, str):
-        return "string"
-    return "object" if is_object(value) else "array"

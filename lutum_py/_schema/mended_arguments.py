@@ -18,7 +18,7 @@ from .._text.json import (
     is_object,
     read_json,
 )
-from .definition import JsonSchema
+from .schema_reader import JsonSchema, alternatives, follow, localized, types_in
 
 __all__ = ["container_in", "mend_places", "path_of"]
 
@@ -87,6 +87,7 @@ def _may_be_left_out(root: JsonSchema, steps: Sequence[int | str]) -> bool:
 
     An entry of a mapping or of an array is no field.
     """
+    root = localized(root)
     schemas = _branches(root, [root])
     for step in steps[:-1]:
         inner: list[Any] = []
@@ -104,39 +105,26 @@ def _may_be_left_out(root: JsonSchema, steps: Sequence[int | str]) -> bool:
         if last in schema.get("properties", ()) and last not in schema.get("required", ())
     ]
     return bool(optional) and not any(
-        "null" in _types_of(branch) for branch in _branches(root, optional)
+        "null" in types_in(branch) for branch in _branches(root, optional)
     )
-
-
-def _types_of(schema: JsonSchema) -> Sequence[str]:
-    kind = schema.get("type", ())
-    return (kind,) if isinstance(kind, str) else kind
 
 
 def _branches(root: JsonSchema, schemas: list[Any]) -> list[JsonSchema]:
     """List what the schemas may stand for, references and unions opened."""
     opened: list[JsonSchema] = []
-    waiting = [schema for schema in schemas if is_object(schema)]
+    waiting = [*schemas]
     seen: set[str] = set()
     while waiting:
         schema = waiting.pop()
+        if not is_object(schema):
+            continue
         reference = schema.get("$ref")
         if isinstance(reference, str) and reference not in seen:
             seen.add(reference)
-            waiting.append(_defined(root, reference))
-        for key in ("anyOf", "oneOf", "allOf"):
-            waiting += [branch for branch in schema.get(key, ()) if is_object(branch)]
+            waiting.append(follow(reference, root))
+        waiting += [*alternatives(schema), *schema.get("allOf", ())]
         opened.append(schema)
     return opened
-
-
-def _defined(root: JsonSchema, reference: str) -> JsonSchema:
-    name = reference.rpartition("/")[2]
-    for key in ("$defs", "definitions"):
-        found = root.get(key, {}).get(name)
-        if is_object(found):
-            return found
-    return {}
 
 
 def path_of(loc: Sequence[int | str]) -> str:

@@ -1,0 +1,360 @@
+"""Read a JSON schema: where it holds schemas, what its references mean, and what it costs to check.
+
+Whatever walks a schema, or follows a reference, does it by what stands here. Nothing is fetched: a
+reference leads to a place in the same document, or nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, TypeAlias
+from urllib.parse import unquote, urldefrag, urljoin
+
+from .._text.json import is_array, is_object, shorten
+
+__all__ = [
+    "REMARKS",
+    "UNIONS",
+    "JsonSchema",
+    "Node",
+    "SchemaFault",
+    "alternatives",
+    "fault_in",
+    "follow",
+    "localized",
+    "path_of_steps",
+    "reference_to",
+    "subschemas",
+    "type_of",
+    "types_in",
+    "with_subschemas",
+]
+
+JsonSchema: TypeAlias = dict[str, Any]
+Node: TypeAlias = JsonSchema | bool
+Steps: TypeAlias = tuple[str | int, ...]
+
+# Names below the first are the author's own: a property called "items" is no keyword.
+_BY_NAME: Final = frozenset(
+    {
+        "$defs",
+        "definitions",
+        "dependencies",
+        "dependentSchemas",
+        "patternProperties",
+        "properties",
+    }
+)
+_ANY_NUMBER: Final = frozenset(
+    {
+        "additionalItems",
+        "additionalProperties",
+        "allOf",
+        "anyOf",
+        "contains",
+        "else",
+        "if",
+        "items",
+        "not",
+        "oneOf",
+        "prefixItems",
+        "propertyNames",
+        "then",
+        "unevaluatedItems",
+        "unevaluatedProperties",
+    }
+)
+UNIONS: Final = ("anyOf", "oneOf")
+REMARKS: Final = frozenset({"title", "description", "examples", "$comment", "deprecated"})
+"""Keywords that are for people: no program is to care for a change of them."""
+_SAME_VALUE: Final = frozenset({*UNIONS, "allOf", "not", "if", "then", "else", "dependentSchemas"})
+"""Keywords whose schemas are held against the very value that the schema with the keyword is."""
+_REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
+_MOST: Final = 5_000
+"""So many schemas may be held against one value: more is no schema that somebody wrote by hand."""
+_DEEPEST: Final = 50
+"""So many schemas may stand in each other: no reader of any provider goes deeper."""
+
+
+def subschemas(schema: Any) -> Iterator[tuple[str, str | int | None, Node]]:
+    """Give every schema directly inside a schema: its keyword, its name or number there, and it."""
+    if not is_object(schema):
+        return
+    for keyword, held in schema.items():
+        parts: Iterable[tuple[str | int | None, Any]] = ()
+        if keyword in _BY_NAME:
+            parts = held.items() if is_object(held) else ()
+        elif keyword in _ANY_NUMBER:
+            parts = enumerate(held) if is_array(held) else [(None, held)]
+        for step, part in parts:
+            if is_object(part) or isinstance(part, bool):
+                yield keyword, step, part
+
+
+def with_subschemas(schema: JsonSchema, change: Callable[[Any], Any]) -> JsonSchema:
+    """Copy a schema, with every schema directly inside of it changed."""
+    copied = dict(schema)
+    for keyword, held in schema.items():
+        if keyword in _BY_NAME and is_object(held):
+            copied[keyword] = {name: change(part) for name, part in held.items()}
+        elif keyword in _ANY_NUMBER:
+            copied[keyword] = [change(part) for part in held] if is_array(held) else change(held)
+    return copied
+
+
+def alternatives(schema: JsonSchema) -> list[Node]:
+    """List the alternatives of a schema, whichever keyword holds them."""
+    return [branch for key in UNIONS for branch in schema.get(key, ())]
+
+
+def types_in(schema: JsonSchema) -> list[str]:
+    """List the types that a schema names; none where it names none."""
+    named = schema.get("type", [])
+    return [*named] if is_array(named) else [named]
+
+
+def type_of(value: Any) -> str:
+    """Name the type of a value as a schema would."""
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else "boolean"
+    if isinstance(value, int | float):
+        return "integer" if isinstance(value, int) else "number"
+    if isinstance(value, str):
+        return "string"
+    return "object" if is_object(value) else "array"
+
+
+def reference_to(steps: Iterable[str | int]) -> str:
+    """Write the reference to a place of the same document, as in `#/$defs/a~1b`."""
+    names = (str(step).replace("~", "~0").replace("/", "~1").replace("%", "%25") for step in steps)
+    return "/".join(["#", *names])
+
+
+def path_of_steps(steps: Iterable[str | int]) -> str:
+    """Write a place for people, as in `$.properties.a.anyOf[0]`."""
+    return "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
+
+
+def follow(reference: Any, root: Any) -> Any:
+    """Give what a reference from the root, as in `#/$defs/a`, leads to; None where that is nothing.
+
+    In a schema that has more than one identifier, references are to be made so by `localized`.
+    """
+    fragment = _fragment_of(reference)
+    found = None if fragment is None else _descended(root, fragment)
+    return None if found is None else found[1]
+
+
+def _fragment_of(reference: Any) -> str | None:
+    is_pointer = isinstance(reference, str) and (reference == "#" or reference[:2] == "#/")
+    return reference[1:] if is_pointer else None
+
+
+def _descended(root: Any, fragment: str) -> tuple[Steps, Any] | None:
+    """Follow a JSON pointer, as it stands behind the `#`; give the way, and what is there."""
+    steps: list[str | int] = []
+    found = root
+    for written in fragment.split("/")[1:]:
+        step: Any = unquote(written).replace("~1", "/").replace("~0", "~")
+        if is_array(found) and step.isdecimal() and int(step[:9]) < len(found):
+            step = int(step)
+        elif not is_object(found) or step not in found:
+            return None
+        steps.append(step)
+        found = found[step]
+    return tuple(steps), found
+
+
+class _Place(NamedTuple):
+    steps: Steps
+    schema: Any
+    base: str
+    depth: int = 1
+
+
+class _Document:
+    """Know every schema of a document by its place, and where the references there lead."""
+
+    def __init__(self, root: Any) -> None:
+        self._root = root
+        self._named: dict[str, Steps] = {}
+        self.places: dict[Steps, _Place] = {}
+        self._walk(_Place((), root, ""))
+        waiting = list(self.places.values())
+        while waiting:
+            for _, target in self.targets(waiting.pop()):
+                # A reference may lead below a keyword that holds no schemas.
+                if target is not None and target not in self.places:
+                    part = follow(reference_to(target), root)
+                    waiting += self._walk(_Place(target, part, self.places[()].base))
+
+    def _walk(self, first: _Place) -> list[_Place]:
+        walked: list[_Place] = []
+        waiting = [first]
+        for steps, schema, around, depth in waiting:  # which grows
+            own = schema.get("$id") if is_object(schema) else None
+            base = _joined(around, own)[0] if isinstance(own, str) else around
+            self._named.setdefault(base, steps)
+            for key in ("$anchor", "$dynamicAnchor") if is_object(schema) else ():
+                if isinstance(schema.get(key), str):
+                    self._named.setdefault(f"{base}#{schema[key]}", steps)
+            place = self.places[steps] = _Place(steps, schema, base, depth)
+            walked.append(place)
+            waiting += [
+                _Place((*steps, keyword, *([] if step is None else [step])), part, base, depth + 1)
+                for keyword, step, part in subschemas(schema)
+            ]
+        return walked
+
+    def targets(self, place: _Place) -> Iterator[tuple[str, Steps | None]]:
+        """Give each reference at a place, by its keyword, and where it leads; None for nowhere."""
+        for keyword in _REFERENCES if is_object(place.schema) else ():
+            if keyword in place.schema:
+                reference = place.schema[keyword]
+                is_text = isinstance(reference, str)
+                yield keyword, self._target(reference, place.base) if is_text else None
+
+    def _target(self, reference: str, base: str) -> Steps | None:
+        resource, fragment = _joined(base, reference)
+        if fragment and fragment[0] != "/":
+            return self._named.get(f"{resource}#{fragment}")
+        begin = self._named.get(resource)
+        if begin is None:
+            return None
+        found = _descended(self._root, reference_to(begin)[1:] + fragment)
+        return None if found is None else found[0]
+
+    def beside(self, place: _Place) -> Iterator[Steps]:
+        """Give the places whose schemas are held against the same value."""
+        yield from (target for _, target in self.targets(place) if target is not None)
+        for keyword, step, _ in subschemas(place.schema):
+            if keyword in _SAME_VALUE:
+                yield (*place.steps, keyword, *([] if step is None else [step]))
+
+
+def _joined(base: str, reference: str) -> tuple[str, str]:
+    """Resolve a reference against an identifier; give the resource and the fragment."""
+    if reference.startswith("#"):
+        return base, reference[1:]
+    try:
+        resource, fragment = urldefrag(urljoin(base, reference))
+    except ValueError:
+        return reference, ""
+    return resource, fragment
+
+
+def localized(root: Any) -> Any:
+    """Give a schema in which every reference is written from the root, as in `#/$defs/a`.
+
+    One that has identifiers and anchors inside is copied without them; any other is given back.
+    What leads nowhere stays as it is.
+    """
+    if not is_object(root):
+        return root
+    document = _Document(root)
+    if not any(
+        _fragment_of(place.schema[keyword]) is None or place.base != document.places[()].base
+        for place in document.places.values()
+        for keyword, target in document.targets(place)
+        if target is not None and keyword == "$ref"
+    ):
+        return root
+
+    def copied(value: Any, steps: Steps) -> Any:
+        if is_array(value):
+            return [copied(part, (*steps, at)) for at, part in enumerate(value)]
+        if not is_object(value):
+            return value
+        made = {key: copied(part, (*steps, key)) for key, part in value.items()}
+        place = document.places.get(steps)
+        if place is not None:
+            if steps and isinstance(value.get("$id"), str):
+                del made["$id"]
+            for keyword, target in document.targets(place):
+                if target is not None and keyword == "$ref":
+                    made[keyword] = reference_to(target)
+        return made
+
+    return copied(root, ())
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaFault:
+    """Say what keeps a schema from being checked.
+
+    Attributes:
+        path: Where, as in `$.properties.a`.
+        problem: What is wrong, without a full stop.
+        remedy: What to do about it.
+    """
+
+    path: str
+    problem: str
+    remedy: str
+
+
+def fault_in(root: Any) -> SchemaFault | None:
+    """Find a reference that leads nowhere, or that makes checking a value endless.
+
+    Returns:
+        The first of those faults; None for a schema that any value can be held against in time.
+    """
+    document = _Document(root)
+    for place in document.places.values():
+        if place.depth > _DEEPEST:
+            return SchemaFault(
+                path_of_steps(place.steps[:6]) + "…",
+                f"more than {_DEEPEST} schemas stand in each other",
+                "Put parts of it under `$defs`, and refer to them.",
+            )
+        for keyword, target in document.targets(place):
+            if target is None:
+                return SchemaFault(
+                    path_of_steps(place.steps),
+                    f"it refers to {shorten(place.schema[keyword])}, which is nowhere in it; "
+                    "nothing is fetched",
+                    "Put what is meant under `$defs`.",
+                )
+    return _endless(document)
+
+
+def _endless(document: _Document) -> SchemaFault | None:
+    """Count the schemas that are held against one value, bottom up, and how long their chain is.
+
+    A place that is met again below itself would be checked for ever without going on in the value.
+    """
+    costs: dict[Steps, tuple[int, int]] = {}
+    for start in document.places:
+        way: dict[Steps, list[Steps]] = {}
+        waiting = [start]
+        while waiting:
+            steps = waiting[-1]
+            if steps in costs:
+                waiting.pop()
+                continue
+            place = document.places.get(steps)
+            if steps not in way:
+                way[steps] = [] if place is None else list(document.beside(place))
+                ahead = [each for each in way[steps] if each not in costs]
+                if any(each in way for each in ahead):
+                    return SchemaFault(
+                        path_of_steps(steps),
+                        "it leads back to itself without going into the value, so that checking "
+                        "it would not end",
+                        "Let each circle of references go through a property or an item.",
+                    )
+                waiting += ahead
+                continue
+            inner = [costs[each] for each in way.pop(steps)]
+            many = 1 + sum(count for count, _ in inner)
+            deep = 1 + max((depth for _, depth in inner), default=0)
+            costs[steps] = (many, deep)
+            if many > _MOST or deep > _DEEPEST:
+                return SchemaFault(
+                    path_of_steps(steps),
+                    f"more than {_MOST:,} schemas, or a chain of more than {_DEEPEST} of them, "
+                    "would be held against a single value",
+                    "Name each alternative once.",
+                )
+    return None
