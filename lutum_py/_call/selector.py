@@ -12,7 +12,6 @@ from .._text.json import cut, shorten
 from .._transcript.metadata import ToolMetadata
 from ..errors import (
     InvalidArgumentsError,
-    LutumError,
     MisuseError,
     ToolInputError,
 )
@@ -111,8 +110,6 @@ class AnySelector:
             mended: tuple[str, ...] = ()
         except ValidationError as error:
             value, mended = self._mend(metadata, error, redact)
-        except LutumError:
-            raise
         except Exception as error:  # noqa: BLE001 - raised again, as one that says what to do
             if not isinstance(metadata, ToolMetadata):
                 raise MisuseError(

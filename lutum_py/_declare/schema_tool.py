@@ -17,8 +17,7 @@ from .._schema.definition import JsonSchema, ToolDef
 from .._schema.output import Output
 from .._schema.schema_check import schema_checker
 from .._schema.secrets import mask_secrets
-from .._text.json import is_array, shorten
-from ..errors import ToolDefinitionError
+from .._text.json import is_array
 
 __all__ = ["spec_from_definition"]
 
@@ -50,15 +49,7 @@ class SchemaArguments(Arguments):
         return self._checked(super().check(value))
 
     def _checked(self, value: Any) -> Any:
-        from referencing.exceptions import Unresolvable
-
-        try:
-            details = list(islice(self._details(self._checker.iter_errors(value)), _MAX_DETAILS))
-        except Unresolvable as error:
-            raise ToolDefinitionError(
-                f"The schema of tool {self._name!r} refers to {shorten(error.ref)}, which is "
-                "nowhere in it; nothing is fetched. Put what is meant under `$defs`."
-            ) from None
+        details = list(islice(self._details(self._checker.iter_errors(value)), _MAX_DETAILS))
         if details:
             raise ValidationError.from_exception_data(self._name, details, "json")
         return value

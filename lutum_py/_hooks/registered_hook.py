@@ -86,12 +86,10 @@ class RegisteredHook:
     def __init__(self, function: Any, phase: str) -> None:
         if not callable(function):
             raise HookError(
-                f"{HOOK_WORDS.get(phase, 'A hook')} is a function, not {shorten(function)}. Pass "
-                "the function itself."
+                f"{HOOK_WORDS[phase]} is a function, not {shorten(function)}. Pass the function "
+                "itself."
             )
-        wanted = _PARAMETERS.get(phase)
-        if wanted is not None:
-            _check_parameters(function, phase, wanted)
+        _check_parameters(function, phase, _PARAMETERS[phase])
         self.function: Any = function
         self.name: str = getattr(function, "__qualname__", None) or type(function).__qualname__
         self.order = next(_order)

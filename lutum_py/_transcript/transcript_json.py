@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..errors import DeveloperError, TranscriptError
+from ..errors import TranscriptError
 from .assistant import dump_turn, load_turn
 from .check import checked
 from .message import Message, dump_message, load_message
@@ -33,13 +33,7 @@ def load_transcript(text: str | bytes) -> list[TranscriptItem]:
     saved = open_saved(
         text, form=FORMAT, versions=(VERSION,), error=TranscriptError, what="transcript"
     )
-    items: list[TranscriptItem] = []
-    for entry in saved.each("items"):
-        try:
-            items.append(load_item(entry))
-        except DeveloperError as error:
-            # What no program could make, this one did not save.
-            raise entry.wrong("", str(error)) from None
+    items = [load_item(entry) for entry in saved.each("items")]
     faults = checked(items).faults
     if faults:
         first, more = faults[0], len(faults) - 1

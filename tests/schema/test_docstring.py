@@ -319,6 +319,12 @@ def test_a_description_may_look_like_an_entry() -> None:
     assert parsed.parameters == {"x": "An x (as note: always): more.", "y": "A y (see x): more."}
 
 
+def test_a_numpy_section_may_begin_with_a_blank_line() -> None:
+    """Blank lines between the line under a NumPy title and its first entry are passed over."""
+    parsed = parse_docstring("Do.\n\nParameters\n----------\n\nx : int\n    A number.")
+    assert parsed.parameters == {"x": "A number."}
+
+
 def test_a_numpy_section_ends_at_prose() -> None:
     """A NumPy section ends where no entry follows: at prose, and at the next title."""
     parsed = parse(

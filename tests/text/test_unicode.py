@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -44,3 +46,16 @@ def test_what_is_parsed_can_be_sent(text: str) -> None:
     for written in (json.dumps([text]), json.dumps([text], ensure_ascii=False)):
         assert parse_json(written) == [sendable(text)]
         assert sendable(read_json(written)[0]) == sendable(text)
+
+
+@pytest.mark.parametrize("levels", [300, 700, 5_000])
+def test_deep_json_is_read_or_refused(levels: int) -> None:
+    """JSON of any depth is read whole, or refused as what is no JSON: nothing else comes out."""
+    depth = 0
+    with suppress(ValueError):
+        read = parse_json("[" * levels + "]" * levels)
+        depth = 1
+        while read:
+            (read,) = read
+            depth += 1
+    assert depth in (0, levels)
