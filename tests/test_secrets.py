@@ -188,9 +188,19 @@ def test_the_payload_of_a_turn_is_not_spelled_out() -> None:
             {"q": {"q": {"p": "x"}}, "r": 1},
             {"q": {"q": {"p": MASK}}, "r": 1},
         ),
+        (
+            {"properties": {"a": PASSWORD, "b": {"$ref": "#/properties/a"}}},
+            {"b": "x"},
+            {"b": MASK},
+        ),
+        (
+            {"$defs": {"P": {"$anchor": "p", **PASSWORD}}, "properties": {"a": {"$ref": "#p"}}},
+            {"a": "x"},
+            {"a": MASK},
+        ),
         ({"properties": {"a": {"type": "string"}}}, {"a": "x"}, {"a": "x"}),
     ],
-    ids=range(9),
+    ids=range(11),
 )
 def test_what_a_schema_declares_secret_is_masked_wherever_it_stands(
     schema: Any, value: Any, shown: Any

@@ -6,7 +6,7 @@ which does less; was a dry run made where one is required; and what does the pol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from .._call.call import AnyToolCall
@@ -19,7 +19,7 @@ from .._schema.capabilities import (
     ToolEffect,
     risk_of,
 )
-from .._schema.definition import JsonSchema
+from .._schema.schema_reader import branches, localized
 from .._text.json import canonical_json, shorten
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult
@@ -76,8 +76,9 @@ class _CapabilityGate(CallGate):
         return answer
 
     def _has_dry_run(self, call: AnyToolCall) -> bool:
-        schema = call.selector.definition.input_schema
-        return self.dry_run_argument in _declared(schema, schema, set())
+        root = localized(call.selector.definition.input_schema)
+        inputs = branches(root, [root])  # the input may be one of several models
+        return any(self.dry_run_argument in each.get("properties", ()) for each in inputs)
 
     def _is_dry_run(self, call: AnyToolCall) -> bool:
         return self._has_dry_run(call) and _arguments(call).get(self.dry_run_argument) is True
@@ -226,22 +227,6 @@ def _sent(call: AnyToolCall, result: ToolResult) -> Iterable[dict[str, Any]]:
 def _arguments(call: AnyToolCall) -> dict[str, Any]:
     arguments: dict[str, Any] = call.spec.arguments.to_data(call.input)
     return arguments
-
-
-def _declared(root: JsonSchema, schema: Any, seen: set[str]) -> Iterator[str]:
-    """Name the arguments of a tool, also where its input is one of several models."""
-    if not isinstance(schema, dict):
-        return
-    part = cast("JsonSchema", schema)
-    yield from part.get("properties", ())
-    for keyword in ("anyOf", "oneOf", "allOf"):
-        for each in part.get(keyword, ()):
-            yield from _declared(root, each, seen)
-    _, _, name = part.get("$ref", "").rpartition("/")
-    if name and name not in seen:
-        seen.add(name)
-        for keyword in ("$defs", "definitions"):
-            yield from _declared(root, root.get(keyword, {}).get(name), seen)
 
 
 def _effects(call: AnyToolCall) -> str:

@@ -18,7 +18,7 @@ from .._text.json import (
     is_object,
     read_json,
 )
-from .schema_reader import JsonSchema, alternatives, follow, localized, types_in
+from .schema_reader import JsonSchema, branches, localized, types_in
 
 __all__ = ["container_in", "mend_places", "path_of"]
 
@@ -88,7 +88,7 @@ def _may_be_left_out(root: JsonSchema, steps: Sequence[int | str]) -> bool:
     An entry of a mapping or of an array is no field.
     """
     root = localized(root)
-    schemas = _branches(root, [root])
+    schemas = branches(root, [root])
     for step in steps[:-1]:
         inner: list[Any] = []
         for schema in schemas:
@@ -97,7 +97,7 @@ def _may_be_left_out(root: JsonSchema, steps: Sequence[int | str]) -> bool:
             else:
                 inner.append(schema.get("properties", {}).get(step))
                 inner.append(schema.get("additionalProperties"))
-        schemas = _branches(root, inner)
+        schemas = branches(root, inner)
     last = steps[-1]
     optional = [
         schema["properties"][last]
@@ -105,26 +105,8 @@ def _may_be_left_out(root: JsonSchema, steps: Sequence[int | str]) -> bool:
         if last in schema.get("properties", ()) and last not in schema.get("required", ())
     ]
     return bool(optional) and not any(
-        "null" in types_in(branch) for branch in _branches(root, optional)
+        "null" in types_in(branch) for branch in branches(root, optional)
     )
-
-
-def _branches(root: JsonSchema, schemas: list[Any]) -> list[JsonSchema]:
-    """List what the schemas may stand for, references and unions opened."""
-    opened: list[JsonSchema] = []
-    waiting = [*schemas]
-    seen: set[str] = set()
-    while waiting:
-        schema = waiting.pop()
-        if not is_object(schema):
-            continue
-        reference = schema.get("$ref")
-        if isinstance(reference, str) and reference not in seen:
-            seen.add(reference)
-            waiting.append(follow(reference, root))
-        waiting += [*alternatives(schema), *schema.get("allOf", ())]
-        opened.append(schema)
-    return opened
 
 
 def path_of(loc: Sequence[int | str]) -> str:

@@ -20,6 +20,7 @@ __all__ = [
     "Node",
     "SchemaFault",
     "alternatives",
+    "branches",
     "fault_in",
     "follow",
     "localized",
@@ -144,6 +145,26 @@ def follow(reference: Any, root: Any) -> Any:
     fragment = _fragment_of(reference)
     found = None if fragment is None else _descended(root, fragment)
     return None if found is None else found[1]
+
+
+def branches(root: Any, schemas: Iterable[Any]) -> list[JsonSchema]:
+    """List all schemas that may say something of one value: references and branches are opened.
+
+    References in the root are to be made by `localized`.
+    """
+    opened: list[JsonSchema] = []
+    seen: set[int] = set()
+    waiting = [*schemas]
+    while waiting:
+        schema = waiting.pop()
+        if not is_object(schema) or id(schema) in seen:
+            continue
+        seen.add(id(schema))
+        opened.append(schema)
+        waiting += [*alternatives(schema), *schema.get("allOf", ())]
+        waiting += [schema.get(key) for key in ("if", "then", "else")]
+        waiting.append(follow(schema.get("$ref"), root))
+    return opened
 
 
 def _fragment_of(reference: Any) -> str | None:

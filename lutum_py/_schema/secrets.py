@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from .._text.json import is_array, is_object
-from .definition import JsonSchema
+from .schema_reader import JsonSchema, branches, localized
 
 __all__ = ["MASK", "holds_secrets", "mask_secrets"]
 
@@ -33,21 +33,24 @@ def mask_secrets(value: Any, schema: JsonSchema) -> Any:
     >>> mask_secrets({"pin": "1234"}, {"properties": {"pin": {"writeOnly": True}}})
     {'pin': '**********'}
     """
-    return _masked(value, (schema,), schema) if holds_secrets(schema) else value
+    if not holds_secrets(schema):
+        return value
+    root = localized(schema)
+    return _masked(value, [root], root)
 
 
-def _masked(value: Any, schemas: tuple[Any, ...], root: JsonSchema) -> Any:
-    meant = _branches(schemas, root)
+def _masked(value: Any, schemas: list[Any], root: JsonSchema) -> Any:
+    meant = branches(root, schemas)
     if any(map(_is_secret, meant)):
         return MASK
     if is_object(value):
         return {
-            key: _masked(each, tuple(_field(schema, key) for schema in meant), root)
+            key: _masked(each, [_field(schema, key) for schema in meant], root)
             for key, each in value.items()
         }
     if is_array(value):
         return [
-            _masked(each, tuple(_item(schema, at) for schema in meant), root)
+            _masked(each, [_item(schema, at) for schema in meant], root)
             for at, each in enumerate(value)
         ]
     return value
@@ -72,19 +75,3 @@ def _item(schema: JsonSchema, at: int) -> Any:
 def _values(schema: JsonSchema, key: str) -> list[Any]:
     found = schema.get(key)
     return list(found.values()) if is_object(found) else []
-
-
-def _branches(schemas: tuple[Any, ...], root: JsonSchema) -> list[JsonSchema]:
-    """Give all schemas that may say something of one value, references followed."""
-    found: list[JsonSchema] = []
-    waiting = list(schemas)
-    while waiting:
-        schema = waiting.pop()
-        if not is_object(schema) or any(schema is each for each in found):
-            continue
-        found.append(schema)
-        waiting += [part for key in ("allOf", "anyOf", "oneOf") for part in schema.get(key, ())]
-        waiting += [schema.get(key) for key in ("if", "then", "else")]
-        name = str(schema.get("$ref", "")).rpartition("/")[2]
-        waiting += [_values(root, key) and root[key].get(name) for key in ("$defs", "definitions")]
-    return found

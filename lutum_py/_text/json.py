@@ -23,7 +23,9 @@ __all__ = [
     "digest_of",
     "has_long_number",
     "is_array",
+    "is_mapping",
     "is_object",
+    "is_sequence",
     "json_key",
     "parse_json",
     "read_json",
@@ -153,6 +155,16 @@ def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
 def is_array(value: Any) -> TypeGuard[list[Any]]:
     """Whether plain JSON data is an array."""
     return isinstance(value, list)
+
+
+def is_mapping(value: object) -> TypeGuard[Mapping[str, Any]]:
+    """Whether JSON data that somebody else made is an object."""
+    return type(value) is dict or isinstance(value, Mapping)
+
+
+def is_sequence(value: object) -> TypeGuard[Sequence[Any]]:
+    """Whether JSON data that somebody else made is an array."""
+    return isinstance(value, list | tuple)
 
 
 LEAVES: Final = frozenset({str, int, float, bool, NoneType})

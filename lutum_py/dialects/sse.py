@@ -12,10 +12,9 @@ import codecs
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from typing import Any
 
-from .._text.json import read_json, shorten
+from .._text.json import is_mapping, read_json, shorten
 from ..errors import DialectError
 from ._stream.json_stream import ObjectSplitter
-from ._wire.reading import is_object
 
 __all__ = ["EventSplitter", "aevents", "events"]
 
@@ -132,7 +131,7 @@ class EventSplitter:
             event = read_json(text)
         except ValueError as error:
             raise self._error(f"the event is not JSON ({error}): {shorten(text)}") from None
-        if not is_object(event):
+        if not is_mapping(event):
             raise self._error(f"expected an object, got {shorten(event)}")
         self._count += 1
         return dict(event)

@@ -113,6 +113,7 @@ def test_one_of_several_inputs_may_have_a_dry_run(arguments: str, passes: bool) 
         ({"properties": {"dry_run": {"type": "boolean"}}}, True),
         ({"allOf": [True, {"$ref": "#/definitions/dry"}]}, True),
         ({"anyOf": [{"type": "object"}, {"$ref": "#/definitions/again"}]}, False),
+        ({"$ref": "#/definitions/again/properties/deep"}, True),
         ({"properties": {"dry": True}}, False),
     ],
 )
@@ -120,7 +121,10 @@ def test_a_schema_says_which_arguments_a_tool_has(schema: dict[str, Any], passes
     """What a hand-written schema lets pass without naming it is no dry run."""
     definitions = {
         "dry": {"properties": {"dry_run": {"type": "boolean"}}},
-        "again": {"anyOf": [{"type": "object"}, {"properties": {"a": {"$ref": "#"}}}]},
+        "again": {
+            "anyOf": [{"type": "object"}, {"properties": {"a": {"$ref": "#"}}}],
+            "properties": {"deep": {"properties": {"dry_run": {"type": "boolean"}}}},
+        },
     }
     definition = ToolDef.from_json_schema(
         name="act",

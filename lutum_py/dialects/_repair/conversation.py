@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..._text.json import copy_json, shorten
+from ..._text.json import copy_json, is_mapping, is_sequence, shorten
 from ..._text.unicode import halves_in, sendable_json
 from .._facts import Facts
 from .._wire.declared_names import declared_names
-from .._wire.reading import is_array, is_object
 from .._wire.tool_names import WireNames
 from .mending import Mending
 from .violations import NOT_SHOWN, Change, Violation
@@ -51,9 +50,9 @@ class Form:
 
     def _mended(self, request: Any) -> tuple[Any, Mending]:
         names = (holder[key] for holder, key, _ in declared_names(self.facts, request))
-        body: Mapping[str, Any] = request if is_object(request) else {}
+        body: Mapping[str, Any] = request if is_mapping(request) else {}
         mending = Mending(WireNames(self.facts, names), body)
-        if not is_object(request) and not is_array(request):
+        if not is_mapping(request) and not is_sequence(request):
             self._unmended(
                 mending,
                 "not_a_request",
@@ -80,7 +79,7 @@ class Form:
         mending.note("request", rule, problem, remedy, what, is_mended=False)
 
     def _of(self, request: Any, mending: Mending) -> Any:
-        body = request if is_object(request) else None
+        body = request if is_mapping(request) else None
         listed = request if body is None else body.get(self.facts.key)
         is_needed = body is None or all(body.get(key) is None for key in self.elsewhere)
         items = self._items(listed, is_needed, mending)
@@ -101,7 +100,7 @@ class Form:
 
     def _items(self, listed: Any, is_needed: bool, mending: Mending) -> list[Any] | None:
         """Give the items as a list; None where there is nothing to look at, and no need of it."""
-        if is_array(listed):
+        if is_sequence(listed):
             if listed or not is_needed:
                 return list(listed)
             rule, problem = "empty_conversation", "there is nothing in it"
@@ -111,11 +110,11 @@ class Form:
             rule, problem = "missing_conversation", f"the request has no {self.facts.key!r}"
         elif self.takes_text and isinstance(listed, str):
             return None
-        elif self.takes_one and is_object(listed):
+        elif self.takes_one and is_mapping(listed):
             return [listed]
         else:
             text = listed.strip() if isinstance(listed, str) else ""
-            items = [listed] if is_object(listed) else [self.said(text)] if text else []
+            items = [listed] if is_mapping(listed) else [self.said(text)] if text else []
             mending.note(
                 self.facts.key,
                 "not_a_list",
@@ -130,7 +129,7 @@ class Form:
 
 def _sendable(request: Any, key: str, mending: Mending) -> Any:
     """Take out of a request what UTF-8 cannot carry; give it back itself where there is nothing."""
-    found = list(halves_in(request, key if is_array(request) else ""))
+    found = list(halves_in(request, key if is_sequence(request) else ""))
     for position in found:
         mending.note(
             position,

@@ -11,15 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from ..._schema.definition import ToolDef
 from ..._schema.schema_reader import JsonSchema
-from .._facts import Facts
 from .nodes import SchemaLoss, plain_schema, refusal
 from .restore import decoder_of
 from .root import WRAPPER, object_root, wrapped_root
-from .strict import strict_schema
+from .strict import Strictness, strict_schema
 
 __all__ = ["CompiledSchema", "SchemaLoss", "compile_schema"]
 
@@ -41,7 +40,19 @@ class CompiledSchema:
     losses: tuple[SchemaLoss, ...]
 
 
-def compile_schema(definition: ToolDef, facts: Facts, *, strict: bool = False) -> CompiledSchema:
+class SchemaFacts(Protocol):
+    """Say what a dialect's facts have about schemas."""
+
+    @property
+    def strictness(self) -> Strictness | None: ...
+
+    @property
+    def rewrite(self) -> Callable[[str, JsonSchema, list[SchemaLoss]], JsonSchema] | None: ...
+
+
+def compile_schema(
+    definition: ToolDef, facts: SchemaFacts, *, strict: bool = False
+) -> CompiledSchema:
     """Compile the input schema of a tool for one dialect.
 
     Without `strict` the schema goes out as the author wrote it, save that its root becomes an
@@ -83,7 +94,7 @@ def compile_schema(definition: ToolDef, facts: Facts, *, strict: bool = False) -
         ) from None
 
 
-def _compiled(definition: ToolDef, facts: Facts, strict: bool) -> CompiledSchema:
+def _compiled(definition: ToolDef, facts: SchemaFacts, strict: bool) -> CompiledSchema:
     losses: list[SchemaLoss] = []
     source = plain_schema(definition)
     rules = facts.strictness if strict else None

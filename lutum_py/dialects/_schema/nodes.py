@@ -18,9 +18,8 @@ from ..._schema.schema_reader import (
     subschemas,
     with_subschemas,
 )
-from ..._text.json import copy_json
+from ..._text.json import copy_json, is_mapping
 from ...errors import ToolDefinitionError
-from .._wire.reading import is_object
 
 __all__ = [
     "ANNOTATIONS",
@@ -110,7 +109,7 @@ class _Copier:
         return {**plain, "$defs": defs} if defs else plain
 
     def copy(self, node: Any) -> Any:
-        if not is_object(node):
+        if not is_mapping(node):
             return node
         copied = with_subschemas(
             {key: part for key, part in node.items() if key not in _DEFINITIONS}, self.copy

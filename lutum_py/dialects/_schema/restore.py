@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ..._schema.schema_reader import JsonSchema, Node, alternatives, types_in
-from ..._text.json import compact_json, parse_json
-from .._wire.reading import is_array, is_object
+from ..._text.json import compact_json, is_mapping, is_sequence, parse_json
 from .nodes import resolve
 
 __all__ = ["decoder_of", "fits"]
@@ -25,8 +24,8 @@ def _is_number(value: Any) -> bool:
 
 
 _TYPES: Final[dict[str, Callable[[Any], bool]]] = {
-    "object": is_object,
-    "array": is_array,
+    "object": is_mapping,
+    "array": is_sequence,
     "string": lambda value: isinstance(value, str),
     "boolean": lambda value: isinstance(value, bool),
     "null": lambda value: value is None,
@@ -74,7 +73,7 @@ def decoder_of(author: JsonSchema, wrapper: str | None) -> Callable[[Any], Any]:
         return arguments if restored == sent else compact_json(restored)
 
     def unwrap(value: Any) -> Any:
-        if wrapper is not None and is_object(value) and list(value) == [wrapper]:
+        if wrapper is not None and is_mapping(value) and list(value) == [wrapper]:
             return value[wrapper]
         return value
 
@@ -113,9 +112,9 @@ class _Reader:
             return self._restore_branch(branches, value)
         for part in schema.get("allOf", ()):
             value = self.restore(part, value)
-        if is_object(value):
+        if is_mapping(value):
             return self._restore_object(schema, value)
-        if is_array(value):
+        if is_sequence(value):
             return [self.restore(part, item) for part, item in _items(schema, value)]
         return value
 
@@ -166,9 +165,9 @@ class _Reader:
             return False
         if not all(self.fits(part, value) for part in schema.get("allOf", ())):
             return False
-        if is_object(value):
+        if is_mapping(value):
             return self._fits_object(schema, value)
-        if is_array(value):
+        if is_sequence(value):
             return _obeys(_ARRAY_RULES, schema, value) and all(
                 self.fits(part, item) for part, item in _items(schema, value)
             )

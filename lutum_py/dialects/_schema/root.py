@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ..._schema.schema_reader import UNIONS, JsonSchema, Node, alternatives
-from ..._text.json import compact_json
-from .._wire.reading import is_object
+from ..._text.json import compact_json, is_mapping
 from .nodes import SchemaLoss, reachable, refusal, resolve
 
 __all__ = ["WRAPPER", "merged_object", "object_root", "wrapped_root"]
@@ -147,7 +146,7 @@ def _any_of(nodes: list[Any]) -> Any:
         return different[0]
     values: list[Any] = []
     for node in different:
-        if not is_object(node) or node.keys() - {"const", "enum", "type", "title"}:
+        if not is_mapping(node) or node.keys() - {"const", "enum", "type", "title"}:
             return {"anyOf": different}
         if "const" not in node and "enum" not in node:
             return {"anyOf": different}
@@ -166,7 +165,7 @@ def _forms(parts: list[JsonSchema]) -> str:
         fields = [] if part["properties"] else list(required)
         for name, node in part["properties"].items():
             shown = name
-            if is_object(node) and "const" in node:
+            if is_mapping(node) and "const" in node:
                 shown += f" = {compact_json(node['const'])}"
             fields.append(shown if name in required else f"{shown} (optional)")
         title = part.get("title", f"form {index}")

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ..._schema.schema_reader import JsonSchema, Node, alternatives, type_of, types_in
-from ..._text.json import compact_json, shorten
+from ..._text.json import compact_json, is_mapping, is_sequence, shorten
 from ...errors import ToolDefinitionError
-from .._wire.reading import is_array, is_object
 from .nodes import ANNOTATIONS, SchemaLoss, reachable, refusal, resolve
 from .recursion import cycle_in
 from .restore import fits
@@ -150,7 +149,7 @@ class _Writer(Writer):
     def literal(self, node: JsonSchema, path: str) -> JsonSchema:
         values = node["enum"] if "enum" in node else [node["const"]]
         for value in values:
-            if is_object(value) or is_array(value):
+            if is_mapping(value) or is_sequence(value):
                 raise self.refused(
                     path,
                     f"the value {shorten(value)} of an enumeration is no plain one",
@@ -278,4 +277,4 @@ def _nullable(written: JsonSchema, author: JsonSchema) -> JsonSchema:
 
 
 def _is_union(written: JsonSchema) -> bool:
-    return "anyOf" in written or is_array(written.get("type"))
+    return "anyOf" in written or is_sequence(written.get("type"))

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from ..._text.json import is_mapping, is_sequence
 from .._facts import Facts
-from .reading import is_array, is_object
 
 __all__ = ["declared_names"]
 
@@ -33,7 +33,7 @@ def _along(steps: list[str], value: Any, position: str) -> Iterator[tuple[Any, s
     for key, inner, where in _next(steps[0], value, position):
         if len(steps) == 1:
             yield value, key, where
-        elif steps[1] == "[]" and len(steps) > 2 and is_object(inner):
+        elif steps[1] == "[]" and len(steps) > 2 and is_mapping(inner):
             # Gemini takes one object where a list belongs.
             yield from _along(steps[2:], inner, where)
         else:
@@ -42,9 +42,9 @@ def _along(steps: list[str], value: Any, position: str) -> Iterator[tuple[Any, s
 
 def _next(step: str, value: Any, position: str) -> Iterator[tuple[str | int, Any, str]]:
     if step == "[]":
-        for index, inner in enumerate(value if is_array(value) else ()):
+        for index, inner in enumerate(value if is_sequence(value) else ()):
             yield index, inner, f"{position}[{index}]"
-    elif is_object(value):
+    elif is_mapping(value):
         # Gemini takes both ways of writing a key.
         for key in dict.fromkeys((step, _UPPER.sub("_", step).lower())):
             if key in value:

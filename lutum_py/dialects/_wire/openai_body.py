@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._text.json import is_sequence
 from ..._transcript.request import TurnRequest
-from .reading import is_array
 
 __all__ = ["body_of"]
 
@@ -42,5 +42,5 @@ def body_of(
     if request.max_output_tokens is not None:
         body[limit] = request.max_output_tokens
     for key, value in request.extra.items():
-        body[key] = [*tools, *value] if key == "tools" and is_array(value) else value
+        body[key] = [*tools, *value] if key == "tools" and is_sequence(value) else value
     return body

@@ -6,12 +6,20 @@ wrong, so reading a good payload costs next to nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, TypeGuard
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
 
 from pydantic_core import from_json, to_json
 
-from ..._text.json import compact_json, digest_of, has_long_number, read_json, shorten
+from ..._text.json import (
+    compact_json,
+    digest_of,
+    has_long_number,
+    is_mapping,
+    is_sequence,
+    read_json,
+    shorten,
+)
 from ..._text.unicode import sendable, sendable_json
 from ...errors import DialectError
 
@@ -19,9 +27,6 @@ __all__ = [
     "DEEPEST",
     "UNKNOWN_EVENTS",
     "Place",
-    "is_array",
-    "is_dict",
-    "is_object",
     "objects_in",
     "own_id",
     "read_event",
@@ -44,24 +49,9 @@ _DUMP = (
 )
 
 
-def is_object(value: object) -> TypeGuard[Mapping[str, Any]]:
-    """Tell whether a value is a JSON object."""
-    return type(value) is dict or isinstance(value, Mapping)
-
-
-def is_array(value: object) -> TypeGuard[Sequence[Any]]:
-    """Tell whether a value is a JSON array."""
-    return isinstance(value, list | tuple)
-
-
-def is_dict(value: object) -> TypeGuard[dict[str, Any]]:
-    """Tell whether a value is a JSON object that can be changed."""
-    return isinstance(value, dict)
-
-
 def objects_in(value: object) -> Iterator[dict[str, Any]]:
     """Give the plain objects of an array, or a plain object alone; nothing of anything else."""
-    for each in value if is_array(value) else (value,):
+    for each in value if is_sequence(value) else (value,):
         if isinstance(each, dict):
             yield each  # pyright: ignore[reportUnknownVariableType]
 
@@ -104,7 +94,7 @@ class Place:
     def reported(self) -> DialectError:
         """Make the error for one that the provider reports here; the caller raises it."""
         value = self.value
-        said = value.get("message", value) if is_object(value) else value
+        said = value.get("message", value) if is_mapping(value) else value
         return self.error(f"the provider reports an error: {shorten(said, 400)}")
 
     def get(self, key: str) -> Place | None:
@@ -124,7 +114,7 @@ class Place:
     def object(self) -> Mapping[str, Any]:
         """Take the value as an object."""
         value = self.value
-        if is_object(value):
+        if is_mapping(value):
             return value
         raise self.error(f"expected an object, got {shorten(value)}")
 
@@ -137,7 +127,7 @@ class Place:
     def items(self) -> Iterator[Place]:
         """Go through the elements of an array."""
         array = self.value
-        if not is_array(array):
+        if not is_sequence(array):
             raise self.error(f"expected an array, got {shorten(array)}")
         for index, value in enumerate(array):
             yield Place(self.dialect, value, self, index)
@@ -172,7 +162,7 @@ class Place:
         """
         value = self.value
         for key in keys:
-            value = value.get(key) if is_object(value) else None
+            value = value.get(key) if is_mapping(value) else None
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if not isinstance(value, int) or isinstance(value, bool):
@@ -193,7 +183,7 @@ def response_place(dialect: str, response: Any, tidy: Callable[[Any], Any]) -> P
             it is no JSON, or nested too deeply.
     """
     place = Place(dialect, response)
-    if not is_object(response):
+    if not is_mapping(response):
         what = f"expected the JSON object of a response, got {shorten(response)}"
         raise place.error(f"{what}. {_DUMP}")
     try:
@@ -224,10 +214,10 @@ def fault(place: Place) -> DialectError:
     waiting = [(place, 1)]
     for each, depth in waiting:
         value = each.value
-        if is_object(value) or is_array(value):
+        if is_mapping(value) or is_sequence(value):
             if depth > DEEPEST:
                 return place.error(f"it is nested more deeply than {DEEPEST} levels")
-            steps: Any = value.items() if is_object(value) else enumerate(value)
+            steps: Any = value.items() if is_mapping(value) else enumerate(value)
             inner = ((Place(each.dialect, item, each, step), depth + 1) for step, item in steps)
             waiting.extend(inner)
         else:

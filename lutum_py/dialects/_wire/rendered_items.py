@@ -9,14 +9,14 @@ from urllib.parse import unquote_to_bytes
 
 from pydantic_core import from_json
 
-from ..._text.json import compact_json, parse_json, shorten
+from ..._text.json import compact_json, is_mapping, parse_json, shorten
 from ..._transcript.assistant import AssistantTurn
 from ..._transcript.attachment import Attachment
 from ..._transcript.message import Message
 from ..._transcript.request import TranscriptItem
 from ..._transcript.result import ToolResult
 from ...errors import MisuseError
-from .reading import DEEPEST, is_object
+from .reading import DEEPEST
 
 __all__ = [
     "UNREADABLE",
@@ -118,7 +118,7 @@ def arguments_object(arguments: str) -> tuple[dict[str, Any], bool]:
         value = arguments
     if value is None:
         return {}, True
-    return (dict(value), True) if is_object(value) else ({UNREADABLE: arguments}, False)
+    return (dict(value), True) if is_mapping(value) else ({UNREADABLE: arguments}, False)
 
 
 def send_as_object(call: dict[str, Any], key: str) -> None:

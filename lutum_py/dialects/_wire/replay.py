@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..._text.json import LEAVES
+from ..._text.json import LEAVES, is_mapping, is_sequence
 from ..._transcript.assistant import AssistantTurn, ReasoningItem, ServerToolItem
 from .losses import Loss
-from .reading import is_array, is_object
 
 __all__ = ["foreign_losses", "own_payload", "without_nulls"]
 
@@ -21,7 +20,7 @@ _NOTHING: frozenset[str] = frozenset()
 def own_payload(turn: AssistantTurn, dialect: str) -> Mapping[str, Any] | None:
     """Give the payload of a turn that the dialect itself decoded; None for any other turn."""
     payload = turn.payload
-    if turn.dialect == dialect and is_object(payload):
+    if turn.dialect == dialect and is_mapping(payload):
         return payload
     return None
 
@@ -57,13 +56,13 @@ def without_nulls(value: Any, free: frozenset[str] = _NOTHING) -> Any:
     """
     if value.__class__ in LEAVES:
         return value
-    if is_object(value):
+    if is_mapping(value):
         return {
             key: without_nulls(item, _EVERYTHING if key in free else free)
             for key, item in value.items()
             if item is not None or free is _EVERYTHING
         }
-    if is_array(value):
+    if is_sequence(value):
         return [without_nulls(item, free) for item in value]
     return value
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from ..._text.json import shorten
+from ..._text.json import is_mapping, shorten
 from ..._transcript.assistant import (
     AssistantItem,
     AssistantTurn,
@@ -24,13 +24,7 @@ from ..._transcript.assistant import (
 )
 from ..._transcript.metadata import ToolMetadata
 from ...errors import DialectError
-from .._wire.reading import (
-    UNKNOWN_EVENTS,
-    Place,
-    is_object,
-    objects_in,
-    own_id,
-)
+from .._wire.reading import UNKNOWN_EVENTS, Place, objects_in, own_id
 from .._wire.replay import without_nulls
 from ._facts import FACTS, NAME
 
@@ -81,7 +75,7 @@ def turn_of(response: Place) -> AssistantTurn:
 
 def provider_error(place: Place) -> DialectError:
     """Make the error for one that the provider reports inside a payload."""
-    said = place.value.get("message") if is_object(place.value) else place.value
+    said = place.value.get("message") if is_mapping(place.value) else place.value
     return place.error(f"the provider reports an error: {shorten(said, 400)}")
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..._text.json import copy_json, shorten
+from ..._text.json import copy_json, is_mapping, is_sequence, shorten
 from .._repair.mending import Mending
 from .._stream.pieces import Piece
-from .._wire.reading import is_array, is_object
 from .._wire.rendered_items import UNREADABLE
 
 __all__ = ["Block", "Spoken", "read_messages"]
@@ -61,8 +60,8 @@ def read_messages(messages: list[Any], mending: Mending) -> list[Spoken]:
     spoken: list[Spoken] = []
     number = 0
     for index, message in enumerate(messages):
-        role = message.get("role") if is_object(message) else None
-        if not is_object(message) or not isinstance(role, str) or role not in _ROLES:
+        role = message.get("role") if is_mapping(message) else None
+        if not is_mapping(message) or not isinstance(role, str) or role not in _ROLES:
             mending.note(
                 f"messages[{index}]",
                 "unknown_role",
@@ -92,19 +91,19 @@ def _blocks(index: int, message: Mapping[str, Any], number: int, mending: Mendin
     if isinstance(content, str):
         block = Block(f"messages[{index}].content", number, {"type": "text", "text": content})
         return [block] if content.strip() else []
-    if content is not None and not is_array(content):
+    if content is not None and not is_sequence(content):
         mending.note(
             f"messages[{index}].content",
             "invalid_content",
             f"expected text or a list of blocks, got {shorten(content)}",
             "Send text, or a list of blocks, also where there is only one",
-            "put it into a list" if is_object(content) else "removed it",
+            "put it into a list" if is_mapping(content) else "removed it",
         )
-        content = [content] if is_object(content) else ()
+        content = [content] if is_mapping(content) else ()
     blocks: list[Block] = []
     for place, value in enumerate(content or ()):
         position = f"messages[{index}].content[{place}]"
-        if not is_object(value) or not isinstance(value.get("type"), str):
+        if not is_mapping(value) or not isinstance(value.get("type"), str):
             mending.note(
                 position,
                 "unknown_block",

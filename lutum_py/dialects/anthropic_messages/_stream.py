@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ..._text.json import copy_json, parse_json
+from ..._text.json import copy_json, is_mapping, is_sequence, parse_json
 from ..._transcript.assistant import (
     AssistantItem,
     AssistantTurn,
@@ -30,7 +30,7 @@ from ..._transcript.stream_events import (
 )
 from .._stream.partial import PartialArguments
 from .._stream.streaming import BrokenStream, StreamReader
-from .._wire.reading import Place, is_array, is_object, own_id, response_place
+from .._wire.reading import Place, own_id, response_place
 from ._decode import (
     provider_error,
     tidy,
@@ -180,7 +180,7 @@ class StreamDecoder(StreamReader):
         elif kind == "citations_delta":
             known: Any = state.fields.get("citations")
             citation = copy_json(delta.need("citation").object())
-            state.fields["citations"] = [*(known if is_array(known) else ()), citation]
+            state.fields["citations"] = [*(known if is_sequence(known) else ()), citation]
         else:
             additions = {key: value for key, value in delta.object().items() if key != "type"}
             state.fields.update(copy_json(additions))
@@ -199,11 +199,11 @@ class StreamDecoder(StreamReader):
         if delta is not None:
             message.update(copy_json(delta.object()))
         for key, value in event.object().items():
-            if key == "usage" and is_object(value):
+            if key == "usage" and is_mapping(value):
                 known = message.get("usage")
                 reported = {name: count for name, count in value.items() if count is not None}
                 message["usage"] = {**copy_json(reported)}
-                if is_object(known):
+                if is_mapping(known):
                     message["usage"] = {**known, **message["usage"]}
             elif key not in ("type", "delta"):
                 message[key] = copy_json(value)
@@ -226,7 +226,7 @@ class StreamDecoder(StreamReader):
         assert self._message is not None
         before = self._message.get("content")
         blocks = [state.whole() for _, state in sorted(self._blocks.items())]
-        return [*(before if is_array(before) else ()), *blocks]
+        return [*(before if is_sequence(before) else ()), *blocks]
 
     def _so_far(self) -> AssistantTurn:
         items: list[AssistantItem] = []

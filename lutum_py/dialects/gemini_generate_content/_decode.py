@@ -14,7 +14,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, Final
 
-from ..._text.json import LEAVES, copy_json, shorten
+from ..._text.json import LEAVES, copy_json, is_mapping, is_sequence, shorten
 from ..._transcript.assistant import (
     AssistantItem,
     AssistantTurn,
@@ -27,13 +27,7 @@ from ..._transcript.assistant import (
 )
 from ..._transcript.metadata import ToolMetadata
 from ...errors import DialectError
-from .._wire.reading import (
-    UNKNOWN_EVENTS,
-    Place,
-    is_array,
-    is_object,
-    own_id,
-)
+from .._wire.reading import UNKNOWN_EVENTS, Place, own_id
 from ._facts import FACTS, NAME
 
 __all__ = [
@@ -59,7 +53,7 @@ def tidy(value: Any) -> Any:
     """Copy a payload in the form of the wire: camelCase, without nulls, bytes as base64."""
     if value.__class__ in LEAVES:
         return value
-    if is_object(value):
+    if is_mapping(value):
         tidied: dict[str, Any] = {}
         for key, item in value.items():
             name = _SNAKE.sub(_upper, key) if "_" in key and key not in _FREE else key
@@ -73,7 +67,7 @@ def tidy(value: Any) -> Any:
             else:
                 tidied[name] = tidy(item)
         return tidied
-    if is_array(value):
+    if is_sequence(value):
         return [tidy(item) for item in value]
     if isinstance(value, Enum):
         return value.value
@@ -120,7 +114,7 @@ def turn_of(response: Place) -> AssistantTurn:
 
 def provider_error(place: Place) -> DialectError:
     """Make the error for one that the provider reports inside a payload."""
-    said = place.value.get("message") if is_object(place.value) else place.value
+    said = place.value.get("message") if is_mapping(place.value) else place.value
     return place.error(f"the provider reports an error: {shorten(said, 400)}")
 
 
@@ -183,7 +177,7 @@ def items_of_parts(parts: Iterator[Place], response_id: str | None) -> Iterator[
             if text:
                 yield ReasoningItem(text) if fields.get("thought") else TextItem(text)
         else:
-            kind = next((key for key in fields if is_object(fields[key])), None)
+            kind = next((key for key in fields if is_mapping(fields[key])), None)
             if kind is not None:
                 yield ServerToolItem(kind, fields)
 

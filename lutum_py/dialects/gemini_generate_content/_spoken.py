@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..._text.json import copy_json, shorten
+from ..._text.json import copy_json, is_mapping, is_object, is_sequence, shorten
 from .._repair.mending import Mending
 from .._stream.pieces import Piece
-from .._wire.reading import is_array, is_dict, is_object
 from .._wire.rendered_items import UNREADABLE
 
 __all__ = ["Part", "Spoken", "read_contents"]
@@ -49,7 +48,7 @@ class Part(Piece):
     def is_hollow(self) -> bool:
         """Whether it has the key of a call or a response, and nothing that is one."""
         return any(
-            key in self.value and not is_object(self.value[key]) for key in (*_CALL, *_RESPONSE)
+            key in self.value and not is_mapping(self.value[key]) for key in (*_CALL, *_RESPONSE)
         )
 
     def rename(self, name: Any) -> None:
@@ -58,7 +57,7 @@ class Part(Piece):
 
     def _inner(self, keys: tuple[str, str]) -> dict[str, Any] | None:
         found = (self.value.get(key) for key in keys)
-        return next((each for each in found if is_dict(each)), None)
+        return next((each for each in found if is_object(each)), None)
 
 
 class Spoken:
@@ -97,7 +96,7 @@ def read_contents(contents: list[Any], mending: Mending) -> list[Spoken]:
     number = 0
     for index, content in enumerate(contents):
         role = _role(content)
-        if not is_object(content) or role is None:
+        if not is_mapping(content) or role is None:
             mending.note(
                 f"contents[{index}]",
                 "unknown_role",
@@ -123,7 +122,7 @@ def read_contents(contents: list[Any], mending: Mending) -> list[Spoken]:
 
 
 def _role(content: Any) -> str | None:
-    if not is_object(content):
+    if not is_mapping(content):
         return None
     role = content.get("role")
     return _ROLES.get(role) if role is None or isinstance(role, str) else None
@@ -133,10 +132,10 @@ def _parts(index: int, parts: Any, role: str, number: int, mending: Mending) -> 
     read: list[Part] = []
     # The API takes one part where a list belongs.
     for place, value in enumerate(
-        parts if is_array(parts) else [parts] if is_object(parts) else ()
+        parts if is_sequence(parts) else [parts] if is_mapping(parts) else ()
     ):
         position = f"contents[{index}].parts[{place}]"
-        part = Part(position, number + len(read), copy_json(value)) if is_object(value) else None
+        part = Part(position, number + len(read), copy_json(value)) if is_mapping(value) else None
         if part is not None and part.call is not None and part.response is not None:
             kind, gone = ("call", _RESPONSE) if role == "model" else ("response", _CALL)
             mending.note(

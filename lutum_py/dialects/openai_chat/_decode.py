@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..._text.json import is_mapping, is_sequence
 from ..._transcript.assistant import (
     AssistantItem,
     AssistantTurn,
@@ -21,14 +22,7 @@ from ..._transcript.assistant import (
     Usage,
 )
 from ..._transcript.metadata import ToolMetadata
-from .._wire.reading import (
-    UNKNOWN_EVENTS,
-    Place,
-    is_array,
-    is_object,
-    objects_in,
-    own_id,
-)
+from .._wire.reading import UNKNOWN_EVENTS, Place, objects_in, own_id
 from .._wire.replay import without_nulls
 from ._facts import FACTS, NAME
 
@@ -111,7 +105,7 @@ def usage_of(response: Place) -> Usage | None:
 def function_of(message: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Give the call of the old single-function form; None for the empty shell that hosts send."""
     function = message.get("function_call")
-    return function if is_object(function) and function.get("name") else None
+    return function if is_mapping(function) and function.get("name") else None
 
 
 def _items(message: Place, response_id: str | None) -> Iterator[AssistantItem]:
@@ -179,14 +173,14 @@ def _reasoning(message: Place) -> Iterator[AssistantItem]:
             yield ReasoningItem(fields[key])
             return
     details = fields.get("reasoning_details")
-    if is_array(details) and details:
+    if is_sequence(details) and details:
         yield ReasoningItem(plain_text(details))
 
 
 def plain_text(value: Any) -> str:
     """Give the text in a tree of parts, whatever a host calls it."""
-    if is_array(value):
+    if is_sequence(value):
         return "".join(map(plain_text, value))
-    if is_object(value):
+    if is_mapping(value):
         return plain_text(value.get("text") or value.get("summary") or value.get("thinking"))
     return value if isinstance(value, str) else ""

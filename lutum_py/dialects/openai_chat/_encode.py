@@ -12,14 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ..._text.json import copy_json
+from ..._text.json import copy_json, is_mapping, is_sequence
 from ..._transcript.assistant import AssistantTurn
 from ..._transcript.message import Message
 from ..._transcript.request import TranscriptItem
 from ..._transcript.result import ToolResult
 from .._wire.losses import Loss
 from .._wire.openai_parts import chat_part, parts_of
-from .._wire.reading import is_array, is_object
 from .._wire.rendered_items import rendered_items, send_as_text
 from .._wire.replay import foreign_losses, own_payload
 from .._wire.tool_names import WireNames
@@ -106,9 +105,9 @@ def _replay(payload: Mapping[str, Any]) -> dict[str, Any]:
     else:
         send_as_text(message["function_call"], "arguments")
     audio = message.pop("audio", None)
-    if is_object(audio) and audio.get("id"):
+    if is_mapping(audio) and audio.get("id"):
         message["audio"] = {"id": audio["id"]}
-    if is_array(message.get("content")):
+    if is_sequence(message.get("content")):
         # Some hosts send a text in place of its part, and take it back as a part only.
         message["content"] = [
             {"type": "text", "text": part} if isinstance(part, str) else part

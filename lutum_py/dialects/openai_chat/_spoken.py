@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ..._text.json import copy_json, shorten
+from ..._text.json import copy_json, is_mapping, is_object, is_sequence, shorten
 from .._repair.mending import Mending, text_of
-from .._wire.reading import is_array, is_dict, is_object
 
 __all__ = ["RESULTS", "read_message"]
 
@@ -27,7 +26,7 @@ def read_message(index: int, message: Any, mending: Mending) -> dict[str, Any] |
         message: The message.
         mending: Takes a note of each breach.
     """
-    role = message.get("role") if is_object(message) else None
+    role = message.get("role") if is_mapping(message) else None
     if not isinstance(role, str) or role not in _ROLES:
         mending.note(
             f"messages[{index}]",
@@ -74,10 +73,10 @@ def _content(index: int, message: dict[str, Any], mending: Mending) -> None:
     content = message.get("content")
     if content is None or isinstance(content, str):
         return
-    parts = content if is_array(content) else [content]
+    parts = content if is_sequence(content) else [content]
     # Hosts send an empty list for an assistant that only calls, and take it back.
     is_silent = message["role"] == "assistant" and parts == []
-    if is_silent or (content and is_array(content) and all(map(is_object, parts))):
+    if is_silent or (content and is_sequence(content) and all(map(is_mapping, parts))):
         return
     mending.note(
         f"messages[{index}].content",
@@ -88,7 +87,7 @@ def _content(index: int, message: dict[str, Any], mending: Mending) -> None:
     )
     message["content"] = [
         part
-        if is_object(part) and isinstance(part.get("type"), str)
+        if is_mapping(part) and isinstance(part.get("type"), str)
         else {"type": "text", "text": text_of(part)}
         for part in parts
     ] or ""
@@ -113,15 +112,15 @@ def _tool_calls(index: int, message: dict[str, Any], mending: Mending) -> None:
     position = f"messages[{index}].tool_calls"
     if listed is None:
         return
-    if not is_array(listed):
+    if not is_sequence(listed):
         mending.note(
             position,
             "invalid_tool_calls",
             f"expected a list of calls, got {shorten(listed)}",
             "Send a list, also where there is only one",
-            "put it into a list" if is_object(listed) else "removed it",
+            "put it into a list" if is_mapping(listed) else "removed it",
         )
-        listed = [listed] if is_object(listed) else []
+        listed = [listed] if is_mapping(listed) else []
     elif not listed:
         mending.note(
             position,
@@ -141,9 +140,9 @@ def _tool_calls(index: int, message: dict[str, Any], mending: Mending) -> None:
 
 def _call(call: Any, position: str, mending: Mending) -> bool:
     """Mend one call; say whether there is anything to be kept of it."""
-    kind = "custom" if is_object(call) and call.get("type") == "custom" else "function"
-    inner = call.get(kind) if is_object(call) else None
-    if not is_dict(call) or not is_dict(inner):
+    kind = "custom" if is_mapping(call) and call.get("type") == "custom" else "function"
+    inner = call.get(kind) if is_mapping(call) else None
+    if not is_object(call) or not is_object(inner):
         mending.note(
             position,
             "invalid_tool_calls",
@@ -162,7 +161,7 @@ def _function_call(index: int, message: dict[str, Any], mending: Mending) -> Non
     position = f"messages[{index}].function_call"
     if call is None:
         return
-    if is_dict(call) and call.get("name"):
+    if is_object(call) and call.get("name"):
         _named_call(call, position, "arguments", mending)
         return
     mending.note(

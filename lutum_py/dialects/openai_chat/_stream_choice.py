@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..._text.json import is_mapping, is_sequence
 from ..._transcript.assistant import (
     AssistantItem,
     ReasoningItem,
@@ -20,13 +21,7 @@ from ..._transcript.stream_events import (
     TextDelta,
 )
 from .._stream.partial import PartialArguments
-from .._wire.reading import (
-    Place,
-    is_array,
-    is_object,
-    objects_in,
-    own_id,
-)
+from .._wire.reading import Place, objects_in, own_id
 from ._decode import plain_text
 
 __all__ = ["ChoiceState"]
@@ -94,7 +89,7 @@ class ChoiceState:
             response_id: The provider's id of the response, if it has come.
         """
         for key, value in place.object().items():
-            if key == "logprobs" and is_object(value):
+            if key == "logprobs" and is_mapping(value):
                 self._logprobs(value)
             elif value is not None and key not in ("delta", "finish_reason", "index", "logprobs"):
                 self._fields[key] = value
@@ -144,14 +139,14 @@ class ChoiceState:
             if value is None or key in _READ or key in _OF_DELTAS:
                 continue
             before = self._message.get(key)
-            if is_array(before) and is_array(value):
+            if is_sequence(before) and is_sequence(value):
                 self._message[key] = [*before, *value]
             else:
                 self._message[key] = value
         yield from self._reasoning(fields)
         content = delta.get("content")
         if content is not None:
-            for part in content.items() if is_array(content.value) else (content,):
+            for part in content.items() if is_sequence(content.value) else (content,):
                 yield from self._part(part)
         refusal = delta.text_at("refusal")
         if refusal:
@@ -297,5 +292,5 @@ class ChoiceState:
     def _logprobs(self, value: Mapping[str, Any]) -> None:
         kept = self._fields.setdefault("logprobs", {})
         for key, tokens in value.items():
-            if is_array(tokens):
+            if is_sequence(tokens):
                 kept.setdefault(key, []).extend(tokens)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ..._text.json import copy_json, shorten
+from ..._text.json import copy_json, is_mapping, is_sequence, shorten
 from .._repair.mending import Mending, text_of
-from .._wire.reading import is_array, is_object
 from ._decode import CALLS, OUTPUTS, SEARCH_CALL, is_run_by_provider
 
 __all__ = ["ANSWERS", "Item", "output_of", "read_item"]
@@ -79,7 +78,7 @@ def read_item(index: int, given: Any, mending: Mending) -> Item | None:
         mending: Takes a note of each breach.
     """
     position = f"input[{index}]"
-    if not is_object(given) or not isinstance(given.get("type"), str | None):
+    if not is_mapping(given) or not isinstance(given.get("type"), str | None):
         mending.note(
             position,
             "not_an_item",
@@ -115,7 +114,7 @@ def read_item(index: int, given: Any, mending: Mending) -> Item | None:
 
 def _content(fields: dict[str, Any], position: str, mending: Mending) -> None:
     content = fields.get("content")
-    if isinstance(content, str) or (is_array(content) and all(map(is_object, content))):
+    if isinstance(content, str) or (is_sequence(content) and all(map(is_mapping, content))):
         return
     rule = "message_without_content" if content is None else "invalid_content"
     mending.note(
@@ -146,6 +145,6 @@ def _output(fields: dict[str, Any], position: str, mending: Mending) -> None:
 def output_of(fields: Mapping[str, Any]) -> Any:
     """Give what a result says, as text or as a list of parts."""
     output = fields.get("output")
-    if isinstance(output, str) or (is_array(output) and all(map(is_object, output))):
+    if isinstance(output, str) or (is_sequence(output) and all(map(is_mapping, output))):
         return output
     return text_of(output)
