@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import pickle
 from typing import Any
 
@@ -10,6 +11,10 @@ import pytest
 from pydantic import SecretStr
 
 from lutum_py import (
+    ContinueSuggestion,
+    Finished,
+    NeedsTools,
+    RecoverableToolCallIssue,
     Session,
     SuspendTicket,
     Toolset,
@@ -34,6 +39,32 @@ def _round() -> Any:
     arguments = {"payee": "Acme", "pin": "1234"}
     opened: Any = Desk.read_turn(ScriptedModel.tool_calls(("c1", "pay", arguments)))
     return opened.round
+
+
+def test_outcomes_are_immutable() -> None:
+    """No field of what became of a call, or of a turn, can be set or deleted afterwards."""
+    round_ = _round()
+    (call,) = round_.tool_calls
+    issue = RecoverableToolCallIssue(call.metadata, "unknown_tool", "none")
+    finished = Desk.read_turn(ScriptedModel.text("Hi"))
+    assert isinstance(finished, Finished)
+    made: tuple[Any, ...] = (
+        call.again().handled("Acme"),
+        call.again().reject("no"),
+        call.again().suspend(SuspendTicket()),
+        issue,
+        ContinueSuggestion.of((issue,)),
+        NeedsTools(round_),
+        finished,
+        finished.result,
+    )
+    round_.discard()
+    for outcome in made:
+        for field in dataclasses.fields(outcome):
+            with pytest.raises(dataclasses.FrozenInstanceError):
+                setattr(outcome, field.name, getattr(outcome, field.name))
+            with pytest.raises(dataclasses.FrozenInstanceError):
+                delattr(outcome, field.name)
 
 
 def test_an_outcome_is_a_success_an_error_or_pending() -> None:
