@@ -177,3 +177,12 @@ def test_an_abort_that_fails_has_changed_nothing() -> None:
     plan.abort(session, "stop", [stranger])
     assert statuses(session) == {"c0": "cancelled"}
     close(other)
+
+
+def test_a_round_is_given_up_as_its_plan_is() -> None:
+    """`round.abort` keeps the results that it is given, and tells why the others are missing."""
+    tool_round = opened(*adds(2))
+    result = tool_round.tool_calls[1].call_sync()
+    committed = tool_round.abort(Transcript(), "Enough.", [result])
+    assert committed.results[0].model_text == "Not executed: Enough."
+    assert committed.results[1] is result

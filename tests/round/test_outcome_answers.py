@@ -143,3 +143,21 @@ def test_what_is_no_model_is_refused_before_anything_is_said(model: Any) -> None
     """A name, nothing, a foreign object or a class fails where the turn is begun."""
     with pytest.raises(MisuseError, match=r"A model is an object with `respond`.*Wrap the client"):
         Session().text_turn(model)
+
+
+def test_a_failure_with_a_code_is_an_error() -> None:
+    """Whether a failure names a code changes what is told, and not how the call ended."""
+    round_ = _round()
+    (call,) = round_.tool_calls
+    round_.discard()
+    plain, coded = call.again().fail("no luck"), call.again().fail("no luck", code="unlucky")
+    assert (plain.status, coded.status) == ("error", "error")
+    assert (plain.model_text, coded.model_text) == ("no luck", "[unlucky] no luck")
+
+
+def test_a_call_that_a_function_rejects_keeps_its_input() -> None:
+    """The rejected call of a plan is the call as it was rejected, whoever rejected it."""
+    plan = _round().apply_hooks_sync(lambda call: call.reject("no"))
+    (rejected,) = plan.rejected
+    assert (rejected.call.input.payee, rejected.source) == ("Acme", "hook")
+    plan.discard()
