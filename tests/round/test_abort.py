@@ -104,6 +104,20 @@ def test_what_was_started_stays_started(saved: bool, again: bool) -> None:
     assert statuses(session) == {"c0": "indeterminate", "c1": "cancelled"}
 
 
+def test_all_that_was_started_stays_started() -> None:
+    """Of several tools that suspended themselves, each is remembered when decisions come."""
+    session = Session()
+    plan = opened(*adds(2)).plan()
+    for call in plan.pending:
+        call.move_to(CallStatus.RUNNING)
+        plan.suspend(call.suspend(SuspendTicket()))
+    for waiting in plan.suspended:
+        decision = Decision(call_id=waiting.call.id, action="resume", digest=waiting.digest)
+        plan.resume(decision)
+    plan.abort(session, "stop")
+    assert statuses(session) == {"c0": "indeterminate", "c1": "indeterminate"}
+
+
 def test_what_hooks_suspended_while_running_was_started() -> None:
     """A running call that a function suspends is indeterminate when the round is aborted."""
     session = Session()
