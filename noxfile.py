@@ -227,6 +227,17 @@ def soak(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def mutants(session: nox.Session) -> None:
+    """Change core and dialects in one place at a time; say which changes no test found.
+
+    It takes hours: `nox -s mutants -- 'lutum_py._round.commit.*'` takes the changes of one file.
+    """
+    install(session, "-e", package(*EXTRAS), *group("mutants"))
+    session.run("mutmut", "run", *session.posargs, env={"HYPOTHESIS_PROFILE": "quick"})
+    session.run("mutmut", "results")
+
+
+@nox.session(default=False)
 def bench(session: nox.Session) -> None:
     """Print what the library costs; with `-- --peers`, also what others cost."""
     session.install("-e", package())

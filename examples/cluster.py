@@ -27,6 +27,8 @@ import os
 import signal
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -104,7 +106,7 @@ def run_on(
     results: list[ToolResult] = []
     for call, future in zip(calls, futures, strict=True):
         try:
-            result = future.result(timeout=options.timeout)
+            result = result_of(future, options.timeout)
             lost = "its worker was lost, and it may have had its effects"
         except Exception as error:  # noqa: BLE001 - whatever it was, the outcome is unknown
             result, lost = None, f"{type(error).__name__}: {error}"
@@ -117,6 +119,18 @@ def run_on(
     for queue in queues:
         queue.close()
     return results
+
+
+def result_of(future: Future[ToolResult | None], timeout: float) -> ToolResult | None:
+    """Wait for a result; what is not there in time can be cancelled, as nothing fetches it."""
+    end = time.monotonic() + timeout
+    done = threading.Event()
+    future.add_done_callback(lambda _: done.set())
+    done.wait(timeout)
+    left = end - time.monotonic()
+    if left <= 0 or not done.is_set():
+        raise TimeoutError(f"there was no result after {timeout:g} s")
+    return future.result(timeout=left)
 
 
 def work(

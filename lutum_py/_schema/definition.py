@@ -268,7 +268,12 @@ def _json_object(place: str, which: str, schema: Any) -> JsonSchema:
         )
     try:
         copied: JsonSchema = copy_json(schema)
-        compact_json(copied)
+        compact_json(copied).encode()
+    except UnicodeEncodeError as error:
+        raise ToolDefinitionError(
+            f"{place}: the {which} schema holds half of a surrogate pair, "
+            f"{error.object[error.start]!r}, which UTF-8 cannot carry to a provider. Take it out."
+        ) from None
     except (TypeError, ValueError, RecursionError) as error:
         raise ToolDefinitionError(
             f"{place}: the {which} schema is no plain JSON data ({error})."

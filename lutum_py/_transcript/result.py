@@ -224,16 +224,16 @@ def make_result(
     attachments: tuple[Attachment, ...] = (),
     code: str | None = None,
 ) -> ToolResult:
-    """Make the result of a call from text that is known to be JSON."""
+    """Make the result of a call from text that is known to be JSON and to be sendable."""
     made = _ResultFields()
     made.id = metadata.id
     made.name = metadata.name
     made.arguments = metadata.arguments
     made.result = result
     made.status = status
-    made.message = message
+    made.message = message if message is None else sendable(message)
     made.attachments = attachments
-    made.code = code
+    made.code = code if code is None else sendable(code)
     made.__class__ = ToolResult  # immutable from here on, see `frozen`
     return made  # type: ignore[return-value]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from types import ModuleType
 from typing import Any
 
@@ -12,6 +13,7 @@ from lutum_py._transcript.assistant import AssistantTurn
 from lutum_py._transcript.message import Message
 from lutum_py._transcript.metadata import ToolMetadata
 from lutum_py._transcript.request import TurnRequest
+from lutum_py._transcript.result import ToolResult
 from lutum_py._transcript.tool_choice import ToolChoice
 from lutum_py.dialects import anthropic_messages, openai_chat, openai_responses
 
@@ -56,6 +58,18 @@ def test_what_holds_items_or_is_one_is_told_apart(dialect: ModuleType) -> None:
         dialect.messages(7)
     with pytest.raises(TypeError, match=r"at items\[1\], got 7"):
         dialect.encode_request(TurnRequest(items=[Message("user", "Hi"), 7]))  # type: ignore[list-item]
+
+
+@DIALECTS
+@pytest.mark.parametrize("number", ["1e999", "-1E+400", "9" * 400 + ".0", "1e-999", "1e308"])
+def test_a_number_that_python_cannot_hold_is_sent(dialect: ModuleType, number: str) -> None:
+    """However large a number is in what was called or answered, its body is JSON."""
+    call = ToolMetadata(id="c", name="echo", arguments=f'{{"n":{number}}}')
+    result = ToolResult(id="c", name="echo", arguments=call.arguments, result=number)
+    items: list[Any] = [Message("user", "Go"), AssistantTurn(tool_calls=[call]), result]
+    body = dialect.encode_request(TurnRequest(items=items))
+    json.dumps(body, allow_nan=False)
+    assert not dialect.check(body)
 
 
 @DIALECTS

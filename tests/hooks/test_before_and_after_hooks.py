@@ -179,3 +179,22 @@ class TestAfterHooks:
             with pytest.raises(HookError, match="broken` for tool `get_user`"):
                 plan.apply_after_hooks_sync(hooks, [result])
             assert plan.resolve([result]).results == (result,)
+
+    def test_every_after_hook_is_asked(self) -> None:
+        """After a hook that leaves the result as it is, the next one still may replace it."""
+        hooks = AppTools.HookSet()
+        hooks.after()(lambda call, result: None)
+        hooks.after()(lambda call, result: call.again().fail("replaced"))
+        with opened(AppTools, USER) as asked:
+            plan = asked.plan()
+            (shown,) = plan.apply_after_hooks_sync(hooks, [plan.pending[0].complete(ALICE)])
+        assert shown.model_text == "replaced"
+
+    def test_a_before_hook_of_a_tool_is_asked_about_no_other(self) -> None:
+        """What is registered for one tool is not asked about the calls of another."""
+        hooks = AppTools.HookSet()
+        seen: list[str] = []
+        hooks.before(AppTools.web_search)(lambda metadata, input: seen.append(metadata.name))
+        with opened(AppTools, USER, SEARCH) as asked:
+            asked.apply_hooks_sync(hooks)
+        assert seen == ["web_search"]

@@ -102,6 +102,7 @@ def test_a_description_is_a_text(answer: Any) -> None:
     with pytest.raises(HookError, match="of tool `web_search` returned") as caught:
         hooks.description_overrides_sync()
     assert caught.value.tool == "web_search"
+    assert "<lambda>" in str(caught.value.hook)
 
 
 def test_a_raising_description_hook_is_a_hook_error() -> None:
@@ -117,3 +118,5 @@ def test_a_raising_description_hook_is_a_hook_error() -> None:
     ) as caught:
         asyncio.run(hooks.description_overrides())
     assert isinstance(caught.value.__cause__, LookupError)
+    assert caught.value.tool == "web_search"
+    assert str(caught.value.hook).endswith("broken")

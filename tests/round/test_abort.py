@@ -104,6 +104,20 @@ def test_what_was_started_stays_started(saved: bool, again: bool) -> None:
     assert statuses(session) == {"c0": "indeterminate", "c1": "cancelled"}
 
 
+def test_all_that_was_started_stays_started() -> None:
+    """Of several tools that suspended themselves, each is remembered when decisions come."""
+    session = Session()
+    plan = opened(*adds(2)).plan()
+    for call in plan.pending:
+        call.move_to(CallStatus.RUNNING)
+        plan.suspend(call.suspend(SuspendTicket()))
+    for waiting in plan.suspended:
+        decision = Decision(call_id=waiting.call.id, action="resume", digest=waiting.digest)
+        plan.resume(decision)
+    plan.abort(session, "stop")
+    assert statuses(session) == {"c0": "indeterminate", "c1": "indeterminate"}
+
+
 def test_what_hooks_suspended_while_running_was_started() -> None:
     """A running call that a function suspends is indeterminate when the round is aborted."""
     session = Session()
@@ -177,3 +191,12 @@ def test_an_abort_that_fails_has_changed_nothing() -> None:
     plan.abort(session, "stop", [stranger])
     assert statuses(session) == {"c0": "cancelled"}
     close(other)
+
+
+def test_a_round_is_given_up_as_its_plan_is() -> None:
+    """`round.abort` keeps the results that it is given, and tells why the others are missing."""
+    tool_round = opened(*adds(2))
+    result = tool_round.tool_calls[1].call_sync()
+    committed = tool_round.abort(Transcript(), "Enough.", [result])
+    assert committed.results[0].model_text == "Not executed: Enough."
+    assert committed.results[1] is result

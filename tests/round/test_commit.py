@@ -87,6 +87,15 @@ def test_results_are_committed_in_the_order_of_the_calls() -> None:
     check_transcript(transcript)
 
 
+def test_calls_that_are_alike_are_told_apart_by_their_ids() -> None:
+    """Of equal calls each gets the result of its own id, in whatever order the results come."""
+    plan = opened(*((id, "add", {"a": 1}) for id in ("one", "two"))).plan()
+    one, two = (forged(call.metadata, id) for id, call in zip("12", plan.pending, strict=True))
+    (fault, *_) = refused(plan, [one, changed(two, id="three")])
+    assert fault == MissingResult("two", "add")
+    assert [each.result for each in plan.resolve([two, one]).results] == ["1", "2"]
+
+
 @given(st.data())
 def test_any_permutation_commits_in_call_order(data: st.DataObject) -> None:
     """In whatever order valid results come, they are committed in the order of the calls."""

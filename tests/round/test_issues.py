@@ -311,4 +311,5 @@ def test_a_call_that_was_cut_off_before_its_arguments_is_not_run(
         issues = outcome.round.recoverable_tool_call_issues
         assert [issue.metadata.id for issue in issues] == (["c1"] if expected else [])
         assert all("was cut off" in issue.text for issue in issues)
+        assert all(issue.reason == "invalid_arguments" for issue in issues)
         outcome.round.discard()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import pickle
 from typing import Any
 
@@ -10,6 +11,10 @@ import pytest
 from pydantic import SecretStr
 
 from lutum_py import (
+    ContinueSuggestion,
+    Finished,
+    NeedsTools,
+    RecoverableToolCallIssue,
     Session,
     SuspendTicket,
     Toolset,
@@ -34,6 +39,32 @@ def _round() -> Any:
     arguments = {"payee": "Acme", "pin": "1234"}
     opened: Any = Desk.read_turn(ScriptedModel.tool_calls(("c1", "pay", arguments)))
     return opened.round
+
+
+def test_outcomes_are_immutable() -> None:
+    """No field of what became of a call, or of a turn, can be set or deleted afterwards."""
+    round_ = _round()
+    (call,) = round_.tool_calls
+    issue = RecoverableToolCallIssue(call.metadata, "unknown_tool", "none")
+    finished = Desk.read_turn(ScriptedModel.text("Hi"))
+    assert isinstance(finished, Finished)
+    made: tuple[Any, ...] = (
+        call.again().handled("Acme"),
+        call.again().reject("no"),
+        call.again().suspend(SuspendTicket()),
+        issue,
+        ContinueSuggestion.of((issue,)),
+        NeedsTools(round_),
+        finished,
+        finished.result,
+    )
+    round_.discard()
+    for outcome in made:
+        for field in dataclasses.fields(outcome):
+            with pytest.raises(dataclasses.FrozenInstanceError):
+                setattr(outcome, field.name, getattr(outcome, field.name))
+            with pytest.raises(dataclasses.FrozenInstanceError):
+                delattr(outcome, field.name)
 
 
 def test_an_outcome_is_a_success_an_error_or_pending() -> None:
@@ -112,3 +143,21 @@ def test_what_is_no_model_is_refused_before_anything_is_said(model: Any) -> None
     """A name, nothing, a foreign object or a class fails where the turn is begun."""
     with pytest.raises(MisuseError, match=r"A model is an object with `respond`.*Wrap the client"):
         Session().text_turn(model)
+
+
+def test_a_failure_with_a_code_is_an_error() -> None:
+    """Whether a failure names a code changes what is told, and not how the call ended."""
+    round_ = _round()
+    (call,) = round_.tool_calls
+    round_.discard()
+    plain, coded = call.again().fail("no luck"), call.again().fail("no luck", code="unlucky")
+    assert (plain.status, coded.status) == ("error", "error")
+    assert (plain.model_text, coded.model_text) == ("no luck", "[unlucky] no luck")
+
+
+def test_a_call_that_a_function_rejects_keeps_its_input() -> None:
+    """The rejected call of a plan is the call as it was rejected, whoever rejected it."""
+    plan = _round().apply_hooks_sync(lambda call: call.reject("no"))
+    (rejected,) = plan.rejected
+    assert (rejected.call.input.payee, rejected.source) == ("Acme", "hook")
+    plan.discard()

@@ -372,3 +372,12 @@ def test_an_input_that_reads_and_writes_different_names_comes_back() -> None:
     plan = Renamed.load_plan(outcome.round.plan().dump_json())
     assert plan.pending[0].input.count == 3
     plan.discard()
+
+
+def test_a_suggestion_is_saved() -> None:
+    """What name a model may have meant is told by a loaded plan as well."""
+    plan = opened(("u", "ad", "{}")).plan()
+    again = loaded(plan.dump_json())
+    (issue,) = again.recoverable_tool_call_issues
+    assert issue.suggestion == "add"
+    again.discard()

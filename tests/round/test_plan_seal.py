@@ -102,6 +102,14 @@ def leaves(data: Any, path: tuple[Any, ...] = ()) -> Any:
 PLAN_TEXT = planned().dump_json()
 
 
+def test_a_seal_of_odd_text_is_no_seal() -> None:
+    """A seal that holds half of a surrogate pair is refused like any that does not fit."""
+    data = dumped()
+    data["seal"]["value"] = "\ud83d"
+    with pytest.raises(PlanError, match="was edited after it was saved"):
+        loaded(data)
+
+
 def test_an_edit_under_a_new_seal_is_still_found() -> None:
     """Without a key anyone can seal anew; arguments that were not approved are refused even so."""
     for call_id in ("p", "c2"):

@@ -36,6 +36,16 @@ def test_calls_are_resolved_in_any_order(data: st.DataObject) -> None:
     ]
 
 
+def test_the_reason_of_a_decision_can_be_sent() -> None:
+    """Half of a surrogate pair in why a call was cancelled does not reach the transcript."""
+    plan = opened(*adds(1)).apply_hooks_sync(gated(SuspendTicket()))
+    plan.resume(Decision(call_id="c0", action="cancel", reason="no \ud83d"))
+    session = Session()
+    (result,) = plan.commit(session).results
+    check_transcript(session.transcript)
+    assert result.model_text == "Cancelled: no \ufffd"
+
+
 def test_two_hundred_parallel_calls_of_one_tool() -> None:
     """Half of them suspended, saved, and resolved in random order: each result finds its call."""
     chance = random.Random(7)

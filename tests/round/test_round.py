@@ -14,7 +14,11 @@ import pytest
 
 from lutum_py import (
     AssistantTurn,
+    Finished,
+    RefusalItem,
     Session,
+    TextItem,
+    TextResult,
     ToolMetadata,
     ToolResult,
     ToolRound,
@@ -126,6 +130,40 @@ def test_a_round_ends_once(end: str, use: str) -> None:
         USES[use](plan)
     with pytest.raises(RoundClosedError, match=f"already {end}"):
         tool_round.discard()
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda ended: asyncio.run(ended.apply_hooks(Shop.HookSet())),
+        lambda ended: ended.apply_hooks_sync(Shop.HookSet()),
+        lambda ended: ended.resolve(),
+        lambda ended: ended.commit(Session()),
+        lambda ended: ended.abort(Session(), "stop"),
+        lambda ended: ended.discard(),
+    ],
+    ids=["apply_hooks", "apply_hooks_sync", "resolve", "commit", "abort", "discard"],
+)
+def test_a_round_that_has_ended_refuses_each_of_its_methods(
+    use: Callable[[ToolRound[Any]], object],
+) -> None:
+    """A round of calls that ended is as closed as its plans, also to hooks that decide nothing."""
+    tool_round = opened(("u", "nope", "{}"))
+    tool_round.resolve()
+    with pytest.raises(RoundClosedError, match="already resolved"):
+        use(tool_round)
+
+
+def test_an_answer_tells_of_its_turn() -> None:
+    """A text result carries what its turn says: text, refusal, usage and finish reason."""
+    usage = Usage(output_tokens=2)
+    items: list[Any] = [TextItem("Sorry. "), RefusalItem("I may "), RefusalItem("not.")]
+    outcome = Shop.read_turn(AssistantTurn(items=items, finish_reason="stop", usage=usage))
+    assert isinstance(outcome, Finished)
+    said = outcome.result
+    assert (said.text, said.refusal) == ("Sorry. ", "I may not.")
+    assert (said.finish_reason, said.usage) == ("stop", usage)
+    assert TextResult(AssistantTurn(text="Yes")).refusal is None
 
 
 def test_a_round_and_its_plans_share_one_state() -> None:

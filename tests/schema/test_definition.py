@@ -217,6 +217,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         {"input_schema": {"type": "object", "x": float("nan")}},
         "Tool 't': the input schema is no plain JSON data (Out of range float values",
     ),
+    (
+        {"input_schema": {"type": "object", "properties": {"\ud83d": {}}}},
+        "Tool 't': the input schema holds half of a surrogate pair, '\\ud83d', which UTF-8 cannot",
+    ),
     ({"input_schema": endless}, "Tool 't': the input schema is no plain JSON data (maximum recur"),
 ]
 

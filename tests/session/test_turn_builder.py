@@ -280,3 +280,13 @@ def test_a_request_is_a_value() -> None:
         request.temperature = 1.0
     with pytest.raises(TypeError):
         hash(request)
+
+
+def test_a_toolset_of_which_nothing_is_on_offers_nothing() -> None:
+    """Where every tool is off, the model is asked for none."""
+
+    class Off(Toolset):
+        add = tool(add, off=True)
+
+    request = Session().text_turn(ScriptedModel([])).tools(Off).prepare().request
+    assert (request.tools, request.tool_choice.mode) == ((), "none")

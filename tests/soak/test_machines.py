@@ -12,7 +12,7 @@ LONG = settings(max_examples=scaled(5), stateful_step_count=400)
 
 
 class LongLoops(Loops):
-    """Sessions stay valid however many rounds are opened, saved, aborted and committed."""
+    """Conversations can go on, however many rounds are opened, saved, aborted and committed."""
 
 
 class LongSuspensions(Suspensions):
@@ -20,6 +20,6 @@ class LongSuspensions(Suspensions):
 
 
 TestLongLoops = LongLoops.TestCase
-TestLongLoops.settings = LONG
+TestLongLoops.settings = settings(max_examples=scaled(100), stateful_step_count=100)
 TestLongSuspensions = LongSuspensions.TestCase
 TestLongSuspensions.settings = LONG

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 from urllib.parse import unquote_to_bytes
@@ -94,12 +95,16 @@ def carried(text: str) -> Any:
     """Parse JSON text whose data stands in a request itself.
 
     Raises:
-        ValueError: It is no JSON, or nested more deeply than a client can write.
+        ValueError: It is no JSON, or what no client can write: nested too deeply, or with a number
+            that Python reads as an infinity.
     """
     value = parse_json(text)
-    if text.count("{") + text.count("[") > DEEPEST:
+    if text.count("{") + text.count("[") > DEEPEST or _MAY_BE_INFINITE.search(text):
         from_json(compact_json(value))
     return value
+
+
+_MAY_BE_INFINITE: Final = re.compile(r"[eE]\+?\d{3}|\d{300}")
 
 
 def arguments_object(arguments: str) -> tuple[dict[str, Any], bool]:
