@@ -11,11 +11,12 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from .._text.escaping import visible, visible_json
 from .call_state import CallState
 
-__all__ = ["DecisionKind", "DecisionRecord", "record"]
+__all__ = ["DecisionKind", "DecisionPhase", "DecisionRecord", "record"]
 
 _logger = logging.getLogger("lutum.tool_hook")
 _new: Any = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
+DecisionPhase: TypeAlias = Literal["hook", "gate", "function"]
 DecisionKind: TypeAlias = Literal["run_normally", "complete", "reject", "block", "suspend"]
 
 
@@ -34,7 +35,7 @@ class DecisionRecord(NamedTuple):
     call_id: str
     tool: str
     hook: str
-    phase: Literal["hook", "gate", "function"]
+    phase: DecisionPhase
     decision: DecisionKind
     reason: str | None = None
 
@@ -43,7 +44,7 @@ def record(
     records: list[DecisionRecord],
     call: CallState,
     hook: str,
-    phase: Literal["hook", "gate", "function"],
+    phase: DecisionPhase,
     kind: DecisionKind,
     reason: str | None,
 ) -> None:

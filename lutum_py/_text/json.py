@@ -29,6 +29,7 @@ __all__ = [
     "json_key",
     "parse_json",
     "read_json",
+    "refuse_constant",
     "shorten",
     "size_of",
 ]
@@ -125,7 +126,7 @@ def read_json(text: str | bytes) -> Any:
 def _read_slowly(text: str | bytes, error: Exception) -> Any:
     """Read what the fast parser does not know: half of a pair, and more than 200 levels."""
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return json.loads(text, parse_constant=refuse_constant)
     except (ValueError, RecursionError):
         raise ValueError(str(error)) from None
 
@@ -143,8 +144,9 @@ _LONG: Final = b"0" * (MOST_DIGITS + 1)
 _TO_ZEROS: Final = bytes.maketrans(b"123456789", b"0" * 9)
 
 
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+def refuse_constant(name: str) -> Any:
+    """Be the `parse_constant` of whoever parses JSON as the standard has it."""
+    raise ValueError(f"{name} is not a value that JSON has")
 
 
 def is_object(value: Any) -> TypeGuard[dict[str, Any]]:

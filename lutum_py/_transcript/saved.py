@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, cast, get_args
 
-from .._text.json import shorten
+from .._text.json import refuse_constant, shorten
 from ..errors import MisuseError, SavedDataError
 
 __all__ = ["Saved", "dump_saved", "open_saved"]
@@ -53,7 +53,7 @@ def open_saved(
             "`dump_json()` gave, as str or bytes."
         )
     try:
-        data: Any = json.loads(text, parse_constant=_refuse_constant)
+        data: Any = json.loads(text, parse_constant=refuse_constant)
     except (ValueError, RecursionError) as reason:
         raise error(f"This is no saved {what}: it is not JSON ({reason}).") from None
     if not isinstance(data, dict):
@@ -73,10 +73,6 @@ def open_saved(
             f"{', '.join(map(str, versions))}. Load it with the release that saved it."
         )
     return saved
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
 
 
 class Saved:
@@ -118,7 +114,7 @@ class Saved:
         """
         text = self.get(key, str)
         try:
-            json.loads(text, parse_constant=_refuse_constant)
+            json.loads(text, parse_constant=refuse_constant)
         except (ValueError, RecursionError) as reason:
             raise self.wrong(key, f"expected JSON text, got {shorten(text)} ({reason})") from None
         return text

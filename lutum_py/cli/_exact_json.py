@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from .._text.json import ExactNumber, is_array, is_object
+from .._text.json import ExactNumber, is_array, is_object, refuse_constant
 from ._screen import Failure
 
 __all__ = ["Style", "exact_text", "read_exact"]
@@ -70,7 +70,7 @@ def read_exact(data: bytes, name: str) -> tuple[Any, Style]:
             words,
             parse_float=ExactNumber,
             parse_int=_whole,
-            parse_constant=_refuse_constant,
+            parse_constant=refuse_constant,
             object_pairs_hook=_object,
         )
     except RecursionError:
@@ -93,10 +93,6 @@ def _is_lines(words: str) -> bool:
     except ValueError:
         return False
     return len(values) > 1 and all(is_object(value) or is_array(value) for value in values)
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not a value that JSON has")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

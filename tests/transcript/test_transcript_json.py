@@ -201,7 +201,7 @@ FOREIGN = {
     "": "not JSON",
     "garbage": "not JSON",
     '{"format": "lutum_py.transcript", "version": 1, "items": [': "not JSON",
-    '{"format": "lutum_py.transcript", "version": 1, "items": [NaN]}': "NaN is no JSON",
+    '{"format": "lutum_py.transcript", "version": 1, "items": [NaN]}': "NaN is not a value",
     "[" * 200_000: "not JSON",
     "[]": r"it is \[\]",
     "null": "it is None",
