@@ -138,20 +138,24 @@ class Toolset(metaclass=ToolsetMeta):
         return outcome
 
     @classmethod
-    def load_plan(cls, text: str, *, key: bytes | None = None) -> ToolRoundPlan[Self]:
+    def load_plan(
+        cls, text: str, *, key: bytes | None = None, binding: str | None = None
+    ) -> ToolRoundPlan[Self]:
         """Take up a plan that `plan.dump_json()` saved.
 
         Args:
             text: What was saved.
             key: The key that the plan was dumped with, if any.
+            binding: What the plan was dumped as belonging to, if anything.
 
         Raises:
-            PlanError: The text is no plan, was edited, or was made for tools that have changed.
+            PlanError: The text is no plan, was edited, is bound to something else, or was made for
+                tools that have changed.
         """
-        from ._round.plan import ToolRoundPlan
+        from ._round.plan import closed
         from ._round.plan_json import load_plan
 
-        return load_plan(ToolRoundPlan[Self], cls, text, key)
+        return closed(load_plan(cls, text, key, binding))
 
     @staticmethod
     def from_definitions(name: str, definitions: Iterable[ToolDef]) -> type[Toolset]:

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from lutum_py import (
     AnyToolCall,
     AssistantTurn,
+    Decision,
     Finished,
     HookSet,
     NeedsTools,
@@ -128,6 +129,13 @@ def close(*ends: ToolRound[Any] | ToolRoundPlan[Any]) -> None:
         state = end if isinstance(end, ToolRound) else end._state
         if state._closed_by is None:
             end.discard()
+
+
+def approval(plan: ToolRoundPlan[Any], call_id: str, **fields: Any) -> Decision:
+    """A decision to let a call of a plan go on, under the digest that it shows while it waits."""
+    shown = {each.call.id: each.digest for each in plan.suspended}
+    digest = shown.get(call_id, "sha256:of none that waits")
+    return Decision(call_id=call_id, action="resume", digest=digest, **fields)
 
 
 def gated(

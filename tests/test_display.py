@@ -17,7 +17,6 @@ from lutum_py import (
     Block,
     CallStatus,
     Complete,
-    Decision,
     Message,
     Reject,
     RunNormally,
@@ -26,16 +25,19 @@ from lutum_py import (
     SuspendTicket,
     ToolDef,
     ToolMetadata,
+    ToolResult,
     ToolRoundPlan,
     Toolset,
     tool,
     tool_fn,
     toolset,
 )
+from lutum_py._round.plan import closed
+from lutum_py._round.sorted_calls import SortedCalls
 from lutum_py._transcript.transcript import Transcript
 from lutum_py.errors import CommitError, DuplicateResult, MissingResult
 from lutum_py.testing import ScriptedModel
-from tests.round_tools import Call, Shop, done, gated, needs, opened
+from tests.round_tools import Call, Shop, approval, done, gated, needs, opened
 
 from .test_display_html import read_safely
 
@@ -175,7 +177,7 @@ def test_a_plan_shows_what_becomes_of_each_call_and_why() -> None:
 def test_a_plan_shows_how_far_it_has_come() -> None:
     """A call that runs says so, one that was approved says by what, a closed plan how it ended."""
     plan = plan_of_all_kinds()
-    plan.resume(Decision(call_id="c6", action="resume", decision_id="d1", reason="fine"))
+    plan.resume(approval(plan, "c6", decision_id="d1", reason="fine"))
     add = plan.pending[0]
     add.move_to(CallStatus.RUNNING)
     shown = cells(plan._repr_html_())
@@ -185,10 +187,28 @@ def test_a_plan_shows_how_far_it_has_come() -> None:
     assert "; discarded|call|" in cells(plan._repr_html_())
 
 
+def test_what_a_plan_knows_of_results_is_shown() -> None:
+    """Recorded results are shown in their place, and calls in doubt are said to be that."""
+    plan = opened(*((f"c{n}", "add", {"a": n}) for n in range(3)), ("u", "nope", "{}")).plan()
+    plan.pending[0].begin()
+    plan.record(plan.pending[1].call_sync())
+    plan.record(plan.pending[1].fail("down"))
+    unknown = plan.recoverable_tool_call_issues[0].metadata
+    plan.record(ToolResult(id="u", name="nope", arguments=unknown.arguments, result='"mine"'))
+    plan = Shop.load_plan(plan.dump_json())
+    shown = cells(plan._repr_html_())
+    assert 'c0|add|in doubt|{"a":0,"b":0}|' in shown
+    assert 'c1|add|finished|{"a":1,"b":0}|result:|1|' in shown
+    assert 'c2|add|finished, error|{"a":2,"b":0}|result:|down|' in shown
+    assert "u|nope|finished|{}|result:|mine" in shown
+    assert "unknown tool" not in shown
+    plan.discard()
+
+
 def test_a_decision_without_a_reason_is_shown_without_one() -> None:
     """Who decided is shown, and no empty reason."""
     plan = plan_of_all_kinds()
-    plan.resume(Decision(call_id="c6", action="resume", decision_id="d1"))
+    plan.resume(approval(plan, "c6", decision_id="d1"))
     assert "decision:|resume by d1|" in cells(plan._repr_html_())
     plan.discard()
 
@@ -245,7 +265,7 @@ def test_a_large_round_is_shown_in_part() -> None:
 def test_a_plan_without_calls_shows_no_table() -> None:
     """Where nothing was asked, that is said."""
     plan = plan_of_all_kinds()
-    empty = type(plan)(plan._state, plan.toolset, (), ())
+    empty = closed(SortedCalls(plan._state, plan.toolset, (), ()))
     assert cells(empty._repr_html_()) == "Plan of Shop|no calls"
     plan.discard()
 

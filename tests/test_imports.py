@@ -14,6 +14,7 @@ LARGEST_CIRCLE: Final = 3
 SLOW: Final = {
     "ast": "for classes that document their fields",
     "asyncio": "for async programs",
+    "datetime": "for the time of a decision",
     "difflib": "for near misses",
     "google.genai": "an SDK",
     "hashlib": "for digests",
@@ -32,8 +33,10 @@ SLOW: Final = {
 """What is not ours and slow to import, or not installed everywhere: why a program may spare it."""
 
 OURS: Final = {
+    "_call.deadline": "loads asyncio",
     "_call.decision_log": "loads logging",
     "_context.context": "for tools that take one",
+    "_context.suspension": "few calls wait, and fewer are decided on here",
     "_context.threads": "loads asyncio",
     "_declare.display": "for notebooks, loads html",
     "_declare.runtime_toolset": "for tools that are known when a program runs",

@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Literal
 
 from bank import World
@@ -86,9 +87,8 @@ def _decision(
     reason: str | None,
     digest: str | None,
 ) -> Decision:
-    return Decision(
-        call_id=waiting.call.id, action=action, reason=reason, digest=digest or waiting.digest
-    )
+    made = waiting.cancel(reason) if action == "cancel" else waiting.approve(reason=reason)
+    return replace(made, digest=digest) if digest else made
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 from .._text.json import compact_json, shorten
 from .._text.unicode import sendable
 from .._transcript.metadata import ToolMetadata
-from .._transcript.result import ToolResult, make_result
+from .._transcript.result import ToolResult, make_result, unknown_outcome
 from ..errors import LifecycleError, MisuseError, ToolOutputError
 from .call_state import CallState
-from .lifecycle import CallStatus
+from .lifecycle import CallStatus, refused
 from .outcomes import HandledCall, RejectedCall, SuspendedCall, ask_function
 from .steps import Steps, drive, drive_sync
 
@@ -34,6 +34,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 _NEW = CallStatus.NEW
 _RUNNING = CallStatus.RUNNING
+_RESUMING = CallStatus.RESUMING
 _SUSPENDED = CallStatus.SUSPENDED
 _SUCCEEDED = CallStatus.SUCCEEDED
 _FAILED = CallStatus.FAILED
@@ -85,7 +86,7 @@ class AnyToolCall(CallState):
             message = sendable(message)
         attached = _checked(self, attachments) if attachments else ()
         text = self.spec.output.encode(metadata.name, output)
-        self.move_to(_SUCCEEDED)
+        self.end(_SUCCEEDED)
         return make_result(metadata, text, "success", message, attached)
 
     def fail(self, message: str, *, code: str | None = None) -> ToolResult:
@@ -99,7 +100,7 @@ class AnyToolCall(CallState):
         if code is not None:
             _check_text(self, "code", code)
             code = sendable(code)
-        self.move_to(_FAILED)
+        self.end(_FAILED)
         if code is None:
             return make_result(self.metadata, "null", "error", message)
         data = compact_json({"error": {"code": code, "message": message}})
@@ -112,8 +113,31 @@ class AnyToolCall(CallState):
             MisuseError: The reason is no text.
         """
         _check_text(self, "reason", reason)
-        self.move_to(CallStatus.CANCELLED)
+        self.end(CallStatus.CANCELLED)
         return RejectedCall(self.metadata, self, reason)
+
+    def indeterminate(self, reason: str, *, code: str | None = None) -> ToolResult:
+        """Answer a call that was begun, and of which nobody knows what it did.
+
+        Args:
+            reason: What happened to the run, and what the model might do about it.
+            code: A stable code for programs; it is put before the message in brackets.
+
+        Raises:
+            LifecycleError: The call was not begun, so that it surely did nothing, or has ended.
+        """
+        _check_text(self, "reason", reason)
+        if code is not None:
+            _check_text(self, "code", code)
+        asked = None if self._approval is None else self._approval.of(tool=True)
+        if self._status is _NEW or (self._status is _RESUMING and asked is None):
+            raise LifecycleError(
+                f"Call {self.id!r} of tool `{self.name}` was not begun, so it did nothing, and "
+                f"that is known: it is {self._status}. Answer it with `call.fail(message)` or "
+                "`call.reject(reason)`."
+            )
+        self.end(_FAILED)
+        return unknown_outcome(self.metadata, reason, code)
 
     def handled(self, output: Any) -> HandledCall[Any, Any]:
         """Answer the call without running it, as a hook does."""
@@ -128,16 +152,22 @@ class AnyToolCall(CallState):
 
         Raises:
             MisuseError: The ticket is none.
+            LifecycleError: The call waits already, or has ended.
         """
         if not hasattr(ticket, "resume_mode"):
             raise MisuseError(
                 f"Call {self.id!r} of tool `{self.name}` waits under a SuspendTicket, not "
                 f"{shorten(ticket)}. Write `call.suspend(SuspendTicket(message=...))`."
             )
-        self._input = deepcopy(self._input)  # whoever saw it before may still hold the other one
         digest, was_started = self.digest, self._status is _RUNNING
-        self.move_to(CallStatus.SUSPENDED)
-        self._approval = None
+        if self._status is _SUSPENDED or _SUSPENDED not in self._status.leads_to:
+            raise refused(self._status, _SUSPENDED, call_id=self.id, tool=self.name)
+        self._status = _SUSPENDED
+        self._input = deepcopy(self._input)  # whoever saw it before may still hold the other one
+        if self._approval is not None:  # what answered this asker before is spent
+            self._approval = self._approval.of(tool=not was_started)
+            if self._approval is not None:
+                self._approval = self._approval._replace(other=None)
         return SuspendedCall(self, ticket, digest, was_started)
 
     # Ways to run.
@@ -146,7 +176,9 @@ class AnyToolCall(CallState):
         """Run the decorated function and answer the call with what it returns.
 
         An async function runs here, a sync one in a worker thread. An exception of the function
-        comes out unchanged, and the call stays `running`: what follows is for you to decide.
+        comes out unchanged, and the call stays `running`: what follows is for you to decide. So it
+        does where the tool's `timeout` passes: an async function is cancelled, the thread of a
+        sync one is left behind and its result dropped. `call.indeterminate(reason)` answers that.
 
         Args:
             skipped: The parameters that are hidden from the model, by name.
@@ -154,17 +186,27 @@ class AnyToolCall(CallState):
         Raises:
             MisuseError: A hidden parameter is missing or unknown, or the tool has no function.
             ToolOutputError: The function returned something else than it declares.
+            TimedOut: The tool's deadline passed; its `is_in_doubt` is true.
+            LifecycleError: The call was begun or has ended already, or waits for a decision.
         """
         # Not by way of `invoke`: one coroutine less for what every loop does most.
         invocation = self.begin(skipped)
         # What was approved stays what it is, whatever the function does to its arguments.
         input = self._input if self._approval is None else self.input
+        seconds = self.spec.definition.timeout
+        if seconds is not None:
+            from .deadline import in_time  # with asyncio, which few need as early as this
+
+            return self.complete(await in_time(self, invocation, input, skipped, seconds))
         if invocation.is_async:
             return self.complete(await invocation.start(self, input, skipped))
         return self.complete(await invocation.run(self, input, skipped))
 
     def call_sync(self, /, **skipped: Any) -> ToolResult:
         """Run a sync function right here and answer the call with what it returns.
+
+        Nothing can cut it off here, so that the tool's `timeout` does not hold; it does in
+        `call` and in `execution`.
 
         Raises:
             MisuseError: The function is async; or as for `call`.
@@ -177,14 +219,23 @@ class AnyToolCall(CallState):
         return self.complete(begun.run_sync(self, input, skipped))
 
     async def invoke(self, /, **skipped: Any) -> Any:
-        """Run the decorated function and give its raw output; answer with `complete` yourself."""
+        """Run the decorated function and give its raw output; answer with `complete` yourself.
+
+        Raises:
+            TimedOut: The tool's deadline passed, as in `call`.
+        """
         invocation = self.begin(skipped)
+        seconds = self.spec.definition.timeout
+        if seconds is not None:
+            from .deadline import in_time
+
+            return await in_time(self, invocation, self.input, skipped, seconds)
         if invocation.is_async:
             return await invocation.start(self, self.input, skipped)
         return await invocation.run(self, self.input, skipped)
 
     def invoke_sync(self, /, **skipped: Any) -> Any:
-        """Run a sync function right here and give its raw output."""
+        """Run a sync function right here, without a deadline, and give its raw output."""
         invocation = self.spec.invocation
         if invocation is not None and invocation.is_async:
             invocation.refuse_sync(self)
@@ -213,8 +264,21 @@ class AnyToolCall(CallState):
             )
         if skipped is not None and (skipped or invocation.required):
             invocation.check(self, skipped)
-        self.move_to(_RUNNING)
+        if self._status is not _NEW and self._status is not _RESUMING:
+            raise self._refuse_begin()
+        self._status = _RUNNING
         return invocation
+
+    def _refuse_begin(self) -> LifecycleError:
+        status = self._status
+        if status is _RUNNING:
+            return LifecycleError(
+                f"Call {self.id!r} of tool `{self.name}` was begun already, and a call is begun "
+                "once: it is running, or its tool raised, or nobody knows what became of it. "
+                "Answer it, as with `call.fail(message)` or `call.indeterminate(reason)`; "
+                "`call.again()` makes a new call of the same metadata and input, for another try."
+            )
+        return refused(status, _RUNNING, call_id=self.id, tool=self.name)
 
     async def hook(self, hooks: Hooks, /) -> HookOutcome:
         """Send this one call through hooks.

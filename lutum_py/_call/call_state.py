@@ -8,7 +8,7 @@ table is possible.
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from pydantic_core import PydanticSerializationError
 
@@ -16,9 +16,10 @@ from .._schema.secrets import mask_secrets
 from .._text.json import cut, digest_of
 from .._transcript.metadata import ToolMetadata
 from ..errors import LifecycleError, ToolInputError
-from .lifecycle import CallStatus, check_transition
+from .lifecycle import CallStatus, check_transition, refused
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Self
 
     from .._context.suspension import Decision
@@ -84,6 +85,27 @@ class CallState:
             check_transition(self._status, status, call_id=self.id, tool=self.name)
         self._status = status
 
+    def end(self, status: CallStatus) -> None:
+        """Move the call to its end, which it meets once.
+
+        Raises:
+            LifecycleError: It has ended already, in the same way too, or waits for a decision.
+        """
+        present = self._status
+        if present is status or status not in present.leads_to:
+            self._refuse_end(status)
+        self._status = status
+
+    def _refuse_end(self, status: CallStatus) -> NoReturn:
+        if self._status.is_terminal:
+            cannot = "already" if status is self._status else f"and cannot become {status}"
+            raise LifecycleError(
+                f"Call {self.id!r} of tool {self.name!r} is {self._status} {cannot}: a call is "
+                "answered once. Use the result that you have; `call.again()` makes a new call of "
+                "the same metadata and input, in status 'new'."
+            )
+        raise refused(self._status, status, call_id=self.id, tool=self.name)
+
     # What the program reads and changes.
 
     @property
@@ -132,18 +154,42 @@ class CallState:
     @property
     def resume(self) -> Decision | None:
         """The decision that the tool itself is to read, where the ticket asked for that."""
-        approval = self._approval
-        return approval.decision if approval is not None and approval.is_for_tool else None
+        latest = self._approval
+        if latest is None:
+            return None
+        for approval in (latest.of(tool=True), latest.of(tool=False)):
+            if approval is not None and approval.is_for_tool:
+                return approval.decision
+        return None
 
     @property
     def suspension_id(self) -> str | None:
-        """The id of the suspension that the call comes from."""
-        return None if self._approval is None else self._approval.suspension_id
+        """The id of the suspension that the call comes from: the tool's own, if it asked."""
+        told = self._told()
+        return None if told is None else told.ticket.id
 
     @property
     def suspension_reason(self) -> str | None:
         """Why the call was suspended: the action that its ticket asked for."""
-        return None if self._approval is None else self._approval.action
+        told = self._told()
+        return None if told is None else told.ticket.action
+
+    def _told(self) -> Approval | None:
+        """Give the answer that the tool is told of: that to its own question, or else the only."""
+        approval = self._approval
+        return None if approval is None else approval.of(tool=True) or approval
+
+    def _approvals(self) -> Iterator[Approval]:
+        """Give the answers by which the call goes on, the latest first."""
+        approval = self._approval
+        while approval is not None:
+            yield approval
+            approval = approval.other
+
+    @property
+    def gate_approval(self) -> Approval | None:
+        """The answer to whoever asked before the call was run, such as a gate."""
+        return None if self._approval is None else self._approval.of(tool=False)
 
     def _final_arguments(self) -> Any:
         try:
@@ -190,7 +236,8 @@ class CallState:
     def go_on(self, approval: Approval) -> None:
         """Let a suspended call go on by a decision; its input stays frozen."""
         self.move_to(CallStatus.RESUMING)
-        self._approval = approval
+        kept = self._approval
+        self._approval = approval if kept is None else approval._replace(other=kept)
 
     def __repr__(self) -> str:
         # Models mask what is secret by themselves; a dict is masked by the schema of its tool.

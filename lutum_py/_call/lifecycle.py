@@ -15,7 +15,7 @@ from typing import Final
 
 from ..errors import LifecycleError
 
-__all__ = ["TRANSITIONS", "CallStatus", "check_transition", "state_diagram"]
+__all__ = ["TRANSITIONS", "CallStatus", "check_transition", "refused", "state_diagram"]
 
 
 class CallStatus(StrEnum):
@@ -122,9 +122,13 @@ def check_transition(current: CallStatus, target: CallStatus, *, call_id: str, t
     lutum_py.errors.LifecycleError: Call 'c1' of tool 'search' is suspended and cannot become \
 running. Reachable from here: resuming, cancelled. Move it to resuming first.
     """
-    if (current, target) in _LEGAL:
-        return
-    raise LifecycleError(
+    if (current, target) not in _LEGAL:
+        raise refused(current, target, call_id=call_id, tool=tool)
+
+
+def refused(current: CallStatus, target: CallStatus, *, call_id: str, tool: str) -> LifecycleError:
+    """Make the error for a move that the table does not hold; see `check_transition`."""
+    return LifecycleError(
         f"Call {call_id!r} of tool {tool!r} is {current} and cannot become {target}. "
         f"{_remedy(CallStatus(current), CallStatus(target))}"
     )

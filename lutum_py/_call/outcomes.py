@@ -5,11 +5,12 @@ Also how one function is asked about it, and how its answer is taken.
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 from .._text.escaping import words_of
-from .._text.json import shorten
+from .._text.json import compact_json, shorten
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult, make_result, rejection
 from ..errors import FieldIssue, HookError
@@ -17,7 +18,7 @@ from .call_state import CallState
 from .steps import Steps
 
 if TYPE_CHECKING:
-    from .._context.suspension import SuspendTicket
+    from .._context.suspension import Decision, DecisionAction, SuspendTicket
     from .call import AnyToolCall, HookOutcome
     from .decision_log import DecisionKind, DecisionRecord
 
@@ -33,12 +34,14 @@ __all__ = [
     "ask",
     "ask_function",
     "check_answers",
+    "check_untouched",
     "hook_error",
     "is_answered",
     "no_decision",
     "raised",
     "reason_of",
     "rewrite",
+    "shown_input",
 ]
 
 In = TypeVar("In")
@@ -138,8 +141,7 @@ class SuspendedCall:
         """
         ticket, call = self.ticket.to_dict(), self.call
         mode = ticket.pop("resume_mode")
-        arguments = call.spec.arguments.to_shown(call.input)
-        pending = {"id": call.id, "name": call.name, "arguments": arguments}
+        pending = {"id": call.id, "name": call.name, "arguments": self.arguments}
         return {
             "tool_name": call.name,
             "status": "pending",
@@ -147,6 +149,49 @@ class SuspendedCall:
             "message": self.ticket.message,
             "suspension": {"suspension": ticket, "pending": pending, "resume_mode": mode},
         }
+
+    @property
+    def arguments(self) -> Any:
+        """The final arguments as plain data, defaults included: what is shown to whoever decides.
+
+        What pydantic masks, such as a `SecretStr`, is masked here.
+        """
+        return self.call.spec.arguments.to_shown(self.call._input)
+
+    def approve(
+        self, *, by: str | None = None, result: Any = None, reason: str | None = None
+    ) -> Decision:
+        """Make the decision to let the call go on, as it is shown here.
+
+        Args:
+            by: Who decides.
+            result: An answer for the tool, or in its place, where the ticket asks for one.
+            reason: Why.
+        """
+        return self._decision("resume", by, reason, result)
+
+    def cancel(self, reason: str | None = None, *, by: str | None = None) -> Decision:
+        """Make the decision not to run the call.
+
+        Args:
+            reason: Why; the model reads it.
+            by: Who decides.
+        """
+        return self._decision("cancel", by, reason, None)
+
+    def _decision(
+        self, action: DecisionAction, by: str | None, reason: str | None, result: Any
+    ) -> Decision:
+        from .._context.suspension import Decision  # needed by few, at the first question
+
+        return Decision(
+            call_id=self.call.id,
+            action=action,
+            result=result,
+            reason=reason,
+            digest=self.digest,
+            by=by,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +275,11 @@ def ask_function(
         )
     hook = getattr(function, "__qualname__", None) or type(function).__qualname__
     asked = again(call)
+    shown = asked._input = shown_input(call)
     given = yield from ask(hook, function, call, asked)
+    if asked._input is shown:
+        check_untouched(hook, call, shown)
+        asked._input = call._input
     answer: Any = given
     kind: DecisionKind
     outcome: HookOutcome
@@ -285,6 +334,39 @@ def ask(hook: str, function: Any, call: AnyToolCall, *arguments: Any) -> Steps[A
     return answer
 
 
+def shown_input(call: AnyToolCall) -> Any:
+    """Give a hook the input: itself where nothing can change it in place, else a copy."""
+    if call.spec.arguments.is_fixed:
+        return call._input
+    try:
+        return deepcopy(call._input)
+    except Exception:  # noqa: BLE001 - a field of any type may refuse to be copied
+        return call._input
+
+
+def check_untouched(hook: str, call: AnyToolCall, shown: Any) -> None:
+    """Make sure that a hook changed nothing in place: what it has to say, it returns.
+
+    Raises:
+        HookError: It did; the call still is what it was.
+    """
+    own = call._input
+    if shown is own:
+        return
+    data = call.spec.arguments.to_data
+    try:  # what compares to no truth value, or has no JSON form, tells nothing
+        is_same = shown == own or compact_json(data(shown)) == compact_json(data(own))
+    except Exception:  # noqa: BLE001 - a field of any type compares as it likes
+        is_same = True
+    if not is_same:
+        raise hook_error(
+            hook,
+            call,
+            "changed the input in place",
+            "Return another one, as in `RunNormally(input.model_copy(update={...}))`",
+        )
+
+
 def raised(hook: str, call: AnyToolCall, error: Exception) -> HookError:
     """Make the error for a hook that raised."""
     return hook_error(
@@ -293,8 +375,8 @@ def raised(hook: str, call: AnyToolCall, error: Exception) -> HookError:
 
 
 def is_answered(call: AnyToolCall) -> bool:
-    """Whether the call goes on by a decision, and still is what was decided on."""
-    approval = call._approval
+    """Whether what asked before the run is answered, about the call as it still is."""
+    approval = call.gate_approval
     return approval is not None and approval.digest == call.digest
 
 

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from .._schema.definition import ToolDef
 from .._text.escaping import visible, words_of
+from .._text.frozen import Immutable
 from .._text.json import cut, shorten
 from .._transcript.metadata import ToolMetadata
 from ..errors import (
@@ -29,7 +30,7 @@ _NEW = CallStatus.NEW
 _new = object.__new__
 
 
-class AnySelector:
+class AnySelector(Immutable):
     """A member of any toolset.
 
     Attributes:
@@ -51,6 +52,15 @@ class AnySelector:
         "toolset",
     )
 
+    spec: ToolSpec[Any, Any]
+    name: str
+    path: tuple[str, ...]
+    toolset: type[Any] | None
+    inner: AnySelector | None
+    index: int
+    is_off: bool
+    _definition: ToolDef | None
+
     def __init__(
         self,
         spec: ToolSpec[Any, Any],
@@ -62,14 +72,16 @@ class AnySelector:
         index: int = 0,
         is_off: bool = False,
     ) -> None:
-        self.spec = spec
-        self.name = name
-        self.path = path
-        self.toolset = toolset
-        self.inner = inner
-        self.index = index
-        self.is_off = is_off
-        self._definition: ToolDef | None = None
+        self._put(
+            spec=spec,
+            name=name,
+            path=path,
+            toolset=toolset,
+            inner=inner,
+            index=index,
+            is_off=is_off,
+            _definition=None,
+        )
 
     if TYPE_CHECKING:
         # What the selector class of each toolset has; checkers take every such class for this one.
@@ -86,7 +98,9 @@ class AnySelector:
         """The tool's definition under its wire name."""
         if self._definition is None:
             own = self.spec.definition
-            self._definition = own if own.name == self.name else own.with_name(self.name)
+            made = own if own.name == self.name else own.with_name(self.name)
+            self._put(_definition=made)
+            return made
         return self._definition
 
     @property
@@ -266,15 +280,17 @@ def finish_spec(
         qualname: What was declared there.
     """
     names = {"__slots__": (), "__module__": module}
-    spec.call_type = type(
-        f"{input_name}Call",
-        (ToolCall,),
-        {**names, "__qualname__": f"{qualname}.Call", "spec": spec},
+    spec._put(
+        call_type=type(
+            f"{input_name}Call",
+            (ToolCall,),
+            {**names, "__qualname__": f"{qualname}.Call", "spec": spec},
+        ),
+        handled_type=type(
+            f"{input_name}Handled",
+            (HandledCall,),
+            {**names, "__qualname__": f"{qualname}.Handled"},
+        ),
+        free_selector=Selector(spec, name=spec.definition.name),
     )
-    spec.handled_type = type(
-        f"{input_name}Handled",
-        (HandledCall,),
-        {**names, "__qualname__": f"{qualname}.Handled"},
-    )
-    spec.free_selector = Selector(spec, name=spec.definition.name)
     return spec

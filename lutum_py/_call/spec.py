@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import ValidationError
@@ -11,6 +12,7 @@ from .._schema.definition import ToolDef
 from .._schema.invocation import Invocation
 from .._schema.output import Output
 from .._schema.signature import type_name
+from .._text.frozen import Immutable
 from .._text.json import compact_json, shorten
 from ..errors import FieldIssue, ToolInputError
 
@@ -20,7 +22,7 @@ In = TypeVar("In")
 Out = TypeVar("Out")
 
 
-class ToolSpec(Generic[In, Out]):
+class ToolSpec(Immutable, Generic[In, Out]):
     """Hold all that a tool is, apart from the names that toolsets give it.
 
     Attributes:
@@ -50,6 +52,16 @@ class ToolSpec(Generic[In, Out]):
         "validate_json",
     )
 
+    definition: ToolDef
+    origin: Any
+    arguments: Arguments
+    output: Output
+    invocation: Invocation | None
+    validate_json: Callable[[str], Any]
+    call_type: type[Any]
+    handled_type: type[Any]
+    free_selector: Any
+
     def __init__(
         self,
         *,
@@ -59,15 +71,14 @@ class ToolSpec(Generic[In, Out]):
         output: Output,
         invocation: Invocation | None,
     ) -> None:
-        self.definition = definition
-        self.origin = origin
-        self.arguments = arguments
-        self.validate_json = arguments.validate_json
-        self.output = output
-        self.invocation = invocation
-        self.call_type: type[Any]
-        self.handled_type: type[Any]
-        self.free_selector: Any
+        self._put(
+            definition=definition,
+            origin=origin,
+            arguments=arguments,
+            validate_json=arguments.validate_json,
+            output=output,
+            invocation=invocation,
+        )
 
     def check_input(self, tool: str, value: Any) -> In:
         """Validate an input that a program made for one of this tool's calls.

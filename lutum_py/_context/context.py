@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Protocol, TypeVar
 
+from .._text.frozen import Immutable
 from .._text.json import copy_json, shorten
 from ..errors import InvalidValueError, MisuseError
 from .cancellation import CancellationToken
@@ -29,6 +30,8 @@ from .progress import (
 from .state import State, StateKey
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from .suspension import Decision, SuspendTicket
 
 __all__ = ["CallLike", "RunIdentity", "ToolContext", "ToolSuspended"]
@@ -117,7 +120,37 @@ _SEVERAL: tuple[type[object], ...] = (list, tuple)
 _FAILED: Final = (ProgressStatus.FAILED, ProgressStatus.CANCELLED)
 
 
-class ToolContext:
+class _ContextFields:
+    __slots__ = (
+        "_sink",
+        "_sink_failed",
+        "agent",
+        "call_id",
+        "cancellation",
+        "has_failed",
+        "resume",
+        "run",
+        "snapshot",
+        "suspension_id",
+        "suspension_reason",
+        "tool_name",
+    )
+
+    call_id: str
+    tool_name: str
+    run: RunIdentity
+    agent: Any
+    cancellation: CancellationToken
+    has_failed: bool
+    snapshot: State
+    resume: Decision | None
+    suspension_id: str | None
+    suspension_reason: str | None
+    _sink: Sink | None
+    _sink_failed: bool
+
+
+class ToolContext(Immutable, _ContextFields):
     """Give a running tool its surroundings; read-only.
 
     Attributes:
@@ -139,23 +172,10 @@ class ToolContext:
     'half way'
     """
 
-    __slots__ = (
-        "_sink",
-        "_sink_failed",
-        "agent",
-        "call_id",
-        "cancellation",
-        "has_failed",
-        "resume",
-        "run",
-        "snapshot",
-        "suspension_id",
-        "suspension_reason",
-        "tool_name",
-    )
+    __slots__ = ()
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         call_id: str,
         tool_name: str,
         *,
@@ -167,7 +187,7 @@ class ToolContext:
         resume: Decision | None = None,
         suspension_id: str | None = None,
         suspension_reason: str | None = None,
-    ) -> None:
+    ) -> Self:
         """Put a context together by hand; `for_call` takes the first half from a call.
 
         Args:
@@ -182,23 +202,27 @@ class ToolContext:
             suspension_id: The id of the suspension that it answers.
             suspension_reason: Why the call had been suspended.
         """
-        self.call_id: Final = call_id
-        self.tool_name: Final = tool_name
-        self.run: Final = _NO_RUN if run is None else run
-        self.agent: Final = agent
-        self.cancellation: Final = CancellationToken() if cancellation is None else cancellation
-        self.snapshot: Final = _NO_STATE if state is None else state
-        self.resume: Final = resume
-        self.suspension_id: Final = suspension_id
-        self.suspension_reason: Final = suspension_reason
         if sink is not None and iscoroutinefunction(sink):
             raise MisuseError(
                 f"The sink of call {call_id!r} is async, so nobody would await it. Pass an "
                 "`AsyncSink()`, and iterate it where the events are wanted."
             )
-        self._sink: Final = sink
+        self: Any = object.__new__(_ContextFields)
+        self.call_id = call_id
+        self.tool_name = tool_name
+        self.run = _NO_RUN if run is None else run
+        self.agent = agent
+        self.cancellation = CancellationToken() if cancellation is None else cancellation
+        self.snapshot = _NO_STATE if state is None else state
+        self.resume = resume
+        self.suspension_id = suspension_id
+        self.suspension_reason = suspension_reason
+        self._sink = sink
         self._sink_failed = False
         self.has_failed = False
+        self.__class__ = cls
+        made: Self = self
+        return made
 
     @classmethod
     def for_call(
@@ -302,7 +326,7 @@ class ToolContext:
             parent_call_id=parent,
         )
         if state.status in _FAILED:
-            self.has_failed = True
+            self._put(has_failed=True)
         content = state.model_dump()
         self._emit(sink, ActivitySnapshot(self.call_id, TOOL_CALL_PROGRESS_ACTIVITY_TYPE, content))
 
@@ -367,7 +391,7 @@ class ToolContext:
             sink(event)
         except Exception:
             if not self._sink_failed:
-                self._sink_failed = True
+                self._put(_sink_failed=True)
                 from logging import getLogger
 
                 getLogger("lutum.progress").exception(

@@ -38,6 +38,12 @@ def _new_id() -> str:
     return uuid4().hex
 
 
+def _now() -> str:
+    from datetime import UTC, datetime
+
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuspendTicket:
     """Say what is to be decided, by whom in their own words, and how the answer is used.
@@ -99,7 +105,12 @@ class Decision:
         result: What was decided, as plain data; false, zero and "" are answers like any other.
         reason: Why, in words that the model may read.
         decision_id: Names this decision, so that a second delivery does nothing.
-        digest: The digest that was decided on; another one is refused. None skips the check.
+        digest: The digest that was decided on. To resume needs it: `waiting.approve()` puts it in.
+        by: Who decided, in your own words; the library knows no users.
+        at: When, in ISO 8601; now, in UTC, where it is left out.
+
+    Raises:
+        InvalidValueError: The action is none, or a field has another type.
 
     Example:
         >>> Decision(call_id="c1", action="cancel", reason="too expensive").action
@@ -112,6 +123,8 @@ class Decision:
     reason: str | None = None
     decision_id: str = field(default_factory=_new_id)
     digest: str | None = None
+    by: str | None = None
+    at: str = field(default_factory=_now)
 
     def __post_init__(self) -> None:
         if self.action not in ("resume", "cancel"):

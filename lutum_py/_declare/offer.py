@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Literal, Protocol, TypeAlias
 
 from .._call.selector import AnySelector
 from .._schema.definition import ToolDef
+from .._text.frozen import Immutable
 from .._text.json import shorten
 from .._text.suggestion import names_for_message
 from .._transcript.tool_choice import (
@@ -136,7 +138,7 @@ class ToolRequirement:
         return AUTO if self.mode == "optional" else REQUIRED
 
 
-class OfferedTools:
+class OfferedTools(Immutable):
     """The tools that one turn offers.
 
     Attributes:
@@ -146,16 +148,21 @@ class OfferedTools:
 
     __slots__ = ("_definitions", "by_name", "selectors")
 
+    selectors: tuple[AnySelector, ...]
+    by_name: Mapping[str, AnySelector]
+    _definitions: tuple[ToolDef, ...] | None
+
     def __init__(self, selectors: tuple[AnySelector, ...]) -> None:
-        self.selectors = selectors
-        self.by_name = {selector.name: selector for selector in selectors}
-        self._definitions: tuple[ToolDef, ...] | None = None
+        by_name = {selector.name: selector for selector in selectors}
+        self._put(selectors=selectors, by_name=MappingProxyType(by_name), _definitions=None)
 
     @property
     def definitions(self) -> tuple[ToolDef, ...]:
         """Their definitions, put together once."""
         if self._definitions is None:
-            self._definitions = tuple(selector.definition for selector in self.selectors)
+            made = tuple(selector.definition for selector in self.selectors)
+            self._put(_definitions=made)
+            return made
         return self._definitions
 
 
@@ -170,16 +177,20 @@ class _Selects(Protocol):
     def _find_all(self, named: Offered, /) -> tuple[AnySelector, ...]: ...
 
 
-class Offer:
+class Offer(Immutable):
     """Work out what a toolset offers; the usual answers are kept."""
 
     __slots__ = ("_toolset", "all", "default")
 
+    _toolset: _Selects
+    all: OfferedTools
+    default: OfferedTools
+
     def __init__(self, toolset: _Selects, selectors: tuple[AnySelector, ...]) -> None:
-        self._toolset = toolset
         on = tuple(selector for selector in selectors if not selector.is_off)
-        self.all = OfferedTools(selectors)
-        self.default = self.all if len(on) == len(selectors) else OfferedTools(on)
+        offered = OfferedTools(selectors)
+        default = offered if len(on) == len(selectors) else OfferedTools(on)
+        self._put(_toolset=toolset, all=offered, default=default)
 
     def resolve(self, available: Available) -> OfferedTools:
         """Return the tools that are offered.

@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from .._call.call import AnyToolCall
 from .._context.suspension import Decision, SuspendTicket
+from .._text.frozen import Immutable
 from .._text.json import shorten
 from .._transcript.result import ToolResult
 from ..errors import MisuseError
@@ -26,7 +27,7 @@ In = TypeVar("In")
 Out = TypeVar("Out")
 
 
-class RunNormally(Generic[In]):
+class RunNormally(Immutable, Generic[In]):
     """Go on with this input: the one that came, or another.
 
     Example:
@@ -37,8 +38,10 @@ class RunNormally(Generic[In]):
     __slots__ = ("input",)
     __match_args__ = ("input",)
 
+    input: In
+
     def __init__(self, input: In) -> None:
-        self.input = input
+        _set_input(self, input)
 
     def __repr__(self) -> str:
         return f"RunNormally({self.input!r})"
@@ -50,6 +53,9 @@ class RunNormally(Generic[In]):
         return bool(self.input == theirs.input)
 
     __hash__ = None  # type: ignore[assignment]
+
+
+_set_input: Any = vars(RunNormally)["input"].__set__
 
 
 @dataclass(frozen=True, slots=True)

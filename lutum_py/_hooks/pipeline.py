@@ -22,12 +22,14 @@ from .._call.outcomes import (
     ask,
     ask_function,
     check_answers,
+    check_untouched,
     hook_error,
     is_answered,
     no_decision,
     raised,
     reason_of,
     rewrite,
+    shown_input,
 )
 from .._call.selector import AnySelector
 from .._call.steps import Steps
@@ -44,7 +46,7 @@ from .decisions import (
     Suspend,
 )
 from .places import HookPlaces
-from .registered_hook import RegisteredHook
+from .registered_hook import RegisteredHook, keyed
 
 __all__ = ["after", "decide", "describe"]
 
@@ -55,9 +57,9 @@ _DECISIONS = (RunNormally, Complete, Reject, Block, Suspend, ToolResult)
 
 
 class RanBefore(Protocol):
-    """Remembers which before-hooks were run: by call id and order of registration."""
+    """Remembers which before-hooks were asked: by call id and the key of the hook."""
 
-    _ran_before: frozenset[tuple[str, int]]
+    _ran_before: frozenset[tuple[str, str]]
 
 
 def decide(
@@ -78,17 +80,21 @@ def decide(
         return (yield from ask_function(call, hooks, records))
     execution, gates, before = hooks.deciding(call.selector)
     metadata = call.metadata
+    is_fixed = call.spec.arguments.is_fixed
     if call._approval is None:
         for hook in execution:
             try:  # what `ask` does, spelled out where every call of a round passes
-                decision = hook.function(metadata, call._input)
+                shown = call._input if is_fixed else shown_input(call)
+                decision = hook.function(metadata, shown)
                 if hasattr(decision, "__await__"):
                     decision = yield hook.name, decision
             except Exception as error:
                 raise raised(hook.name, call, error) from error
+            if not is_fixed:
+                check_untouched(hook.name, call, shown)
             kind = _kind_of(decision)
             if kind is RunNormally:
-                if decision.input is not call._input:
+                if decision.input is not shown:
                     call = rewrite(hook.name, call, decision.input)
                 record(records, call, hook.name, "hook", "run_normally", None)
             elif kind is Complete:
@@ -110,36 +116,58 @@ def decide(
         gated = yield from _ask_gates(gates, call, records)
         if gated is not None:
             return gated
-    for hook in before:
-        mark = (metadata.id, hook.order)
-        if state is None or mark not in state._ran_before:
-            answer = yield from ask(hook.name, hook.function, call, metadata, call.input)
-            if type(answer) in _DECISIONS:
+    if before:
+        yield from _ask_before(before, call, state)
+    return call
+
+
+def _ask_before(
+    before: list[RegisteredHook], call: AnyToolCall, state: RanBefore | None
+) -> Steps[None]:
+    """Ask the before-hooks, each once a call.
+
+    A hook is marked before it is asked, so that two who ask at once ask once, and unmarked where
+    it raises.
+    """
+    for key, hook in keyed(before):
+        mark = (call.id, key)
+        if state is not None:
+            if mark in state._ran_before:
+                continue
+            state._ran_before |= {mark}
+        try:
+            shown = shown_input(call)
+            answer = yield from ask(hook.name, hook.function, call, call.metadata, shown)
+            check_untouched(hook.name, call, shown)
+            if answer is not None:
                 raise no_decision(
                     hook.name,
                     call,
                     answer,
                     "nothing: a before-hook decides nothing. Register a gate",
                 )
-            # At once: it has run, also where a later hook raises.
+        except BaseException:
             if state is not None:
-                state._ran_before |= {mark}
-    return call
+                state._ran_before -= {mark}
+            raise
 
 
 def _ask_gates(
     gates: list[RegisteredHook], call: AnyToolCall, records: list[DecisionRecord]
 ) -> Steps[HookOutcome | None]:
     """Ask all gates; the strictest answer counts, and among equals the first."""
-    decision = call.approval
+    approval = call.gate_approval
+    decision = None if approval is None else approval.decision
     best: tuple[int, RegisteredHook, Any] | None = None
     for gate in gates:
-        given: tuple[Any, ...] = (call.metadata, call.input)
+        shown = shown_input(call)
+        given: tuple[Any, ...] = (call.metadata, shown)
         if isinstance(gate.function, CallGate):
             given = (call, decision)
         elif gate.takes_decision:
             given = (*given, decision)
         answer = yield from ask(gate.name, gate.function, call, *given)
+        check_untouched(gate.name, call, shown)
         if answer is None:
             continue
         kind: DecisionKind
@@ -196,11 +224,29 @@ def _reject(
     return RejectedCall(call.metadata, made, reason_of(hook.name, call, reason), source)
 
 
-def after(call: AnyToolCall, result: ToolResult, hooks: Hooks) -> Steps[ToolResult]:
-    """Show a result to the after-hooks; each may put another in its place."""
+def after(
+    call: AnyToolCall,
+    result: ToolResult,
+    hooks: Hooks,
+    asked: set[tuple[str, str]],
+    *,
+    again: bool = False,
+) -> Steps[ToolResult]:
+    """Show a result to the after-hooks; each may put another in its place.
+
+    Args:
+        call: The call that the result is of.
+        result: The result.
+        hooks: The hook set.
+        asked: Which hooks were asked about which calls; those that are asked now are added.
+        again: Whether to ask also those that were asked before.
+    """
     if not isinstance(hooks, HookPlaces):
         raise HookError(f"After-hooks are those of a HookSet, not of {shorten(hooks)}.")
-    for hook in hooks.hooks_for(call.selector, "after"):
+    for key, hook in keyed(hooks.hooks_for(call.selector, "after")):
+        if (call.id, key) in asked and not again:
+            continue
+        asked.add((call.id, key))
         answer = yield from ask(hook.name, hook.function, call, call, result)
         if answer is None:
             continue

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
@@ -31,6 +31,7 @@ __all__ = [
     "RegisteredHook",
     "cannot_register",
     "in_order",
+    "keyed",
     "sort_by_order",
 ]
 
@@ -193,6 +194,14 @@ def in_order(places: tuple[PhaseHooks, ...], phase: Phase) -> list[RegisteredHoo
     if filled > 1:
         sort_by_order(found)
     return found
+
+
+def keyed(hooks: Iterable[RegisteredHook]) -> Iterator[tuple[str, RegisteredHook]]:
+    """Give each hook with a key that is the same in another process: its name, counted."""
+    seen: dict[str, int] = {}
+    for hook in hooks:
+        count = seen[hook.name] = seen.get(hook.name, 0) + 1
+        yield (hook.name if count == 1 else f"{hook.name}#{count}"), hook
 
 
 def sort_by_order(hooks: list[RegisteredHook]) -> None:

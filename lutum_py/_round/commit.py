@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from inspect import iscoroutine
 from typing import Any, TypeAlias
 
 from .._call.call import AnyToolCall
 from .._call.outcomes import HandledCall, RejectedCall, SuspendedCall
+from .._call.selector import AnySelector
+from .._hooks.registered_hook import RegisteredHook, keyed
 from .._text.json import shorten
 from .._text.unicode import sendable
 from .._transcript.metadata import ToolMetadata
-from .._transcript.result import ToolResult, make_result
+from .._transcript.result import ToolResult, make_result, unknown_outcome
 from ..errors import (
     CommitError,
     CommitFault,
@@ -23,8 +25,18 @@ from ..errors import (
     MisuseError,
     UnresolvedSuspension,
 )
+from .sorted_calls import SortedCalls
 
-__all__ = ["Answer", "are_in_order", "as_results", "match_results", "unfinished"]
+__all__ = [
+    "Answer",
+    "are_in_order",
+    "as_results",
+    "check_after_hooks",
+    "match_results",
+    "mismatches",
+    "owes_after_hooks",
+    "unfinished",
+]
 
 Answer: TypeAlias = ToolResult | HandledCall[Any, Any] | RejectedCall
 """What may be passed where a result is wanted."""
@@ -33,8 +45,10 @@ Answer: TypeAlias = ToolResult | HandledCall[Any, Any] | RejectedCall
 _ANSWERS = (ToolResult, HandledCall, RejectedCall, SuspendedCall)
 
 
-def as_results(answers: Iterable[Answer]) -> list[ToolResult]:
-    """Take each answer as a result.
+def as_results(
+    answers: Iterable[Answer | SuspendedCall],
+) -> tuple[list[ToolResult], list[SuspendedCall]]:
+    """Take each answer as a result; calls that suspended themselves have none yet.
 
     Raises:
         MisuseError: Something else is among them; the text says what to do with it.
@@ -47,16 +61,14 @@ def as_results(answers: Iterable[Answer]) -> list[ToolResult]:
             f"{shorten(answers)}. Write `[result]`, or leave them out where no call is pending."
         )
     results: list[ToolResult] = []
+    suspended: list[SuspendedCall] = []
     for answer in answers:
         if isinstance(answer, ToolResult):
             results.append(answer)
         elif isinstance(answer, HandledCall | RejectedCall):
             results.append(answer.result)
         elif isinstance(answer, SuspendedCall):
-            raise MisuseError(
-                f"Call {answer.call.id!r} is suspended, so there is no result yet. Give it to "
-                "`plan.suspend(outcome)`."
-            )
+            suspended.append(answer)
         elif iscoroutine(answer):
             answer.close()
             raise MisuseError(
@@ -68,7 +80,7 @@ def as_results(answers: Iterable[Answer]) -> list[ToolResult]:
                 f"{shorten(answer)} is no result. Make one from the call: `call.complete(output)`, "
                 "`call.fail(message)`, or `await call.call()`."
             )
-    return results
+    return results, suspended
 
 
 def are_in_order(calls: Sequence[ToolMetadata], results: Sequence[ToolResult]) -> bool:
@@ -92,7 +104,8 @@ def match_results(
     *,
     settled: Mapping[str, ToolResult],
     replaceable: Mapping[str, ToolResult],
-    suspended: Collection[str] = (),
+    suspended: Collection[ToolMetadata] = (),
+    in_doubt: Collection[str] = (),
 ) -> tuple[ToolResult, ...]:
     """Return one result for each call, in the order of the calls.
 
@@ -101,38 +114,40 @@ def match_results(
         results: The results that the user gives, in any order.
         settled: Results of handled and rejected calls, by call id; nobody else may give one.
         replaceable: Results that stand where the user gives none.
-        suspended: The ids of calls that wait for a decision.
+        suspended: The calls that wait for a decision, or suspended themselves.
+        in_doubt: The ids of calls of which nobody knows whether they were run.
 
     Raises:
         CommitError: The results do not answer the calls, for any number of reasons.
     """
     by_id = {call.id: call for call in calls}
-    suspended = frozenset(suspended)
+    waiting = {call.id for call in suspended}
     given: dict[str, ToolResult] = {}
     faults: list[CommitFault] = []
+    faults += [
+        _extra(call, calls, settled, waiting)
+        for call in suspended
+        if call.id not in by_id or call.id in settled
+    ]
     for result in results:
-        call = by_id.get(result.id)
-        if call is None or call.id in settled:
-            faults.append(_extra(result, calls, settled, suspended))
+        asked = by_id.get(result.id)
+        if asked is None or asked.id in settled:
+            faults.append(_extra(result, calls, settled, waiting))
         elif result.id in given:
-            faults.append(DuplicateResult(result.id, call.name))
+            faults.append(DuplicateResult(result.id, asked.name))
         else:
             given[result.id] = result
-            if result.name != call.name:
-                faults.append(MismatchedToolName(result.id, result.name, call.name))
-            if result.arguments != call.arguments:
-                faults.append(
-                    MismatchedArguments(result.id, call.name, call.arguments, result.arguments)
-                )
+            if asked.id not in waiting:  # else that it waits is all that is wrong with it
+                faults += mismatches(result, asked)
     matched: list[ToolResult] = []
     for call in calls:
         result_or_none = settled.get(call.id) or given.get(call.id)
-        if call.id in suspended:
+        if call.id in waiting and call.id not in settled:
             faults.append(UnresolvedSuspension(call.id, call.name))
         elif result_or_none is None:
             result_or_none = replaceable.get(call.id)
             if result_or_none is None:
-                faults.append(MissingResult(call.id, call.name))
+                faults.append(MissingResult(call.id, call.name, call.id in in_doubt))
         if result_or_none is not None:
             matched.append(result_or_none)
     if faults:
@@ -141,8 +156,18 @@ def match_results(
     return tuple(matched)
 
 
+def mismatches(result: ToolResult, asked: ToolMetadata) -> list[CommitFault]:
+    """Say in what a result differs from the call that it is to answer."""
+    faults: list[CommitFault] = []
+    if result.name != asked.name:
+        faults.append(MismatchedToolName(result.id, result.name, asked.name))
+    if result.arguments != asked.arguments:
+        faults.append(MismatchedArguments(result.id, asked.name, asked.arguments, result.arguments))
+    return faults
+
+
 def _extra(
-    result: ToolResult,
+    result: ToolResult | ToolMetadata,
     calls: Sequence[ToolMetadata],
     settled: Mapping[str, ToolResult],
     suspended: Collection[str],
@@ -151,9 +176,60 @@ def _extra(
     return ExtraResult(result.id, result.name, waiting, result.id in settled)
 
 
+def check_after_hooks(calls: SortedCalls, results: Iterable[ToolResult]) -> None:
+    """Make sure that the after-hooks of the plan's hook sets were asked about every result.
+
+    Raises:
+        MisuseError: One was not; nothing has changed.
+    """
+    if not calls._owes_after:
+        for hooks in calls._hook_sets:  # nearly every hook set has none
+            if hooks.has_after_hooks():
+                break
+        else:
+            return
+    remedy = (
+        "Write `results = await plan.apply_after_hooks(hooks, results)` before the commit, or "
+        "`plan.abort(session, reason)` to give the round up."
+    )
+    if calls._owes_after:
+        raise MisuseError(
+            "This plan was saved while after-hooks of its hook set had still to be asked, and they "
+            f"were not asked since. {remedy}"
+        )
+    given = {result.id for result in results}
+    open_calls = (*calls.pending, *calls.in_doubt)
+    selectors = {call.id: call.selector for call in open_calls if call.id in given}
+    for hook, id, selector in _not_asked(calls, selectors):
+        raise MisuseError(
+            f"After-hook `{hook.name}` was not asked about the result of call {id!r} of tool "
+            f"`{selector.name}`. {remedy}"
+        )
+
+
+def owes_after_hooks(calls: SortedCalls) -> bool:
+    """Whether some after-hook of the plan's hook sets has still to be asked, now or later."""
+    waiting = [each.call for each in calls.suspended]
+    still = {call.id: call.selector for call in (*calls.pending, *calls.in_doubt, *waiting)}
+    return any(True for _ in _not_asked(calls, still))
+
+
+def _not_asked(
+    calls: SortedCalls, selectors: dict[str, AnySelector]
+) -> Iterator[tuple[RegisteredHook, str, AnySelector]]:
+    """Find the after-hooks that were not asked about these calls, nor those that are answered."""
+    selectors |= {id: call.selector for id, call in calls._ended.items()}
+    selectors |= {each.metadata.id: calls.selector_of(each.metadata) for each in calls.handled}
+    for hooks in calls._hook_sets:
+        for id, selector in selectors.items():
+            for key, hook in keyed(hooks.hooks_for(selector, "after")):
+                if (id, key) not in calls._asked_after:
+                    yield hook, id, selector
+
+
 def unfinished(call: AnyToolCall, was_started: bool, reason: str) -> ToolResult:
     """Make the honest result of a call that was given up: nobody knows more of it than this."""
     if was_started:
-        text = f"Outcome unknown: the tool was started, and nobody knows what it did. {reason}"
-        return make_result(call.metadata, "null", "indeterminate", sendable(text))
+        why = f"the tool was started, and nobody knows what it did. {reason}"
+        return unknown_outcome(call.metadata, why)
     return make_result(call.metadata, "null", "cancelled", sendable(f"Not executed: {reason}"))

@@ -27,6 +27,7 @@ from .._text.html import (
     table,
 )
 from .._text.json import size_of
+from .._transcript.result import ToolResult
 from .sorted_calls import SortedCalls
 
 __all__ = ["plan_html", "plan_rich", "round_html", "round_rich"]
@@ -70,12 +71,19 @@ def round_rich(calls: SortedCalls) -> Iterator[tuple[str, object]]:
 
 
 def _of_plan(plan: SortedCalls) -> list[_Row]:
+    recorded = {result.id for result in plan.finished}
     rows = [
         *map(_pending, plan.pending),
+        *(_pending(call)._replace(state="in doubt") for call in plan.in_doubt),
+        *(_finished(plan, result) for result in plan.finished),
         *map(_suspended, plan.suspended),
         *(_handled(plan, handled) for handled in plan.handled),
         *map(_rejected, plan.rejected),
-        *(_issue(plan, issue) for issue in plan.recoverable_tool_call_issues),
+        *(
+            _issue(plan, issue)
+            for issue in plan.recoverable_tool_call_issues
+            if issue.metadata.id not in recorded
+        ),
     ]
     decided: dict[str, list[DecisionRecord]] = {}
     for record in plan.decisions:
@@ -122,7 +130,8 @@ def _approved(call: AnyToolCall) -> tuple[tuple[str, str], ...]:
     if decision is None:
         return ()
     because = f": {decision.reason}" if decision.reason else ""
-    return (("decision", f"{decision.action} by {decision.decision_id}{because}"),)
+    by = decision.by or decision.decision_id
+    return (("decision", f"{decision.action} by {by}{because}"),)
 
 
 def _suspended(waiting: SuspendedCall) -> _Row:
@@ -131,6 +140,15 @@ def _suspended(waiting: SuspendedCall) -> _Row:
     if ticket.message is not None:
         notes.append(("message", ticket.message))
     return _Row(call.id, call.name, "suspended", "waiting", _arguments(call), tuple(notes))
+
+
+def _finished(calls: SortedCalls, result: ToolResult) -> _Row:
+    state, kind = (
+        ("finished", "good") if result.is_success else (f"finished, {result.status}", "bad")
+    )
+    call = calls._ended.get(result.id)
+    arguments = result.arguments if call is None else _arguments(call)
+    return _Row(result.id, result.name, state, kind, arguments, (("result", result.model_text),))
 
 
 def _handled(calls: SortedCalls, handled: HandledCall[Any, Any]) -> _Row:

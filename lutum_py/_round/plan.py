@@ -8,7 +8,7 @@ checks first and changes afterwards, so that what fails has changed nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, overload
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.decision_log import DecisionRecord
@@ -16,13 +16,14 @@ from .._call.lifecycle import CallStatus
 from .._call.outcomes import (
     ContinueSuggestion,
     HandledCall,
-    RecoverableToolCallIssue,
     RejectedCall,
     SuspendedCall,
 )
 from .._call.steps import Steps, drive, drive_sync
 from .._context.suspension import Decision
 from .._hooks.pipeline import decide
+from .._hooks.places import HookPlaces
+from .._text.frozen import Immutable
 from .._transcript.committed import CommittedRound, seal
 from .._transcript.result import ToolResult
 from .._transcript.transcript import transcript_of
@@ -31,27 +32,28 @@ from .commit import (
     Answer,
     are_in_order,
     as_results,
+    check_after_hooks,
     match_results,
     unfinished,
 )
-from .round_state import RoundState
 from .sorted_calls import SortedCalls
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from .._transcript.transcript import HasTranscript, Transcript
 
-__all__ = ["ToolRoundPlan"]
+__all__ = ["ToolRoundPlan", "closed", "decided"]
 
 T = TypeVar("T")
 
 
-class ToolRoundPlan(SortedCalls, Generic[T]):
+class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
     """Sort the calls of a round by what is to be done about them.
 
     Attributes:
         pending: Calls that your code runs, in the order of the turn.
+        finished: Results that the plan has already, in the order of the turn; see `record`.
+        in_doubt: Calls that were begun before the plan was loaded and have no result: they may
+            have had their effects, and refuse to run.
         handled: Calls that a hook or gate answered.
         rejected: Calls that a hook or gate rejected.
         suspended: Calls that wait for a decision.
@@ -64,14 +66,6 @@ class ToolRoundPlan(SortedCalls, Generic[T]):
 
     if TYPE_CHECKING:
         toolset: type[T]
-
-        def __init__(
-            self,
-            state: RoundState,
-            toolset: type[T],
-            pending: tuple[AnyToolCall, ...],
-            issues: tuple[RecoverableToolCallIssue, ...],
-        ) -> None: ...
 
     @property
     def blocked(self) -> str | None:
@@ -100,14 +94,14 @@ class ToolRoundPlan(SortedCalls, Generic[T]):
 
         Returns:
             A new plan; this one stays as it is. Calls that are not pending are not touched, nor
-            are those that were answered already and only wait for the commit.
+            are those that were begun or answered already: what is decided comes before.
 
         Raises:
             HookError: A hook raised, or gave something that is no decision.
             RoundClosedError: The round has ended.
         """
         self._state._check_open()
-        return await drive(self._copy()._decide(hooks))
+        return await drive(decided(self.copy(), hooks))
 
     def apply_hooks_sync(self, hooks: Hooks, /) -> ToolRoundPlan[T]:
         """Do the same where every hook is sync.
@@ -116,52 +110,30 @@ class ToolRoundPlan(SortedCalls, Generic[T]):
             TypeError: A hook is async; the text names it.
         """
         self._state._check_open()
-        return drive_sync(self._copy()._decide(hooks))
+        return drive_sync(decided(self.copy(), hooks))
 
-    def _decide(self, hooks: Hooks) -> Steps[Self]:
-        """Ask hooks about the pending calls, and sort those: of a plan that nobody else has."""
-        records: list[DecisionRecord] = []
-        pending: list[AnyToolCall] = []
-        for call in self.pending:
-            outcome: HookOutcome = call
-            # What was answered already, or waits, needs no decision; nearly every call is new.
-            if call._status is CallStatus.NEW or call._status not in _DECIDED:
-                outcome = yield from decide(call, hooks, records, self._state)
-            if isinstance(outcome, AnyToolCall):
-                pending.append(outcome)
-            elif isinstance(outcome, HandledCall):
-                self.handled = (*self.handled, outcome)
-            elif isinstance(outcome, RejectedCall):
-                self.rejected = (*self.rejected, outcome)
-            else:
-                self.suspended = (*self.suspended, outcome)
-        self.pending = tuple(pending)
-        self.decisions = (*self.decisions, *records)
-        return self
-
-    def _copy(self) -> Self:
-        made = type(self)(
-            self._state, self.toolset, self.pending, self.recoverable_tool_call_issues
-        )
-        made.handled = self.handled
-        made.rejected = self.rejected
-        made.suspended = self.suspended
-        made.decisions = self.decisions
-        made.resumed = self.resumed
-        return made
-
+    @overload
     async def apply_after_hooks(
-        self, hooks: Hooks, results: Iterable[Answer] = ()
-    ) -> list[ToolResult]:
-        """Show results to the after-hooks, those of handled calls included.
+        self, hooks: Hooks, results: Iterable[Answer] = ...
+    ) -> list[ToolResult]: ...
+    @overload
+    async def apply_after_hooks(
+        self, hooks: Hooks, results: Iterable[Answer | SuspendedCall]
+    ) -> list[ToolResult | SuspendedCall]: ...
+    async def apply_after_hooks(
+        self, hooks: Hooks, results: Iterable[Answer | SuspendedCall] = ()
+    ) -> Any:
+        """Show results to the after-hooks, those of handled calls and recorded ones included.
 
         Args:
             hooks: The hook set whose after-hooks are asked.
-            results: The results of the calls that were run.
+            results: What calls came to that were run and are not recorded, such as the outcomes
+                of `execute_all`; a call that suspended itself has no result to be shown yet.
 
         Returns:
-            The results to commit. What a hook put in the place of a handled call's result is kept
-            by the plan, because the plan adds that result itself.
+            The results to commit. What a hook put in the place of a handled call's result, or of
+            a recorded one, is kept by the plan, because the plan adds those itself; about each of
+            them a hook is asked once.
 
         Raises:
             HookError: A hook raised, or gave the result of another call.
@@ -169,29 +141,57 @@ class ToolRoundPlan(SortedCalls, Generic[T]):
         self._state._check_open()
         return await drive(self._after(hooks, results))
 
+    @overload
     def apply_after_hooks_sync(
-        self, hooks: Hooks, results: Iterable[Answer] = ()
-    ) -> list[ToolResult]:
+        self, hooks: Hooks, results: Iterable[Answer] = ...
+    ) -> list[ToolResult]: ...
+    @overload
+    def apply_after_hooks_sync(
+        self, hooks: Hooks, results: Iterable[Answer | SuspendedCall]
+    ) -> list[ToolResult | SuspendedCall]: ...
+    def apply_after_hooks_sync(
+        self, hooks: Hooks, results: Iterable[Answer | SuspendedCall] = ()
+    ) -> Any:
         """Do the same where every after-hook is sync."""
         self._state._check_open()
         return drive_sync(self._after(hooks, results))
 
-    def _after(self, hooks: Hooks, results: Iterable[Answer]) -> Steps[list[ToolResult]]:
-        from .after_results import after_handled, after_run
+    def _after(
+        self, hooks: Hooks, results: Iterable[Answer | SuspendedCall]
+    ) -> Steps[list[ToolResult | SuspendedCall]]:
+        from .after_results import show_results
 
-        shown = yield from after_run(self, hooks, results)
-        self.handled = yield from after_handled(self, hooks)
-        return shown
+        return (yield from show_results(self, hooks, results))
 
-    # Suspending and resuming.
+    # Recording, suspending and resuming.
+
+    def record(self, outcome: Answer | SuspendedCall, /) -> None:
+        """Take in what a call came to: from here on the plan has it, and a dump too.
+
+        A result leaves `pending` or `in_doubt` for `finished`, wherever it was made; a call that
+        has not ended here is ended by it. A call that suspended itself goes to `suspended`. A
+        result for a call that could not be used takes the place of its automatic rejection.
+
+        Args:
+            outcome: A result, a handled or rejected call, or a call that suspended itself.
+
+        Raises:
+            CommitError: No open call is answered by it, or one that is answered already, or it is
+                of another tool or other arguments; nothing changed.
+            RoundClosedError: The round has ended.
+        """
+        from .record import record
+
+        self._state._check_open()
+        record(self, outcome)
 
     def suspend(self, outcome: SuspendedCall, /) -> None:
-        """Take in that a pending call suspended itself while it was run.
+        """Take in that a call suspended itself while it was run.
 
         Raises:
             LifecycleError: The call is not pending in this plan.
         """
-        from .resume import suspend
+        from .record import suspend
 
         self._state._check_open()
         suspend(self, outcome)
@@ -216,11 +216,11 @@ class ToolRoundPlan(SortedCalls, Generic[T]):
 
     # Ending.
 
-    def resolve(self, results: Iterable[Answer] = ()) -> CommittedRound:
+    def resolve(self, results: Iterable[Answer | SuspendedCall] = ()) -> CommittedRound:
         """Close the round without a transcript: validate, and give the turn with its results.
 
         Args:
-            results: One for each pending call, in any order.
+            results: One for each pending call that the plan has no result of, in any order.
 
         Raises:
             CommitError: The results do not answer the calls; `faults` lists every reason, nothing
@@ -232,14 +232,14 @@ class ToolRoundPlan(SortedCalls, Generic[T]):
         return committed
 
     def commit(
-        self, target: HasTranscript | Transcript, results: Iterable[Answer] = ()
+        self, target: HasTranscript | Transcript, results: Iterable[Answer | SuspendedCall] = ()
     ) -> CommittedRound:
         """Append the turn and one result for each of its calls, in order, or nothing at all.
 
         Args:
             target: A session or transcript.
-            results: One for each pending call, in any order. A result for a call that could not be
-                used takes the place of its automatic rejection.
+            results: One for each pending call that the plan has no result of, in any order. A
+                result for a call that could not be used takes the place of its automatic rejection.
 
         Raises:
             CommitError: The results do not answer the calls; `faults` lists every reason, nothing
@@ -274,7 +274,8 @@ class ToolRoundPlan(SortedCalls, Generic[T]):
         """
         transcript = transcript_of(target)
         self._state._check_open()
-        own = {call.metadata for call in self.pending}
+        open_calls = (*self.pending, *self.in_doubt)
+        own = {call.metadata for call in open_calls}
         waits = list(self.suspended)
         finished: list[Answer] = []
         for outcome in results:
@@ -284,7 +285,7 @@ class ToolRoundPlan(SortedCalls, Generic[T]):
                 waits.append(outcome)
         started = {*self._state._started, *(each.call.id for each in waits if each.was_started)}
         filled: dict[str, ToolResult] = {}
-        for call in self.pending:
+        for call in open_calls:
             filled[call.id] = unfinished(
                 call, call.status in _STARTED or call.id in started, reason
             )
@@ -303,35 +304,43 @@ class ToolRoundPlan(SortedCalls, Generic[T]):
         """
         self._state._close("discarded")
 
-    def dump_json(self, *, key: bytes | None = None) -> str:
+    def dump_json(self, *, key: bytes | None = None, binding: str | None = None) -> str:
         """Close the round here and save it, to be loaded by `AppTools.load_plan(text)`.
 
         Args:
             key: A secret by which an edited text is told from this one.
+            binding: What the plan belongs to, such as the ids of the conversation and the turn: it
+                is sealed with the plan, and loads with the same text only.
 
         Raises:
             RoundClosedError: The round has ended.
-            PlanError: A ticket or payload is not JSON data.
+            PlanError: A call has ended or waits here, and the plan was not told: see `record`. Or
+                a ticket or payload is not JSON data.
         """
         from .plan_json import dump_plan
 
         self._state._check_open()
-        text = dump_plan(self, self._state, key)
+        text = dump_plan(self, self._state, key, binding)
         self._state._close("dumped")
         return text
 
     def _match(
-        self, answers: Iterable[Answer], unfinished: dict[str, ToolResult] | None = None
+        self,
+        answers: Iterable[Answer | SuspendedCall],
+        unfinished: dict[str, ToolResult] | None = None,
     ) -> CommittedRound:
         """Seal the turn with its results; where `unfinished` are given, nothing is waited for."""
         state = self._state
         state._check_open()
         turn = state.turn
-        results = as_results(answers)
+        given, suspended = as_results(answers)
+        results = [*self.finished, *given] if self.finished else given
         waiting = self.suspended if unfinished is None else ()
-        if not (self.handled or self.rejected or waiting) and are_in_order(
+        if not (self.handled or self.rejected or waiting or suspended) and are_in_order(
             turn.tool_calls, results
         ):
+            if unfinished is None:
+                check_after_hooks(self, given)
             return seal(turn, tuple(results))
         settled = {each.metadata.id: each.result for each in self.handled}
         settled.update((each.metadata.id, each.result) for each in self.rejected)
@@ -341,8 +350,11 @@ class ToolRoundPlan(SortedCalls, Generic[T]):
             results,
             settled=settled,
             replaceable=issues if unfinished is None else {**unfinished, **issues},
-            suspended=[each.call.id for each in waiting],
+            suspended=[each.call.metadata for each in (*waiting, *suspended)],
+            in_doubt=[call.id for call in self.in_doubt],
         )
+        if unfinished is None:
+            check_after_hooks(self, given)
         return seal(turn, matched)
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
@@ -364,13 +376,45 @@ class ToolRoundPlan(SortedCalls, Generic[T]):
     def __repr__(self) -> str:
         counts = ", ".join(
             f"{len(getattr(self, name))} {name}"
-            for name in ("pending", "handled", "rejected", "suspended")
+            for name in ("pending", "finished", "in_doubt", "handled", "rejected", "suspended")
+            if name in ("pending", "handled", "rejected", "suspended") or getattr(self, name)
         )
         closed = f", {self._state._closed_by}" if self._state._closed_by else ""
         return f"<plan of {self.toolset.__qualname__}: {counts}{closed}>"
 
 
-_DECIDED = (*(status for status in CallStatus if status.is_terminal), CallStatus.SUSPENDED)
+def closed(calls: SortedCalls) -> ToolRoundPlan[Any]:
+    """Make a plan of sorted calls: from here on they change by what a plan offers only."""
+    plan: Any = calls
+    plan.__class__ = ToolRoundPlan
+    made: ToolRoundPlan[Any] = plan
+    return made
+
+
+def decided(calls: SortedCalls, hooks: Hooks) -> Steps[ToolRoundPlan[Any]]:
+    """Ask hooks about the pending calls, sort those, and make a plan of it."""
+    records: list[DecisionRecord] = []
+    pending: list[AnyToolCall] = []
+    if isinstance(hooks, HookPlaces) and hooks not in calls._hook_sets:
+        calls._hook_sets = (*calls._hook_sets, hooks)
+    for call in calls.pending:
+        outcome: HookOutcome = call
+        # What was begun or answered, or waits, needs no decision; nearly every call is new.
+        if call._status is CallStatus.NEW or call._status is CallStatus.RESUMING:
+            outcome = yield from decide(call, hooks, records, calls._state)
+        if isinstance(outcome, AnyToolCall):
+            pending.append(outcome)
+        elif isinstance(outcome, HandledCall):
+            calls.handled = (*calls.handled, outcome)
+        elif isinstance(outcome, RejectedCall):
+            calls.rejected = (*calls.rejected, outcome)
+        else:
+            calls.suspended = (*calls.suspended, outcome)
+    calls.pending = tuple(pending)
+    calls.decisions = (*calls.decisions, *records)
+    return closed(calls)
+
+
 # A call that is still pending and suspended did that itself, while it was run.
 _STARTED = (
     CallStatus.RUNNING,

@@ -9,7 +9,7 @@ named by their wire names only.
 from __future__ import annotations
 
 import json
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias
 
 from pydantic import ValidationError
 
@@ -31,12 +31,15 @@ from .._context.suspension import (
     ResumeMode,
     SuspendTicket,
 )
+from .._text.json import shorten
 from .._transcript.assistant import AssistantTurn, dump_turn, load_turn
 from .._transcript.result import ToolResult, dump_result, load_result
 from .._transcript.saved import Saved, dump_saved, open_saved
 from ..errors import FieldIssue, PlanError, UnknownToolError
+from .commit import owes_after_hooks
 from .round_state import RoundState
 from .seal import (
+    check_binding,
     check_key,
     check_seal,
     kind_of,
@@ -47,23 +50,23 @@ from .sorted_calls import SortedCalls
 __all__ = ["FORMAT", "VERSION", "dump_plan", "load_plan"]
 
 FORMAT = "lutum_py.plan"
-VERSION = 1
+VERSION = 2
+_READ = (1, 2)
 
 Phase: TypeAlias = Literal["hook", "gate", "function"]
 
-P = TypeVar("P", bound=SortedCalls)
 
-
-def dump_plan(calls: SortedCalls, state: RoundState, key: bytes | None) -> str:
+def dump_plan(calls: SortedCalls, state: RoundState, key: bytes | None, binding: str | None) -> str:
     """Encode a plan.
 
     Raises:
         PlanError: An input, ticket, payload or decision is not JSON data, or the input of a call
-            was changed while it was suspended.
+            was changed while it was suspended, or a call has ended of which the plan has no result.
     """
     check_key(key)
+    check_binding(binding)
     try:
-        body = dump_saved(_dump(calls, state), PlanError, "The plan")
+        body = dump_saved(_dump(calls, state, binding), PlanError, "The plan")
     except ValueError as error:
         raise PlanError(f"An input of the plan has no JSON form ({error}).") from error
     # Sealed as it will be read again: JSON knows fewer types than Python.
@@ -74,9 +77,15 @@ def dump_plan(calls: SortedCalls, state: RoundState, key: bytes | None) -> str:
     return dump_saved(data, PlanError, "The plan")
 
 
-def _dump(calls: SortedCalls, state: RoundState) -> dict[str, Any]:
+def _dump(calls: SortedCalls, state: RoundState, binding: str | None) -> dict[str, Any]:
     entries: list[dict[str, Any]] = []
-    entries += [{"state": "pending", **_dump_call(call)} for call in calls.pending]
+    entries += [_dump_open(call) for call in calls.pending]
+    entries += [{"state": "in_doubt", **_dump_call(call)} for call in calls.in_doubt]
+    issues = {issue.metadata.id: issue for issue in calls.recoverable_tool_call_issues}
+    for result in calls.finished:
+        ended = calls._ended.get(result.id)
+        known = _dump_issue(issues.pop(result.id)) if ended is None else _dump_call(ended)
+        entries.append({**known, "state": "finished", "result": dump_result(result)})
     entries += [_dump_suspended(each) for each in calls.suspended]
     for handled in calls.handled:
         spec = calls.selector_of(handled.metadata).spec
@@ -97,38 +106,53 @@ def _dump(calls: SortedCalls, state: RoundState) -> dict[str, Any]:
                 **_dump_call(rejected.call),
             }
         )
-    entries += [_dump_issue(issue) for issue in calls.recoverable_tool_call_issues]
+    entries += [_dump_issue(issue) for issue in issues.values()]
     return {
         "format": FORMAT,
         "version": VERSION,
+        "binding": binding,
         "turn": dump_turn(state.turn),
         "calls": entries,
         "started": sorted(state._started),
+        "asked_before": sorted(map(list, state._ran_before)),
+        "asked_after": sorted(map(list, calls._asked_after)),
+        "owes_after": calls._owes_after or owes_after_hooks(calls),
         "decisions": [record._asdict() for record in calls.decisions],
         "resumed": [_dump_decision(decision) for decision in calls.resumed.values()],
     }
 
 
+def _dump_open(call: AnyToolCall) -> dict[str, Any]:
+    """Save a call that the plan has no result of: it was begun, or is still to be run."""
+    status = call.status
+    if status.is_terminal or status is CallStatus.SUSPENDED:
+        raise PlanError(
+            f"Call {call.id!r} of tool `{call.name}` is {status}, and the plan was not told, so "
+            "that a saved one would not know of it. Give the plan what the call came to, with "
+            "`plan.record(outcome)`, and dump it then."
+        )
+    state = "in_doubt" if status is CallStatus.RUNNING else "pending"
+    return {"state": state, **_dump_call(call)}
+
+
 def _dump_call(call: AnyToolCall) -> dict[str, Any]:
-    approval = call._approval
-    data = {
+    return {
         "id": call.id,
         "input": call.spec.arguments.to_data(call.input),
         "status": call.status.value,
         "mended": list(call.mended),
         "schema_digest": call.selector.definition.digest,
         "digest": call.digest,
-        "approval": None,
+        "approvals": [
+            {
+                "decision": _dump_decision(approval.decision),
+                "ticket": approval.ticket.to_dict(),
+                "digest": approval.digest,
+                "is_of_tool": approval.is_of_tool,
+            }
+            for approval in call._approvals()
+        ],
     }
-    if approval is not None:
-        data["approval"] = {
-            "decision": _dump_decision(approval.decision),
-            "digest": approval.digest,
-            "suspension_id": approval.suspension_id,
-            "action": approval.action,
-            "is_for_tool": approval.is_for_tool,
-        }
-    return data
 
 
 def _dump_suspended(waiting: SuspendedCall) -> dict[str, Any]:
@@ -164,24 +188,30 @@ def _dump_decision(decision: Decision) -> dict[str, Any]:
     return {name: getattr(decision, name) for name in Decision.__slots__}
 
 
-def load_plan(make: type[P], toolset: Any, text: str | bytes, key: bytes | None) -> P:
+def load_plan(
+    toolset: Any, text: str | bytes, key: bytes | None, binding: str | None
+) -> SortedCalls:
     """Read what `dump_plan` gave, and open it as a round again.
 
     Args:
-        make: What the calls are kept in.
         toolset: The toolset that they are of.
         text: What was saved.
         key: The key that it was sealed with, if any.
+        binding: What it was said to belong to, if anything.
 
     Raises:
-        PlanError: The text is no plan, of an unknown version, edited, sealed with another key, or
-            made for tools that are not there any more or have another schema.
+        PlanError: The text is no plan, of an unknown version, edited, sealed with another key,
+            bound to something else, or made for tools that are not there any more or have another
+            schema.
     """
     check_key(key)
-    saved = open_saved(text, form=FORMAT, versions=(VERSION,), error=PlanError, what="plan")
+    check_binding(binding)
+    saved = open_saved(text, form=FORMAT, versions=_READ, error=PlanError, what="plan")
     check_seal(saved, key)
+    if saved.get("binding", str, None) != binding:
+        raise _bound_otherwise(saved.get("binding", str, None), binding)
     turn = load_turn(saved.inner("turn"))
-    loader = _Loader(toolset, turn)
+    loader = _Loader(toolset, turn, saved.texts("started"))
     for entry in saved.each("calls"):
         loader.take(entry)
     if len(loader.seen) != len(turn.tool_calls):
@@ -189,23 +219,58 @@ def load_plan(make: type[P], toolset: Any, text: str | bytes, key: bytes | None)
     resumed = [_load_decision(entry) for entry in saved.each("resumed")]
     decisions = tuple(_load_record(entry) for entry in saved.each("decisions"))
     started = loader.seen.intersection(saved.texts("started"))
+    asked_before, asked_after = (
+        _load_marks(saved, f"asked_{when}") for when in ("before", "after")
+    )
+    owes_after = saved.get("owes_after", bool, False)
     # Opened last: what fails before leaves no open round behind.
     state = RoundState(turn)
     state._started = frozenset(started)
-    calls = make(state, toolset, (), tuple(loader.issues))
-    calls.pending = tuple(loader.pending)
+    state._ran_before = asked_before
+    calls = SortedCalls(state, toolset, tuple(loader.pending), tuple(loader.issues))
     calls.suspended = tuple(loader.suspended)
     calls.handled = tuple(loader.handled)
     calls.rejected = tuple(loader.rejected)
     calls.decisions = decisions
     calls.resumed = {(each.call_id, each.decision_id): each for each in resumed}
+    calls.finished = tuple(loader.finished[id] for id in loader.metadata if id in loader.finished)
+    calls.in_doubt = tuple(loader.in_doubt)
+    calls._ended = loader.ended
+    calls._asked_after = asked_after
+    calls._owes_after = owes_after
     return calls
+
+
+_UNTOUCHED = (CallStatus.NEW, CallStatus.RESUMING)
+
+
+def _bound_otherwise(saved: str | None, given: str | None) -> PlanError:
+    if saved is None:
+        return PlanError(
+            f"This plan was saved without a binding, so it cannot be told to be of "
+            f"{shorten(given)}. Load it without `binding=` if you know where it belongs."
+        )
+    given_text = "no `binding=` was passed" if given is None else f"not of {shorten(given)}"
+    return PlanError(
+        f"This plan is of {shorten(saved)}, and {given_text}. Load the plan that belongs to this "
+        "conversation and turn, with the `binding=` that it was dumped with."
+    )
+
+
+def _load_marks(saved: Saved, key: str) -> frozenset[tuple[str, str]]:
+    """Read pairs of a call id and the key of a hook; version 1 kept none."""
+    pairs: Any = saved.data.get(key, [])
+    try:
+        return frozenset((str(id), str(hook)) for id, hook in pairs)
+    except (TypeError, ValueError):
+        raise saved.wrong(key, "expected pairs of a call id and a hook") from None
 
 
 class _Loader:
     """Sort the entries of a saved plan."""
 
-    def __init__(self, toolset: Any, turn: AssistantTurn) -> None:
+    def __init__(self, toolset: Any, turn: AssistantTurn, started: tuple[str, ...]) -> None:
+        self.started = frozenset(started)
         self.toolset = toolset
         self.metadata = {call.id: call for call in turn.tool_calls}
         self.seen: set[str] = set()
@@ -214,6 +279,9 @@ class _Loader:
         self.handled: list[HandledCall[Any, Any]] = []
         self.rejected: list[RejectedCall] = []
         self.issues: list[RecoverableToolCallIssue] = []
+        self.finished: dict[str, ToolResult] = {}
+        self.in_doubt: list[AnyToolCall] = []
+        self.ended: dict[str, AnyToolCall] = {}
 
     def take(self, saved: Saved) -> None:
         call_id = saved.get("id", str)
@@ -222,7 +290,9 @@ class _Loader:
             raise saved.wrong("id", f"{call_id!r} is no call of the turn, or is there twice")
         self.seen.add(call_id)
         state = saved.get("state", str)
-        if state == "issue":
+        if state == "finished":
+            self.finished[call_id] = load_result(saved.inner("result"))
+        if state == "issue" or (state == "finished" and "reason" in saved.data):
             self.issues.append(
                 RecoverableToolCallIssue(
                     metadata,
@@ -249,8 +319,17 @@ class _Loader:
             call = self._call(saved, call_id, checked=False)
             source: RejectionSource = saved.member("source", RejectionSource)
             self.rejected.append(RejectedCall(metadata, call, saved.get("reason", str), source))
+        elif state == "finished":
+            self.ended[call_id] = self._call(saved, call_id, checked=False)
+        elif state == "in_doubt":
+            self.in_doubt.append(self._call(saved, call_id, checked=False))
         elif state == "pending":
-            self.pending.append(self._call(saved, call_id, checked=True))
+            call = self._call(saved, call_id, checked=True)
+            if call.status in _UNTOUCHED:
+                self.pending.append(call)
+            else:  # version 1 kept no results: what was begun may have had its effects
+                call._status = CallStatus.RUNNING
+                self.in_doubt.append(call)
         elif state == "suspended":
             call = self._call(saved, call_id, checked=True)
             ticket = _load_ticket(saved.inner("ticket"))
@@ -285,7 +364,10 @@ class _Loader:
                 f"The input of call {call_id!r} no longer fits tool `{metadata.name}`: {error}"
             ) from None
         call: AnyToolCall = selector.Call(
-            metadata, value, selector=selector, mended=saved.texts("mended") if checked else ()
+            metadata,
+            value,
+            selector=selector,
+            mended=saved.texts("mended") if "mended" in saved.data else (),
         )
         call._status = CallStatus(saved.one_of("status", CallStatus, "succeeded"))
         if checked and call.digest != saved.get("digest", str):
@@ -293,16 +375,32 @@ class _Loader:
                 f"The arguments of call {call_id!r} of tool `{metadata.name}` were edited after "
                 "the plan was saved. What was approved is not what would run."
             )
-        approval = saved.inner_or_none("approval")
-        if approval is not None:
-            call._approval = Approval(
-                _load_decision(approval.inner("decision")),
-                digest=approval.get("digest", str),
-                suspension_id=approval.get("suspension_id", str),
-                action=approval.get("action", str),
-                is_for_tool=approval.get("is_for_tool", bool),
-            )
+        for each in _approvals(saved, call_id in self.started):
+            call._approval = each._replace(other=call._approval)
         return call
+
+
+def _approvals(saved: Saved, was_started: bool) -> list[Approval]:
+    """Read the answers by which a call goes on, the earliest first."""
+    old = saved.inner_or_none("approval")
+    if old is not None:  # version 1 kept one, and of its ticket only what it was asked by
+        mode = ResumeMode.REPLAY_TOOL_CALL
+        if old.get("is_for_tool", bool):
+            mode = ResumeMode.PASS_DECISION_TO_TOOL
+        ticket = SuspendTicket(
+            id=old.get("suspension_id", str), action=old.get("action", str), resume_mode=mode
+        )
+        decision = _load_decision(old.inner("decision"))
+        return [Approval(decision, ticket, old.get("digest", str), was_started)]
+    return [
+        Approval(
+            _load_decision(each.inner("decision")),
+            _load_ticket(each.inner("ticket")),
+            each.get("digest", str),
+            each.get("is_of_tool", bool),
+        )
+        for each in saved.each("approvals", optional=True)
+    ][::-1]
 
 
 def _output_of(call: AnyToolCall, result: ToolResult) -> Any:
@@ -334,6 +432,8 @@ def _load_decision(saved: Saved) -> Decision:
         reason=saved.get("reason", str, None),
         decision_id=saved.get("decision_id", str),
         digest=saved.get("digest", str, None),
+        by=saved.get("by", str, None),
+        at=saved.get("at", str, ""),
     )
 
 

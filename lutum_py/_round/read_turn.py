@@ -14,7 +14,7 @@ from .._text.suggestion import did_you_mean, names_for_message
 from .._transcript.assistant import AssistantTurn, Usage
 from .._transcript.metadata import ToolMetadata
 from ..errors import DuplicateToolCallIdError, InvalidArgumentsError, MisuseError
-from .round import ToolRound
+from .round import ToolRound, open_round
 
 __all__ = ["Finished", "NeedsTools", "TextResult", "open_turn", "read_turn"]
 
@@ -129,7 +129,7 @@ def open_turn(
             issues.append(
                 RecoverableToolCallIssue(metadata, "invalid_arguments", str(error), error.fields)
             )
-    return NeedsTools(ToolRound(toolset, turn, tuple(calls), tuple(issues)))
+    return NeedsTools(open_round(toolset, turn, tuple(calls), tuple(issues)))
 
 
 def _cut_off_in(turn: AssistantTurn) -> ToolMetadata | None:

@@ -1,4 +1,4 @@
-"""Let a call of a plan wait, and take in a decision about it: check all, then change the plan."""
+"""Take in a decision about a call that waits: check all, then change the plan."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .._schema.arguments import field_issues
 from .._schema.schema_check import schema_faults
 from .._text.json import compact_json, shorten
 from .._transcript.result import make_result
-from ..errors import LifecycleError, ResumeError, ToolOutputError
+from ..errors import ResumeError, ToolOutputError
 from .sorted_calls import SortedCalls
 
-__all__ = ["resume", "suspend"]
+__all__ = ["resume"]
 
 
 def resume(calls: SortedCalls, decision: Decision) -> HookOutcome | None:
@@ -33,35 +33,19 @@ def resume(calls: SortedCalls, decision: Decision) -> HookOutcome | None:
     )
     if waiting.was_started:  # remembered, however the call goes on
         calls._state._started |= {waiting.call.id}
-    calls.suspended = tuple(each for each in calls.suspended if each is not waiting)
+    calls.change(
+        suspended=tuple(each for each in calls.suspended if each is not waiting),
+        resumed={**calls.resumed, mark: decision},
+    )
     if isinstance(outcome, RejectedCall):
-        calls.rejected = (*calls.rejected, outcome)
+        calls.change(rejected=(*calls.rejected, outcome))
     elif outcome is waiting.call:
         place = {call.id: index for index, call in enumerate(calls._state.turn.tool_calls)}
         back = (*calls.pending, waiting.call)
-        calls.pending = tuple(sorted(back, key=lambda call: place[call.id]))
+        calls.change(pending=tuple(sorted(back, key=lambda call: place[call.id])))
     else:
-        calls.handled = (*calls.handled, outcome)  # type: ignore[arg-type]
-    calls.resumed = {**calls.resumed, mark: decision}
+        calls.change(handled=(*calls.handled, outcome))
     return outcome
-
-
-def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
-    """Let a pending call of a plan wait; see `ToolRoundPlan.suspend`."""
-    metadata, status = outcome.call.metadata, outcome.call.status
-    call = next((c for c in calls.pending if c.metadata == metadata), None)
-    if call is not None and status is not CallStatus.SUSPENDED:
-        raise LifecycleError(
-            f"Call {call.id!r} is {status}, so it does not wait for a decision any more. Give "
-            "the plan what `call.suspend(ticket)` or `execute` returned last."
-        )
-    if call is None:
-        raise LifecycleError(
-            f"Call {outcome.call.id!r} cannot be suspended: it is not pending in this plan. "
-            f"Pending: {[c.id for c in calls.pending]}."
-        )
-    calls.pending = tuple(c for c in calls.pending if c is not call)
-    calls.suspended = (*calls.suspended, outcome)
 
 
 def _find(calls: SortedCalls, decision: Decision) -> SuspendedCall:
@@ -84,6 +68,12 @@ def _find(calls: SortedCalls, decision: Decision) -> SuspendedCall:
 
 def _check_digest(waiting: SuspendedCall, decision: Decision) -> None:
     call = waiting.call
+    if decision.digest is None and decision.action == "resume":
+        raise ResumeError(
+            f"Decision {decision.decision_id!r} to resume call {call.id!r} of tool `{call.name}` "
+            "carries no digest, so nobody knows which arguments were approved. Make it with "
+            "`waiting.approve()`, or pass `digest=` as it was shown."
+        )
     if decision.digest is not None and decision.digest != waiting.digest:
         raise ResumeError(
             f"Decision {decision.decision_id!r} was made on another version of call {call.id!r} of "
@@ -119,11 +109,7 @@ def _go_on(waiting: SuspendedCall, decision: Decision) -> HookOutcome:
             )
     mode = ticket.resume_mode
     approval = Approval(
-        decision,
-        digest=waiting.digest,
-        suspension_id=ticket.id,
-        action=ticket.action,
-        is_for_tool=mode is ResumeMode.PASS_DECISION_TO_TOOL,
+        decision, ticket=ticket, digest=waiting.digest, is_of_tool=waiting.was_started
     )
     if mode is not ResumeMode.USE_DECISION_AS_TOOL_RESULT:
         call.go_on(approval)

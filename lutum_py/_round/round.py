@@ -3,28 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from .._call.call import AnyToolCall, Hooks
 from .._call.outcomes import ContinueSuggestion, RecoverableToolCallIssue, SuspendedCall
 from .._call.steps import drive, drive_sync
 from .._text.escaping import visible
+from .._text.frozen import Immutable
 from .._transcript.assistant import AssistantTurn, Usage
 from .._transcript.committed import CommittedRound
 from ..errors import MisuseError, ToolRoundArityError
 from .commit import Answer
-from .plan import ToolRoundPlan
+from .plan import ToolRoundPlan, closed, decided
 from .round_state import RoundState
+from .sorted_calls import SortedCalls
 
 if TYPE_CHECKING:
     from .._transcript.transcript import HasTranscript, Transcript
 
-__all__ = ["ToolRound"]
+__all__ = ["ToolRound", "open_round"]
 
 T = TypeVar("T")
 
 
-class ToolRound(RoundState, Generic[T]):
+class _RoundFields(RoundState):
+    __slots__ = ("recoverable_tool_call_issues", "tool_calls", "toolset")
+
+    def __init__(
+        self,
+        toolset: Any,
+        turn: AssistantTurn,
+        tool_calls: tuple[AnyToolCall, ...],
+        issues: tuple[RecoverableToolCallIssue, ...],
+    ) -> None:
+        RoundState.__init__(self, turn)
+        self.toolset = toolset
+        self.tool_calls = tool_calls
+        self.recoverable_tool_call_issues = issues
+
+
+class ToolRound(Immutable, _RoundFields, Generic[T]):
     """Hold the calls of one turn; nothing of it is in a transcript yet.
 
     Attributes:
@@ -34,19 +52,15 @@ class ToolRound(RoundState, Generic[T]):
         toolset: The toolset that the calls were read with.
     """
 
-    __slots__ = ("recoverable_tool_call_issues", "tool_calls", "toolset")
+    __slots__ = ()
 
-    def __init__(
-        self,
-        toolset: type[T],
-        turn: AssistantTurn,
-        tool_calls: tuple[AnyToolCall, ...],
-        issues: tuple[RecoverableToolCallIssue, ...],
-    ) -> None:
-        RoundState.__init__(self, turn)
-        self.toolset = toolset
-        self.tool_calls = tool_calls
-        self.recoverable_tool_call_issues = issues
+    if TYPE_CHECKING:
+        toolset: type[T]
+
+    def __setattr__(self, name: str, value: object) -> None:  # type: ignore[override]
+        if not name.startswith("_"):  # how far the round has come is kept in private ones
+            Immutable.__setattr__(self, name, value)
+        object.__setattr__(self, name, value)
 
     @property
     def text(self) -> str:
@@ -109,7 +123,10 @@ class ToolRound(RoundState, Generic[T]):
 
     def plan(self) -> ToolRoundPlan[T]:
         """Return the plan without any hooks: every usable call is pending."""
-        return ToolRoundPlan(self, self.toolset, self.tool_calls, self.recoverable_tool_call_issues)
+        return closed(self._sorted())
+
+    def _sorted(self) -> SortedCalls:
+        return SortedCalls(self, self.toolset, self.tool_calls, self.recoverable_tool_call_issues)
 
     async def apply_hooks(self, hooks: Hooks, /) -> ToolRoundPlan[T]:
         """Send every call through hooks, and sort them by what is to be done.
@@ -123,7 +140,7 @@ class ToolRound(RoundState, Generic[T]):
             RoundClosedError: The round has ended.
         """
         self._check_open()
-        return await drive(self.plan()._decide(hooks))
+        return await drive(decided(self._sorted(), hooks))
 
     def apply_hooks_sync(self, hooks: Hooks, /) -> ToolRoundPlan[T]:
         """Do the same where every hook is sync.
@@ -132,14 +149,14 @@ class ToolRound(RoundState, Generic[T]):
             TypeError: A hook is async; the text names it.
         """
         self._check_open()
-        return drive_sync(self.plan()._decide(hooks))
+        return drive_sync(decided(self._sorted(), hooks))
 
-    def resolve(self, results: Iterable[Answer] = ()) -> CommittedRound:
+    def resolve(self, results: Iterable[Answer | SuspendedCall] = ()) -> CommittedRound:
         """Close the round without hooks or a transcript; see `ToolRoundPlan.resolve`."""
         return self.plan().resolve(results)
 
     def commit(
-        self, target: HasTranscript | Transcript, results: Iterable[Answer] = ()
+        self, target: HasTranscript | Transcript, results: Iterable[Answer | SuspendedCall] = ()
     ) -> CommittedRound:
         """Commit the round without hooks; see `ToolRoundPlan.commit`."""
         return self.plan().commit(target, results)
@@ -176,3 +193,16 @@ class ToolRound(RoundState, Generic[T]):
     def __repr__(self) -> str:
         names = visible(", ".join(call.name for call in self.tool_calls[:5]))
         return f"<round of {self.toolset.__qualname__}: {len(self.tool_calls)} calls ({names})>"
+
+
+def open_round(
+    toolset: type[T],
+    turn: AssistantTurn,
+    tool_calls: tuple[AnyToolCall, ...],
+    issues: tuple[RecoverableToolCallIssue, ...],
+) -> ToolRound[T]:
+    """Make a round; it refuses assignments from here on."""
+    made: Any = _RoundFields(toolset, turn, tool_calls, issues)
+    made.__class__ = ToolRound
+    opened: ToolRound[T] = made
+    return opened

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 from .._transcript.assistant import AssistantTurn
 from ..errors import RoundClosedError
@@ -10,7 +11,7 @@ from ..errors import RoundClosedError
 __all__ = ["RoundState"]
 
 _NONE: frozenset[str] = frozenset()
-_NO_MARKS: frozenset[tuple[str, int]] = frozenset()
+_NO_MARKS: frozenset[tuple[str, str]] = frozenset()
 
 
 class RoundState:
@@ -21,7 +22,7 @@ class RoundState:
     """
 
     # Of the private ones: how it was closed (None while it is open); the before-hooks that were
-    # run, by call id and order of registration; the ids of calls whose tools were started and then
+    # asked, by call id and key of the hook; the ids of calls whose tools were started and then
     # suspended themselves. The sets are replaced, never changed: most rounds share the empty ones.
     __slots__ = ("__weakref__", "_closed_by", "_ran_before", "_started", "turn")
 
@@ -46,7 +47,7 @@ class RoundState:
     def _close(self, how: str) -> None:
         """Close the round."""
         self._check_open()
-        self._closed_by = how
+        _set_closed_by(self, how)
 
     def __del__(self) -> None:
         if getattr(self, "_closed_by", "") is None:
@@ -58,3 +59,7 @@ class RoundState:
                 stacklevel=1,
                 source=self,
             )
+
+
+# The slot itself: a round, which is such a state, is slow to assign to.
+_set_closed_by: Any = vars(RoundState)["_closed_by"].__set__

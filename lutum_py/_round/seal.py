@@ -15,7 +15,7 @@ from .._text.json import canonical_json, shorten
 from .._transcript.saved import Saved
 from ..errors import InvalidValueError, MisuseError, PlanError
 
-__all__ = ["check_key", "check_seal", "kind_of", "seal_of"]
+__all__ = ["check_binding", "check_key", "check_seal", "kind_of", "seal_of"]
 
 
 def check_key(key: bytes | None) -> None:
@@ -33,6 +33,15 @@ def check_key(key: bytes | None) -> None:
         raise InvalidValueError(
             "The key is empty, so anybody could seal a plan with it. Pass a secret, or leave "
             "`key=` out."
+        )
+
+
+def check_binding(binding: str | None) -> None:
+    """Refuse a binding that is no text, or an empty one."""
+    if binding is not None and (not isinstance(binding, str) or not binding):
+        raise InvalidValueError(
+            f"The binding is {shorten(binding)}. Pass a text that names what the plan belongs to, "
+            "such as the ids of the conversation and the turn, or leave `binding=` out."
         )
 
 

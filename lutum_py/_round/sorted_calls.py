@@ -19,21 +19,34 @@ from .._call.outcomes import (
 )
 from .._call.selector import AnySelector
 from .._context.suspension import Decision
+from .._hooks.places import HookPlaces
 from .._transcript.metadata import ToolMetadata
+from .._transcript.result import ToolResult
 from .round_state import RoundState
 
 __all__ = ["SortedCalls"]
 
 _NONE_RESUMED: Mapping[tuple[str, str], Decision] = {}
+_NONE_ENDED: Mapping[str, AnyToolCall] = {}
+_NONE_ASKED: frozenset[tuple[str, str]] = frozenset()
 
 
 class SortedCalls:
     """Keep the calls of a round by what is to be done about them; `ToolRoundPlan` tells of each."""
 
+    # Of the private ones: the calls of finished results, by id; which after-hooks were asked, by
+    # call id and the hook's key; the hook sets that decided; whether the plan was saved while some
+    # after-hook of theirs had still to be asked.
     __slots__ = (
+        "_asked_after",
+        "_ended",
+        "_hook_sets",
+        "_owes_after",
         "_state",
         "decisions",
+        "finished",
         "handled",
+        "in_doubt",
         "pending",
         "recoverable_tool_call_issues",
         "rejected",
@@ -58,6 +71,29 @@ class SortedCalls:
         self.suspended: tuple[SuspendedCall, ...] = ()
         self.decisions: tuple[DecisionRecord, ...] = ()
         self.resumed: Mapping[tuple[str, str], Decision] = _NONE_RESUMED
+        self.finished: tuple[ToolResult, ...] = ()
+        self.in_doubt: tuple[AnyToolCall, ...] = ()
+        self._ended: Mapping[str, AnyToolCall] = _NONE_ENDED
+        self._asked_after: frozenset[tuple[str, str]] = _NONE_ASKED
+        self._hook_sets: tuple[HookPlaces[Any], ...] = ()
+        self._owes_after = False
+
+    def copy(self) -> SortedCalls:
+        """Return a record of its own, open to assignment, with the same calls."""
+        made = object.__new__(SortedCalls)
+        for name in SortedCalls.__slots__:
+            setattr(made, name, getattr(self, name))
+        return made
+
+    def change(self, **values: Any) -> None:
+        """Set attributes, also of a plan, which refuses the plain way."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether every call has its result: nothing is pending, in doubt or suspended."""
+        return not (self.pending or self.in_doubt or self.suspended)
 
     def selector_of(self, metadata: ToolMetadata) -> AnySelector:
         """Find the tool that a call is of."""

@@ -38,6 +38,7 @@ from .closed_schema import (
 from .definition import JsonSchema
 from .exact_data import exact_data
 from .mended_arguments import container_in, mend_places, path_of
+from .plain_types import is_fixed
 
 __all__ = ["Arguments", "field_issues", "fields_of"]
 
@@ -85,6 +86,7 @@ class Arguments:
         "_serializer",
         "_source",
         "_validator",
+        "is_fixed",
         "type",
         "validate_json",
     )
@@ -112,6 +114,7 @@ class Arguments:
         self._bounded = closing.bounded
         self._by_alias = not closing.renames
         self._is_plain = is_plain
+        self.is_fixed = is_model(input_type) and _is_frozen(input_type)
         self.validate_json: Callable[[str], Any] = self._validator.validate_json
 
     def mend(self, text: str, error: ValidationError) -> tuple[Any, tuple[str, ...]]:
@@ -235,6 +238,17 @@ class Arguments:
         if self._closed and "properties" in schema:
             schema["additionalProperties"] = False
         return schema
+
+
+def _is_frozen(model: type[BaseModel]) -> bool:
+    """Whether nothing of an input can be changed in place, so that it need not be copied."""
+    config = model.model_config
+    return (
+        bool(config.get("frozen"))
+        and config.get("extra") != "allow"
+        and not model.__private_attributes__
+        and all(is_fixed(field.annotation) for field in model.model_fields.values())
+    )
 
 
 def _models_in(input_type: Any) -> list[type[BaseModel]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, cast
 
+from .._text.frozen import Immutable
 from .._text.json import (
     compact_json,
     copy_json,
@@ -73,7 +74,7 @@ def read_only(value: Any) -> Any:
     return value
 
 
-class ToolDef:
+class ToolDef(Immutable):
     """Describe one tool: its name, its text, its schemas, and hints for the program.
 
     Made by `@tool_fn` and `@tool_input`, or by `ToolDef.from_json_schema`. The schemas are computed
@@ -105,6 +106,19 @@ class ToolDef:
         "timeout",
     )
 
+    name: str
+    description: str
+    category: str | None
+    capabilities: ToolCapabilities
+    timeout: float | None
+    idempotent: bool
+    strict: bool
+    _input_source: JsonSchema | Callable[[], JsonSchema]
+    _output_source: JsonSchema | Callable[[], JsonSchema] | None
+    _input_schema: JsonSchema | None
+    _output_schema: JsonSchema | None
+    _digest: str | None
+
     def __init__(
         self,
         *,
@@ -124,18 +138,20 @@ class ToolDef:
         schema: object = input_schema
         if not (isinstance(schema, dict) or callable(schema)):
             raise MisuseError.of_field("ToolDef", "input_schema", "a dict", schema)
-        self.name = name
-        self.description = description
-        self.category = category
-        self.capabilities = _NO_CAPABILITIES if capabilities is None else capabilities
-        self.timeout = timeout
-        self.idempotent = idempotent
-        self.strict = strict
-        self._input_source = input_schema
-        self._output_source = output_schema
-        self._input_schema: JsonSchema | None = None
-        self._output_schema: JsonSchema | None = None
-        self._digest: str | None = None
+        self._put(
+            name=name,
+            description=description,
+            category=category,
+            capabilities=_NO_CAPABILITIES if capabilities is None else capabilities,
+            timeout=timeout,
+            idempotent=idempotent,
+            strict=strict,
+            _input_source=input_schema,
+            _output_source=output_schema,
+            _input_schema=None,
+            _output_schema=None,
+            _digest=None,
+        )
 
     @classmethod
     def from_json_schema(
@@ -193,7 +209,8 @@ class ToolDef:
         if self._input_schema is None:
             source = self._input_source
             made: JsonSchema = read_only(source() if callable(source) else source)
-            self._input_schema = made
+            self._put(_input_schema=made)
+            return made
         return self._input_schema
 
     @property
@@ -201,7 +218,7 @@ class ToolDef:
         """The JSON schema of the output, or None where the tool does not declare one."""
         if self._output_schema is None and self._output_source is not None:
             source = self._output_source
-            self._output_schema = read_only(source() if callable(source) else source)
+            self._put(_output_schema=read_only(source() if callable(source) else source))
         return self._output_schema
 
     @property
@@ -211,7 +228,9 @@ class ToolDef:
         Titles, descriptions and examples are left out: a mended typo ends no approval.
         """
         if self._digest is None:
-            self._digest = digest_of([self.name, _skeleton(self.input_schema)])
+            made = digest_of([self.name, _skeleton(self.input_schema)])
+            self._put(_digest=made)
+            return made
         return self._digest
 
     def with_name(self, name: str) -> ToolDef:

@@ -42,12 +42,12 @@ _DATA = frozenset({bool, bytes, dict, float, frozenset, int, list, set, str, tup
 class FnInput(BaseModel):
     """The base of the models that `@tool_fn` generates: one field for each visible parameter.
 
-    Unknown arguments are refused, and so is an assignment that does not fit the field.
+    Unknown arguments are refused. It is frozen: what a hook wants to change, it returns anew.
     """
 
     model_config = ConfigDict(
         extra="forbid",
-        validate_assignment=True,
+        frozen=True,
         allow_inf_nan=False,
         protected_namespaces=(),
     )

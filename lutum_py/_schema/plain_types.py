@@ -9,7 +9,7 @@ from __future__ import annotations
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-__all__ = ["is_plain"]
+__all__ = ["is_fixed", "is_plain"]
 
 _PLAIN = frozenset({str, int, float, bool, NoneType})
 _CONTAINERS = frozenset({list, dict, tuple, Union, UnionType})
@@ -32,3 +32,13 @@ def is_plain(annotation: Any) -> bool:
     if origin is Literal:
         return all(type(value) in _PLAIN for value in get_args(annotation))
     return origin in _CONTAINERS and all(is_plain(part) for part in get_args(annotation))
+
+
+def is_fixed(annotation: Any) -> bool:
+    """Whether no value of a type can be changed in place: texts, numbers, and tuples of such."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return is_fixed(annotation.__origin__)
+    if origin in (tuple, Union, UnionType):
+        return all(is_fixed(part) for part in get_args(annotation))
+    return origin not in _CONTAINERS and is_plain(annotation)

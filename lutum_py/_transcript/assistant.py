@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, get_args
 
+from .._text.frozen import Frozen
 from .._text.unicode import sendable
 from ..errors import MisuseError
-from .frozen import Frozen
 from .metadata import ToolMetadata, dump_metadata, load_metadata
 from .payload import checked_payload
 

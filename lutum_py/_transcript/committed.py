@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Self
 
+from .._text.frozen import Frozen
 from ..errors import InvalidValueError
 from .assistant import AssistantTurn
-from .frozen import Frozen
 from .request import TranscriptItem
 from .result import ToolResult
 

@@ -7,9 +7,9 @@ from types import MappingProxyType, NoneType
 from typing import Any, Self, TypeAlias
 
 from .._schema.definition import ToolDef
+from .._text.frozen import Frozen
 from ..errors import MisuseError
 from .assistant import AssistantTurn
-from .frozen import Frozen
 from .message import Message
 from .result import ToolResult
 from .tool_choice import AUTO, NONE, ToolChoice

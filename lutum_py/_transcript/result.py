@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, get_args
 
+from .._text.frozen import Frozen
 from .._text.json import (
     compact_json,
     parse_json,
@@ -11,7 +12,6 @@ from .._text.json import (
 )
 from .._text.unicode import sendable
 from ..errors import InvalidValueError, TranscriptError
-from .frozen import Frozen
 from .metadata import ToolMetadata, load_metadata
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ __all__ = [
     "load_result",
     "make_result",
     "rejection",
+    "unknown_outcome",
 ]
 
 ResultStatus: TypeAlias = Literal["success", "error", "rejected", "cancelled", "indeterminate"]
@@ -236,6 +237,16 @@ def make_result(
     made.code = code if code is None else sendable(code)
     made.__class__ = ToolResult  # immutable from here on, see `frozen`
     return made  # type: ignore[return-value]
+
+
+def unknown_outcome(metadata: ToolMetadata, reason: str, code: str | None = None) -> ToolResult:
+    """Make the result of a call that was begun, and of which nobody knows what it did."""
+    reason = sendable(reason)
+    text = f"Outcome unknown: {reason}"
+    if code is None:
+        return make_result(metadata, "null", "indeterminate", text)
+    data = compact_json({"error": {"code": code, "message": text}})
+    return make_result(metadata, data, "indeterminate", f"[{code}] {text}", code=code)
 
 
 def rejection(metadata: ToolMetadata, reason: str, *, code: str | None = None) -> ToolResult:

@@ -509,7 +509,7 @@ class ResumeError(SavedDataError):
         >>> plan.resume(Decision(call_id="c9", action="resume", decision_id="d1"))
         Traceback (most recent call last):
         lutum_py.errors.ResumeError: Decision 'd1' is for call 'c9', which is not suspended ...
-        >>> call = plan.resume(Decision(call_id="c1", action="resume", decision_id="d1"))
+        >>> call = plan.resume(plan.suspended[0].approve())
         >>> [call.id for call in plan.pending]
         ['c1']
     """
@@ -617,10 +617,20 @@ class Internal(ToolError):
 
 
 class TimedOut(ToolError):
-    """The tool did not finish in time."""
+    """The tool did not finish in time.
+
+    Attributes:
+        is_in_doubt: Whether the tool was cut off, so that nobody knows what it did. A tool that
+            raises this itself says that nothing happened, and leaves it false; a deadline of the
+            library sets it.
+    """
 
     code = "timed_out"
     prefix = "Timeout: "
+
+    def __init__(self, reason: str = "", is_in_doubt: bool = False) -> None:
+        super().__init__(reason)
+        self.is_in_doubt = is_in_doubt
 
 
 class Cancelled(ToolError):

@@ -30,9 +30,22 @@ class CommitFault:
 
 @dataclass(frozen=True, slots=True)
 class MissingResult(CommitFault):
-    """A call has no result."""
+    """A call has no result.
+
+    Attributes:
+        is_in_doubt: Whether it was begun before the plan was saved, and may have been run.
+    """
+
+    is_in_doubt: bool = False
 
     def __str__(self) -> str:
+        if self.is_in_doubt:
+            return (
+                f"call {self.id!r} of tool {self.name!r} was begun before the plan was saved, and "
+                "nobody knows what came of it. Find out and record its result, say so with "
+                "`plan.record(call.indeterminate(reason))`, or close the round with "
+                "`plan.abort(session, reason)`"
+            )
         return (
             f"call {self.id!r} of tool {self.name!r} has no result. Pass one, "
             "or close the round with `plan.abort(session, reason)`"

@@ -12,17 +12,24 @@ How a run ends, and what comes of it:
 | raises any other `Exception` | an error with the code `execution_failed` |
 | returns what it does not declare | an error with the code `invalid_output` |
 | calls `ctx.suspend(ticket)` | a `SuspendedCall`, for `plan.suspend(outcome)` |
-| passes its deadline, and ends when it is cancelled | an error with the code `timed_out` |
-| is asked to stop by its token, and ends | a cancelled result |
+| passes its deadline, and is cut off | `indeterminate` with the code `timed_out` |
+| is asked to stop by its token, and is cut off | `indeterminate` with the code `cancelled` |
+| is cut off in either way, and a second run of it does no harm | an error, or a cancelled result |
+| raises `Cancelled` or `TimedOut` when it is asked to stop | the same: it says what became of it |
 | finishes while it is being stopped | what it returned: a finished result is never thrown away |
-| goes on after the grace | `indeterminate` |
-| is sync, takes no context, and is to be stopped | `indeterminate`, at once: it cannot hear |
+| goes on after the grace | as one that was cut off |
+| is sync, takes no context, and is to be stopped | as one that was cut off, at once |
+| raises a `TimedOut` that is in doubt, as `call.call()` does | as one that was cut off |
 | is cut off because your task was cancelled | `indeterminate` |
 | is cancelled, though nobody asked it to stop | `indeterminate` |
 | was not started when it was to be stopped | a cancelled result |
-| raises what is no `Exception`, such as `KeyboardInterrupt` | none: it comes out, unchanged |
+| raises what is no `Exception`, such as `KeyboardInterrupt` | it comes out: `indeterminate` in it |
+
+A second run does no harm where the tool is declared `idempotent`, or declares effects of which none
+changes anything.
 
 Where your own task is cancelled, the same `CancelledError` goes on, after the grace at the latest.
+What comes out of a tool as no `Exception` ends the runs of its siblings in the same way.
 `outcomes_of(error)` finds in it, or in the `TimeoutError` that `asyncio.timeout` makes of it, what
 the calls came to:
 
@@ -58,6 +65,7 @@ from ._outcome import (
     ExecutionErrors,
     Outcome,
     outcomes_of,
+    telling,
 )
 from ._run import Run
 from ._settings import GRACE, Around, Settings, Skipped
@@ -105,7 +113,7 @@ async def execute(
     Raises:
         MisuseError: A hidden parameter is missing, or the tool has no function.
         InvalidValueError: A number of seconds is none.
-        LifecycleError: The call runs or has ended already, or waits for a decision.
+        LifecycleError: The call was begun or has ended already, or waits for a decision.
         CancelledError: The task was cancelled; `outcomes_of` finds what the call came to.
 
     Example:
@@ -162,7 +170,8 @@ async def execute_all(
     Raises:
         MisuseError: A hidden parameter is missing, or a tool has no function.
         InvalidValueError: A number of seconds is none, or the limit lets nothing run.
-        LifecycleError: A call runs or has ended already, waits for a decision, or is there twice.
+        LifecycleError: A call was begun or has ended already, waits for a decision, or is there
+            twice.
         ExecutionErrors: Under `raise_errors`, some tools raised, or `around` did; it carries all
             outcomes.
         CancelledError: The task was cancelled; `outcomes_of` finds what the calls came to.
@@ -180,9 +189,18 @@ async def execute_all(
 
     async def one(run: Run) -> Outcome:
         async with gate:
-            return await run.run()
+            try:
+                return await run.run()
+            except (Exception, asyncio.CancelledError, GeneratorExit):
+                raise
+            except BaseException as error:  # noqa: BLE001 - raised again when all have ended
+                batch.interrupt = error
+                for task in tasks:
+                    if task is not asyncio.current_task():
+                        task.cancel()
+                return outcomes_of(error)[0]
 
-    tasks = [asyncio.create_task(one(run)) for run in batch.runs]
+    tasks: list[asyncio.Task[Outcome]] = [asyncio.create_task(one(run)) for run in batch.runs]
     if tasks:
         try:
             await asyncio.wait(tasks)
@@ -191,11 +209,14 @@ async def execute_all(
                 task.cancel()
             await _all_done(tasks)
             raise stop from ExecutionCancelled(batch.outcomes(tasks))
+    outcomes = batch.outcomes(tasks)
+    if batch.interrupt is not None:
+        raise telling(batch.interrupt, outcomes)
     for task in tasks:
         error = None if task.cancelled() else task.exception()
-        if isinstance(error, LutumError) or not isinstance(error, Exception | None):
-            task.result()
-    return batch.ended(batch.outcomes(tasks))
+        if isinstance(error, LutumError):
+            raise telling(error, outcomes)
+    return batch.ended(outcomes)
 
 
 def execute_sync(
@@ -226,7 +247,7 @@ def execute_sync(
     Raises:
         MisuseError: The function is async, a hidden parameter is missing, or there is no function.
         InvalidValueError: A number of seconds is none.
-        LifecycleError: The call runs or has ended already, or waits for a decision.
+        LifecycleError: The call was begun or has ended already, or waits for a decision.
     """
     settings = Settings(
         skipped=skipped,
@@ -272,7 +293,8 @@ def execute_all_sync(
     Raises:
         MisuseError: A function is async, a hidden parameter is missing, or there is no function.
         InvalidValueError: A number of seconds is none, or the limit lets nothing run.
-        LifecycleError: A call runs or has ended already, waits for a decision, or is there twice.
+        LifecycleError: A call was begun or has ended already, waits for a decision, or is there
+            twice.
         ExecutionErrors: Under `raise_errors`, some tools raised, or `around` did; it carries all
             outcomes.
     """
@@ -287,9 +309,6 @@ def execute_all_sync(
     batch = Batch(calls, context, settings)
     for run in batch.runs:
         _refuse_async(run)
-    if batch.limit == 1:
-        return batch.ended([batch.run_sync(place) for place in range(len(batch.runs))])
-    outcomes: dict[int, Outcome] = {}
     waiting = deque(range(len(batch.runs)))
 
     def work() -> None:
@@ -298,18 +317,30 @@ def execute_all_sync(
                 place = waiting.popleft()
             except IndexError:
                 return
-            outcomes[place] = copy_context().run(batch.run_sync, place)
+            try:
+                copy_context().run(batch.run_sync, place)
+            except BaseException:
+                stop()
+                raise
 
-    try:
-        threads = [run_in_thread(work, "worker") for _ in range(min(batch.limit, len(waiting)))]
-        for thread in threads:
-            thread.result().result()
-    except BaseException:
+    def stop() -> None:
         waiting.clear()
         for run in batch.runs:
             run.token.cancel("the program was interrupted")
+
+    try:
+        if batch.limit == 1:
+            for place in range(len(batch.runs)):
+                batch.run_sync(place)
+        else:
+            count = min(batch.limit, len(waiting))
+            for thread in [run_in_thread(work, "worker") for _ in range(count)]:
+                thread.result().result()
+    except BaseException as error:
+        stop()
+        telling(error, batch.account(error))
         raise
-    return batch.ended([outcomes[place] for place in sorted(outcomes)])
+    return batch.ended([batch.done[place] for place in sorted(batch.done)])
 
 
 def _refuse_async(run: Run) -> None:

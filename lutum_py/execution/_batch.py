@@ -23,7 +23,7 @@ from ._outcome import (
     ExecutionErrors,
     Outcome,
     cancelled,
-    cut_off,
+    lost,
     outcomes_of,
 )
 from ._run import Run
@@ -50,6 +50,8 @@ class Batch:
             )
         listed = list(calls)
         self.errors: dict[int, Exception] = {}
+        self.interrupt: BaseException | None = None
+        self.done: dict[int, Outcome] = {}
         self.limit = settings.limit or max(len(listed), 1)
         seen: set[int] = set()
         for call in listed:
@@ -69,14 +71,21 @@ class Batch:
             for place, call in enumerate(listed)
         ]
 
-    def run_sync(self, place: int) -> Outcome:
+    def run_sync(self, place: int) -> None:
         """Run one call; what keeps its context from opening is noted."""
         try:
-            return self.runs[place].run_sync()
+            self.done[place] = self.runs[place].run_sync()
         except LutumError:
             raise
         except Exception as error:  # noqa: BLE001 - a context may raise anything
-            return self._not_run(place, error)
+            self.done[place] = self._not_run(place, error)
+
+    def account(self, error: BaseException) -> list[Outcome]:
+        """Say what the calls came to when something ended the run of them all."""
+        return [
+            self.done[place] if place in self.done else self._not_run(place, error)
+            for place in range(len(self.runs))
+        ]
 
     def outcomes(self, tasks: Sequence[asyncio.Future[Outcome]]) -> list[Outcome]:
         """Say what the calls came to whose tasks are done, in whichever way."""
@@ -95,11 +104,11 @@ class Batch:
     def _not_run(self, place: int, error: BaseException) -> Outcome:
         if isinstance(error, Exception):
             self.errors[place] = error
-        # Of a copy: the status of the call may be one from which it cannot fail any more.
         call = self.runs[place].call
-        if call.status is CallStatus.NEW:
-            return cancelled(call._again(), f"not executed: {type(error).__name__} came before it.")
-        return cut_off(call._again(), f"{type(error).__name__} ended it.", "cancelled")
+        name = type(error).__name__
+        if call.status is CallStatus.NEW:  # of a copy: it may still be run
+            return cancelled(call._again(), f"not executed: {name} came before it.")
+        return lost(call, f"{name} ended it.")
 
     def ended(self, outcomes: list[Outcome]) -> list[Outcome]:
         """Give the outcomes, or raise what was noted."""

@@ -1,14 +1,15 @@
 """What comes of running a call: every ending of a tool has one meaning, written down here.
 
-The rule behind them: a result claims no more than is known. What never began, or ended because it
-was asked to, is `cancelled`; what failed is an `error`; what was started and not seen to end is
-`indeterminate`, for it may have had its effects.
+The rule behind them: a result claims no more than is known. What never began, or said that it
+stopped, is `cancelled`; what failed is an `error`; what was started and cut off is `indeterminate`,
+for it may have had its effects. Where a second run does no harm, that doubt is no matter, and what
+was cut off is an `error` or `cancelled`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 from .._call.call import AnyToolCall
 from .._call.lifecycle import CallStatus
@@ -16,7 +17,7 @@ from .._call.outcomes import SuspendedCall
 from .._context.context import ToolSuspended
 from .._text.escaping import words_of
 from .._text.json import compact_json
-from .._transcript.result import ToolResult, make_result
+from .._transcript.result import ToolResult, make_result, unknown_outcome
 from ..errors import (
     Cancelled,
     LifecycleError,
@@ -35,10 +36,15 @@ __all__ = [
     "cut_off",
     "failed",
     "finished",
+    "lost",
     "outcomes_of",
     "sole",
+    "stopped",
+    "telling",
     "timed_out",
 ]
+
+E = TypeVar("E", bound=BaseException)
 
 Outcome: TypeAlias = ToolResult | SuspendedCall
 """A result, or a call that suspended itself while it was run."""
@@ -56,8 +62,9 @@ _MEMBERS = 8
 class ExecutionCancelled(LutumError):
     """Tell what calls came to whose run was cut off; `outcomes_of` finds it.
 
-    It is the cause of the `CancelledError`, and not one itself, because `asyncio.timeout` and
-    `asyncio.TaskGroup` knew only the very class before Python 3.13.
+    It is the cause of the `CancelledError` or of what else came out, such as a `KeyboardInterrupt`,
+    and not one itself: `asyncio.timeout` and `asyncio.TaskGroup` knew only the very class before
+    Python 3.13.
 
     Attributes:
         outcomes: One for each call that was given, in order.
@@ -65,8 +72,7 @@ class ExecutionCancelled(LutumError):
 
     def __init__(self, outcomes: Sequence[Outcome]) -> None:
         super().__init__(
-            "The task that ran these calls was cancelled. `outcomes_of(error)` gives what they "
-            "came to."
+            "The run of these calls was cut off. `outcomes_of(error)` gives what they came to."
         )
         self.outcomes = tuple(outcomes)
 
@@ -107,7 +113,8 @@ def outcomes_of(error: BaseException) -> tuple[Outcome, ...]:
 
     Args:
         error: The `CancelledError` of the task, the `TimeoutError` that `asyncio.timeout` made of
-            it, an `ExecutionErrors`, or whatever was raised because of one of these.
+            it, what a tool raised that is no `Exception`, a `KeyboardInterrupt` that came between
+            the calls, an `ExecutionErrors`, or whatever was raised because of one of these.
 
     Returns:
         One outcome for each call that was given, in order: what finished is kept, what was cut off
@@ -130,6 +137,14 @@ def outcomes_of(error: BaseException) -> tuple[Outcome, ...]:
     return ()
 
 
+def telling(error: E, outcomes: Sequence[Outcome]) -> E:
+    """Let `outcomes_of` find in an exception what calls came to."""
+    account = ExecutionCancelled(outcomes)
+    account.__cause__ = error.__cause__
+    error.__cause__ = account
+    return error
+
+
 def finished(call: AnyToolCall, output: Any, on_error: OnError) -> ToolResult:
     """The function returned."""
     try:
@@ -150,36 +165,60 @@ def failed(call: AnyToolCall, error: Exception, on_error: OnError) -> Outcome:
     on_error(error)
     if isinstance(meant, Cancelled):
         return cancelled(call, meant.reason)
+    if isinstance(meant, TimedOut) and meant.is_in_doubt and not _is_harmless(call):
+        return cut_off(call, meant.reason, meant.code)
     if isinstance(meant, ToolError):
         return call.fail(str(meant), code=meant.code)
     return call.fail(f"Execution failed: {_describe(meant)}", code="execution_failed")
 
 
 def cancelled(call: AnyToolCall, reason: str) -> ToolResult:
-    """The call was asked to stop, and did."""
-    call.move_to(CallStatus.CANCELLED)
-    return _coded(call, "cancelled", "cancelled", f"Cancelled: {reason}")
+    """The call was not started, or says itself that it stopped."""
+    call.end(CallStatus.CANCELLED)
+    message = f"Cancelled: {reason}"
+    data = compact_json({"error": {"code": "cancelled", "message": message}})
+    return make_result(call.metadata, data, "cancelled", f"[cancelled] {message}", code="cancelled")
 
 
-def timed_out(call: AnyToolCall, seconds: float, on_error: OnError) -> ToolResult:
-    """The deadline passed; the function was cancelled and has ended."""
-    error = TimedOut(f"did not finish within {seconds:g} seconds and was cancelled.")
+def stopped(call: AnyToolCall, reason: str, what: str) -> ToolResult:
+    """The function was asked to stop by its token, and cut off; it has not said a word."""
+    if _is_harmless(call):
+        return cancelled(call, reason)
+    return cut_off(call, f"{what}: {reason}", "cancelled")
+
+
+def timed_out(
+    call: AnyToolCall, seconds: float, what: str, on_error: OnError, *, is_known: bool = False
+) -> ToolResult:
+    """The deadline passed; `is_known` where the function itself said that it stopped."""
+    error = TimedOut(f"did not finish within {seconds:g} seconds and {what}.", not is_known)
     on_error(error)
-    return call.fail(str(error), code=error.code)
+    if is_known or _is_harmless(call):
+        return call.fail(str(error), code=error.code)
+    return cut_off(call, f"the tool {error.reason}", error.code)
 
 
 def cut_off(call: AnyToolCall, why: str, code: str) -> ToolResult:
     """The function was started, and nobody knows what it did or still does."""
-    call.move_to(CallStatus.FAILED)
-    text = f"Outcome unknown: {why} It may have had its effects."
-    return _coded(call, "indeterminate", code, text)
+    return call.indeterminate(_doubt(why), code=code)
 
 
-def _coded(
-    call: AnyToolCall, status: Literal["cancelled", "indeterminate"], code: str, message: str
-) -> ToolResult:
-    data = compact_json({"error": {"code": code, "message": message}})
-    return make_result(call.metadata, data, status, f"[{code}] {message}", code=code)
+def lost(call: AnyToolCall, why: str) -> ToolResult:
+    """The same where the call may have been answered meanwhile, by an outcome that is lost."""
+    if call.status is CallStatus.RUNNING:
+        return cut_off(call, why, "cancelled")
+    return unknown_outcome(call.metadata, _doubt(why), "cancelled")
+
+
+def _doubt(why: str) -> str:
+    return f"{why.rstrip('.')}. It may have had its effects."
+
+
+def _is_harmless(call: AnyToolCall) -> bool:
+    """Whether a run leaves no doubt behind that anyone has to settle: it may be made once more."""
+    definition = call.spec.definition
+    effects = definition.capabilities.effects
+    return definition.idempotent or bool(effects and not any(each.mutating for each in effects))
 
 
 def _group(error: Exception) -> Sequence[Exception]:

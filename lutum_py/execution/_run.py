@@ -20,18 +20,12 @@ from threading import TIMEOUT_MAX
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._call.call import AnyToolCall
-from .._call.lifecycle import CallStatus
 from .._context.context import ToolContext
 from .._context.threads import Ended, landed, run_in_thread
 from .._text.json import shorten
 from .._text.suggestion import names_for_message
 from .._transcript.result import ToolResult
-from ..errors import (
-    Cancelled,
-    LifecycleError,
-    MisuseError,
-    ToolError,
-)
+from ..errors import Cancelled, MisuseError, ToolError
 from ._failure import tell, trace_of
 from ._outcome import (
     ExecutionCancelled,
@@ -42,7 +36,10 @@ from ._outcome import (
     cut_off,
     failed,
     finished,
+    lost,
     sole,
+    stopped,
+    telling,
     timed_out,
 )
 from ._settings import Around, Settings
@@ -80,7 +77,7 @@ class Run:
 
     Raises:
         MisuseError: A hidden parameter is missing, or the tool has no function.
-        LifecycleError: The call runs or has ended already, or waits for a decision.
+        LifecycleError: The call was begun or has ended already, or waits for a decision.
     """
 
     __slots__ = (
@@ -111,11 +108,6 @@ class Run:
             raise MisuseError(
                 f"What is run is a call, not {shorten(call)}. Take it from `plan.pending`, or "
                 "decode one with `AppTools.parse_tool_call(metadata)`."
-            )
-        if call.status is CallStatus.RUNNING:
-            raise LifecycleError(
-                f"Call {call.id!r} of tool `{call.name}` is running already. `call.again()` makes "
-                "a new call of the same metadata and input."
             )
         # A copy begins here, so that the call itself is as it was where it cannot.
         invocation = copy(call).begin()
@@ -203,6 +195,18 @@ class Run:
         return self._outcome(task, cause)
 
     async def _work(self) -> Any:
+        """Run the function; what it raises that is no `Exception` is handed on as a value.
+
+        Left to asyncio, an interrupt would tear down the loop, and with it what others came to.
+        """
+        try:
+            return await self._awaited()
+        except (Exception, asyncio.CancelledError, GeneratorExit):
+            raise
+        except BaseException as error:  # noqa: BLE001 - raised again where the run is judged
+            return _Fatal(error)
+
+    async def _awaited(self) -> Any:
         if self.invocation.is_async:
             return await self._function()
         self.thread = thread = run_in_thread(self._function, self.call.name)
@@ -252,13 +256,16 @@ class Run:
         error = task.exception()
         if error is not None:
             return self._raised(error, cause)
-        return finished(self.call, task.result(), self.on_error)
+        output = task.result()
+        if isinstance(output, _Fatal):
+            return self._fatal(output.error, cause)
+        return finished(self.call, output, self.on_error)
 
     def _stopped(self, cause: _Cause) -> Outcome:
         if cause is _Cause.DEADLINE:
-            return timed_out(self.call, self.timeout or 0.0, self.on_error)
+            return self._timed_out("was cancelled")
         if cause is _Cause.TOKEN:
-            return cancelled(self.call, self._stop_reason())
+            return stopped(self.call, self._stop_reason(), "the tool was asked to stop and cut off")
         why = (
             "the run was cut off before the tool finished."
             if cause is _Cause.OWNER
@@ -268,11 +275,9 @@ class Run:
 
     def _raised(self, error: BaseException, cause: _Cause) -> Outcome:
         if not isinstance(error, Exception):
-            if cause is _Cause.OWNER:
-                return cut_off(self.call, f"{type(error).__name__} ended it.", "cancelled")
-            raise error
+            return self._fatal(error, cause)
         if cause is _Cause.DEADLINE and isinstance(error, Cancelled):
-            return timed_out(self.call, self.timeout or 0.0, self.on_error)
+            return self._timed_out("stopped when it was asked to", is_known=True)
         meant = sole(error)
         self.is_said = isinstance(meant, ToolError)
         self.trace = trace_of(meant)
@@ -284,14 +289,23 @@ class Run:
             tell(outcome, self.context, self.is_said, self.trace)
         return outcome
 
+    def _fatal(self, error: BaseException, cause: _Cause) -> Outcome:
+        """Let an interrupt out, with what the call came to; where the run is over anyway, not."""
+        outcome = lost(self.call, f"{type(error).__name__} ended it.")
+        if cause is _Cause.OWNER:
+            return outcome
+        raise telling(error, [outcome])
+
+    def _timed_out(self, what: str, *, is_known: bool = False) -> Outcome:
+        return timed_out(self.call, self.timeout or 0.0, what, self.on_error, is_known=is_known)
+
     def _goes_on(self, cause: _Cause) -> Outcome:
         if cause is _Cause.DEADLINE:
-            return cut_off(
-                self.call,
-                f"the tool did not finish within {self.timeout:g} seconds and cannot be stopped.",
-                "timed_out",
-            )
-        return cut_off(self.call, "the tool was asked to stop and goes on.", "cancelled")
+            return self._timed_out("cannot be stopped")
+        what = "the tool was asked to stop and goes on"
+        if cause is _Cause.TOKEN:
+            return stopped(self.call, self._stop_reason(), what)
+        return cut_off(self.call, what, "cancelled")
 
     def _not_executed(self) -> Outcome:
         return cancelled(self.call, f"not executed, because {self._stop_reason()}")
@@ -318,7 +332,7 @@ class Run:
             return self._run_in_time(self.timeout)
         try:
             output = self._function_sync()
-        except Exception as error:  # noqa: BLE001 - the tool may raise anything
+        except BaseException as error:  # noqa: BLE001 - the tool may raise anything
             return self._raised(error, _Cause.ITSELF)
         return finished(self.call, output, self.on_error)
 
@@ -331,9 +345,9 @@ class Run:
                 self.token.cancel("the deadline has passed")
                 if self.invocation.context is not None:
                     _is_done(thread, self.settings.grace)
-        except BaseException:
+        except BaseException as error:  # noqa: BLE001 - of this thread, while the tool runs
             self.token.cancel("the program was interrupted")
-            raise
+            return self._fatal(error, cause)
         if not thread.done():
             return self._goes_on(cause)
         ended = thread.result()
@@ -343,6 +357,15 @@ class Run:
 
     def _function_sync(self) -> Any:
         return self.invocation.run_sync(self.call, self.call.input, self.hidden)
+
+
+class _Fatal:
+    """What a function raised that is no `Exception`."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
 
 
 async def _wait(task: _Task, seconds: float) -> None:

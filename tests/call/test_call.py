@@ -217,11 +217,7 @@ def travellers() -> list[AnyToolCall]:
     suspended = added()
     waiting = suspended.suspend(SuspendTicket(id="s", action="ask"))
     decision = Decision(call_id="c1", action="resume", decision_id="d")
-    suspended.go_on(
-        Approval(
-            decision, digest=waiting.digest, suspension_id="s", action="ask", is_for_tool=False
-        )
-    )
+    suspended.go_on(Approval(decision, waiting.ticket, waiting.digest, is_of_tool=False))
     return [added(), bound, failed, suspended, call_of(FindArgs, {"words": ["w"]})]
 
 

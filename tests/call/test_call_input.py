@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from lutum_py import (
     CallStatus,
     Decision,
+    ResumeMode,
     SuspendTicket,
     ToolMetadata,
     tool_fn,
@@ -41,7 +42,7 @@ def test_an_input_changed_in_place_is_seen() -> None:
     """The function, the digest and the key go by the input as it is now; the raw text stays."""
     call = added()
     digest, key = call.digest, call.idempotency_key
-    call.input.a = 10
+    call.input.__dict__["a"] = 10  # a generated input is frozen, and refuses the plain way
     assert call.digest != digest
     assert call.idempotency_key != key
     assert call.metadata.arguments == '{"a": 1}'
@@ -51,26 +52,24 @@ def test_an_input_changed_in_place_is_seen() -> None:
 def test_an_approved_call_runs_as_it_was_approved() -> None:
     """A call that goes on by a decision is frozen, and refused where it was changed in place."""
     call = added()
-    suspended = call.suspend(SuspendTicket(id="s1", action="confirm"))
+    ticket = SuspendTicket(id="s1", action="confirm", resume_mode=ResumeMode.PASS_DECISION_TO_TOOL)
+    suspended = call.suspend(ticket)
     with pytest.raises(LifecycleError, match="is frozen: a decision is bound to it"):
         call.input = add.Input(a=2)
     decision = Decision(call_id="c1", action="resume", decision_id="d1")
-    approval = Approval(
-        decision, digest=suspended.digest, suspension_id="s1", action="confirm", is_for_tool=True
-    )
-    call.go_on(approval)
+    call.go_on(Approval(decision, suspended.ticket, suspended.digest, is_of_tool=False))
     assert call.approval is call.resume is decision
     assert (call.suspension_id, call.suspension_reason) == ("s1", "confirm")
     with pytest.raises(LifecycleError, match="is frozen"):
         call.with_input({"a": 3})
-    call._input.a = 100
+    call._input.__dict__["a"] = 100
     with pytest.raises(LifecycleError) as caught:
         call.call_sync()
     assert str(caught.value) == (
         "Call 'c1' of tool `add` no longer is what was approved: its input was changed in place. "
         "Reject it, and let the model make another one."
     )
-    call._input.a = 1
+    call._input.__dict__["a"] = 1
     assert call.call_sync().output == {"total": 2}
 
 
@@ -90,11 +89,9 @@ def test_a_function_cannot_change_what_was_approved() -> None:
     failed: list[bool] = []
     metadata = ToolMetadata(id="c1", name="drain", arguments="{}")
     call = drain.Call(metadata, drain.Input(items=[1, 2]))
-    digest = call.suspend(SuspendTicket(id="s1", action="confirm")).digest
+    waiting = call.suspend(SuspendTicket(id="s1", action="confirm"))
     decision = Decision(call_id="c1", action="resume", decision_id="d1")
-    call.go_on(
-        Approval(decision, digest=digest, suspension_id="s1", action="confirm", is_for_tool=False)
-    )
+    call.go_on(Approval(decision, waiting.ticket, waiting.digest, is_of_tool=False))
     for run in (call.call_sync, call.again().invoke_sync):
         if not failed:
             with pytest.raises(OSError, match="once"):

@@ -199,7 +199,10 @@ def resumed_by_tool() -> ToolRoundPlan[Desk]:
     """The same call, with the decision that the tool asked for."""
     plan = suspended_by_tool()
     answer = {"by": "Cleo", "fine": True}
-    plan.resume(Decision(call_id="s", action="resume", result=answer, decision_id="d-s"))
+    digest = plan.suspended[0].digest
+    plan.resume(
+        Decision(call_id="s", action="resume", result=answer, decision_id="d-s", digest=digest)
+    )
     return plan
 
 
@@ -227,7 +230,10 @@ def answered() -> ToolRoundPlan[Desk]:
     ticket = SuspendTicket(id="pay-2", resume_mode=ResumeMode.USE_DECISION_AS_TOOL_RESULT)
     plan = planned(("t", "transfer", TRANSFER)).apply_hooks_sync(deciding(ticket))
     result = {"paid": 2000, "on": "2025-03-01"}
-    plan.resume(Decision(call_id="t", action="resume", result=result, decision_id="d-t"))
+    digest = plan.suspended[0].digest
+    plan.resume(
+        Decision(call_id="t", action="resume", result=result, decision_id="d-t", digest=digest)
+    )
     return plan
 
 

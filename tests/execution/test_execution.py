@@ -13,7 +13,6 @@ import pytest
 
 from lutum_py import (
     CallStatus,
-    Decision,
     ResumeMode,
     Session,
     Skip,
@@ -145,7 +144,7 @@ def test_a_running_call_is_not_run_beside_itself() -> None:
 
     async def act(n: int, ctx: ToolContext) -> int:
         started.append(n)
-        with pytest.raises(LifecycleError, match="is running already"):
+        with pytest.raises(LifecycleError, match="was begun already"):
             await execute(call, skipped={"act": act})
         return n
 
@@ -267,7 +266,7 @@ def test_a_tool_may_suspend_itself_and_go_on() -> None:
     plan.suspend(waiting)
     with pytest.raises(LifecycleError):
         running(execute(waiting.call, skipped={"act": act}))
-    plan.resume(Decision(call_id="c0", action="resume", result=0))
+    plan.resume(waiting.approve(result=0))
     outcomes = running(execute_all(plan.pending, skipped={"act": act}))
     assert seen(outcomes) == [("c0", "success", 0)]
     session = Session()
@@ -287,7 +286,7 @@ def test_a_call_may_suspend_itself_again_and_from_a_thread() -> None:
         assert isinstance(waiting, SuspendedCall)
         assert waiting.ticket.action == action
         plan.suspend(waiting)
-        plan.resume(Decision(call_id="c0", action="resume"))
+        plan.resume(waiting.approve())
     plan.discard()
 
     async def grouped(n: int, ctx: ToolContext) -> int:

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from lutum_py import (
     CallStatus,
     CancellationToken,
-    Decision,
     ResumeMode,
     Session,
     SuspendedCall,
@@ -30,7 +29,7 @@ from lutum_py.errors import (
     TimedOut,
     ToolOutputError,
 )
-from lutum_py.execution import ExecutionErrors, execute_all_sync, execute_sync
+from lutum_py.execution import ExecutionErrors, execute_all_sync, execute_sync, outcomes_of
 from tests.execution.running import (
     LATE,
     SOON,
@@ -385,7 +384,7 @@ def test_a_tool_may_suspend_itself_and_go_on(deadline: float | None) -> None:
     assert isinstance(waiting, SuspendedCall)
     assert waiting.was_started
     plan.suspend(waiting)
-    plan.resume(Decision(call_id="c0", action="resume", result=7))
+    plan.resume(waiting.approve(result=7))
     outcomes = execute_all_sync(plan.pending, skipped={"act": act}, default_timeout=deadline)
     assert seen(outcomes) == [("c0", "success", 7)]
     plan.discard()
@@ -435,11 +434,12 @@ def test_an_interrupt_of_the_waiting_thread_reaches_the_tool() -> None:
         return n
 
     call = call_of(HEARING)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as interrupt:
         execute_sync(call, skipped={"act": act}, default_timeout=LATE)
     assert ended.wait(LATE)
     assert asked == ["the program was interrupted"]
-    assert call.status is CallStatus.RUNNING
+    assert statuses(outcomes_of(interrupt.value)) == ["indeterminate"]
+    assert call.status is CallStatus.FAILED
 
 
 class Output:

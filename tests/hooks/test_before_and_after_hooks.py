@@ -16,8 +16,9 @@ from lutum_py import (
     Suspend,
     ToolMetadata,
     ToolResult,
+    Transcript,
 )
-from lutum_py.errors import HookError
+from lutum_py.errors import CommitError, HookError, MisuseError
 from tests.hooks.asked import SEARCH, TICKET, USER, on_user, parse
 from tests.sample_tools import (
     ALICE,
@@ -54,28 +55,31 @@ class TestBeforeHooks:
         """A second pass asks a before-hook about no call again, but other before-hooks it asks."""
         seen: list[str] = []
         hooks = AppTools.HookSet()
-        hooks.before(AppTools.web_search)(lambda metadata, input: seen.append(metadata.id))
+
+        def count(metadata: ToolMetadata, input: Any) -> None:
+            seen.append(metadata.id)
+
+        def another(metadata: ToolMetadata, input: Any) -> None:
+            seen.append("other")
+
+        hooks.before(AppTools.web_search)(count)
         with opened(AppTools, SEARCH, sent("web_search", "s2", query="y")) as asked:
             plan = asked.apply_hooks_sync(hooks)
             plan = plan.apply_hooks_sync(hooks)
             plan = plan.apply_hooks_sync(hooks.with_web_search_gate(lambda *_: None))
             assert seen == ["s1", "s2"]
             other = AppTools.HookSet()
-            other.before()(lambda metadata, input: seen.append("other"))
+            other.before()(another)
             plan.apply_hooks_sync(other)
         assert seen == ["s1", "s2", "other", "other"]
 
-    @pytest.mark.parametrize("answer", [Reject("x"), Block("x"), Complete(1), RunNormally(1)])
+    @pytest.mark.parametrize("answer", [Reject("x"), Block("x"), Complete(1), RunNormally(1), 3])
     def test_a_before_hook_decides_nothing(self, answer: Any) -> None:
-        """A decision of a before-hook is an error rather than passed over; another value is not."""
+        """What a before-hook returns is an error rather than passed over, unless it is None."""
         hooks = AppTools.HookSet()
         hooks.before()(lambda metadata, input: answer)
         with pytest.raises(HookError, match=r"a before-hook decides nothing\. Register a gate"):
             parse().hook_sync(hooks)
-        harmless = AppTools.HookSet()
-        harmless.before()(lambda metadata, input: 3)
-        call = parse()
-        assert call.hook_sync(harmless) is call
 
     def test_a_before_hook_may_be_async_and_may_raise(self) -> None:
         """A before-hook is awaited, and one that raises is a HookError like any other."""
@@ -198,3 +202,153 @@ class TestAfterHooks:
         with opened(AppTools, USER, SEARCH) as asked:
             asked.apply_hooks_sync(hooks)
         assert seen == ["web_search"]
+
+    def test_a_commit_without_asking_is_refused(self) -> None:
+        """A commit names an after-hook that was not asked, and the line; abort needs none."""
+        hooks = AppTools.HookSet()
+        seen: list[str] = []
+
+        @hooks.after(AppTools.web_search)
+        def audit(call: AnyToolCall, result: ToolResult) -> None:
+            seen.append(result.result)
+
+        hooks.on(AppTools.data.get_user)(lambda metadata, input: Complete(ALICE))
+        with opened(AppTools, USER, SEARCH) as asked:
+            plan = asked.apply_hooks_sync(hooks)
+            with pytest.raises(CommitError):  # faults come first
+                plan.resolve()
+            results = [plan.pending[0].complete({"hits": []})]
+            with pytest.raises(MisuseError) as caught:
+                plan.resolve(results)
+            text = str(caught.value)
+            assert "audit` was not asked about the result of call 's1' of tool `web_search`" in text
+            assert "Write `results = await plan.apply_after_hooks(hooks, results)`" in text
+            assert plan.resolve(plan.apply_after_hooks_sync(hooks, results)).results
+        assert seen == ['{"hits":[]}']
+        with opened(AppTools, SEARCH) as asked:
+            asked.apply_hooks_sync(hooks).abort(Transcript(), "stop")
+
+    def test_a_handled_result_is_shown_before_the_commit(self) -> None:
+        """The results of hooks are owed to the after-hooks like any other."""
+        hooks = on_user(lambda metadata, input: Complete(ALICE))
+        hooks.after()(lambda call, result: None)
+        with opened(AppTools, USER) as asked:
+            plan = asked.apply_hooks_sync(hooks)
+            with pytest.raises(MisuseError, match="call 'u1' of tool `get_user`"):
+                plan.commit(Transcript())
+            plan.apply_after_hooks_sync(hooks)
+            plan.commit(Transcript())
+
+    def test_a_recorded_result_is_shown_once_and_replaced_in_place(self) -> None:
+        """The plan keeps what a hook put in the place of a recorded result, and asks it once."""
+        seen: list[str] = []
+
+        def sign(call: AnyToolCall, result: ToolResult) -> ToolResult:
+            seen.append(call.id)
+            return call.again().complete({"hits": ["signed"]})
+
+        hooks = AppTools.HookSet()
+        hooks.after(AppTools.web_search)(sign)
+        with opened(AppTools, SEARCH, sent("web_search", "s2", query="y")) as asked:
+            plan = asked.apply_hooks_sync(hooks)
+            plan.record(plan.pending[0].complete({"hits": []}))
+            assert plan.apply_after_hooks_sync(hooks) == []
+            plan.record(plan.pending[0].complete({"hits": []}))
+            with pytest.raises(MisuseError, match="call 's2'"):
+                plan.resolve()
+            plan.apply_after_hooks_sync(hooks)
+            results = plan.resolve().results
+            assert [each.result for each in results] == ['{"hits":["signed"]}'] * 2
+        assert seen == ["s1", "s2"]
+
+    def test_a_saved_plan_owes_its_after_hooks(self) -> None:
+        """Loaded, a plan still wants to be shown to its hooks, what comes later included."""
+        hooks = AppTools.HookSet()
+        seen: list[str] = []
+
+        def note(call: AnyToolCall, result: ToolResult) -> None:
+            seen.append(call.id)
+
+        hooks.after()(note)
+        with opened(AppTools, SEARCH, sent("web_search", "s2", query="y")) as asked:
+            plan = asked.apply_hooks_sync(hooks)
+            plan.record(plan.pending[0].complete({"hits": []}))
+            plan.apply_after_hooks_sync(hooks)
+            text = plan.dump_json()
+        plan = AppTools.load_plan(text)
+        plan.record(plan.pending[0].complete({"hits": []}))
+        with pytest.raises(MisuseError, match="saved while after-hooks of its hook set had still"):
+            plan.resolve()
+        plan.apply_after_hooks_sync(hooks)
+        assert seen == ["s1", "s2"]
+        plan.resolve()
+
+    def test_what_came_after_the_first_look_is_owed_too(self) -> None:
+        """Asking a loaded plan's hooks once does not let later results pass unseen."""
+        hooks = AppTools.HookSet()
+        hooks.after()(lambda call, result: None)
+        with opened(AppTools, SEARCH) as asked:
+            text = asked.apply_hooks_sync(hooks).dump_json()
+        plan = AppTools.load_plan(text)
+        plan.apply_after_hooks_sync(hooks)
+        plan.record(plan.pending[0].complete({"hits": []}))
+        with pytest.raises(MisuseError, match="was not asked about the result of call 's1'"):
+            plan.resolve()
+        plan.discard()
+
+
+class TestOnce:
+    def test_two_who_ask_at_once_ask_once(self) -> None:
+        """A before-hook is marked before it is asked, so that it counts a call once."""
+        seen: list[str] = []
+        hooks = AppTools.HookSet()
+
+        @hooks.before()
+        async def count(metadata: ToolMetadata, input: Any) -> None:
+            seen.append(metadata.id)
+            await asyncio.sleep(0)
+
+        async def both(asked: Any) -> None:
+            await asyncio.gather(asked.apply_hooks(hooks), asked.apply_hooks(hooks))
+
+        with opened(AppTools, SEARCH) as asked:
+            asyncio.run(both(asked))
+        assert seen == ["s1"]
+
+    def test_one_that_raised_is_asked_again(self) -> None:
+        """A before-hook that raised is unmarked: the next pass asks it, and then no more."""
+        answers: list[Any] = [None, None, OSError("busy")]
+        hooks = AppTools.HookSet()
+
+        @hooks.before()
+        def count(metadata: ToolMetadata, input: Any) -> None:
+            answer = answers.pop()
+            if answer is not None:
+                raise answer
+
+        with opened(AppTools, SEARCH) as asked:
+            with pytest.raises(HookError, match="busy"):
+                asked.apply_hooks_sync(hooks)
+            asked.apply_hooks_sync(hooks)
+            asked.apply_hooks_sync(hooks)
+        assert answers == [None]
+
+    def test_it_is_known_by_its_name_in_another_process(self) -> None:
+        """A loaded plan asks no before-hook of a name that was asked; two of one name are two."""
+        seen: list[str] = []
+
+        def made() -> Any:
+            hooks = AppTools.HookSet()
+            for place in ("first", "second"):
+
+                def count(metadata: ToolMetadata, input: Any, place: str = place) -> None:
+                    seen.append(place)
+
+                hooks.before()(count)
+            return hooks
+
+        with opened(AppTools, SEARCH) as asked:
+            text = asked.apply_hooks_sync(made()).dump_json()
+        plan = AppTools.load_plan(text).apply_hooks_sync(made())
+        plan.discard()
+        assert seen == ["first", "second"]

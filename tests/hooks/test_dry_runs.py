@@ -9,7 +9,6 @@ from pydantic import BaseModel, ConfigDict, RootModel
 
 from lutum_py import (
     Block,
-    Decision,
     Session,
     Suspend,
     ToolCapabilities,
@@ -236,7 +235,7 @@ def test_the_whole_road_from_dry_run_to_approval() -> None:
     plan.commit(session, [plan.pending[0].call_sync()])
     plan = plan_of(("3", "roll_out", arguments)).apply_hooks_sync(hooks)
     (waiting,) = plan.suspended
-    plan.resume(Decision(call_id="3", action="resume", digest=waiting.digest))
+    plan.resume(waiting.approve())
     plan = plan.apply_hooks_sync(hooks)
     assert plan.suspended == ()
     assert [call.id for call in plan.pending] == ["3"]
@@ -250,7 +249,7 @@ def test_a_block_wins_over_an_approval() -> None:
     hooks.gate()(capability_gate({"block": "suspend"}, dry_run_done=lambda call: True))
     stricter.gate()(capability_gate(dry_run_done=lambda call: True))
     plan = plan_of(("1", "roll_out", {"service": "api"})).apply_hooks_sync(hooks)
-    plan.resume(Decision(call_id="1", action="resume"))
+    plan.resume(plan.suspended[0].approve())
     plan = plan.apply_hooks_sync(stricter)
     assert plan.pending == ()
     assert plan.blocked is not None

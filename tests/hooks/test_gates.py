@@ -290,7 +290,7 @@ class TestDecisions:
 
     @staticmethod
     def resumed(hooks: Any, plan: Any) -> Decision:
-        decision = Decision(call_id="u1", action="resume", result=True, decision_id="d1")
+        decision: Decision = plan.suspended[0].approve(result=True, by="ann")
         plan.resume(decision)
         return decision
 
@@ -372,7 +372,7 @@ class TestDecisions:
             plan = asked.apply_hooks_sync(gated(Suspend(TICKET)))
             approved = plan.suspended[0].digest
             self.resumed(None, plan)
-            plan.pending[0]._input.user_id = "mallory"
+            plan.pending[0]._input.__dict__["user_id"] = "mallory"
             again = plan.apply_hooks_sync(gated(Suspend(TICKET)))
             assert [each.call.input.user_id for each in again.suspended] == ["mallory"]
             assert again.suspended[0].digest != approved

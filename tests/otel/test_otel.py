@@ -317,13 +317,13 @@ async def test_what_execute_tells_of_a_cancelled_run_is_found(recorded: Recorded
 
 
 async def test_a_deadline_is_told_as_it_is(recorded: Recorded) -> None:
-    """A tool that ends at its deadline has timed out; one that goes on is indeterminate."""
+    """A tool that is cut off by its deadline is indeterminate, whether it ends then or goes on."""
     for arguments in ({}, {"stubborn": True}):
         call = call_of(arguments, "in_wait")
         with recorded.tracer.span(call) as record:
             record(await execute(call, grace=0.01))
     first, second = (dict(span.attributes or {}) for span in recorded.spans)
-    assert (first["lutum.tool.outcome"], first["error.type"]) == ("error", "timed_out")
+    assert (first["lutum.tool.outcome"], first["error.type"]) == ("indeterminate", "timed_out")
     assert (second["lutum.tool.outcome"], second["error.type"]) == ("indeterminate", "timed_out")
     assert {span.status.status_code for span in recorded.spans} == {StatusCode.ERROR}
 

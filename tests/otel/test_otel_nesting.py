@@ -69,7 +69,6 @@ from opentelemetry.propagate import extract
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from lutum_py import Decision
 from lutum_py.otel import ToolTracer
 from tests.round_tools import Shop
 
@@ -77,7 +76,7 @@ exporter = InMemorySpanExporter()
 provider = TracerProvider()
 provider.add_span_processor(SimpleSpanProcessor(exporter))
 plan = Shop.load_plan(sys.stdin.read())
-plan.resume(Decision(call_id="c1", action="resume"))
+plan.resume(plan.suspended[0].approve())
 call, = plan.pending
 parent = extract({"traceparent": sys.argv[1]})
 with ToolTracer(tracer_provider=provider).span(call, context=parent) as record:
@@ -90,7 +89,7 @@ print(f"{span.context.trace_id:032x}", span.attributes["lutum.suspension.id"])
 def test_a_resumed_call_names_the_suspension_that_it_comes_from(recorded: Recorded) -> None:
     """The span of a call that goes on by a decision has the id of the ticket it waited for."""
     plan = opened(("c1", "add", {"a": 1})).apply_hooks_sync(gated(SuspendTicket(id="t1")))
-    plan.resume(Decision(call_id="c1", action="resume"))
+    plan.resume(plan.suspended[0].approve())
     (call,) = plan.pending
     with recorded.tracer.span(call) as record:
         plan.resolve([record(call.call_sync())])

@@ -6,7 +6,6 @@ import pytest
 
 from lutum_py import (
     CallStatus,
-    Decision,
     Session,
     SuspendTicket,
     ToolContext,
@@ -93,7 +92,7 @@ def test_what_was_started_stays_started(saved: bool, again: bool) -> None:
     call = plan.pending[0]
     call.move_to(CallStatus.RUNNING)
     plan.suspend(call.suspend(SuspendTicket()))
-    plan.resume(Decision(call_id="c0", action="resume"))
+    plan.resume(plan.suspended[0].approve())
     if again:
         plan.suspend(call.suspend(SuspendTicket()))
         assert not plan.suspended[0].was_started
@@ -112,18 +111,19 @@ def test_all_that_was_started_stays_started() -> None:
         call.move_to(CallStatus.RUNNING)
         plan.suspend(call.suspend(SuspendTicket()))
     for waiting in plan.suspended:
-        decision = Decision(call_id=waiting.call.id, action="resume", digest=waiting.digest)
-        plan.resume(decision)
+        plan.resume(waiting.approve())
     plan.abort(session, "stop")
     assert statuses(session) == {"c0": "indeterminate", "c1": "indeterminate"}
 
 
-def test_what_hooks_suspended_while_running_was_started() -> None:
-    """A running call that a function suspends is indeterminate when the round is aborted."""
+def test_hooks_are_not_asked_about_what_was_begun() -> None:
+    """A call that was begun is past the hooks: no approval lets it be begun a second time."""
     session = Session()
     plan = opened(*adds(1)).plan()
-    plan.pending[0].move_to(CallStatus.RUNNING)
-    plan.apply_hooks_sync(lambda call: call.suspend(SuspendTicket())).abort(session, "stop")
+    plan.pending[0].begin()
+    plan = plan.apply_hooks_sync(lambda call: call.suspend(SuspendTicket()))
+    assert [call.id for call in plan.pending] == ["c0"]
+    plan.abort(session, "stop")
     assert statuses(session) == {"c0": "indeterminate"}
 
 

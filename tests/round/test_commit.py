@@ -320,17 +320,23 @@ def test_results_are_passed_in_a_list() -> None:
     for wrong in (result, None, 3):
         with pytest.raises(TypeError, match=r"Write `\[result\]`"):
             plan.resolve(wrong)
-    assert as_results([result]) == [result]
+    assert as_results([result]) == ([result], [])
     plan.resolve([result])
 
 
 def test_a_suspended_call_is_no_result() -> None:
-    """A call that suspended itself is taken in by the plan, and is no result."""
-    plan = opened(*adds(1)).plan()
+    """A call that suspended itself is no result: that it waits is all that is wrong with it."""
+    plan = opened(*adds(2)).plan()
     outcome = plan.pending[0].suspend(SuspendTicket())
-    with pytest.raises(TypeError, match=r"plan\.suspend\(outcome\)"):
-        plan.resolve([outcome])  # type: ignore[list-item]
-    close(plan)
+    other = opened(("elsewhere", "add", {"a": 1})).plan()
+    stray = other.pending[0].suspend(SuspendTicket())
+    with pytest.raises(CommitError) as caught:
+        plan.resolve([outcome, forged(plan.pending[1].metadata), stray])
+    assert caught.value.faults == (
+        UnresolvedSuspension("c0", "add"),
+        ExtraResult("elsewhere", "add", ("c1",)),
+    )
+    close(plan, other)
 
 
 @pytest.mark.parametrize("target", [None, [], "session"])

@@ -36,6 +36,7 @@ from tests.round_tools import (
     add,
     adds,
     any_text,
+    approval,
     check_transcript,
     close,
     done,
@@ -48,7 +49,8 @@ def facts(plan: ToolRoundPlan[Any]) -> dict[str, Any]:
     """All that a plan knows."""
 
     def call(each: Any) -> Any:
-        return (each.metadata, each.input, each.status, each.mended, each.digest, each.approval)
+        known = (each.metadata, each.input, each.status, each.mended, each.digest)
+        return (*known, tuple(each._approvals()))
 
     return {
         "turn": plan._state.turn,
@@ -57,6 +59,10 @@ def facts(plan: ToolRoundPlan[Any]) -> dict[str, Any]:
         "handled": [(h.metadata, h.input, h.output, h.result) for h in plan.handled],
         "rejected": [(r.metadata, r.call.input, r.reason, r.source) for r in plan.rejected],
         "suspended": [(call(s.call), s.ticket, s.digest, s.was_started) for s in plan.suspended],
+        "in_doubt": [call(each) for each in plan.in_doubt],
+        "finished": plan.finished,
+        "ended": {id: call(each) for id, each in plan._ended.items()},
+        "asked": (plan._state._ran_before, plan._asked_after, plan._owes_after),
         "issues": plan.recoverable_tool_call_issues,
         "decisions": plan.decisions,
         "resumed": plan.resumed,
@@ -67,7 +73,7 @@ def facts(plan: ToolRoundPlan[Any]) -> dict[str, Any]:
 def test_a_plan_comes_back_whole(key: bytes | None) -> None:
     """Everything that a plan knows survives being saved and loaded, with a key or without."""
     plan = planned()
-    plan.resume(Decision(call_id="p", action="resume", result=False, decision_id="d"))
+    plan.resume(approval(plan, "p", result=False, by="ann", decision_id="d"))
     before = facts(plan)
     again = loaded(plan.dump_json(key=key), key=key)
     assert facts(again) == before
@@ -90,7 +96,7 @@ def test_a_suspended_plan_comes_back_whole() -> None:
 def test_a_loaded_plan_goes_on() -> None:
     """A plan that was loaded is decided, run and committed as it would have been before."""
     again = loaded(planned().dump_json())
-    outcome = again.resume(Decision(call_id="p", action="resume", result=True, decision_id="d"))
+    outcome = again.resume(approval(again, "p", result=True, decision_id="d"))
     assert outcome is again.pending[1]
     context = ToolContext.for_call(again.pending[1])
     assert context.resume is not None
@@ -128,13 +134,13 @@ def test_a_dump_closes_the_round() -> None:
     plan = planned()
     plan.dump_json()
     with pytest.raises(RoundClosedError, match="already dumped"):
-        plan.resume(Decision(call_id="p", action="resume"))
+        plan.resume(Decision(call_id="p", action="cancel"))
 
 
 def test_both_proposed_and_effective_arguments_are_kept() -> None:
     """The text has what the model sent and what would run, each schema's digest, and a version."""
     data = dumped()
-    assert (data["format"], data["version"]) == ("lutum_py.plan", 1)
+    assert (data["format"], data["version"]) == ("lutum_py.plan", 2)
     proposed = {item["id"]: item["arguments"] for item in data["turn"]["items"]}
     assert proposed["c2"] == '{"a":2,"b":0}'
     assert entry(data, "c2")["input"] == {"a": 2, "b": 7}
@@ -300,19 +306,21 @@ def test_statuses_survive() -> None:
     plan = opened(*adds(2)).plan()
     plan.pending[0].move_to(CallStatus.RUNNING)
     again = loaded(plan.dump_json())
-    assert [call.status for call in again.pending] == [CallStatus.RUNNING, CallStatus.NEW]
+    assert [call.status for call in again.in_doubt] == [CallStatus.RUNNING]
+    assert [call.status for call in again.pending] == [CallStatus.NEW]
     close(again)
 
 
 def test_an_approval_survives_and_still_binds() -> None:
     """A call approved before the dump keeps its decision, frozen input and idempotency key."""
     plan = planned()
-    plan.resume(Decision(call_id="p", action="resume", decision_id="d"))
+    decision = approval(plan, "p", decision_id="d")
+    plan.resume(decision)
     key = plan.pending[1].idempotency_key
     again = loaded(plan.dump_json())
     call = again.pending[1]
     assert call.id == "p"
-    assert call.approval == Decision(call_id="p", action="resume", decision_id="d")
+    assert call.approval == decision
     assert call.idempotency_key == key
     with pytest.raises(LifecycleError, match="frozen"):
         call.input = {"amount": 1}
@@ -327,7 +335,7 @@ def test_a_plan_goes_on_in_another_process() -> None:
     text = opened(*adds(2)).apply_hooks_sync(lambda c: c.suspend(SuspendTicket())).dump_json()
     program = """
 import sys
-from lutum_py import Decision, Toolset, tool, tool_fn
+from lutum_py import Toolset, tool, tool_fn
 
 @tool_fn
 def add(a: int, b: int = 0) -> int:
@@ -339,7 +347,7 @@ class Mine(Toolset):
 
 plan = Mine.load_plan(sys.stdin.read())
 for waiting in plan.remaining():
-    plan.resume(Decision(call_id=waiting.call.id, action="resume", digest=waiting.digest))
+    plan.resume(waiting.approve())
 print([r.result for r in plan.resolve([c.call_sync() for c in plan.pending]).results])
 """
     ran = subprocess.run(
@@ -348,12 +356,16 @@ print([r.result for r in plan.resolve([c.call_sync() for c in plan.pending]).res
     assert ran.stdout.strip() == "['0', '1']"
 
 
-def test_done_results_are_given_after_loading() -> None:
-    """Results that were made before the dump commit to the loaded plan: they carry the raw call."""
+def test_results_are_recorded_before_the_dump() -> None:
+    """A call that ended is saved with its result, and only where the plan was told of it."""
     plan = opened(*adds(2)).plan()
     first = plan.pending[0].call_sync()
+    with pytest.raises(PlanError, match=r"'c0' of tool `add` is succeeded.*`plan\.record\(outcome"):
+        plan.dump_json()
+    plan.record(first)
     again = loaded(plan.dump_json())
-    results = [first, *done(again.pending[1:])]
+    assert again.finished == (first,)
+    results = done(again.pending)
     assert [result.result for result in again.resolve(results).results] == ["0", "1"]
 
 

@@ -192,7 +192,7 @@ FOREIGN = {
     PLAN_TEXT[: len(PLAN_TEXT) // 2]: "not JSON",
     "[]": r"it is \[\]",
     '{"format": "lutum_py.transcript", "version": 1}': "`format` is 'lutum_py.transcript'",
-    PLAN_TEXT.replace('"version":1', '"version":2'): "format version 2; this release reads 1",
+    PLAN_TEXT.replace('"version":2', '"version":3'): "format version 3; this release reads 1, 2",
     '{"format": "lutum_py.plan", "version": 1}': r"\$\.seal: it is missing",
     '{"format": "lutum_py.plan", "version": 1, "seal": {"kind": "sha256", "value": "0"}}': (
         r"\$\.calls: expected list, got None"

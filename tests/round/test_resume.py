@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,17 @@ from hypothesis import strategies as st
 
 from lutum_py import CallStatus, Decision, Session, SuspendTicket, ToolRoundPlan
 from lutum_py.errors import CommitError, ResumeError, UnresolvedSuspension
-from tests.round_tools import Shop, adds, check_transcript, close, done, forged, gated, opened
+from tests.round_tools import (
+    Shop,
+    adds,
+    approval,
+    check_transcript,
+    close,
+    done,
+    forged,
+    gated,
+    opened,
+)
 
 
 @given(st.data())
@@ -26,7 +37,8 @@ def test_calls_are_resolved_in_any_order(data: st.DataObject) -> None:
             plan.resolve([forged(call.metadata) for call in plan.pending])
         assert {type(fault) for fault in caught.value.faults} == {UnresolvedSuspension}
         assert len(caught.value.faults) == left
-        plan.resume(Decision(call_id=f"c{at}", action="cancel" if at in cancelled else "resume"))
+        waiting = next(each for each in plan.remaining() if each.call.id == f"c{at}")
+        plan.resume(waiting.cancel() if at in cancelled else waiting.approve())
     assert plan.remaining() == ()
     expected = [at for at in range(count) if at not in cancelled]
     assert [call.input.a for call in plan.pending] == expected
@@ -54,17 +66,14 @@ def test_two_hundred_parallel_calls_of_one_tool() -> None:
     assert (len(plan.pending), len(plan.suspended)) == (100, 100)
     waiting = [each.call.id for each in plan.remaining()]
     chance.shuffle(waiting)
-    results = done(plan.pending)
+    for call in plan.pending:
+        plan.record(call.call_sync())
     for at, call_id in enumerate(waiting):
-        call = plan.resume(Decision(call_id=call_id, action="resume"))
-        assert call is not None
+        assert plan.resume(approval(plan, call_id)) is not None
         if at == 50:
-            kept = {result.id: result for result in results}
             plan = Shop.load_plan(plan.dump_json())
-            for pending in plan.pending:
-                assert pending.id in kept or pending.status is CallStatus.RESUMING
-    ran = {result.id for result in results}
-    results += done(call for call in plan.pending if call.id not in ran)
+            assert {pending.status for pending in plan.pending} == {CallStatus.RESUMING}
+    results = done(plan.pending)
     chance.shuffle(results)
     session = Session()
     committed = plan.commit(session, results)
@@ -77,7 +86,7 @@ def test_several_approvers_decide_on_one_plan() -> None:
     text = opened(*adds(3)).apply_hooks_sync(gated(SuspendTicket())).dump_json()
     for at, action in ((2, "resume"), (0, "cancel"), (1, "resume")):
         plan: ToolRoundPlan[Shop] = Shop.load_plan(text)
-        decision = Decision(call_id=f"c{at}", action=action, decision_id=f"d{at}")  # type: ignore[arg-type]
+        decision = replace(approval(plan, f"c{at}", decision_id=f"d{at}"), action=action)  # type: ignore[arg-type]
         assert plan.resume(decision) is not None
         text = plan.dump_json()
     plan = Shop.load_plan(text)

@@ -35,7 +35,18 @@ from lutum_py.errors import (
     ToolDefinitionError,
     UnresolvedSuspension,
 )
-from tests.round_tools import Receipt, Shop, add, adds, check_transcript, close, done, gated, opened
+from tests.round_tools import (
+    Receipt,
+    Shop,
+    add,
+    adds,
+    approval,
+    check_transcript,
+    close,
+    done,
+    gated,
+    opened,
+)
 
 PAY = ("p", "pay", {"amount": 20, "to": ["ann"]})
 USE = ResumeMode.USE_DECISION_AS_TOOL_RESULT
@@ -55,10 +66,6 @@ def test_a_mode_that_there_is_not_is_told_with_those_there_are(mode: Any) -> Non
 def waiting(*calls: Any, ticket: SuspendTicket | None = None, **fields: Any) -> ToolRoundPlan[Any]:
     """A plan whose gate suspended every call of `add`, `pay`, `ask` and `shout`."""
     return opened(*calls).apply_hooks_sync(gated(ticket or SuspendTicket(id="s", **fields)))
-
-
-def resumed(call_id: str, **fields: Any) -> Decision:
-    return Decision(call_id=call_id, action="resume", **fields)
 
 
 def test_a_gate_suspends_a_call_and_its_siblings_go_on() -> None:
@@ -90,7 +97,7 @@ def test_replay_makes_the_call_pending_again() -> None:
     """A replayed call is pending again, in its place, with the input that was approved."""
     plan = waiting(*adds(3))
     for call_id in ("c2", "c0"):
-        outcome = plan.resume(resumed(call_id, reason="fine"))
+        outcome = plan.resume(approval(plan, call_id, reason="fine"))
         assert isinstance(outcome, AnyToolCall)
         assert outcome.status is CallStatus.RESUMING
         assert outcome.resume is None
@@ -104,7 +111,7 @@ def test_replay_makes_the_call_pending_again() -> None:
 def test_a_decision_may_stand_for_the_result() -> None:
     """Under `use_decision_as_tool_result` the tool is not run: the decision is its output."""
     plan = waiting(PAY, resume_mode=USE)
-    outcome = plan.resume(resumed("p", result={"paid": 20}))
+    outcome = plan.resume(approval(plan, "p", result={"paid": 20}))
     assert isinstance(outcome, HandledCall)
     assert (outcome.output, outcome.result.result) == (Receipt(paid=20), '{"paid":20}')
     assert (plan.pending, plan.handled) == ((), (outcome,))
@@ -114,7 +121,7 @@ def test_a_decision_may_stand_for_the_result() -> None:
 def test_a_decision_may_be_passed_to_the_tool() -> None:
     """Under `pass_decision_to_tool` the tool runs and reads the decision from its context."""
     plan = waiting(("a", "ask", {"question": "?"}), resume_mode=PASS, action="answer")
-    decision = resumed("a", result={"colour": "red"})
+    decision = approval(plan, "a", result={"colour": "red"})
     call = plan.resume(decision)
     assert isinstance(call, AnyToolCall)
     context = ToolContext.for_call(call)
@@ -127,7 +134,7 @@ def test_a_decision_may_be_passed_to_the_tool() -> None:
 def test_a_replayed_tool_does_not_see_the_decision() -> None:
     """Only the mode that says so shows the decision to the tool."""
     plan = waiting(("a", "ask", {"question": "?"}))
-    call = plan.resume(resumed("a", result=1))
+    call = plan.resume(approval(plan, "a", result=1))
     assert isinstance(call, AnyToolCall)
     assert call.approval is not None
     assert ToolContext.for_call(call).resume is None
@@ -167,7 +174,7 @@ def test_falsy_decisions_are_values(result: Any, mode: ResumeMode) -> None:
     hooks = Loose.HookSet()
     hooks.gate()(lambda metadata, input: Suspend(SuspendTicket(resume_mode=mode)))
     plan = opened(("x", "anything", ""), toolset=Loose).apply_hooks_sync(hooks)
-    outcome = plan.resume(resumed("x", result=result))
+    outcome = plan.resume(approval(plan, "x", result=result))
     if isinstance(outcome, AnyToolCall):
         answer = outcome.call_sync(context=ToolContext.for_call(outcome))
         (committed,) = plan.resolve([answer]).results
@@ -185,13 +192,13 @@ def test_a_result_has_to_fit_the_response_schema() -> None:
         "required": ["ok"],
     }
     plan = waiting(PAY, response_schema=schema, resume_mode=PASS)
-    decision = resumed("p", result={"ok": "yes", "note": 3}, decision_id="d")
+    decision = approval(plan, "p", result={"ok": "yes", "note": 3}, decision_id="d")
     with pytest.raises(ResumeError, match=r"`\$\.ok`: 'yes'.*`\$\.note`: 3") as caught:
         plan.resume(decision)
     assert "'p' of tool `pay`" in str(caught.value)
     assert [each.call.id for each in plan.remaining()] == ["p"]
     assert plan.suspended[0].call.status is CallStatus.SUSPENDED
-    assert plan.resume(resumed("p", result={"ok": False}, decision_id="d")) is not None
+    assert plan.resume(approval(plan, "p", result={"ok": False}, decision_id="d")) is not None
     close(plan)
 
 
@@ -199,7 +206,7 @@ def test_a_broken_response_schema_is_the_developers_error() -> None:
     """A ticket with a schema that is none is told as such, and changes nothing."""
     plan = waiting(PAY, response_schema={"type": "nonsense"})
     with pytest.raises(ToolDefinitionError, match="response schema of suspension 's'"):
-        plan.resume(resumed("p"))
+        plan.resume(approval(plan, "p"))
     plan.resume(Decision(call_id="p", action="cancel"))
     close(plan)
 
@@ -227,9 +234,9 @@ def test_a_decision_as_result_has_to_fit_the_output(result: Any, message: str) -
     """What stands for a tool's output is validated as one; what does not fit changes nothing."""
     plan = waiting(PAY, resume_mode=USE)
     with pytest.raises(ResumeError, match=message):
-        plan.resume(resumed("p", result=result))
+        plan.resume(approval(plan, "p", result=result))
     assert plan.suspended[0].call.status is CallStatus.SUSPENDED
-    assert plan.resume(resumed("p", result={"paid": 1})) is plan.handled[0]
+    assert plan.resume(approval(plan, "p", result={"paid": 1})) is plan.handled[0]
     close(plan)
 
 
@@ -250,7 +257,7 @@ def test_an_output_that_cannot_be_encoded_changes_nothing() -> None:
     call = plan.suspended[0].call
     encode = call.spec.output.encode
     with pytest.raises(ResumeError, match="does not fit the output type of tool `number`"):
-        plan.resume(resumed("n", result="NaN of sorts"))
+        plan.resume(approval(plan, "n", result="NaN of sorts"))
     assert (call.status, encode("number", 1.5)) == (CallStatus.SUSPENDED, "1.5")
     close(plan)
 
@@ -258,11 +265,11 @@ def test_an_output_that_cannot_be_encoded_changes_nothing() -> None:
 def test_a_decision_counts_once() -> None:
     """A decision that is delivered twice does nothing the second time, whatever came between."""
     plan = waiting(*adds(2))
-    decision = resumed("c0", decision_id="d1")
+    decision = approval(plan, "c0", decision_id="d1")
     assert plan.resume(decision) is plan.pending[0]
     assert plan.resume(decision) is None
     assert plan.resume(Decision(call_id="c0", action="cancel", decision_id="d1")) is None
-    assert plan.resume(resumed("c1", decision_id="d1")) is not None
+    assert plan.resume(approval(plan, "c1", decision_id="d1")) is not None
     call = plan.pending[0]
     call.move_to(CallStatus.RUNNING)
     plan.suspend(call.suspend(SuspendTicket()))
@@ -274,8 +281,12 @@ def test_a_decision_counts_once() -> None:
 def test_a_stale_decision_is_refused() -> None:
     """A second decision on a call that was decided, or is of no call, names what is suspended."""
     plan = waiting(*adds(2))
-    plan.resume(resumed("c0"))
-    for stale in (resumed("c0"), Decision(call_id="c0", action="cancel"), resumed("zz")):
+    plan.resume(approval(plan, "c0"))
+    for stale in (
+        approval(plan, "c0"),
+        Decision(call_id="c0", action="cancel"),
+        approval(plan, "zz"),
+    ):
         with pytest.raises(ResumeError, match=r"not suspended in this plan.*\['c1'\]"):
             plan.resume(stale)
     assert [call.id for call in plan.pending] == ["c0"]
@@ -287,9 +298,10 @@ def test_a_decision_on_another_version_is_refused() -> None:
     plan, other = waiting(PAY), waiting(("p", "pay", {"amount": 21}))
     digest = other.suspended[0].digest
     assert digest != plan.suspended[0].digest
-    with pytest.raises(ResumeError, match=rf"another version of call 'p'.*'{digest}'"):
-        plan.resume(resumed("p", digest=digest))
-    assert plan.resume(resumed("p", digest=plan.suspended[0].digest)) is plan.pending[0]
+    for forged in (other.suspended[0].approve(), other.suspended[0].cancel("no")):
+        with pytest.raises(ResumeError, match=rf"another version of call 'p'.*'{digest}'"):
+            plan.resume(forged)
+    assert plan.resume(plan.suspended[0].approve()) is plan.pending[0]
     close(plan, other)
 
 
@@ -297,7 +309,7 @@ def test_the_other_plan_of_a_round_knows_of_a_decision() -> None:
     """Two plans that share a suspended call cannot decide about it differently."""
     plan = waiting(*adds(2))
     twin = plan.apply_hooks_sync(Shop.HookSet())
-    plan.resume(resumed("c0"))
+    plan.resume(approval(plan, "c0"))
     with pytest.raises(ResumeError, match="decided on in another plan of this round"):
         twin.resume(Decision(call_id="c0", action="cancel"))
     assert plan.pending[0].status is CallStatus.RESUMING
@@ -314,7 +326,7 @@ def test_an_input_is_frozen_while_it_waits_and_after() -> None:
         with pytest.raises(LifecycleError, match="frozen"):
             call.with_input({"amount": 9})
         assert call.input.amount == 20
-        plan.resume(resumed("p", decision_id="d"))
+        plan.resume(approval(plan, "p", decision_id="d"))
     close(plan)
 
 
@@ -322,7 +334,7 @@ def test_an_input_changed_in_place_is_found_out() -> None:
     """An input that is changed in place while it waits can no longer be approved."""
     plan = waiting(PAY)
     plan.suspended[0].call._input.amount = 2000
-    for decision in (resumed("p"), Decision(call_id="p", action="cancel")):
+    for decision in (approval(plan, "p"), Decision(call_id="p", action="cancel")):
         with pytest.raises(ResumeError, match="was changed while it was suspended"):
             plan.resume(decision)
     session = Session()
@@ -333,11 +345,11 @@ def test_an_input_changed_in_place_is_found_out() -> None:
 def test_an_approved_input_changed_in_place_does_not_run() -> None:
     """A call whose approved input was changed in place is not run."""
     plan = waiting(*adds(1))
-    call = plan.resume(resumed("c0"))
+    call = plan.resume(approval(plan, "c0"))
     assert isinstance(call, AnyToolCall)
-    call.input.a = 999  # a copy: what was approved is out of reach
+    call.input.__dict__["a"] = 999  # a copy: what was approved is out of reach
     assert call.input.a != 999
-    call._input.a = 1000
+    call._input.__dict__["a"] = 1000
     with pytest.raises(LifecycleError, match="no longer is what was approved"):
         call.call_sync()
     close(plan)
@@ -346,12 +358,12 @@ def test_an_approved_input_changed_in_place_does_not_run() -> None:
 def test_a_call_may_be_suspended_again() -> None:
     """A resumed call may suspend itself again, under another ticket, and be decided again."""
     plan = waiting(*adds(1))
-    call = plan.resume(resumed("c0"))
+    call = plan.resume(approval(plan, "c0"))
     assert isinstance(call, AnyToolCall)
     call.move_to(CallStatus.RUNNING)
     plan.suspend(call.suspend(SuspendTicket(id="again", resume_mode=USE)))
     assert plan.suspended[0].was_started
-    assert plan.resume(resumed("c0", result=5)) is plan.handled[0]
+    assert plan.resume(approval(plan, "c0", result=5)) is plan.handled[0]
     assert [result.result for result in plan.resolve().results] == ["5"]
 
 
@@ -381,7 +393,7 @@ def test_a_resumed_call_passes_its_gate_again() -> None:
     hooks, seen = hooks_with_gate(Suspend(SuspendTicket()))
     plan = opened(*adds(1)).apply_hooks_sync(hooks)
     assert seen == [("hook", "c0"), ("gate", "c0", None)]
-    plan.resume(resumed("c0", decision_id="d"))
+    plan.resume(approval(plan, "c0", decision_id="d"))
     seen.clear()
     again = plan.apply_hooks_sync(hooks)
     assert seen == [("gate", "c0", "d"), ("before", "c0")]
@@ -394,7 +406,7 @@ def test_a_resumed_call_passes_its_gate_again() -> None:
 def test_a_block_wins_over_an_approval() -> None:
     """A gate that blocks stops an approved call, and the plan says that the run should end."""
     plan = waiting(*adds(1))
-    plan.resume(resumed("c0"))
+    plan.resume(approval(plan, "c0"))
     hooks, _ = hooks_with_gate(Block("frozen account"))
     again = asyncio.run(plan.apply_hooks(hooks))
     assert (again.pending, again.blocked) == ((), "frozen account")
@@ -407,7 +419,7 @@ def test_resume_asks_nobody() -> None:
     hooks, seen = hooks_with_gate(Suspend(SuspendTicket()))
     plan = opened(*adds(1)).apply_hooks_sync(hooks)
     seen.clear()
-    plan.resume(resumed("c0"))
+    plan.resume(approval(plan, "c0"))
     assert seen == []
     close(plan)
 
@@ -425,7 +437,7 @@ def test_the_approver_sees_the_final_arguments() -> None:
 
     plan = opened(("c", "add", {"a": 0})).apply_hooks_sync(hooks)
     digest = plan.suspended[0].digest
-    plan.resume(resumed("c", digest=digest))
+    plan.resume(approval(plan, "c"))
     again = plan.apply_hooks_sync(hooks)
     assert seen == [40, 40]
     assert again.pending[0].digest == digest
@@ -448,7 +460,7 @@ def test_tickets_and_decisions_are_values() -> None:
     one, two = SuspendTicket(parameters={"a": []}), SuspendTicket()
     assert one.id != two.id
     decision = Decision(call_id="c", action="resume", result=[1])
-    assert decision.decision_id != resumed("c").decision_id
+    assert decision.decision_id != Decision(call_id="c", action="resume").decision_id
     assert {one, decision, pickle.loads(pickle.dumps(one))} == {one, decision}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from lutum_py import (
     ResumeMode,
     Session,
     Suspend,
+    SuspendedCall,
     SuspendTicket,
     ToolContext,
     ToolMetadata,
@@ -27,6 +29,7 @@ from lutum_py import (
 from lutum_py._call.lifecycle import TRANSITIONS
 from lutum_py.errors import (
     CommitError,
+    DuplicateResult,
     LifecycleError,
     MissingResult,
     PlanError,
@@ -49,9 +52,21 @@ class Expected:
         self.mode = mode
         self.status = NEW if mode is None else SUSPENDED
         self.place = "pending" if mode is None else "suspended"
-        self.told: str | None = None
+        self.asker = "gate"
+        self.answers: dict[str, str | None] = {}
         self.result: ToolResult | None = None
         self.final: tuple[str, str] | None = None
+
+    @property
+    def told(self) -> str | None:
+        """What the tool reads: the answer to its own question, or else the gate's."""
+        answers = [self.answers.get("tool"), self.answers.get("gate")]
+        return next((each for each in answers if each is not None), None)
+
+    def ask(self, asker: str, mode: ResumeMode) -> None:
+        self.asker, self.mode = asker, mode
+        self.status, self.place = SUSPENDED, "suspended"
+        self.answers.pop(asker, None)
 
     @property
     def can_run(self) -> bool:
@@ -83,9 +98,12 @@ class Suspensions(RuleBasedStateMachine):
         plan = self.open
         return next(
             call
-            for call in (*plan.pending, *(each.call for each in plan.suspended))
+            for call in (*plan.pending, *plan.in_doubt, *(each.call for each in plan.suspended))
             if call.id == call_id
         )
+
+    def waiting(self, call_id: str) -> SuspendedCall:
+        return next(each for each in self.open.suspended if each.call.id == call_id)
 
     def ids(self, place: str) -> list[str]:
         return [call_id for call_id, known in self.calls.items() if known.place == place]
@@ -108,16 +126,11 @@ class Suspensions(RuleBasedStateMachine):
         self.plan = opened(*calls).apply_hooks_sync(hooks)
 
     @precondition(lambda self: self.plan is not None and self.ids("suspended"))
-    @rule(data=st.data(), answer=answers, with_digest=st.booleans())
-    def go_on(self, data: st.DataObject, answer: str, with_digest: bool) -> None:
+    @rule(data=st.data(), answer=answers)
+    def go_on(self, data: st.DataObject, answer: str) -> None:
         call_id = data.draw(st.sampled_from(self.ids("suspended")))
         known, call = self.calls[call_id], self.call(call_id)
-        decision = Decision(
-            call_id=call_id,
-            action="resume",
-            result=answer,
-            digest=call.digest if with_digest else None,
-        )
+        decision = self.waiting(call_id).approve(result=answer, by="ann")
         outcome = self.open.resume(decision)
         self.delivered.append(decision)
         if known.mode is USE:
@@ -126,13 +139,13 @@ class Suspensions(RuleBasedStateMachine):
         else:
             assert outcome is call
             known.status, known.place = RESUMING, "pending"
-            known.told = answer if known.mode is PASS else None
+            known.answers[known.asker] = answer if known.mode is PASS else None
 
     @precondition(lambda self: self.plan is not None and self.ids("suspended"))
     @rule(data=st.data())
     def cancel(self, data: st.DataObject) -> None:
         call_id = data.draw(st.sampled_from(self.ids("suspended")))
-        decision = Decision(call_id=call_id, action="cancel", reason=f"not {call_id}")
+        decision = self.waiting(call_id).cancel(f"not {call_id}")
         self.open.resume(decision)
         self.delivered.append(decision)
         known = self.calls[call_id]
@@ -157,9 +170,12 @@ class Suspensions(RuleBasedStateMachine):
     def deliver_unfit(self, data: st.DataObject) -> None:
         call_id = data.draw(st.sampled_from(self.ids("suspended")))
         unfit = self.calls[call_id].mode is USE and data.draw(st.booleans())
-        fields: dict[str, Any] = {"result": 7} if unfit else {"result": "x", "digest": "sha256:0"}
-        with pytest.raises(ResumeError, match=r"does not fit|another version"):
-            self.open.resume(Decision(call_id=call_id, action="resume", **fields))
+        digest = data.draw(st.sampled_from(["sha256:0", None]))
+        decision = replace(self.waiting(call_id).approve(result="x"), digest=digest)
+        if unfit:
+            decision = self.waiting(call_id).approve(result=7)
+        with pytest.raises(ResumeError, match=r"does not fit|another version|carries no digest"):
+            self.open.resume(decision)
 
     @precondition(
         lambda self: self.plan is not None and any(k.can_run for k in self.calls.values())
@@ -183,8 +199,53 @@ class Suspensions(RuleBasedStateMachine):
         call = self.call(call_id)
         call.move_to(RUNNING)
         self.open.suspend(call.suspend(SuspendTicket(resume_mode=mode)))
+        self.calls[call_id].ask("tool", mode)
+
+    @precondition(
+        lambda self: self.plan is not None and any(k.can_run for k in self.calls.values())
+    )
+    @rule(data=st.data())
+    def crash(self, data: st.DataObject) -> None:
+        """A call is begun, and nobody hears of it any more."""
+        ready = [call_id for call_id, known in self.calls.items() if known.can_run]
+        call_id = data.draw(st.sampled_from(ready))
+        self.call(call_id).begin()
+        self.calls[call_id].status = RUNNING
+
+    @precondition(lambda self: self.plan is not None and self.unrecorded())
+    @rule(data=st.data())
+    def record(self, data: st.DataObject) -> None:
+        call_id = data.draw(st.sampled_from(self.unrecorded()))
         known = self.calls[call_id]
-        known.mode, known.status, known.place = mode, SUSPENDED, "suspended"
+        if known.result is None:
+            known.result = self.call(call_id).indeterminate("lost")
+            known.final = ("indeterminate", "Outcome unknown: lost")
+        self.open.record(known.result)
+        known.status, known.place = self.open._ended[call_id].status, "finished"
+        with pytest.raises(CommitError) as caught:
+            self.open.record(known.result)
+        assert caught.value.faults == (DuplicateResult(call_id, "ask"),)
+
+    def unrecorded(self) -> list[str]:
+        return [
+            call_id
+            for call_id, known in self.calls.items()
+            if known.place in ("pending", "in_doubt")
+            and (known.result is not None or known.status is RUNNING)
+        ]
+
+    @precondition(lambda self: self.plan is not None)
+    @rule(data=st.data())
+    def run_twice(self, data: st.DataObject) -> None:
+        begun = [k for k, known in self.calls.items() if known.place in ("pending", "in_doubt")]
+        begun = [call_id for call_id in begun if not self.calls[call_id].can_run]
+        if not begun:
+            return
+        call = self.call(data.draw(st.sampled_from(begun)))
+        status = call.status
+        with pytest.raises(LifecycleError):
+            call.call_sync(context=ToolContext.for_call(call))
+        assert call.status is status
 
     @precondition(lambda self: self.plan is not None)
     @rule(block=st.booleans(), mode=st.sampled_from([*ResumeMode]))
@@ -199,16 +260,23 @@ class Suspensions(RuleBasedStateMachine):
             if block:
                 known.status, known.place = CANCELLED, "rejected"
                 known.final = ("rejected", "__lutum_rejected__: closed")
-            elif known.status is NEW:
-                known.mode, known.status, known.place = mode, SUSPENDED, "suspended"
+            elif "gate" not in known.answers:
+                known.ask("gate", mode)
 
     @precondition(lambda self: self.plan is not None)
     @rule()
     def save_and_load(self) -> None:
+        if any(k.place == "pending" and k.result is not None for k in self.calls.values()):
+            with pytest.raises(PlanError, match=r"`plan\.record\(outcome\)`"):
+                self.open.dump_json(key=self.key)
+            return
         text = self.open.dump_json(key=self.key)
         with pytest.raises(PlanError):
             Shop.load_plan(text.replace("question", "Question"), key=self.key)
         self.plan = Shop.load_plan(text, key=self.key)
+        for known in self.calls.values():
+            if known.place == "pending" and known.status is RUNNING:
+                known.place = "in_doubt"
 
     @precondition(lambda self: self.plan is not None)
     @rule(data=st.data())
@@ -226,12 +294,11 @@ class Suspensions(RuleBasedStateMachine):
     @precondition(lambda self: self.plan is not None)
     @rule(data=st.data())
     def commit(self, data: st.DataObject) -> None:
-        results = [known.result for known in self.calls.values() if known.result is not None]
-        results = data.draw(st.permutations(results))
+        results = data.draw(st.permutations(self.given()))
         faults = {
             UnresolvedSuspension(call_id, "ask")
             if known.place == "suspended"
-            else MissingResult(call_id, "ask")
+            else MissingResult(call_id, "ask", known.place == "in_doubt")
             for call_id, known in self.calls.items()
             if known.final is None
         }
@@ -251,14 +318,20 @@ class Suspensions(RuleBasedStateMachine):
     @precondition(lambda self: self.plan is not None)
     @rule()
     def abort(self) -> None:
-        results = [known.result for known in self.calls.values() if known.result is not None]
-        committed = self.open.abort(self.session, "enough", results)
+        committed = self.open.abort(self.session, "enough", self.given())
         self.plan = None
         for result, known in zip(committed.results, self.calls.values(), strict=True):
-            if known.final is None:
+            if known.status is RUNNING:
+                assert result.status == "indeterminate"
+            elif known.final is None:
                 assert result.status in ("cancelled", "indeterminate")
             else:
                 assert (result.status, result.model_text) == known.final
+
+    def given(self) -> list[ToolResult]:
+        """The results that the plan has not been told of."""
+        known = self.calls.values()
+        return [k.result for k in known if k.result is not None and k.place != "finished"]
 
     @invariant()
     def the_plan_is_as_expected(self) -> None:
@@ -267,17 +340,26 @@ class Suspensions(RuleBasedStateMachine):
         plan = self.plan
         places = {
             "pending": [call.id for call in plan.pending],
+            "in_doubt": sorted(call.id for call in plan.in_doubt),
+            "finished": [result.id for result in plan.finished],
             "suspended": sorted(each.call.id for each in plan.remaining()),
             "handled": sorted(each.metadata.id for each in plan.handled),
             "rejected": sorted(each.metadata.id for each in plan.rejected),
         }
         assert places == {
             "pending": self.ids("pending"),
+            "in_doubt": sorted(self.ids("in_doubt")),
+            "finished": self.ids("finished"),
             "suspended": sorted(self.ids("suspended")),
             "handled": sorted(self.ids("handled")),
             "rejected": sorted(self.ids("rejected")),
         }
-        statuses = {call.id: call.status for call in plan.pending}
+        assert plan.is_settled is all(
+            known.final and known.place not in ("pending", "in_doubt")
+            for known in self.calls.values()
+        )
+        statuses = {call.id: call.status for call in (*plan.pending, *plan.in_doubt)}
+        statuses |= {call.id: call.status for call in plan._ended.values()}
         statuses |= {each.call.id: each.call.status for each in plan.suspended}
         statuses |= {each.metadata.id: each.call.status for each in plan.rejected}
         assert statuses == {

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lutum_py import Attachment, ToolMetadata, ToolResult
-from lutum_py._transcript.frozen import Frozen
+from lutum_py._text.frozen import Frozen
 from lutum_py._transcript.result import REJECTION_PREFIX, make_result, rejection
 from lutum_py.errors import InvalidValueError, TranscriptError
 

@@ -1,4 +1,6 @@
-"""Immutable values that are cheap to make.
+"""Values that refuse to be changed, and some of them that are cheap to make as well.
+
+`Immutable` is for what is made rarely: it sets its own attributes with `_put`.
 
 A frozen dataclass pays for each field at construction, because it has to go around its own
 `__setattr__`. A value that is made on every call or turn is built here as an instance of its open
@@ -22,12 +24,31 @@ from __future__ import annotations
 from dataclasses import FrozenInstanceError
 from typing import Any, ClassVar, NoReturn
 
-from .._text.json import size_of
+from .json import size_of
 
-__all__ = ["Frozen"]
+__all__ = ["Frozen", "Immutable"]
 
 
-class Frozen:
+class Immutable:
+    """Make the instances of a class refuse assignments."""
+
+    __slots__ = ()
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise FrozenInstanceError(
+            f"cannot assign to {name!r}: a {type(self).__name__} is immutable"
+        )
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise FrozenInstanceError(f"cannot delete {name!r}: a {type(self).__name__} is immutable")
+
+    def _put(self, **values: Any) -> None:
+        """Set attributes all the same, as only the class itself does."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+
+class Frozen(Immutable):
     """Make the instances of a class with slots immutable, comparable, hashable and picklable.
 
     Equality, hash, representation and pickling go by the fields of the open base, in the order in
@@ -44,14 +65,6 @@ class Frozen:
         if Frozen in cls.__bases__:  # a class derived further is a value of the same fields
             opened = [base for base in cls.__bases__ if base is not Frozen]
             cls._fields = tuple(name for base in opened for name in base.__annotations__)
-
-    def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise FrozenInstanceError(
-            f"cannot assign to {name!r}: a {type(self).__name__} is immutable"
-        )
-
-    def __delattr__(self, name: str) -> NoReturn:
-        raise FrozenInstanceError(f"cannot delete {name!r}: a {type(self).__name__} is immutable")
 
     def _values(self) -> tuple[Any, ...]:
         return tuple(getattr(self, name) for name in self._fields)

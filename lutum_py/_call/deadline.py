@@ -1,0 +1,45 @@
+"""Run the function of a call within the deadline that its tool declares."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from ..errors import TimedOut
+
+if TYPE_CHECKING:
+    from .._schema.invocation import Invocation
+
+__all__ = ["in_time"]
+
+
+async def in_time(
+    call: Any,
+    invocation: Invocation,
+    input: Any,
+    skipped: dict[str, Any],
+    seconds: float,
+) -> Any:
+    """Run the function, and cut it off where the time is up.
+
+    Raises:
+        TimedOut: It was cut off. What the function raises comes out unchanged, also a
+            `TimeoutError` of its own.
+    """
+    own: TimeoutError | None = None
+    start = invocation.start if invocation.is_async else invocation.run
+    try:
+        async with asyncio.timeout(seconds):
+            try:
+                return await start(call, input, skipped)
+            except TimeoutError as error:
+                own = error
+                raise
+    except TimeoutError as error:
+        if error is own:
+            raise
+        raise TimedOut(
+            f"did not finish within {seconds:g} seconds and was cut off.", is_in_doubt=True
+        ) from None
+    finally:
+        del own  # its traceback holds this frame

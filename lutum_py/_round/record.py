@@ -1,0 +1,103 @@
+"""Take in what calls came to while the plan is open, so that the plan is the one thing to keep.
+
+A result may be made anywhere: by the call here, by a call of the same metadata on another machine,
+by hand. It is matched by id, name and raw arguments alone, as at the commit, and ends the call that
+stands here, so that this one cannot be run as well.
+"""
+
+from __future__ import annotations
+
+from .._call.call import AnyToolCall
+from .._call.lifecycle import CallStatus
+from .._call.outcomes import SuspendedCall
+from .._transcript.result import ResultStatus, ToolResult
+from ..errors import (
+    CommitError,
+    CommitFault,
+    DuplicateResult,
+    ExtraResult,
+    LifecycleError,
+    UnresolvedSuspension,
+)
+from .commit import Answer, as_results, mismatches
+from .sorted_calls import SortedCalls
+
+__all__ = ["record", "suspend"]
+
+_ENDS: dict[ResultStatus, CallStatus] = {
+    "success": CallStatus.SUCCEEDED,
+    "error": CallStatus.FAILED,
+    "indeterminate": CallStatus.FAILED,
+    "rejected": CallStatus.CANCELLED,
+    "cancelled": CallStatus.CANCELLED,
+}
+
+
+def record(calls: SortedCalls, outcome: Answer | SuspendedCall) -> None:
+    """Take in one outcome; see `ToolRoundPlan.record`."""
+    if isinstance(outcome, SuspendedCall):
+        suspend(calls, outcome)
+        return
+    ((result,), _) = as_results([outcome])
+    call = _open_call(calls, result.id)
+    if faults := _faults(calls, result, call):
+        raise CommitError(faults)
+    if call is not None:
+        if not call.status.is_terminal:
+            call.end(_ENDS[result.status])
+        _take_out(calls, call)
+        calls.change(_ended={**calls._ended, result.id: call})
+    place = {asked.id: index for index, asked in enumerate(calls._state.turn.tool_calls)}
+    finished = sorted((*calls.finished, result), key=lambda each: place[each.id])
+    calls.change(finished=tuple(finished))
+
+
+def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
+    """Let an open call of a plan wait; see `ToolRoundPlan.suspend`."""
+    metadata, status = outcome.call.metadata, outcome.call.status
+    own = (*calls.pending, *calls.in_doubt)
+    call = next((each for each in own if each.metadata == metadata), None)
+    if call is not None and status is not CallStatus.SUSPENDED:
+        raise LifecycleError(
+            f"Call {call.id!r} is {status}, so it does not wait for a decision any more. Give "
+            "the plan what `call.suspend(ticket)` or `execute` returned last."
+        )
+    if call is None:
+        raise LifecycleError(
+            f"Call {outcome.call.id!r} cannot be suspended: it is not pending in this plan. "
+            f"Pending: {[each.id for each in calls.pending]}."
+        )
+    _take_out(calls, call)
+    calls.change(suspended=(*calls.suspended, outcome))
+
+
+def _take_out(calls: SortedCalls, call: AnyToolCall) -> None:
+    calls.change(
+        pending=tuple(each for each in calls.pending if each is not call),
+        in_doubt=tuple(each for each in calls.in_doubt if each is not call),
+    )
+
+
+def _open_call(calls: SortedCalls, id: str) -> AnyToolCall | None:
+    for call in (*calls.pending, *calls.in_doubt):
+        if call.id == id:
+            return call
+    return None
+
+
+def _faults(calls: SortedCalls, result: ToolResult, call: AnyToolCall | None) -> list[CommitFault]:
+    """Say why a result cannot be taken in."""
+    if any(each.id == result.id for each in calls.finished):
+        return [DuplicateResult(result.id, result.name)]
+    issues = {each.metadata.id: each.metadata for each in calls.recoverable_tool_call_issues}
+    asked = call.metadata if call is not None else issues.get(result.id)
+    if asked is None:
+        if any(each.call.id == result.id for each in calls.suspended):
+            return [UnresolvedSuspension(result.id, result.name)]
+        settled = {each.metadata.id for each in calls.handled}
+        settled |= {each.metadata.id for each in calls.rejected}
+        waiting = tuple(each.id for each in (*calls.pending, *calls.in_doubt))
+        return [ExtraResult(result.id, result.name, waiting, result.id in settled)]
+    if call is not None and call.status is CallStatus.SUSPENDED:
+        return [UnresolvedSuspension(result.id, result.name)]
+    return mismatches(result, asked)

@@ -1,0 +1,172 @@
+"""The laws of what a hook may do with the input: look at it, and return another one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, ConfigDict
+
+from lutum_py import (
+    AnyToolCall,
+    AssistantTurn,
+    NeedsTools,
+    RunNormally,
+    ToolInput,
+    ToolMetadata,
+    ToolRound,
+    Toolset,
+    tool,
+    tool_fn,
+)
+from lutum_py.errors import HookError
+
+
+class Line(BaseModel):
+    cents: int
+
+
+class OrderArgs(ToolInput[int]):
+    payee: str
+    lines: list[Line]
+
+
+@tool_fn
+def note(words: list[str], by: tuple[str, int] | None = None) -> int:
+    """Note some words."""
+    return len(words)
+
+
+@tool_fn
+def look(at: str, times: int = 1) -> str:
+    """Look at something."""
+    return at * times
+
+
+class Desk(Toolset):
+    order = tool(OrderArgs)
+    note = tool(note)
+    look = tool(look)
+
+
+ORDER = ToolMetadata(id="o", name="order", arguments='{"payee":"Ann","lines":[{"cents":1}]}')
+NOTE = ToolMetadata(id="n", name="note", arguments='{"words":["a"]}')
+LOOK = ToolMetadata(id="l", name="look", arguments='{"at":"x"}')
+
+
+def round_of(*calls: ToolMetadata) -> ToolRound[Desk]:
+    outcome = Desk.read_turn(AssistantTurn(tool_calls=list(calls)))
+    assert isinstance(outcome, NeedsTools)
+    return outcome.round
+
+
+def spoil(input: Any) -> None:
+    """Change an input in place, as deep as it goes."""
+    if isinstance(input, OrderArgs):
+        input.lines[0].cents = 1_000_000
+    else:
+        input.words.append("b")
+
+
+def hooks_of(phase: str) -> Any:
+    """A hook of each phase that changes what it is shown."""
+
+    def hook(metadata: ToolMetadata, input: Any) -> Any:
+        spoil(input)
+        return RunNormally(input) if phase == "on" else None
+
+    def function(call: AnyToolCall) -> AnyToolCall:
+        spoil(call.input)
+        return call
+
+    if phase == "function":
+        return function
+    hooks = Desk.HookSet()
+    for selector in (Desk.order, Desk.note):
+        getattr(hooks, phase)(selector)(hook)
+    return hooks
+
+
+@pytest.mark.parametrize("phase", ["on", "gate", "before", "function"])
+@pytest.mark.parametrize("call", [ORDER, NOTE])
+def test_an_input_changed_in_place_is_a_hook_error(phase: str, call: ToolMetadata) -> None:
+    """What a hook does to the input it is shown never leaks into the round."""
+    asked = round_of(call)
+    before = asked.tool_calls[0].input.model_copy(deep=True)
+    with pytest.raises(
+        HookError, match=rf"\(call '{call.id}'\) changed the input in place\. Return"
+    ):
+        asked.apply_hooks_sync(hooks_of(phase))
+    assert asked.tool_calls[0].input == before
+    asked.discard()
+
+
+def test_a_generated_input_of_plain_fields_is_shown_itself() -> None:
+    """What nothing can change in place is not copied: a frozen input of texts and numbers."""
+    seen: list[Any] = []
+    hooks = Desk.HookSet()
+
+    def look_on(metadata: ToolMetadata, input: Any) -> RunNormally[Any]:
+        seen.append(input)
+        return RunNormally(input)
+
+    hooks.on(Desk.look)(look_on)
+    hooks.on(Desk.note)(look_on)
+    asked = round_of(LOOK, NOTE)
+    plan = asked.apply_hooks_sync(hooks)
+    assert seen[0] is asked.tool_calls[0].input is plan.pending[0].input
+    assert seen[1] is not asked.tool_calls[1].input
+    assert plan.pending[1].input is asked.tool_calls[1].input
+    plan.discard()
+
+
+def test_a_hook_may_return_another_input_of_what_it_was_shown() -> None:
+    """A copy that a hook made and changed is an input like any other, and is validated."""
+    hooks = Desk.HookSet()
+
+    @hooks.on(Desk.order)
+    def cheaper(metadata: ToolMetadata, input: OrderArgs) -> RunNormally[OrderArgs]:
+        return RunNormally(input.model_copy(update={"lines": [Line(cents=0)]}))
+
+    plan = round_of(ORDER).apply_hooks_sync(hooks)
+    assert plan.pending[0].input.lines == [Line(cents=0)]
+    plan.discard()
+
+
+class Stubborn:
+    """A value that refuses to be copied, or to be compared."""
+
+    def __init__(self, *, copies: bool) -> None:
+        self.copies = copies
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        if not self.copies:
+            raise TypeError("not to be copied")
+        return Stubborn(copies=True)
+
+    def __eq__(self, other: object) -> bool:
+        raise ValueError("ambiguous")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize("copies", [True, False])
+def test_values_that_refuse_to_be_copied_or_compared_pass(copies: bool) -> None:
+    """A field of any type may refuse both; then nothing can be told, and the round goes on."""
+
+    class OddArgs(ToolInput[int]):
+        model_config = ConfigDict(arbitrary_types_allowed=True)
+        odd: Any = None
+
+    class Odd(Toolset):
+        odd = tool(OddArgs)
+
+    hooks = Odd.HookSet()
+    hooks.on(Odd.odd)(lambda metadata, input: RunNormally(OddArgs(odd=Stubborn(copies=copies))))
+    hooks.on(Odd.odd)(lambda metadata, input: RunNormally(input))
+    metadata = ToolMetadata(id="c", name="odd", arguments="{}")
+    outcome = Odd.read_turn(AssistantTurn(tool_calls=[metadata]))
+    assert isinstance(outcome, NeedsTools)
+    plan = outcome.round.apply_hooks_sync(hooks)
+    assert isinstance(plan.pending[0].input.odd, Stubborn)
+    plan.discard()

@@ -1,0 +1,378 @@
+"""The laws of answers that live in the plan: recorded once, saved, and committed from there."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from lutum_py import (
+    AnyToolCall,
+    CallStatus,
+    Complete,
+    ResumeMode,
+    Session,
+    SuspendTicket,
+    ToolContext,
+    ToolMetadata,
+    ToolRoundPlan,
+)
+from lutum_py._round.sorted_calls import SortedCalls
+from lutum_py.errors import (
+    CommitError,
+    DuplicateResult,
+    ExtraResult,
+    InvalidValueError,
+    LifecycleError,
+    MismatchedArguments,
+    MismatchedToolName,
+    MissingResult,
+    PlanError,
+    UnresolvedSuspension,
+)
+from tests.round.test_plan_seal import sealed
+from tests.round_tools import (
+    Receipt,
+    Shop,
+    add,
+    adds,
+    check_transcript,
+    close,
+    done,
+    forged,
+    gated,
+    opened,
+)
+
+
+def faults(plan: ToolRoundPlan[Any], outcome: Any) -> tuple[Any, ...]:
+    """Why a plan does not take an outcome; nothing of it has changed."""
+    before = [getattr(plan, name) for name in SortedCalls.__slots__]
+    with pytest.raises(CommitError) as caught:
+        plan.record(outcome)
+    assert [getattr(plan, name) for name in SortedCalls.__slots__] == before
+    return caught.value.faults
+
+
+def reloaded(plan: ToolRoundPlan[Any]) -> ToolRoundPlan[Any]:
+    return Shop.load_plan(plan.dump_json())
+
+
+def test_recorded_results_stand_in_the_order_of_the_turn() -> None:
+    """Whatever answers a call is recorded as its result, and a settled plan commits by itself."""
+    plan = opened(*adds(4)).plan()
+    first, second, third, fourth = plan.pending
+    plan.record(fourth.reject("no"))
+    plan.record(second.handled(7))
+    plan.record(first.call_sync())
+    assert [result.id for result in plan.finished] == ["c0", "c1", "c3"]
+    assert plan.pending == (third,)
+    assert "1 pending, 3 finished" in repr(plan)
+    assert not plan.is_settled
+    plan.record(third.fail("down"))
+    assert plan.is_settled
+    session = Session()
+    committed = plan.commit(session)
+    statuses = [result.status for result in committed.results]
+    assert statuses == ["success", "success", "error", "rejected"]
+    check_transcript(session.transcript)
+
+
+def test_a_result_may_be_made_anywhere() -> None:
+    """A result of the same metadata ends the call that stands here, so that it cannot run too."""
+    plan = opened(*adds(1)).plan()
+    (call,) = plan.pending
+    plan.record(forged(call.metadata, "5"))
+    assert call.status is CallStatus.SUCCEEDED
+    with pytest.raises(LifecycleError, match="cannot become running"):
+        call.call_sync()
+    assert plan.resolve().results[0].result == "5"
+
+
+def test_a_result_is_recorded_once_and_of_an_open_call() -> None:
+    """What answers no open call, or another one, is a fault of its own kind, and is not taken."""
+    hooks = gated(SuspendTicket(), Shop.pay)
+    hooks.on(Shop.shout)(lambda metadata, input: Complete("A"))
+    calls = (*adds(2), ("p", "pay", {"amount": 1}), ("s", "shout", {"text": "a"}))
+    plan = opened(*calls).apply_hooks_sync(hooks)
+    one, two = plan.pending
+    result = one.call_sync()
+    plan.record(result)
+    assert faults(plan, result) == (DuplicateResult("c0", "add"),)
+    stray = forged(ToolMetadata(id="zz", name="add", arguments="{}"))
+    assert faults(plan, stray) == (ExtraResult("zz", "add", ("c1",)),)
+    assert faults(plan, plan.handled[0]) == (ExtraResult("s", "shout", ("c1",), True),)
+    waits = forged(plan.suspended[0].call.metadata)
+    assert faults(plan, waits) == (UnresolvedSuspension("p", "pay"),)
+    wrong = forged(ToolMetadata(id="c1", name="pay", arguments="{}"))
+    assert faults(plan, wrong) == (
+        MismatchedToolName("c1", "pay", "add"),
+        MismatchedArguments("c1", "add", two.metadata.arguments, "{}"),
+    )
+    two.suspend(SuspendTicket())
+    assert faults(plan, forged(two.metadata)) == (UnresolvedSuspension("c1", "add"),)
+    close(plan)
+
+
+def test_a_recorded_result_is_not_passed_to_the_commit_as_well() -> None:
+    """A result that the plan has is a duplicate in `commit` and `abort`."""
+    plan = opened(*adds(2)).plan()
+    first, second = done(plan.pending)
+    plan.record(first)
+    for end in (plan.commit, lambda session, results: plan.abort(session, "stop", results)):
+        with pytest.raises(CommitError) as caught:
+            end(Session(), [first, second])
+        assert caught.value.faults == (DuplicateResult("c0", "add"),)
+    plan.commit(Session(), [second])
+
+
+def test_an_issue_may_be_answered_by_record() -> None:
+    """A result for a call that cannot be used takes the place of its automatic rejection."""
+    plan = opened(("u", "nope", "{}")).plan()
+    plan.record(forged(plan.recoverable_tool_call_issues[0].metadata, '"mine"'))
+    assert plan.is_settled
+    again = reloaded(plan)
+    assert [issue.metadata.id for issue in again.recoverable_tool_call_issues] == ["u"]
+    assert again.resolve().results[0].output == "mine"
+
+
+def test_a_call_that_suspended_itself_is_recorded_as_waiting() -> None:
+    """`record` of a suspended call is `suspend`; recorded siblings stay."""
+    plan = opened(*adds(2)).plan()
+    first, second = plan.pending
+    first.begin()
+    plan.record(first.suspend(SuspendTicket()))
+    plan.record(second.call_sync())
+    assert [each.call for each in plan.suspended] == [first]
+    assert (plan.pending, plan.is_settled) == ((), False)
+    plan.resume(plan.suspended[0].approve())
+    assert plan.pending == (first,)
+    close(plan)
+
+
+def test_a_call_that_was_begun_before_the_dump_is_in_doubt() -> None:
+    """It refuses to run, counts as missing, and is answered by whoever finds out."""
+    plan = opened(*adds(2)).plan()
+    plan.pending[0].begin()
+    again = reloaded(plan)
+    (doubtful,) = again.in_doubt
+    assert [call.id for call in again.pending] == ["c1"]
+    assert "1 in_doubt" in repr(again)
+    with pytest.raises(LifecycleError, match="was begun already"):
+        doubtful.call_sync()
+    results = done(again.pending)
+    with pytest.raises(CommitError, match=r"'c0' .* was begun before the plan was saved") as caught:
+        again.resolve(results)
+    assert caught.value.faults == (MissingResult("c0", "add", True),)
+    again.record(results[0])
+    again = reloaded(again)
+    assert [call.id for call in again.in_doubt] == ["c0"]
+    again.record(again.in_doubt[0].indeterminate("the machine is gone."))
+    assert [r.status for r in again.resolve().results] == ["indeterminate", "success"]
+
+
+def test_a_call_in_doubt_may_have_ended_elsewhere() -> None:
+    """The result that was made elsewhere, or that the call waits there, ends the doubt."""
+    plan = opened(*adds(2)).plan()
+    for call in plan.pending:
+        call.begin()
+    again = reloaded(plan)
+    elsewhere = again.in_doubt[1].again()
+    elsewhere.begin()
+    again.record(elsewhere.suspend(SuspendTicket()))
+    again.record(forged(again.in_doubt[0].metadata, "9"))
+    assert (again.in_doubt, len(again.suspended)) == ((), 1)
+    again.resume(again.suspended[0].cancel("no"))
+    assert [r.status for r in again.resolve().results] == ["success", "cancelled"]
+
+
+def test_abort_makes_doubt_indeterminate() -> None:
+    """A call in doubt was begun, so that nobody can say that it did nothing."""
+    plan = opened(*adds(3)).plan()
+    plan.pending[0].begin()
+    plan.record(plan.pending[1].call_sync())
+    session = Session()
+    committed = reloaded(plan).abort(session, "enough")
+    assert [r.status for r in committed.results] == ["indeterminate", "success", "cancelled"]
+    check_transcript(session.transcript)
+
+
+@pytest.mark.parametrize("move", ["call_sync", "suspend"])
+def test_a_plan_that_was_not_told_is_not_saved(move: str) -> None:
+    """A call that ended or waits here would be forgotten: the dump says what to record."""
+    plan = opened(*adds(1)).plan()
+    (call,) = plan.pending
+    outcome = call.call_sync() if move == "call_sync" else call.suspend(SuspendTicket())
+    with pytest.raises(PlanError, match=r"'c0' of tool `add` is s.*`plan\.record\(outcome\)`"):
+        plan.dump_json()
+    plan.record(outcome)
+    close(reloaded(plan))
+
+
+def test_a_plan_is_bound_to_what_it_belongs_to() -> None:
+    """A plan loads with the binding that it was saved with: another or none is refused."""
+    bound = opened(*adds(1)).plan().dump_json(binding="conversation 42, turn 7")
+    free = opened(*adds(1)).plan().dump_json()
+    close(Shop.load_plan(bound, binding="conversation 42, turn 7"), Shop.load_plan(free))
+    for text, binding, message in (
+        (bound, "conversation 43", "is of 'conversation 42, turn 7', and not of 'conversation 43'"),
+        (bound, None, r"no `binding=` was passed"),
+        (free, "conversation 42", "saved without a binding"),
+    ):
+        with pytest.raises(PlanError, match=message):
+            Shop.load_plan(text, binding=binding)
+    wrong: Any
+    for wrong in ("", 3):
+        with pytest.raises(InvalidValueError, match="The binding is"):
+            Shop.load_plan(bound, binding=wrong)
+    plan = opened(*adds(1)).plan()
+    with pytest.raises(InvalidValueError, match="The binding is ''"):
+        plan.dump_json(binding="")
+    close(plan)
+
+
+def test_calls_that_ended_under_version_1_are_in_doubt() -> None:
+    """Version 1 kept no results, so that a call which ended, or was begun, may have its effects."""
+    data = json.loads(opened(*adds(4)).plan().dump_json())
+    statuses = ("succeeded", "running", "suspended", "new")
+    for entry, status in zip(data["calls"], statuses, strict=True):
+        entry["status"] = status
+        del entry["approvals"]
+    for key in ("binding", "asked_before", "asked_after", "owes_after"):
+        del data[key]
+    plan = Shop.load_plan(json.dumps(sealed({**data, "version": 1})))
+    assert [call.id for call in plan.in_doubt] == ["c0", "c1", "c2"]
+    assert {call.status for call in plan.in_doubt} == {CallStatus.RUNNING}
+    assert [call.id for call in plan.pending] == ["c3"]
+    close(plan)
+
+
+@pytest.mark.parametrize("marks", [3, [["c0"]], [3]])
+def test_marks_of_hooks_are_pairs(marks: Any) -> None:
+    """A text that is sealed but marks hooks in another way is told by its place."""
+    data = json.loads(opened(*adds(1)).plan().dump_json())
+    data["asked_before"] = marks
+    with pytest.raises(PlanError, match=r"asked_before: expected pairs of a call id and a hook"):
+        Shop.load_plan(json.dumps(sealed(data)))
+
+
+def leaves(data: Any, path: tuple[Any, ...] = ()) -> Any:
+    for step, part in data.items() if isinstance(data, dict) else enumerate(data):
+        if isinstance(part, dict | list) and part:
+            yield from leaves(part, (*path, step))
+        else:
+            yield (*path, step)
+
+
+def full_plan() -> ToolRoundPlan[Any]:
+    """A plan of version 2 in which everything is there that it can hold."""
+    hooks = gated(SuspendTicket(id="t", resume_mode=ResumeMode.PASS_DECISION_TO_TOOL), Shop.ask)
+
+    def once(metadata: ToolMetadata, input: Any) -> None:
+        """See a call once."""
+
+    def after(call: AnyToolCall, result: Any) -> None:
+        """See a result."""
+
+    hooks.before()(once)
+    hooks.after()(after)
+    hooks.on(Shop.pay)(lambda metadata, input: Complete(Receipt(paid=1)))
+    calls = (
+        *adds(3),
+        ("p", "pay", {"amount": 1}),
+        ("a", "ask", {"question": "?"}),
+        ("b", "ask", {"question": "!"}),
+        ("u", "nope", "{}"),
+        ("v", "nope", "{}"),
+    )
+    plan = opened(*calls).apply_hooks_sync(hooks)
+    plan.resume(plan.suspended[0].approve(result="yes", by="ann", reason="fine"))
+    first, second, _, asked = plan.pending
+    asked.begin()
+    plan.record(asked.suspend(SuspendTicket(id="own")))
+    plan.resume(plan.suspended[-1].approve(by="bob"))
+    first.begin()
+    plan.record(second.call_sync())
+    plan.record(forged(plan.recoverable_tool_call_issues[0].metadata))
+    plan.apply_after_hooks_sync(hooks)
+    return plan
+
+
+def test_every_leaf_of_a_saved_plan_is_sealed() -> None:
+    """Whichever one value of the text is edited, the plan is refused."""
+    data = json.loads(full_plan().dump_json(binding="here"))
+    places = list(leaves(data))
+    assert len(places) > 150
+    for path in places:
+        changed = json.loads(json.dumps(data))
+        place = changed
+        for step in path[:-1]:
+            place = place[step]
+        place[path[-1]] = "edited"
+        with pytest.raises(PlanError):
+            Shop.load_plan(json.dumps(changed), binding="here")
+
+
+def test_both_decisions_of_a_call_survive() -> None:
+    """The gate's answer and the tool's stand beside each other, here and after loading."""
+    text = reloaded(full_plan()).dump_json()
+    assert reloaded(Shop.load_plan(text)).dump_json() == text
+    plan = Shop.load_plan(text)
+    call = next(each for each in plan.pending if each.id == "a")
+    own, gate = call._approvals()
+    assert (own.decision.by, own.ticket.id, own.is_of_tool) == ("bob", "own", True)
+    assert (gate.decision.by, gate.ticket.id, gate.is_of_tool) == ("ann", "t", False)
+    assert call.approval == own.decision
+    context = ToolContext.for_call(call)
+    assert (context.suspension_id, context.suspension_reason) == ("own", "approve")
+    assert context.resume == gate.decision  # the tool's own question asked for no answer
+    assert own.decision.at.endswith("+00:00")
+    close(plan)
+
+
+def test_a_gate_does_not_see_the_answer_to_a_tool() -> None:
+    """A call whose tool asked has still to pass the gate, which asks by itself and is answered."""
+    plan = opened(*adds(1)).plan()
+    (call,) = plan.pending
+    call.begin()
+    plan.record(call.suspend(SuspendTicket(id="own")))
+    plan.resume(plan.suspended[0].approve())
+    seen: list[Any] = []
+    hooks = gated(SuspendTicket(id="gate"), Shop.add)
+    hooks.gate(Shop.add)(lambda metadata, input, decision: seen.append(decision))
+    plan = plan.apply_hooks_sync(hooks)
+    assert seen == [None]
+    (waiting,) = plan.suspended
+    assert (waiting.ticket.id, waiting.was_started) == ("gate", False)
+    yes = waiting.approve()
+    plan.resume(yes)
+    plan = plan.apply_hooks_sync(hooks)
+    assert seen == [None, yes]
+    assert (plan.suspended, plan.pending[0].suspension_id) == ((), "own")
+    assert plan.pending[0].indeterminate("it was begun once.").status == "indeterminate"
+    close(plan)
+
+
+def test_what_is_shown_to_whoever_decides() -> None:
+    """`arguments` are the final ones as plain data, with defaults; decisions carry the digest."""
+    plan = opened(("c", "add", {"a": 1})).apply_hooks_sync(gated(SuspendTicket()))
+    (waiting,) = plan.suspended
+    assert waiting.arguments == {"a": 1, "b": 0}
+    yes, no = waiting.approve(by="ann", result=1, reason="ok"), waiting.cancel("too much", by="bob")
+    assert (yes.action, yes.digest, yes.by, yes.result, yes.reason) == (
+        "resume",
+        waiting.digest,
+        "ann",
+        1,
+        "ok",
+    )
+    assert (no.action, no.digest, no.by, no.reason) == (
+        "cancel",
+        waiting.digest,
+        "bob",
+        "too much",
+    )
+    assert plan.resume(no) is plan.rejected[0]
+    assert add.definition.name in plan.rejected[0].call.name
+    close(plan)
