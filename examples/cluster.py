@@ -190,7 +190,7 @@ def connected(scheduler: str | None) -> Iterator[Client]:
             n_workers=3,
             threads_per_worker=1,
             host="127.0.0.1",
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",
             silence_logs=logging.CRITICAL,
         ) as cluster,
         Client(cluster) as client,

@@ -102,7 +102,7 @@ def serve() -> None:
         n_workers=2,
         threads_per_worker=1,
         host="127.0.0.1",
-        dashboard_address=None,
+        dashboard_address="127.0.0.1:0",
         silence_logs=logging.CRITICAL,
     ) as cluster:
         print(cluster.scheduler_address, flush=True)
