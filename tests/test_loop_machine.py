@@ -387,8 +387,11 @@ class Loops(RuleBasedStateMachine):
         how=st.sampled_from(["run", "complete", "fail", "reject", "suspend"]),
         text=hostile.texts,
         value=hostile.data,
+        is_recorded=st.booleans(),
     )
-    def begin(self, data: st.DataObject, how: str, text: str, value: str) -> None:
+    def begin(
+        self, data: st.DataObject, how: str, text: str, value: str, is_recorded: bool
+    ) -> None:
         known = data.draw(st.sampled_from([each for each in self.open if each.waiting]))
         call = data.draw(st.sampled_from(known.waiting))
         if how == "suspend":
@@ -405,7 +408,10 @@ class Loops(RuleBasedStateMachine):
                 result = call.reject(text).result
             else:
                 result = self.run(call, known.toolset)
-        if result is not None:
+        if result is not None and is_recorded:
+            known.plan.record(result)
+            assert result in known.plan.finished
+        elif result is not None:
             known.results[call.id] = result
 
     # Ending.
@@ -465,6 +471,9 @@ class Loops(RuleBasedStateMachine):
     @rule(data=st.data(), key=st.sampled_from([None, b"k"]))
     def save_and_load(self, data: st.DataObject, key: bytes | None) -> None:
         known = self.round(data)
+        for result in known.results.values():
+            known.plan.record(result)
+        known.results.clear()
         with may_refuse(*(() if known.can_be_saved else (PlanError,))):
             known.plan = known.toolset.load_plan(known.plan.dump_json(key=key), key=key)
 
