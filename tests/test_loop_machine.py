@@ -53,7 +53,6 @@ from lutum_py.errors import (
     HookError,
     InvalidValueError,
     LutumError,
-    PlanError,
     ResumeError,
     RoundClosedError,
     ToolConstraintError,
@@ -140,7 +139,6 @@ class Open:
     plan: ToolRoundPlan[Any]
     toolset: type[Toolset]
     results: dict[str, ToolResult] = field(default_factory=dict[str, ToolResult])
-    can_be_saved: bool = True
 
     @property
     def waiting(self) -> list[AnyToolCall]:
@@ -361,7 +359,7 @@ class Loops(RuleBasedStateMachine):
         before = len(plan.suspended)
         with may_refuse(ResumeError):
             assert plan.resume(decision) is not None
-            known.can_be_saved &= value not in hostile.NO_JSON
+            assert value not in hostile.NO_JSON
             assert len(plan.suspended) == before - 1
             assert plan.resume(decision) is None
             return
@@ -474,8 +472,7 @@ class Loops(RuleBasedStateMachine):
         for result in known.results.values():
             known.plan.record(result)
         known.results.clear()
-        with may_refuse(*(() if known.can_be_saved else (PlanError,))):
-            known.plan = known.toolset.load_plan(known.plan.dump_json(key=key), key=key)
+        known.plan = known.toolset.load_plan(known.plan.dump_json(key=key), key=key)
 
     # Looking, and mending.
 

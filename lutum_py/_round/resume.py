@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from pydantic import ValidationError
@@ -28,6 +29,7 @@ def resume(calls: SortedCalls, decision: Decision) -> HookOutcome | None:
         return None
     waiting = _find(calls, decision)
     _check_digest(waiting, decision)
+    _check_result(waiting, decision)
     outcome = (
         _cancel(waiting, decision) if decision.action == "cancel" else _go_on(waiting, decision)
     )
@@ -87,6 +89,17 @@ def _check_digest(waiting: SuspendedCall, decision: Decision) -> None:
         )
 
 
+def _check_result(waiting: SuspendedCall, decision: Decision) -> None:
+    """Refuse what no saved plan could hold, whatever the decision is used for."""
+    try:
+        json.dumps(decision.result, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ResumeError(
+            f"The result of decision {decision.decision_id!r} for call {waiting.call.id!r} is not "
+            f"JSON data ({error}). Pass plain data."
+        ) from None
+
+
 def _cancel(waiting: SuspendedCall, decision: Decision) -> RejectedCall:
     call = waiting.call
     call.move_to(CallStatus.CANCELLED)
@@ -137,9 +150,4 @@ def _as_output(waiting: SuspendedCall, decision: Decision) -> tuple[Any, str]:
         raise ResumeError(
             f"The result of decision {decision.decision_id!r} for call {call.id!r} does not fit "
             f"the output type of tool `{call.name}`: {issues}. Ask again."
-        ) from None
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ResumeError(
-            f"The result of decision {decision.decision_id!r} for call {call.id!r} is not JSON "
-            f"data ({error}). Pass plain data."
         ) from None

@@ -240,6 +240,23 @@ def test_a_decision_as_result_has_to_fit_the_output(result: Any, message: str) -
     close(plan)
 
 
+@pytest.mark.parametrize("action", ["resume", "cancel"])
+@pytest.mark.parametrize("mode", ResumeMode)
+@pytest.mark.parametrize(
+    "result", [object(), float("nan"), 10**5_000], ids=["object", "NaN", "huge"]
+)
+def test_a_result_that_could_not_be_saved_is_refused(
+    action: Any, mode: ResumeMode, result: Any
+) -> None:
+    """Whatever a decision is used for, its result is JSON data, or nothing changes."""
+    plan = waiting(PAY, resume_mode=mode)
+    digest = plan.suspended[0].digest
+    with pytest.raises(ResumeError, match="is not JSON data"):
+        plan.resume(Decision(call_id="p", action=action, result=result, digest=digest))
+    assert plan.suspended[0].call.status is CallStatus.SUSPENDED
+    close(plan)
+
+
 def test_an_output_that_cannot_be_encoded_changes_nothing() -> None:
     """A result that the output type takes but cannot encode is refused before anything moves."""
 
