@@ -9,13 +9,13 @@ named by their wire names only.
 from __future__ import annotations
 
 import json
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from pydantic import ValidationError
 
 from .._call.approval import Approval
 from .._call.call import AnyToolCall
-from .._call.decision_log import DecisionKind, DecisionRecord
+from .._call.decision_log import DecisionKind, DecisionPhase, DecisionRecord
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import (
     HandledCall,
@@ -52,8 +52,6 @@ __all__ = ["FORMAT", "VERSION", "dump_plan", "load_plan"]
 FORMAT = "lutum_py.plan"
 VERSION = 2
 _READ = (1, 2)
-
-Phase: TypeAlias = Literal["hook", "gate", "function"]
 
 
 def dump_plan(calls: SortedCalls, state: RoundState, key: bytes | None, binding: str | None) -> str:
@@ -438,7 +436,7 @@ def _load_decision(saved: Saved) -> Decision:
 
 
 def _load_record(saved: Saved) -> DecisionRecord:
-    phase: Phase = saved.member("phase", Phase)
+    phase: DecisionPhase = saved.member("phase", DecisionPhase)
     return DecisionRecord(
         saved.get("call_id", str),
         saved.get("tool", str),

@@ -1,0 +1,303 @@
+"""The approval example as a user runs it: its commands, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+EXAMPLE: Final = ROOT / "examples" / "approval"
+
+
+def run(script: str, folder: Path, *options: str, typed: str = "") -> tuple[int, str]:
+    """Run a command as a user does."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", script, *options],
+        input=typed,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd=folder,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def command(name: str, folder: Path, *options: str, typed: str = "") -> tuple[int, str]:
+    return run(str(EXAMPLE / f"{name}.py"), folder, *options, typed=typed)
+
+
+def test_the_three_commands_of_the_readme_are_enough(tmp_path: Path) -> None:
+    """The commands of the README, typed as they stand there, take a payment to its end."""
+    (block,) = re.findall(r"```sh\n(.*?)```", (EXAMPLE / "README.md").read_text(), re.DOTALL)
+    lines = block.splitlines()
+    assert len(lines) == 3
+    typed = {"approve.py": "y\nwhat\nn\ntoo much\n"}
+    for line in lines:
+        python, script = line.split()
+        assert python == "python"
+        name = Path(script).name
+        status, said = run(str(ROOT / script), tmp_path, typed=typed.get(name, ""))
+        assert status == 0, said
+    assert "pay: success" in said
+    assert "pay: cancelled (Cancelled: too much)" in said
+
+
+FULL: Final = """
+import contextlib, io, json, os, sqlite3, sys
+example, name, *options = sys.argv[1:]
+sys.path.insert(0, example)
+main = __import__(name).main
+left = 0
+
+class Full(sqlite3.Connection):
+    def execute(self, *arguments):
+        global left
+        left -= 1
+        if left == 0:
+            error = sqlite3.OperationalError("database or disk is full")
+            error.sqlite_errorcode = sqlite3.SQLITE_FULL
+            raise error
+        return super().execute(*arguments)
+
+    def executescript(self, script):
+        self.execute("SELECT 1")
+        return super().executescript(script)
+
+connect = sqlite3.connect
+sqlite3.connect = lambda *a, **o: connect(*a, **o, factory=Full)
+told = []
+for statement in range(1, 100):
+    left = statement
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
+        status = main(options)
+    if left > 0:
+        break
+    told.append((status, said.getvalue()))
+print(json.dumps(told))
+"""
+
+
+@pytest.mark.parametrize(("name", "options"), [("pay", ()), ("approve", ("--approve", "all"))])
+def test_a_full_disk_is_called_that(tmp_path: Path, name: str, options: tuple[str, ...]) -> None:
+    """Whichever statement finds no room, the user reads so, and the same command goes on later."""
+    if name == "approve":
+        assert command("pay", tmp_path)[0] == 0
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", FULL, str(EXAMPLE), name, *options],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    full = "The disk is full. Nothing is lost: make room, and give the same command again.\n"
+    assert len(told) > 8
+    # Where the post office has no room, a tool has failed: that is for the model to read.
+    failed_tools = [status for status, said in told if (status, said) == (0, "")]
+    assert len(failed_tools) == (name == "pay")
+    assert {said for status, said in told if status} == {full}
+
+
+def test_an_attempt_that_was_written_by_somebody_else_is_refused(tmp_path: Path) -> None:
+    """A result that is put into the store by hand makes no payment look made."""
+    folder = tmp_path / "approval-data"
+    assert command("pay", tmp_path)[0] == 0
+    assert command("approve", tmp_path, "--approve", "all")[0] == 0
+    code = """
+import sys, sqlite3, json
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+from store import Store
+from desk import Desk
+store = Store(Path("approval-data"))
+session, plan = store.load(Desk)
+plan.discard()
+for call in plan.pending:
+    key = f"{store.conversation_id}/{len(session.transcript)}/{call.idempotency_key}"
+    result = json.dumps({"result": '{"number":1,"payee":"Acme","cents":1}', "status": "success"})
+    columns = [each[1] for each in store._db.execute("PRAGMA table_info(attempts)")]
+    row = {"key": key, "call_id": call.id, "result": result, "seal": "0" * 64}
+    values = [row[each] for each in columns]
+    marks = ", ".join("?" * len(values))
+    store._db.execute(f"INSERT OR REPLACE INTO attempts VALUES ({marks})", values)
+store.close()
+"""
+    forged = [sys.executable, "-c", code, str(EXAMPLE)]
+    subprocess.run(forged, check=True, cwd=tmp_path)
+    status, said = command("resume", tmp_path)
+    assert (status, "was not written by this desk" in said) == (1, True)
+    world = sqlite3.connect(folder / "world.db")
+    assert world.execute("SELECT count(*) FROM payments").fetchone() == (0,)
+    world.close()
+
+
+def test_what_a_model_wrote_does_not_repaint_what_is_approved(tmp_path: Path) -> None:
+    """The line that is approved shows control characters, and obeys none."""
+    code = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import desk, pay, approve
+wipe = "Acme\\x1b[2K\\r\\x9b2K\\u202e"
+
+listed = desk.scripted
+def scripted(request):
+    turn = listed(request)
+    if len(turn.tool_calls) < 2:
+        return turn
+    return desk.ScriptedModel.tool_calls(("c\\x1b[2K", "pay", {"payee": wipe, "cents": 5}))
+import command
+command.scripted = scripted
+pay.main([])
+approve.main(["--list"])
+approve.main([])
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code.replace("\\\\", "\\"), str(EXAMPLE)],
+        input="y\n",
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.stdout.count("Pay Acme\\x1b[2K\\r") >= 3, done.stderr
+    assert all(char.isprintable() or char == "\n" for char in done.stdout + done.stderr)
+
+
+def test_the_wrong_order_is_told_the_right_one(tmp_path: Path) -> None:
+    """Each command, run too early, too late or twice, says in one line what to do instead."""
+
+    def refused(name: str, *options: str) -> str:
+        status, said = command(name, tmp_path, *options)
+        assert status == 1
+        return said.strip().splitlines()[-1]
+
+    assert "First: python" in refused("resume")
+    assert "First: python" in refused("approve")
+    assert command("pay", tmp_path)[0] == 0
+    assert re.search(r"payments wait. Next: python \S*approve.py$", refused("pay"))
+    assert re.search(r"Not everything is decided. Next: python \S*approve.py$", refused("resume"))
+    assert "No call 'call_x' waits." in refused("approve", "--approve", "call_x")
+    assert command("approve", tmp_path, "--list")[0] == 0
+    status, said = command("approve", tmp_path, typed="later\n")
+    assert (status, said.splitlines()[-1]) == (0, "2 still to be decided.")
+    assert command("approve", tmp_path, "--approve", "all")[0] == 0
+    assert re.search(r"Nothing waits for a decision. Next: \S+ \S*resume.py$", refused("approve"))
+    assert re.search(r"all is decided. Next: python \S*resume.py$", refused("pay"))
+    assert command("resume", tmp_path)[0] == 0
+    for name in ("pay", "approve", "resume"):
+        assert "This conversation is over." in refused(name)
+
+
+def edit(folder: Path, column: str, change: Callable[[str], str]) -> None:
+    books = sqlite3.connect(folder / "approval-data" / "desk.db")
+    try:
+        (text,) = books.execute(f"SELECT {column} FROM conversation").fetchone()
+        books.execute(f"UPDATE conversation SET {column} = ?", (change(text),))
+        books.commit()
+    finally:
+        books.close()
+
+
+def more_money(text: str) -> str:
+    """Change the effective arguments of the first payment."""
+    plan = json.loads(text)
+    plan["calls"][-1]["input"]["cents"] += 1
+    return json.dumps(plan)
+
+
+def other_message(text: str) -> str:
+    return text.replace("Pay Acme 120.00?", "Pay Acme 1.20?")
+
+
+def without_a_result(text: str) -> str:
+    saved = json.loads(text)
+    saved["items"].pop()
+    return json.dumps(saved)
+
+
+@pytest.mark.parametrize(
+    ("column", "change", "told"),
+    [
+        ("plan", more_money, "PlanError: .*edited"),
+        ("plan", other_message, "PlanError: .*edited"),
+        ("plan", lambda text: text[:-20], "PlanError: This is no saved plan"),
+        ("transcript", without_a_result, "TranscriptError: This transcript would be invalid"),
+    ],
+    ids=["arguments", "ticket", "cut off", "transcript"],
+)
+@pytest.mark.parametrize("name", ["pay", "approve", "resume"])
+def test_an_edited_row_is_refused_in_one_line(
+    name: str, column: str, change: Callable[[str], str], told: str, tmp_path: Path
+) -> None:
+    """What was changed behind the library's back is refused, in one line, and nothing is paid."""
+    assert command("pay", tmp_path)[0] == 0
+    edit(tmp_path, column, change)
+    status, said = command(name, tmp_path)
+    assert status == 1
+    assert re.match(told, said)
+    assert said.count("\n") == 1
+    assert payments_in(tmp_path) == 0
+
+
+def test_a_damaged_result_is_refused(tmp_path: Path) -> None:
+    """A stored result that is none is refused, and its tool is not run in its place."""
+    command("pay", tmp_path)
+    command("approve", tmp_path, "--cancel", "all")
+    books = sqlite3.connect(tmp_path / "approval-data" / "desk.db")
+    try:
+        books.execute('UPDATE attempts SET result = \'{"status": "success"}\'')
+        books.commit()
+    finally:
+        books.close()
+    status, said = command("resume", tmp_path)
+    assert status == 1
+    assert re.fullmatch(r"What is stored of call '\w+' was not written by this desk\.\n", said)
+
+
+def payments_in(folder: Path) -> int:
+    world = sqlite3.connect(folder / "approval-data" / "world.db")
+    try:
+        (number,) = world.execute("SELECT count(*) FROM payments").fetchone()
+        return int(number)
+    finally:
+        world.close()
+
+
+def test_an_approval_for_another_digest_is_refused(tmp_path: Path) -> None:
+    """A decision that was made on another version of the call does not count."""
+    command("pay", tmp_path)
+    status, said = command("approve", tmp_path, "--approve", "all", "--digest", "sha256:0")
+    assert status == 1
+    assert "ResumeError: Decision" in said
+    assert "2 still" not in said
+    status, said = command("resume", tmp_path)
+    assert "Not everything is decided." in said
+    assert payments_in(tmp_path) == 0
+
+
+def test_two_processes_at_once_are_one_too_many(tmp_path: Path) -> None:
+    """While one process is at work, another is refused, and told to wait."""
+    folder = tmp_path / "approval-data"
+    folder.mkdir()
+    lock = sqlite3.connect(folder / "lock", isolation_level=None)
+    try:
+        lock.execute("BEGIN EXCLUSIVE")
+        status, said = command("pay", tmp_path)
+        assert (status, said) == (
+            1,
+            "Another process is at work in approval-data. Wait until it has ended.\n",
+        )
+    finally:
+        lock.close()
+    assert command("pay", tmp_path)[0] == 0
