@@ -395,8 +395,9 @@ def decided(calls: SortedCalls, hooks: Hooks) -> Steps[ToolRoundPlan[Any]]:
     """Ask hooks about the pending calls, sort those, and make a plan of it."""
     records: list[DecisionRecord] = []
     pending: list[AnyToolCall] = []
-    if isinstance(hooks, HookPlaces) and hooks not in calls._hook_sets:
-        calls._hook_sets = (*calls._hook_sets, hooks)
+    given: object = hooks
+    if isinstance(given, HookPlaces) and given not in calls._hook_sets:
+        calls._hook_sets = (*calls._hook_sets, given)
     for call in calls.pending:
         outcome: HookOutcome = call
         # What was begun or answered, or waits, needs no decision; nearly every call is new.
