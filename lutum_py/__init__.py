@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from . import errors
-    from ._call.call import AnyToolCall, HookOutcome, ToolCall, ToolHooks
+    from ._call.call import AnyToolCall, FnCall, HookOutcome, ToolCall, ToolHooks
     from ._call.decision_log import DecisionRecord
+    from ._call.decisions import Complete, Reject, RunNormally, ToolDecision
     from ._call.lifecycle import CallStatus
     from ._call.outcomes import (
         ContinueSuggestion,
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
         RejectedCall,
         SuspendedCall,
     )
-    from ._call.selector import AnySelector, Selector
+    from ._call.selector import AnySelector, FnSelector, Selector
     from ._context.cancellation import CancellationToken
     from ._context.context import RunIdentity, ToolContext, ToolSuspended
     from ._context.progress import (
@@ -36,16 +37,7 @@ if TYPE_CHECKING:
     from ._declare.tool_fn import ToolFn, tool_fn
     from ._declare.tool_input import ToolInput, tool_input
     from ._hooks.capability_gate import capability_gate, dry_run_in
-    from ._hooks.decisions import (
-        Block,
-        CallGate,
-        Complete,
-        GateDecision,
-        Reject,
-        RunNormally,
-        Suspend,
-        ToolDecision,
-    )
+    from ._hooks.decisions import Block, CallGate, GateDecision, Suspend
     from ._hooks.hook_set import HookSet
     from ._round.plan import ToolRoundPlan
     from ._round.read_turn import Finished, NeedsTools, TextResult
@@ -119,6 +111,7 @@ _HOME: Final = {
     "_call.decision_log": ("DecisionRecord",),
     "_call.call": (
         "AnyToolCall",
+        "FnCall",
         "HookOutcome",
         "ToolCall",
         "ToolHooks",
@@ -145,15 +138,17 @@ _HOME: Final = {
         "ToolContext",
         "ToolSuspended",
     ),
+    "_call.decisions": (
+        "Complete",
+        "Reject",
+        "RunNormally",
+        "ToolDecision",
+    ),
     "_hooks.decisions": (
         "Block",
         "CallGate",
-        "Complete",
         "GateDecision",
-        "Reject",
-        "RunNormally",
         "Suspend",
-        "ToolDecision",
     ),
     "_schema.definition": ("ToolDef",),
     "_hooks.hook_set": ("HookSet",),
@@ -198,6 +193,7 @@ _HOME: Final = {
     "_round.round": ("ToolRound",),
     "_call.selector": (
         "AnySelector",
+        "FnSelector",
         "Selector",
     ),
     "_session.session": ("Session",),
@@ -288,6 +284,8 @@ __all__ = [
     "DryRun",
     "EffectKind",
     "Finished",
+    "FnCall",
+    "FnSelector",
     "GateDecision",
     "HandledCall",
     "HookOutcome",

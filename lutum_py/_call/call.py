@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from .._text.json import compact_json, shorten
 from .._text.unicode import sendable
@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from .._transcript.attachment import Attachment
     from .selector import AnySelector
 
-__all__ = ["AnyToolCall", "HookOutcome", "Hooks", "ToolCall", "ToolHooks"]
+__all__ = ["AnyToolCall", "FnCall", "HookOutcome", "Hooks", "ToolCall", "ToolHooks"]
 
+P = ParamSpec("P")
+X = TypeVar("X")
 In = TypeVar("In")
 Out = TypeVar("Out")
 T_co = TypeVar("T_co", covariant=True)
@@ -53,6 +55,14 @@ class AnyToolCall(CallState):
     __slots__ = ()
 
     selector: AnySelector
+
+    if TYPE_CHECKING:
+        # No `Any`, which would hide a wrong name after `case` from some checkers.
+
+        @property
+        def input(self) -> object: ...
+        @input.setter
+        def input(self, value: Any) -> None: ...
 
     # Ways to answer.
 
@@ -332,8 +342,8 @@ class ToolCall(AnyToolCall, Generic[In, Out]):
     __match_args__ = ("input",)
 
     if TYPE_CHECKING:
-
-        @property
+        # Narrower than what any call has, and assigned with: mypy minds that.
+        @property  # type: ignore[override]
         def input(self) -> In: ...
         @input.setter
         def input(self, value: In) -> None: ...
@@ -349,6 +359,44 @@ class ToolCall(AnyToolCall, Generic[In, Out]):
         def handled(self, output: Out) -> HandledCall[In, Out]: ...
         async def invoke(self, /, **skipped: Any) -> Out: ...
         def invoke_sync(self, /, **skipped: Any) -> Out: ...
+
+
+class FnCall(ToolCall[Any, Out], Generic[P, Out]):
+    """Decoded call of a function tool, with the function's parameters and its output type."""
+
+    __slots__ = ()
+
+    def apply(self, function: Callable[P, X], /, **skipped: Any) -> X:
+        """Call another function of the tool's parameters as the tool's own would be called.
+
+        Give it what the model sent, a `ToolContext` where the tool takes one, and what you pass
+        for the hidden parameters. The call is begun, as by `invoke`; answer it with `complete`.
+
+        Args:
+            function: The function; an async one gives an awaitable, as ever.
+            skipped: The parameters that are hidden from the model, by name.
+
+        Raises:
+            MisuseError: A hidden parameter is missing or unknown.
+            LifecycleError: The call has ended, waits for a decision, or is not what was approved.
+
+        Example:
+            >>> from lutum_py import Toolset, ToolMetadata, tool, tool_fn
+            >>> @tool_fn
+            ... def add(a: int, b: int = 1) -> int:
+            ...     return a + b
+            >>> class Sums(Toolset):
+            ...     plus = tool(add)
+            >>> metadata = ToolMetadata(id="c1", name="add", arguments='{"a": 2}')
+            >>> call = Sums.plus.match(Sums.parse_tool_call(metadata))
+            >>> call.apply(lambda a, b: a * b)
+            2
+        """
+        invocation = self.begin(skipped)
+        positional, keywords = invocation.bind(self, self.input, skipped)
+        given: Any = function
+        applied: X = given(*positional, **keywords)
+        return applied
 
 
 HookOutcome: TypeAlias = AnyToolCall | HandledCall[Any, Any] | RejectedCall | SuspendedCall

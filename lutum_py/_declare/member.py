@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from types import MethodType
-from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
 
 from pydantic import BaseModel
 
-from .._call.spec import HasSpec, ToolSpec
+from .._call.spec import HasFn, HasSpec, ToolSpec, spec_of
 from .._schema.definition import ToolDef
 from .._text.json import shorten
 from ..errors import ToolDefinitionError
@@ -17,16 +17,19 @@ from .tool_fn import ToolFn
 from .toolset_meta import ToolsetMeta
 
 if TYPE_CHECKING:
-    from .._call.selector import Selector
+    from .._call.selector import FnSelector, Selector
 
 __all__ = ["tool", "toolset"]
 
+P = ParamSpec("P")
 In = TypeVar("In")
 Out = TypeVar("Out")
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
 
 
+@overload
+def tool(t: HasFn[P, Out], /, *, off: bool = ...) -> FnSelector[P, Out]: ...
 @overload
 def tool(t: HasSpec[In, Out], /, *, off: bool = ...) -> Selector[In, Out]: ...
 @overload
@@ -59,8 +62,7 @@ def tool(t: Any, /, *, off: bool = False) -> Any:
 def _spec_of(declared: Any) -> ToolSpec[Any, Any]:
     found: Any = declared
     if isinstance(declared, ToolFn):
-        spec: ToolSpec[Any, Any] = found.__lutum_tool__()
-        return spec
+        return spec_of(found)
     if isinstance(declared, type) and issubclass(declared, BaseModel):
         from .tool_input import find_spec
 

@@ -44,9 +44,9 @@ class SchemaArguments(Arguments):
 
         self.validate_json = validate_json
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Any, *, by_name: bool = False) -> Any:
         """Validate a dict that a program made."""
-        return self._checked(super().check(value))
+        return self._checked(super().check(value, by_name=by_name))
 
     def _checked(self, value: Any) -> Any:
         details = list(islice(self._details(self._checker.iter_errors(value)), _MAX_DETAILS))

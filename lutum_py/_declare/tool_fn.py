@@ -22,9 +22,9 @@ from typing import (
     overload,
 )
 
-from .._call.call import ToolCall
+from .._call.call import FnCall
 from .._call.selector import finish_spec
-from .._call.spec import ToolSpec
+from .._call.spec import FnSpec
 from .._schema.arguments import Arguments
 from .._schema.capabilities import ToolCapabilities
 from .._schema.definition import ToolDef
@@ -76,11 +76,11 @@ class ToolFn(Generic[P, R, Out]):
         self._options = options.or_else(name=function.__name__, description=docstring.description)
         # Kept only where an annotation names what comes later; then its locals will have it.
         self._frame = frame
-        self._spec: ToolSpec[Any, Out] | None = None
+        self._spec: FnSpec[P, Out] | None = None
         with contextlib.suppress(NameError):
             self._build()
 
-    def _build(self) -> ToolSpec[Any, Out]:
+    def _build(self) -> FnSpec[P, Out]:
         spec = _build(self, self._options, self._docstring, _local_names(self, self._frame))
         self._spec, self._frame = spec, None
         return spec
@@ -98,7 +98,7 @@ class ToolFn(Generic[P, R, Out]):
     def __get__(self, obj: Any, owner: Any = None, /) -> Any:
         return self if obj is None else MethodType(self, obj)
 
-    def __lutum_tool__(self) -> ToolSpec[Any, Out]:
+    def __lutum_fn__(self) -> FnSpec[P, Out]:
         """Give the tool's specification.
 
         Raises:
@@ -114,23 +114,23 @@ class ToolFn(Generic[P, R, Out]):
     @property
     def Input(self) -> type[FnInput]:  # noqa: N802 - a class, named as one
         """The model of the arguments."""
-        model: type[FnInput] = self.__lutum_tool__().arguments.type
+        model: type[FnInput] = self.__lutum_fn__().arguments.type
         return model
 
     @property
-    def Call(self) -> type[ToolCall[Any, Out]]:  # noqa: N802 - a class, named as one
+    def Call(self) -> type[FnCall[P, Out]]:  # noqa: N802 - a class, named as one
         """The class of the calls."""
-        return self.__lutum_tool__().call_type
+        return self.__lutum_fn__().call_type
 
     @property
     def Handled(self) -> Any:  # noqa: N802 - a class, named as one
         """The class of the calls that a hook handled."""
-        return self.__lutum_tool__().handled_type
+        return self.__lutum_fn__().handled_type
 
     @property
     def definition(self) -> ToolDef:
         """What the model is told of the tool."""
-        return self.__lutum_tool__().definition
+        return self.__lutum_fn__().definition
 
     @property
     def name(self) -> str:
@@ -170,7 +170,7 @@ def _build(
     options: ToolOptions,
     docstring: Docstring,
     namespace: Mapping[str, Any] | None,
-) -> ToolSpec[Any, Any]:
+) -> FnSpec[Any, Any]:
     # Making the first pydantic model costs as much as importing pydantic.
     from .._schema.input_model import build_input_model, field_names, sole_input
 
@@ -200,24 +200,20 @@ def _build(
         input_name = arguments.type.__name__
     declared = signature.output
     output = Output(None if declared is REQUIRED or declared is Any else declared)
-    return finish_spec(
-        ToolSpec(
-            definition=define(
-                f"Tool function `{qualname}`",
-                options,
-                arguments=arguments,
-                output=output,
-                is_plain=plain,
-            ),
-            origin=tool,
+    made: FnSpec[Any, Any] = FnSpec(
+        definition=define(
+            f"Tool function `{qualname}`",
+            options,
             arguments=arguments,
             output=output,
-            invocation=Invocation(function, signature, fields),
+            is_plain=plain,
         ),
-        input_name=input_name,
-        module=function.__module__,
-        qualname=qualname,
+        origin=tool,
+        arguments=arguments,
+        output=output,
+        invocation=Invocation(function, signature, fields),
     )
+    return finish_spec(made, input_name=input_name, module=function.__module__, qualname=qualname)
 
 
 def _declare(place: str, signature: Signature, strict: bool) -> Arguments:

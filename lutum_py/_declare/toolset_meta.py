@@ -320,7 +320,7 @@ def _bind(owner: ToolsetMeta, declared: Mapping[str, ToolMember | GroupMember]) 
     type.__setattr__(owner, "Selector", make)
     for key, member in declared.items():
         if isinstance(member, ToolMember):
-            selector: AnySelector = make(
+            selector: AnySelector = make.kind_for(member.spec)(
                 member.spec,
                 name=member.spec.definition.name,
                 path=(key,),
@@ -361,7 +361,7 @@ def _view(
     type.__setattr__(made, "Selector", selector_type(made, make))
     for key, member in inner._members.items():
         if isinstance(member, AnySelector):
-            selector: AnySelector = make(
+            selector: AnySelector = make.kind_for(member.spec)(
                 member.spec,
                 name=prefix + member.name,
                 path=(*path, key),

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Awaitable, Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from .._call.call import AnyToolCall, HookOutcome
-from .._call.selector import AnySelector, Selector
+from .._call.selector import AnySelector, FnSelector, Selector
 from .._call.steps import Steps, drive, drive_sync
 from .._declare.hook_names import (
     Phase,
@@ -21,10 +21,12 @@ from .._declare.hook_names import (
 from .._text.json import shorten
 from .._text.suggestion import did_you_mean, names_for_message
 from ..errors import HookError, UnknownToolError
+from .args_hook import ArgsHook
 from .places import HookPlaces
 from .registered_hook import (
     HOOK_WORDS,
     AfterHook,
+    OnArgs,
     OnHook,
     PhaseHooks,
     RegisteredHook,
@@ -38,6 +40,7 @@ __all__ = ["HookSet"]
 
 T = TypeVar("T")
 T2 = TypeVar("T2")
+P = ParamSpec("P")
 In = TypeVar("In")
 Out = TypeVar("Out")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -83,6 +86,34 @@ class HookSet(HookPlaces[T]):
             HookError: The tool is not in the toolset.
         """
         register: OnHook[In, Out] = self._registrar("execution", selector)
+        return register
+
+    def on_args(self, selector: FnSelector[P, Out], /) -> OnArgs[P, Out]:
+        """Register an execution hook that has the parameters of the tool's own function.
+
+        It is called as the function would be, with a `ToolContext` that reports to nobody where
+        the function takes one.
+
+        Args:
+            selector: A function tool. A member of a nested toolset stands for each path to it.
+
+        Returns:
+            A decorator for a function that returns None to go on as it is,
+            `selector.with_args(...)`, `Complete(output)` or `Reject(reason)`, or an awaitable of
+            one.
+
+        Raises:
+            HookError: The tool is not in the toolset, is no function tool, or has a hidden
+                parameter without a default; or the function takes other parameters.
+        """
+        places = self._places("execution", selector)
+
+        def register(function: Any) -> Any:
+            hook = RegisteredHook(ArgsHook(function, selector), "execution")
+            for place in places:
+                self._add(place, "execution", hook)
+            return function
+
         return register
 
     def gate(self, selector: AnySelector | None = None, /) -> Callable[[F], F]:

@@ -98,6 +98,33 @@ class Invocation:
         ]
         return positional, keywords
 
+    def laid_out(self) -> tuple[list[str], dict[str, str]]:
+        """Give the names of all that a call passes to the function, where they go."""
+        visible = [self.whole] if self.whole is not None else [name for name, _ in self._arguments]
+        keywords = {name: name for name in [*visible, *filter(None, [self.context])]}
+        positional = [keywords.pop(name, name) for name in self.positional]
+        return positional, keywords
+
+    def input_of(self, tool: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Make the fields of an input, or the whole one, of arguments as the function takes them.
+
+        Raises:
+            MisuseError: The function takes no such argument, or the model does not fill it in.
+        """
+        signature = inspect.signature(self.function)
+        visible = [self.whole] if self.whole is not None else [name for name, _ in self._arguments]
+        kept = [signature.parameters[name] for name in visible]
+        try:
+            given = signature.replace(parameters=kept).bind(*args, **kwargs).arguments
+        except TypeError as error:
+            raise MisuseError(
+                f"These are no arguments of tool `{tool}`: {error}. What the model fills in: "
+                f"{names_for_message(visible)}."
+            ) from None
+        if self.whole is not None:
+            return given[self.whole]
+        return {field: given[name] for name, field in self._arguments if name in given}
+
     def check(self, call: Any, skipped: dict[str, Any]) -> None:
         """Make sure that what the model does not fill in is given, and nothing else.
 

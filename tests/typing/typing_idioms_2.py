@@ -1,0 +1,97 @@
+"""More typed idioms of lutum_py: inputs of function tools, handlers, policies, outcomes, final answers.
+
+Checked, never run: `mypy --strict`, `pyright`, `pyrefly check` and `ty check` report every line marked `# error`,
+and no other.
+"""
+
+from __future__ import annotations
+
+from pydantic import BaseModel
+from typing_extensions import assert_type
+
+from lutum_py import (
+    AnyToolCall,
+    Complete,
+    FnSelector,
+    Reject,
+    RunNormally,
+    ToolInput,
+    ToolResult,
+    Toolset,
+    tool,
+    tool_fn,
+)
+
+
+class User(BaseModel):
+    name: str
+
+
+class GetUserArgs(ToolInput[User]):
+    user_id: str
+
+
+class Question(BaseModel):
+    text: str
+
+
+@tool_fn
+async def search(query: str, limit: int = 5) -> User:
+    return User(name=query * limit)
+
+
+class AppTools(Toolset):
+    get_user = tool(GetUserArgs)
+    search = tool(search)
+
+
+# 1. What a function tool was called with.
+async def inputs(call: AnyToolCall) -> ToolResult:
+    """A function of the same parameters is given the arguments; `input=` types the input."""
+
+    async def elsewhere(query: str, limit: int = 5) -> User:
+        return User(name=query[:limit])
+
+    async def misspelt(qeury: str, limit: int = 5) -> User:
+        return User(name=qeury[:limit])
+
+    if c := AppTools.search.match(call):
+        assert_type(await c.apply(elsewhere), User)
+        assert_type(c.apply(lambda query, limit=5: query.upper()), str)
+        c.apply(lambda query, limit=5: query.uper())  # error
+        await c.apply(misspelt)  # error
+        return c.complete(await c.apply(elsewhere))
+    match call.input:
+        case GetUserArgs(user_id=user_id):
+            assert_type(user_id, str)
+        case Question() as question:
+            print(question.tex)  # error
+        case _:
+            pass
+    return call.fail("no such tool")
+
+
+_search: FnSelector[[str, int], User]
+hooks = AppTools.HookSet()
+
+
+@hooks.on_args(AppTools.search)
+def clipped(query: str, limit: int = 5) -> RunNormally[object] | Reject | None:
+    """A hook of the function's own parameters; None goes on as it is."""
+    if not query:
+        return Reject("blank")
+    return AppTools.search.with_args(query=query, limit=3) if limit > 3 else None
+
+
+@hooks.on_args(AppTools.search)  # error
+def misspelt_hook(qeury: str, limit: int = 5) -> Reject | None:
+    return Reject(qeury)
+
+
+@hooks.on_args(AppTools.search)  # error
+def of_other_output(query: str, limit: int = 5) -> Complete[Question]:
+    return Complete(Question(text=query))
+
+
+AppTools.search.with_args(query="x", limit="3")  # error
+AppTools.search.with_args(qeury="x")  # error
