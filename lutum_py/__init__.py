@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from ._context.state import State, StateKey
     from ._context.suspension import Decision, ResumeMode, SuspendTicket
+    from ._declare.handlers import Handlers
     from ._declare.member import tool, toolset
     from ._declare.offer import ToolAvailability, ToolRequirement
     from ._declare.tool_fn import ToolFn, tool_fn
@@ -153,6 +154,7 @@ _HOME: Final = {
     "_schema.definition": ("ToolDef",),
     "_hooks.hook_set": ("HookSet",),
     "_call.lifecycle": ("CallStatus",),
+    "_declare.handlers": ("Handlers",),
     "_declare.member": (
         "tool",
         "toolset",
@@ -288,6 +290,7 @@ __all__ = [
     "FnSelector",
     "GateDecision",
     "HandledCall",
+    "Handlers",
     "HookOutcome",
     "HookSet",
     "Message",

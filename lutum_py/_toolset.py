@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from ._call.call import AnyToolCall
 from ._call.outcomes import HandledCall
 from ._call.selector import AnySelector
+from ._declare.handlers import Handlers as _Handlers
 from ._declare.offer import Available
 from ._declare.toolset_meta import ToolsetMeta
 from ._hooks.hook_set import HookSet as _HookSet
@@ -63,6 +64,11 @@ class Toolset(metaclass=ToolsetMeta):
             HookError: There is no such member, or the hook set is of another toolset.
         """
         return _HookSet(cls._origin, **nested)  # type: ignore[arg-type]
+
+    @classmethod
+    def Handlers(cls) -> _Handlers[Self]:  # noqa: N802 - makes one
+        """Make an empty table of who does each tool of this toolset."""
+        return _Handlers(cls._origin)  # type: ignore[arg-type]
 
     @classmethod
     def definitions(cls) -> tuple[ToolDef, ...]:

@@ -251,17 +251,20 @@ class AnyToolCall(CallState):
             invocation.refuse_sync(self)
         return self.begin(skipped).run_sync(self, self.input, skipped)
 
-    def begin(self, skipped: dict[str, Any] | None = None) -> Invocation:
+    def begin(
+        self, skipped: dict[str, Any] | None = None, invocation: Invocation | None = None
+    ) -> Invocation:
         """Mark the call as running, and give what runs its function.
 
         Args:
             skipped: What will be passed for the hidden parameters, where that is to be checked.
+            invocation: What runs the call, where that is not the tool's own function.
 
         Raises:
             MisuseError: The tool has no function, or a hidden parameter is missing or unknown.
             LifecycleError: The call has ended, waits for a decision, or is not what was approved.
         """
-        invocation = self.spec.invocation
+        invocation = invocation or self.spec.invocation
         if invocation is None:
             raise MisuseError(
                 f"Tool `{self.name}` (call {self.id!r}) is an input model without a function. "

@@ -10,11 +10,11 @@ import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import CoroutineType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 from .._text.suggestion import names_for_message
 from ..errors import MisuseError
-from .signature import Signature
+from .signature import Parameter, Signature, read_others
 
 __all__ = ["Invocation"]
 
@@ -64,6 +64,43 @@ class Invocation:
             and all(name == field for name, field in fields.items())
         )
 
+    @classmethod
+    def of_handler(cls, function: Callable[..., Any], own: Invocation | None) -> Self:
+        """Know how to call a function that does a tool in the place of the tool's own.
+
+        Args:
+            function: A function of the tool's input, or of the parameters of its function.
+            own: How the tool's own function is called; None where the input is passed whole, as
+                the first argument.
+        """
+        names = list(inspect.signature(function).parameters)
+        if own is None:
+            visible = names[:1] or ["input"]
+            positional, fields = tuple(visible), None
+        else:
+            visible, positional = own._visible, own.positional
+            fields = dict(own._arguments) if own.whole is None else None
+        hidden, context, is_async = read_others(function, [*visible, *names[: len(positional)]])
+        if own is not None and own.context is not None:
+            hidden.pop(own.context, None)
+            context = own.context
+        if own is not None:
+            hidden |= {name: own.hidden[name] for name in positional if name in own.hidden}
+        signature = Signature(
+            parameters=tuple(Parameter(name, Any, None, None) for name in visible),
+            hidden=hidden,
+            context=context,
+            positional=positional,
+            output=Any,
+            is_async=is_async,
+        )
+        return cls(function, signature, fields)
+
+    @property
+    def _visible(self) -> list[str]:
+        """The parameters that the model fills in."""
+        return [self.whole] if self.whole is not None else [name for name, _ in self._arguments]
+
     def start(self, call: Any, input: Any, skipped: dict[str, Any]) -> Any:
         """Call the function: gives its output, or an awaitable of it where it is async.
 
@@ -99,9 +136,9 @@ class Invocation:
         return positional, keywords
 
     def laid_out(self) -> tuple[list[str], dict[str, str]]:
-        """Give the names of all that a call passes to the function, where they go."""
-        visible = [self.whole] if self.whole is not None else [name for name, _ in self._arguments]
-        keywords = {name: name for name in [*visible, *filter(None, [self.context])]}
+        """Give the names of all that a call has to pass to the function, where they go."""
+        needed = [*self._visible, *self.required, *filter(None, [self.context])]
+        keywords = {name: name for name in needed}
         positional = [keywords.pop(name, name) for name in self.positional]
         return positional, keywords
 
@@ -111,8 +148,7 @@ class Invocation:
         Raises:
             MisuseError: The function takes no such argument, or the model does not fill it in.
         """
-        signature = inspect.signature(self.function)
-        visible = [self.whole] if self.whole is not None else [name for name, _ in self._arguments]
+        signature, visible = inspect.signature(self.function), self._visible
         kept = [signature.parameters[name] for name in visible]
         try:
             given = signature.replace(parameters=kept).bind(*args, **kwargs).arguments

@@ -95,3 +95,37 @@ def of_other_output(query: str, limit: int = 5) -> Complete[Question]:
 
 AppTools.search.with_args(query="x", limit="3")  # error
 AppTools.search.with_args(qeury="x")  # error
+
+
+# 2. Handlers: each is typed; that none is missing is found by `complete()` at start.
+run = AppTools.Handlers()
+
+
+@run.on(AppTools.get_user)
+async def get_user(input: GetUserArgs) -> User:
+    return User(name=input.user_id)
+
+
+@run.on(AppTools.search)
+async def other_search(query: str, limit: int = 5) -> User:
+    """In the place of the tool's own function."""
+    return User(name=query[:limit])
+
+
+@run.on(AppTools.get_user)  # error
+async def of_wrong_input(input: Question) -> User:
+    return User(name=input.text)
+
+
+@run.on(AppTools.get_user)  # error
+async def of_wrong_output(input: GetUserArgs) -> Question:
+    return Question(text=input.user_id)
+
+
+@run.on(AppTools.search)  # error
+async def of_wrong_parameters(qeury: str, limit: int = 5) -> User:
+    return User(name=qeury[:limit])
+
+
+async def handled(call: AnyToolCall) -> None:
+    assert_type(await run.complete()(call), ToolResult)
