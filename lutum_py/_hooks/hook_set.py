@@ -175,10 +175,7 @@ class HookSet(HookPlaces[T]):
         return register
 
     def _registrar(self, phase: Phase, selector: AnySelector | None) -> Any:
-        if selector is None and phase not in ("execution", "description"):
-            places = [self._everywhere]
-        else:
-            places = self._places(phase, selector)
+        places = self._places_of(phase, selector)
 
         def register(function: Any) -> Any:
             hook = RegisteredHook(function, phase)
@@ -199,6 +196,11 @@ class HookSet(HookPlaces[T]):
             )
             hooks.clear()
         hooks.append(hook)
+
+    def _places_of(self, phase: Phase, selector: AnySelector | None) -> list[PhaseHooks]:
+        if selector is None and phase not in ("execution", "description"):
+            return [self._everywhere]
+        return self._places(phase, selector)
 
     def _places(self, phase: Phase, selector: AnySelector | None) -> list[PhaseHooks]:
         if not isinstance(selector, AnySelector | str):
@@ -257,18 +259,29 @@ class HookSet(HookPlaces[T]):
         return [*super().__dir__(), *self._groups, *self._names()]
 
     def register_hooks(self, policy: Any, /) -> None:
-        """Register every hook that a policy object defines, by the name of its method.
+        """Register every hook that a policy object defines, in the order of definition.
 
         Args:
-            policy: An object with methods such as `weather_hook` or `weather_gate`.
+            policy: An object with methods that are marked, as by `policy.on(AppTools.weather)`, or
+                named, as `weather_hook` or `weather_gate`. See `lutum_py.policy`.
 
         Raises:
-            HookError: A method ends like a hook, but there is no such member.
+            HookError: A method ends like a hook, but there is no such member; or one is marked for
+                a tool that is not in the toolset. Nothing is registered.
         """
         if isinstance(policy, HookSet):
             raise HookError("A hook set is no policy. Use `hooks.extend(other)`.")
-        for member, phase, method in list(policy_methods(self._toolset, policy)):
-            self._add(self._tools[member], phase, RegisteredHook(method, phase))
+        found = [
+            (
+                self._places_of(mark.phase, mark.selector),
+                mark.phase,
+                RegisteredHook(method, mark.phase),
+            )
+            for mark, method in policy_methods(self._toolset, policy)
+        ]
+        for places, phase, hook in found:
+            for place in places:
+                self._add(place, phase, hook)
 
     def with_hooks(self, policy: Any, /) -> Self:
         """Return a copy with the hooks of a policy object."""

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 __all__ = [
     "HOOK_WORDS",
     "AfterHook",
+    "AfterMethod",
     "OnArgs",
     "OnHook",
+    "OnMethod",
     "PhaseHooks",
     "RegisteredHook",
     "cannot_register",
@@ -239,6 +241,32 @@ class OnHook(Protocol[In, Out]):
     def __call__(
         self, hook: Callable[[ToolMetadata, In], ToolDecision[In, Out]], /
     ) -> Callable[[ToolMetadata, In], ToolDecision[In, Out]]: ...
+
+
+class OnMethod(Protocol[In, Out]):
+    """Takes a method of a policy that is an execution hook, and gives it back as it was."""
+
+    @overload
+    def __call__(
+        self, hook: Callable[[Any, ToolMetadata, In], Awaitable[ToolDecision[In, Out]]], /
+    ) -> Callable[[Any, ToolMetadata, In], Awaitable[ToolDecision[In, Out]]]: ...
+    @overload
+    def __call__(
+        self, hook: Callable[[Any, ToolMetadata, In], ToolDecision[In, Out]], /
+    ) -> Callable[[Any, ToolMetadata, In], ToolDecision[In, Out]]: ...
+
+
+class AfterMethod(Protocol[In, Out]):
+    """Takes a method of a policy that is an after-hook, and gives it back as it was."""
+
+    @overload
+    def __call__(
+        self, hook: Callable[[Any, ToolCall[In, Out], ToolResult], Awaitable[ToolResult | None]], /
+    ) -> Callable[[Any, ToolCall[In, Out], ToolResult], Awaitable[ToolResult | None]]: ...
+    @overload
+    def __call__(
+        self, hook: Callable[[Any, ToolCall[In, Out], ToolResult], ToolResult | None], /
+    ) -> Callable[[Any, ToolCall[In, Out], ToolResult], ToolResult | None]: ...
 
 
 class OnArgs(Protocol[P, Out]):

@@ -15,9 +15,12 @@ from lutum_py import (
     FnSelector,
     Reject,
     RunNormally,
+    ToolDecision,
     ToolInput,
+    ToolMetadata,
     ToolResult,
     Toolset,
+    policy,
     tool,
     tool_fn,
 )
@@ -129,3 +132,21 @@ async def of_wrong_parameters(qeury: str, limit: int = 5) -> User:
 
 async def handled(call: AnyToolCall) -> None:
     assert_type(await run.complete()(call), ToolResult)
+
+
+# 4. A policy whose hooks are named by selectors.
+class Audit:
+    @policy.on(AppTools.get_user)
+    def nobody(self, metadata: ToolMetadata, input: GetUserArgs) -> ToolDecision[GetUserArgs, User]:
+        return RunNormally(input)
+
+    @policy.on(AppTools.get_user)  # error
+    def somebody(self, metadata: ToolMetadata, input: Question) -> Reject:
+        return Reject(input.text)
+
+    @policy.on(AppTools.get_usr)  # error
+    def misnamed(self, metadata: ToolMetadata, input: GetUserArgs) -> Reject:
+        return Reject(input.user_id)
+
+
+hooks.register_hooks(Audit())
