@@ -19,6 +19,9 @@ from ._transcript.metadata import ToolMetadata
 from .errors import MisuseError, ToolConstraintError, UnknownToolError
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from ._call.spec import HasFn, HasSpec
     from ._round.plan import ToolRoundPlan
     from ._round.read_turn import Finished, NeedsTools
     from ._transcript.assistant import AssistantTurn
@@ -162,6 +165,40 @@ class Toolset(metaclass=ToolsetMeta):
         from ._round.plan_json import load_plan
 
         return closed(load_plan(cls, text, key, binding))
+
+    @staticmethod
+    def of(
+        name: str,
+        /,
+        *tools: HasFn[..., Any] | HasSpec[Any, Any] | type[BaseModel] | ToolDef | AnySelector,
+        prefix: str = "",
+    ) -> type[Toolset]:
+        """Make a toolset at run time of tools as `tool()` takes them.
+
+        The same tools under one name make one class, which pickles where they do. Its members are
+        reached by `toolset["wire_name"]`.
+
+        Args:
+            name: The name of the class.
+            tools: Functions, bound methods, input models and definitions; `tool(x, off=True)` for
+                one that is off.
+            prefix: Put before the wire name of each tool.
+
+        Raises:
+            ToolDefinitionError: Something is no tool, or two tools share a wire name.
+
+        Example:
+            >>> from lutum_py import Toolset, tool_fn
+            >>> @tool_fn
+            ... def ping() -> str:
+            ...     return "pong"
+            >>> Toolset.of("Net", ping, prefix="net_")["net_ping"]
+            <Selector Net.net_ping: 'net_ping'>
+        """
+        from ._declare.runtime_toolset import toolset_of
+
+        made: Any = toolset_of(name, tools, prefix)
+        return made  # type: ignore[no-any-return]
 
     @staticmethod
     def from_definitions(name: str, definitions: Iterable[ToolDef]) -> type[Toolset]:

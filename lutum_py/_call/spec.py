@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import MethodType
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar
 
 from pydantic import ValidationError
@@ -150,7 +151,11 @@ class HasFn(Protocol[P, Out]):
 
 
 def spec_of(declared: Any) -> ToolSpec[Any, Any]:
-    """Give the specification of what is declared as a tool, in either way."""
+    """Give the specification of what is declared as a tool, in whichever way."""
+    if isinstance(declared, MethodType):
+        function: Any = declared.__func__
+        bound: ToolSpec[Any, Any] = function.__lutum_bound__(declared)
+        return bound
     make = getattr(declared, "__lutum_fn__", None) or declared.__lutum_tool__
     spec: ToolSpec[Any, Any] = make()
     return spec

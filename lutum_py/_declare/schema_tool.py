@@ -19,7 +19,7 @@ from .._schema.schema_check import schema_checker
 from .._schema.secrets import mask_secrets
 from .._text.json import is_array
 
-__all__ = ["spec_from_definition"]
+__all__ = ["SchemaTool", "spec_from_definition"]
 
 
 class SchemaArguments(Arguments):
@@ -130,7 +130,7 @@ def _additional(instance: dict[str, Any], schema: JsonSchema) -> list[str]:
     ]
 
 
-class _SchemaTool:
+class SchemaTool:
     """What a tool of a definition is made of, to be made anew where one of its calls is loaded."""
 
     def __init__(self, definition: ToolDef) -> None:
@@ -146,7 +146,7 @@ def spec_from_definition(definition: ToolDef) -> ToolSpec[Any, Any]:
     return finish_spec(
         ToolSpec(
             definition=definition,
-            origin=_SchemaTool(definition),
+            origin=SchemaTool(definition),
             arguments=SchemaArguments(definition),
             output=Output(None),
             invocation=None,

@@ -271,7 +271,7 @@ class HookSet(HookPlaces[T]):
         """
         if isinstance(policy, HookSet):
             raise HookError("A hook set is no policy. Use `hooks.extend(other)`.")
-        found = [
+        found: list[tuple[list[PhaseHooks], Phase, RegisteredHook]] = [
             (
                 self._places_of(mark.phase, mark.selector),
                 mark.phase,

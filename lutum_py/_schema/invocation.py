@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
-from types import CoroutineType
+from types import CoroutineType, MethodType
 from typing import Any, NoReturn, Self
 
 from .._text.suggestion import names_for_message
@@ -32,6 +33,8 @@ class Invocation:
     __slots__ = (
         "_arguments",
         "_as_is",
+        "_fields",
+        "_signature",
         "context",
         "function",
         "hidden",
@@ -48,6 +51,8 @@ class Invocation:
         fields: Mapping[str, str] | None,
     ) -> None:
         self.function = function
+        self._signature = signature
+        self._fields = fields
         self.is_async = signature.is_async
         self.context = signature.context
         self.hidden = signature.hidden
@@ -95,6 +100,19 @@ class Invocation:
             is_async=is_async,
         )
         return cls(function, signature, fields)
+
+    def bound_to(self, instance: object) -> Invocation | None:
+        """Know how to call the function as a method of an instance; None where it is no method."""
+        own = self._signature
+        name = next(iter(inspect.signature(self.function).parameters), None)
+        if name not in own.hidden:
+            return None
+        signature = replace(
+            own,
+            hidden={other: hidden for other, hidden in own.hidden.items() if other != name},
+            positional=tuple(other for other in own.positional if other != name),
+        )
+        return Invocation(MethodType(self.function, instance), signature, self._fields)
 
     @property
     def _visible(self) -> list[str]:

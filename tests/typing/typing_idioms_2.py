@@ -15,6 +15,8 @@ from lutum_py import (
     FnSelector,
     Reject,
     RunNormally,
+    Selector,
+    ToolContext,
     ToolDecision,
     ToolInput,
     ToolMetadata,
@@ -38,17 +40,53 @@ class Question(BaseModel):
     text: str
 
 
+class Invoice(BaseModel):
+    total: float
+
+
 @tool_fn
 async def search(query: str, limit: int = 5) -> User:
     return User(name=query * limit)
 
 
+@tool_fn(input=Question, skip=("db",))
+async def ask(db: dict[str, str], question: Question, context: ToolContext) -> User:
+    """One parameter is the input: `input=` tells checkers so, and is checked at import."""
+    return User(name=db[question.text])
+
+
+class Counter:
+    @tool_fn
+    async def bump(self, key: str, by: int = 1) -> int:
+        return len(key) + by
+
+    @tool_fn
+    def peek(self, key: str) -> User:
+        return User(name=key)
+
+
+counter = Counter()
+
+
 class AppTools(Toolset):
     get_user = tool(GetUserArgs)
     search = tool(search)
+    ask = tool(ask)
+    bump = tool(counter.bump)
+    peek = tool(counter.peek)
+
+
+# Bound methods stay callable, and are tools of that instance.
+async def methods() -> None:
+    assert_type(await counter.bump("k", by=2), int)
+    assert_type(counter.peek("k"), User)
+    await counter.bump(3)  # error
 
 
 # 1. What a function tool was called with.
+assert_type(AppTools.ask, Selector[Question, User])
+
+
 async def inputs(call: AnyToolCall) -> ToolResult:
     """A function of the same parameters is given the arguments; `input=` types the input."""
 
@@ -64,6 +102,12 @@ async def inputs(call: AnyToolCall) -> ToolResult:
         c.apply(lambda query, limit=5: query.uper())  # error
         await c.apply(misspelt)  # error
         return c.complete(await c.apply(elsewhere))
+    if a := AppTools.ask.match(call):
+        assert_type(a.input, Question)
+        print(a.input.tex)  # error
+        return a.complete(Question(text="no user"))  # error
+    if p := AppTools.peek.match(call):
+        return p.complete(3)  # error
     match call.input:
         case GetUserArgs(user_id=user_id):
             assert_type(user_id, str)
@@ -86,6 +130,12 @@ def clipped(query: str, limit: int = 5) -> RunNormally[object] | Reject | None:
     return AppTools.search.with_args(query=query, limit=3) if limit > 3 else None
 
 
+@hooks.on_args(AppTools.bump)
+async def known(key: str, by: int = 1) -> Complete[int] | None:
+    """The method's `self` is gone with the instance."""
+    return Complete(by) if key else None
+
+
 @hooks.on_args(AppTools.search)  # error
 def misspelt_hook(qeury: str, limit: int = 5) -> Reject | None:
     return Reject(qeury)
@@ -98,6 +148,16 @@ def of_other_output(query: str, limit: int = 5) -> Complete[Question]:
 
 AppTools.search.with_args(query="x", limit="3")  # error
 AppTools.search.with_args(qeury="x")  # error
+
+
+@hooks.on(AppTools.ask)
+def polite(metadata: ToolMetadata, input: Question) -> ToolDecision[Question, User]:
+    return RunNormally(input)
+
+
+@hooks.on(AppTools.ask)  # error
+def not_polite(metadata: ToolMetadata, input: Invoice) -> Reject:
+    return Reject("never")
 
 
 # 2. Handlers: each is typed; that none is missing is found by `complete()` at start.
