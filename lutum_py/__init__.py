@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         RejectedCall,
         SuspendedCall,
     )
+    from ._call.reply import Reply
     from ._call.selector import AnySelector, FnSelector, Selector
     from ._context.cancellation import CancellationToken
     from ._context.context import RunIdentity, ToolContext, ToolSuspended
@@ -193,6 +194,7 @@ _HOME: Final = {
         "ToolResult",
     ),
     "_round.round": ("ToolRound",),
+    "_call.reply": ("Reply",),
     "_call.selector": (
         "AnySelector",
         "FnSelector",
@@ -304,6 +306,7 @@ __all__ = [
     "RefusalItem",
     "Reject",
     "RejectedCall",
+    "Reply",
     "ResultStatus",
     "ResumeMode",
     "Reversibility",

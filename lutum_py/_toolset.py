@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
@@ -201,7 +201,12 @@ class Toolset(metaclass=ToolsetMeta):
         return made  # type: ignore[no-any-return]
 
     @staticmethod
-    def from_definitions(name: str, definitions: Iterable[ToolDef]) -> type[Toolset]:
+    def from_definitions(
+        name: str,
+        definitions: Iterable[ToolDef],
+        *,
+        functions: Mapping[str, Callable[..., Any]] | None = None,
+    ) -> type[Toolset]:
         """Make a toolset at run time, of tools that are known by JSON schemas only.
 
         Inputs are plain dicts, checked with the package `jsonschema`. A tool whose name is no
@@ -210,10 +215,14 @@ class Toolset(metaclass=ToolsetMeta):
         Args:
             name: The name of the class.
             definitions: The tools; `ToolDef.from_json_schema` makes one.
+            functions: What does the tools, by wire name: functions of the arguments as one dict,
+                and of what a `@tool_fn` may take besides. Such a toolset is never shared with an
+                equal one, and does not pickle.
 
         Raises:
             MissingExtraError: The package `jsonschema` is not installed.
-            ToolDefinitionError: Two tools share a name, or a schema is invalid.
+            ToolDefinitionError: Two tools share a name, a schema is invalid, or a function has no
+                definition or cannot take the arguments.
         """
         from ._declare.runtime_toolset import toolset_from_definitions
 
@@ -222,7 +231,7 @@ class Toolset(metaclass=ToolsetMeta):
                 f"from_definitions takes a list of ToolDefs, not {shorten(definitions)}. Make them "
                 "with `ToolDef.from_json_schema(name=..., input_schema=...)`."
             )
-        made: Any = toolset_from_definitions(name, tuple(definitions))
+        made: Any = toolset_from_definitions(name, tuple(definitions), functions)
         return made  # type: ignore[no-any-return]
 
 

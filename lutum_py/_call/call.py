@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar
 
+from .._schema.output import Output
 from .._text.json import compact_json, shorten
 from .._text.unicode import sendable
 from .._transcript.metadata import ToolMetadata
@@ -18,6 +19,7 @@ from ..errors import LifecycleError, MisuseError, ToolOutputError
 from .call_state import CallState
 from .lifecycle import CallStatus, refused
 from .outcomes import HandledCall, RejectedCall, SuspendedCall, ask_function
+from .reply import Reply, reply_in
 from .steps import Steps, drive, drive_sync
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ _RESUMING = CallStatus.RESUMING
 _SUSPENDED = CallStatus.SUSPENDED
 _SUCCEEDED = CallStatus.SUCCEEDED
 _FAILED = CallStatus.FAILED
+_ANYTHING = Output(None)
 
 
 class AnyToolCall(CallState):
@@ -76,7 +79,7 @@ class AnyToolCall(CallState):
         """Answer the call with the tool's output.
 
         Args:
-            output: What the tool gives; checked against the declared output type.
+            output: What the tool gives, or a `Reply` of it; checked against the declared type.
             message: What the model reads instead of the output.
             attachments: Files that go with it.
 
@@ -84,6 +87,15 @@ class AnyToolCall(CallState):
             ToolOutputError: The output does not fit, or the call's metadata is of another tool.
             LifecycleError: The call has already ended otherwise, or waits for a decision.
         """
+        reply = reply_in(output)
+        if reply is not None:
+            if reply.status != "success":
+                raise MisuseError(
+                    f"Call {self.id!r} of tool `{self.name}` is completed with a reply of status "
+                    f"`{reply.status}`. Complete it with a success, or use `call.fail(message)`."
+                )
+            output, message = reply.output, message or reply.model_message
+            attachments = attachments or reply.attachments
         metadata = self.metadata
         if metadata.name != self.selector.name:
             raise ToolOutputError(
@@ -98,6 +110,18 @@ class AnyToolCall(CallState):
         text = self.spec.output.encode(metadata.name, output)
         self.end(_SUCCEEDED)
         return make_result(metadata, text, "success", message, attached)
+
+    def finish(self, output: Any) -> ToolResult:
+        """Answer the call with what its function gave: the output, or a `Reply` of any status."""
+        reply = reply_in(output)
+        if reply is None or reply.status == "success":
+            return self.complete(output)
+        attached = _checked(self, reply.attachments) if reply.attachments else ()
+        text = _ANYTHING.encode(self.name, reply.output)
+        self.move_to(CallStatus.CANCELLED if reply.status == "cancelled" else _FAILED)
+        return make_result(
+            self.metadata, text, reply.status, reply.model_message, attached, reply.code
+        )
 
     def fail(self, message: str, *, code: str | None = None) -> ToolResult:
         """Answer the call with an error that the model reads.
@@ -152,6 +176,9 @@ class AnyToolCall(CallState):
     def handled(self, output: Any) -> HandledCall[Any, Any]:
         """Answer the call without running it, as a hook does."""
         result = self.complete(output)
+        reply = reply_in(output)
+        if reply is not None:
+            output = reply.output
         made: HandledCall[Any, Any] = self.spec.handled_type(
             self.metadata, self._input, output, result
         )
@@ -209,8 +236,8 @@ class AnyToolCall(CallState):
 
             return self.complete(await in_time(self, invocation, input, skipped, seconds))
         if invocation.is_async:
-            return self.complete(await invocation.start(self, input, skipped))
-        return self.complete(await invocation.run(self, input, skipped))
+            return self.finish(await invocation.start(self, input, skipped))
+        return self.finish(await invocation.run(self, input, skipped))
 
     def call_sync(self, /, **skipped: Any) -> ToolResult:
         """Run a sync function right here and answer the call with what it returns.
@@ -226,7 +253,7 @@ class AnyToolCall(CallState):
             invocation.refuse_sync(self)
         begun = self.begin(skipped)
         input = self._input if self._approval is None else self.input
-        return self.complete(begun.run_sync(self, input, skipped))
+        return self.finish(begun.run_sync(self, input, skipped))
 
     async def invoke(self, /, **skipped: Any) -> Any:
         """Run the decorated function and give its raw output; answer with `complete` yourself.
@@ -354,12 +381,12 @@ class ToolCall(AnyToolCall, Generic[In, Out]):
         def parts(self) -> tuple[ToolMetadata, In]: ...
         def complete(
             self,
-            output: Out,
+            output: Out | Reply[Out],
             *,
             message: str | None = None,
             attachments: Iterable[Attachment] = (),
         ) -> ToolResult: ...
-        def handled(self, output: Out) -> HandledCall[In, Out]: ...
+        def handled(self, output: Out | Reply[Out]) -> HandledCall[In, Out]: ...
         async def invoke(self, /, **skipped: Any) -> Out: ...
         def invoke_sync(self, /, **skipped: Any) -> Out: ...
 

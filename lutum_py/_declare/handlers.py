@@ -6,7 +6,6 @@ worked out when it is registered, as for the function of a tool.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from typing import (
     TYPE_CHECKING,
@@ -21,6 +20,7 @@ from typing import (
 )
 
 from .._call.call import AnyToolCall
+from .._call.reply import Reply
 from .._call.selector import AnySelector, FnSelector, Selector
 from .._call.spec import FnSpec
 from .._schema.invocation import Invocation
@@ -45,26 +45,32 @@ class Handles(Protocol[In, Out]):
 
     # Those without `...` are for mypy, which takes no lambda for the others.
     @overload
-    def __call__(self, fn: Callable[[In], Awaitable[Out]], /) -> Callable[[In], Awaitable[Out]]: ...
+    def __call__(
+        self, fn: Callable[[In], Awaitable[Out | Reply[Out]]], /
+    ) -> Callable[[In], Awaitable[Out | Reply[Out]]]: ...
     @overload
-    def __call__(self, fn: Callable[[In], Out], /) -> Callable[[In], Out]: ...
+    def __call__(
+        self, fn: Callable[[In], Out | Reply[Out]], /
+    ) -> Callable[[In], Out | Reply[Out]]: ...
     @overload
     def __call__(  # type: ignore[overload-cannot-match]
-        self, fn: Callable[Concatenate[In, ...], Awaitable[Out]], /
-    ) -> Callable[Concatenate[In, ...], Awaitable[Out]]: ...
+        self, fn: Callable[Concatenate[In, ...], Awaitable[Out | Reply[Out]]], /
+    ) -> Callable[Concatenate[In, ...], Awaitable[Out | Reply[Out]]]: ...
     @overload
     def __call__(  # type: ignore[overload-cannot-match]
-        self, fn: Callable[Concatenate[In, ...], Out], /
-    ) -> Callable[Concatenate[In, ...], Out]: ...
+        self, fn: Callable[Concatenate[In, ...], Out | Reply[Out]], /
+    ) -> Callable[Concatenate[In, ...], Out | Reply[Out]]: ...
 
 
 class HandlesArgs(Protocol[P, Out]):
     """Takes a function of the parameters of a tool's own and gives it back as it was."""
 
     @overload
-    def __call__(self, fn: Callable[P, Awaitable[Out]], /) -> Callable[P, Awaitable[Out]]: ...
+    def __call__(
+        self, fn: Callable[P, Awaitable[Out | Reply[Out]]], /
+    ) -> Callable[P, Awaitable[Out | Reply[Out]]]: ...
     @overload
-    def __call__(self, fn: Callable[P, Out], /) -> Callable[P, Out]: ...
+    def __call__(self, fn: Callable[P, Out | Reply[Out]], /) -> Callable[P, Out | Reply[Out]]: ...
 
 
 class Handlers(Generic[T]):
@@ -176,8 +182,8 @@ class Handlers(Generic[T]):
         """
         invocation, taken = self._begin(call, skipped)
         if invocation.is_async:
-            return call.complete(await invocation.start(call, call.input, taken))
-        return call.complete(await invocation.run(call, call.input, taken))
+            return call.finish(await invocation.start(call, call.input, taken))
+        return call.finish(await invocation.run(call, call.input, taken))
 
     def call_sync(self, call: AnyToolCall, /, **skipped: Any) -> ToolResult:
         """Do the same where the handler is sync.
@@ -189,7 +195,7 @@ class Handlers(Generic[T]):
         if invocation.is_async:
             invocation.refuse_sync(call)
         _, taken = self._begin(call, skipped)
-        return call.complete(invocation.run_sync(call, call.input, taken))
+        return call.finish(invocation.run_sync(call, call.input, taken))
 
     def invocation_of(self, call: AnyToolCall) -> Invocation:
         """Give what runs a call.
@@ -256,13 +262,11 @@ def _invocation(function: Any, member: AnySelector) -> Invocation:
     of_tool = member.spec.invocation
     is_fn = isinstance(member.spec, FnSpec) and of_tool is not None
     invocation = Invocation.of_handler(function, of_tool if is_fn else None)
-    positional, keywords = invocation.laid_out()
-    try:
-        inspect.signature(function).bind(*positional, **keywords)
-    except TypeError as error:
+    unfit = invocation.unfit()
+    if unfit is not None:
         what = "the parameters of the tool's own function" if is_fn else "the input of the tool"
         raise MisuseError(
             f"`{_name_of(function)}` cannot do tool `{member.name}`: it is called with {what}, and "
-            f"{error}. Give it these parameters."
-        ) from None
+            f"{unfit}. Give it these parameters."
+        )
     return invocation

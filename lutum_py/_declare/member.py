@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from types import MethodType
-from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from pydantic import BaseModel
-from typing_extensions import ParamSpec
+from typing_extensions import ParamSpec, TypeVar
 
 from .._call.spec import HasFn, HasSpec, ToolSpec, spec_of
 from .._schema.definition import ToolDef
@@ -25,7 +25,7 @@ __all__ = ["tool", "toolset"]
 # The default is for mypy, which solves no parameters for a function that returns `Any`.
 P = ParamSpec("P", default=...)
 In = TypeVar("In")
-Out = TypeVar("Out")
+Out = TypeVar("Out", default=Any)
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
 

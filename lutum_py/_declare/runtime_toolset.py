@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from types import MethodType
 from typing import Any
 from weakref import WeakValueDictionary
 
 from .._schema.definition import ToolDef
 from .._text.json import digest_of, shorten
+from .._text.suggestion import names_for_message
 from ..errors import MisuseError, ToolDefinitionError
 from .declared import GroupMember, ToolMember
 from .member import tool
@@ -20,7 +22,11 @@ __all__ = ["toolset_from_definitions", "toolset_of"]
 _made: WeakValueDictionary[Any, ToolsetMeta] = WeakValueDictionary()
 
 
-def toolset_from_definitions(name: str, definitions: tuple[ToolDef, ...]) -> ToolsetMeta:
+def toolset_from_definitions(
+    name: str,
+    definitions: tuple[ToolDef, ...],
+    functions: Mapping[str, Callable[..., Any]] | None,
+) -> ToolsetMeta:
     """Make a toolset of definitions, or return the one that already was made of the same."""
     _check_name(name)
     for each in definitions:
@@ -29,9 +35,15 @@ def toolset_from_definitions(name: str, definitions: tuple[ToolDef, ...]) -> Too
                 f"Toolset `{name}` is made of ToolDefs, not {shorten(each)}. Make one with "
                 "`ToolDef.from_json_schema(name=..., input_schema=...)`."
             )
+    known = {each.name for each in definitions}
+    for other in functions or ():
+        if other not in known:
+            raise ToolDefinitionError(
+                f"Toolset `{name}`: there is a function for {shorten(other)}, but no definition. "
+                f"There are definitions of {names_for_message(known)}."
+            )
     key = digest_of([name, [each.to_dict() for each in definitions]])
-    found = _made.get(key)
-    if found is not None:
+    if functions is None and (found := _made.get(key)) is not None:
         return found
     declared: dict[str, ToolMember | GroupMember] = {}
     for each in definitions:
@@ -40,11 +52,21 @@ def toolset_from_definitions(name: str, definitions: tuple[ToolDef, ...]) -> Too
                 f"Toolset `{name}`: two definitions have the name {each.name!r}. Rename one with "
                 "`definition.with_name(...)`."
             )
-        declared[each.name] = ToolMember(spec_from_definition(each), is_off=False)
+        spec = spec_from_definition(each, (functions or {}).get(each.name))
+        declared[each.name] = ToolMember(spec, is_off=False)
     root: Any = ToolsetMeta._root
-    made = make_toolset(
-        name, declared, rebuild=lambda: (root.from_definitions, (name, definitions))
-    )
+
+    def rebuild() -> tuple[Any, ...]:
+        if functions is not None:
+            raise MisuseError(
+                f"Toolset `{name}` is not pickled: it was made with functions. Make it where it is "
+                "used."
+            )
+        return (root.from_definitions, (name, definitions))
+
+    made = make_toolset(name, declared, rebuild=rebuild)
+    if functions is not None:
+        return made
     _made[key] = made
     return made
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, LiteralString
 
@@ -14,10 +14,12 @@ from .._call.selector import finish_spec
 from .._call.spec import ToolSpec
 from .._schema.arguments import Arguments
 from .._schema.definition import JsonSchema, ToolDef
+from .._schema.invocation import Invocation
 from .._schema.output import Output
 from .._schema.schema_check import schema_checker
 from .._schema.secrets import mask_secrets
-from .._text.json import is_array
+from .._text.json import is_array, shorten
+from ..errors import ToolDefinitionError
 
 __all__ = ["SchemaTool", "spec_from_definition"]
 
@@ -140,8 +142,32 @@ class SchemaTool:
         return spec_from_definition(self.definition)
 
 
-def spec_from_definition(definition: ToolDef) -> ToolSpec[Any, Any]:
-    """Make a tool without a function of a definition."""
+def _invocation(definition: ToolDef, function: Any) -> Invocation:
+    fault = f"{shorten(function)} cannot be called"
+    if callable(function):
+        invocation = Invocation.of_handler(function, None)
+        unfit = invocation.unfit()
+        if unfit is None:
+            return invocation
+        fault = f"it is called with the arguments as one dict, and {unfit}"
+    raise ToolDefinitionError(
+        f"The function of tool {definition.name!r} cannot do it: {fault}. Pass a function of one "
+        "dict."
+    )
+
+
+def spec_from_definition(
+    definition: ToolDef, function: Callable[..., Any] | None = None
+) -> ToolSpec[Any, Any]:
+    """Make a tool of a definition.
+
+    Args:
+        definition: The definition.
+        function: What does the tool: a function of the arguments as one dict.
+
+    Raises:
+        ToolDefinitionError: The function cannot take the arguments.
+    """
     words = "".join(word[:1].upper() + word[1:] for word in definition.name.split("_"))
     return finish_spec(
         ToolSpec(
@@ -149,7 +175,7 @@ def spec_from_definition(definition: ToolDef) -> ToolSpec[Any, Any]:
             origin=SchemaTool(definition),
             arguments=SchemaArguments(definition),
             output=Output(None),
-            invocation=None,
+            invocation=None if function is None else _invocation(definition, function),
         ),
         input_name=words if words.isidentifier() else "Schema",
         module=__name__,

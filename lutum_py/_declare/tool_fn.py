@@ -25,6 +25,7 @@ from typing import (
     overload,
 )
 
+from .._call.reply import Reply
 from .._call.selector import finish_spec
 from .._call.spec import FnSpec, ToolSpec
 from .._schema.arguments import Arguments
@@ -333,6 +334,8 @@ def _build(
         arguments = _declare(f"Tool function `{qualname}`", signature, options.strict)
         input_name = arguments.type.__name__
     declared = signature.output
+    if declared is Reply or get_origin(declared) is Reply:
+        (declared,) = get_args(declared) or (Any,)
     output = Output(None if declared is REQUIRED or declared is Any else declared)
     made: ToolSpec[Any, Any] = (FnSpec if input_type is None else ToolSpec)(
         definition=define(
@@ -396,8 +399,14 @@ def _declare(place: str, signature: Signature, strict: bool) -> Arguments:
 class _ToolFnDecorator(Protocol):
     @overload
     def __call__(
+        self, fn: Callable[P, Coroutine[Any, Any, Reply[Out]]], /
+    ) -> ToolFn[P, Coroutine[Any, Any, Reply[Out]], Out]: ...
+    @overload
+    def __call__(
         self, fn: Callable[P, Coroutine[Any, Any, Out]], /
     ) -> ToolFn[P, Coroutine[Any, Any, Out], Out]: ...
+    @overload
+    def __call__(self, fn: Callable[P, Reply[Out]], /) -> ToolFn[P, Reply[Out], Out]: ...
     @overload
     def __call__(self, fn: Callable[P, Out], /) -> ToolFn[P, Out, Out]: ...
 
@@ -405,16 +414,28 @@ class _ToolFnDecorator(Protocol):
 class _ModelFnDecorator(Protocol[In]):
     @overload
     def __call__(
+        self, fn: Callable[P, Coroutine[Any, Any, Reply[Out]]], /
+    ) -> ModelFn[P, Coroutine[Any, Any, Reply[Out]], In, Out]: ...
+    @overload
+    def __call__(
         self, fn: Callable[P, Coroutine[Any, Any, Out]], /
     ) -> ModelFn[P, Coroutine[Any, Any, Out], In, Out]: ...
+    @overload
+    def __call__(self, fn: Callable[P, Reply[Out]], /) -> ModelFn[P, Reply[Out], In, Out]: ...
     @overload
     def __call__(self, fn: Callable[P, Out], /) -> ModelFn[P, Out, In, Out]: ...
 
 
 @overload
 def tool_fn(
+    fn: Callable[P, Coroutine[Any, Any, Reply[Out]]], /
+) -> ToolFn[P, Coroutine[Any, Any, Reply[Out]], Out]: ...
+@overload
+def tool_fn(
     fn: Callable[P, Coroutine[Any, Any, Out]], /
 ) -> ToolFn[P, Coroutine[Any, Any, Out], Out]: ...
+@overload
+def tool_fn(fn: Callable[P, Reply[Out]], /) -> ToolFn[P, Reply[Out], Out]: ...
 @overload
 def tool_fn(fn: Callable[P, Out], /) -> ToolFn[P, Out, Out]: ...
 @overload

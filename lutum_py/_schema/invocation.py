@@ -160,6 +160,15 @@ class Invocation:
         positional = [keywords.pop(name, name) for name in self.positional]
         return positional, keywords
 
+    def unfit(self) -> str | None:
+        """Say why the function cannot be called with what a call passes; None where it can."""
+        positional, keywords = self.laid_out()
+        try:
+            inspect.signature(self.function).bind(*positional, **keywords)
+        except TypeError as error:
+            return str(error)
+        return None
+
     def input_of(self, tool: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Make the fields of an input, or the whole one, of arguments as the function takes them.
 

@@ -14,6 +14,7 @@ from lutum_py import (
     Complete,
     FnSelector,
     Reject,
+    Reply,
     RunNormally,
     Selector,
     ToolContext,
@@ -55,6 +56,12 @@ async def ask(db: dict[str, str], question: Question, context: ToolContext) -> U
     return User(name=db[question.text])
 
 
+@tool_fn
+async def pictured(query: str) -> Reply[User]:
+    """A `Reply` declares the output that it carries."""
+    return Reply(User(name=query), message="as in the picture")
+
+
 class Counter:
     @tool_fn
     async def bump(self, key: str, by: int = 1) -> int:
@@ -74,6 +81,7 @@ class AppTools(Toolset):
     ask = tool(ask)
     bump = tool(counter.bump)
     peek = tool(counter.peek)
+    pictured = tool(pictured)
 
 
 # Bound methods stay callable, and are tools of that instance.
@@ -108,6 +116,9 @@ async def inputs(call: AnyToolCall) -> ToolResult:
         return a.complete(Question(text="no user"))  # error
     if p := AppTools.peek.match(call):
         return p.complete(3)  # error
+    if r := AppTools.pictured.match(call):
+        assert_type(r.complete(User(name="x")), ToolResult)
+        return r.complete(Reply(3))  # error
     match call.input:
         case GetUserArgs(user_id=user_id):
             assert_type(user_id, str)
