@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, get_args
 
 from .._text.json import shorten
 from .._text.unicode import sendable
@@ -102,6 +102,5 @@ class Reply(Generic[Out]):
 
 def reply_in(output: Any) -> Reply[Any] | None:
     """Take an output for a reply, where it is one."""
-    if not isinstance(output, Reply):
-        return None
-    return cast("Reply[Any]", output)
+    is_reply: bool = isinstance(output, Reply)
+    return output if is_reply else None
