@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     )
     from ._context.state import State, StateKey
     from ._context.suspension import Decision, ResumeMode, SuspendTicket
+    from ._declare.answer import Answer
     from ._declare.handlers import Handlers
     from ._declare.member import tool, toolset
     from ._declare.offer import ToolAvailability, ToolRequirement
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from ._hooks.decisions import Block, CallGate, GateDecision, Suspend
     from ._hooks.hook_set import HookSet
     from ._round.plan import ToolRoundPlan
-    from ._round.read_turn import Finished, NeedsTools, TextResult
+    from ._round.read_turn import Finished, NeedsTools, NoAnswer, TextResult
     from ._round.round import ToolRound
     from ._schema.capabilities import (
         EFFECT_DEFAULTS,
@@ -155,6 +156,7 @@ _HOME: Final = {
     "_schema.definition": ("ToolDef",),
     "_hooks.hook_set": ("HookSet",),
     "_call.lifecycle": ("CallStatus",),
+    "_declare.answer": ("Answer",),
     "_declare.handlers": ("Handlers",),
     "_declare.member": (
         "tool",
@@ -237,6 +239,7 @@ _HOME: Final = {
     "_round.read_turn": (
         "Finished",
         "NeedsTools",
+        "NoAnswer",
         "TextResult",
     ),
 }
@@ -267,6 +270,7 @@ def __dir__() -> list[str]:
 __all__ = [
     "EFFECT_DEFAULTS",
     "TOOL_CALL_PROGRESS_ACTIVITY_TYPE",
+    "Answer",
     "AnySelector",
     "AnyToolCall",
     "ArgumentsDelta",
@@ -298,6 +302,7 @@ __all__ = [
     "Message",
     "Model",
     "NeedsTools",
+    "NoAnswer",
     "ProgressStatus",
     "ReasoningDelta",
     "ReasoningItem",

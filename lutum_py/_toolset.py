@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, overload
 
 from ._call.call import AnyToolCall
 from ._call.outcomes import HandledCall
 from ._call.selector import AnySelector
+from ._declare.answer import Answer, answer_of
 from ._declare.handlers import Handlers as _Handlers
 from ._declare.offer import Available
 from ._declare.toolset_meta import ToolsetMeta
@@ -20,13 +21,16 @@ from .errors import MisuseError, ToolConstraintError, UnknownToolError
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+    from typing_extensions import TypeForm
 
     from ._call.spec import HasFn, HasSpec
     from ._round.plan import ToolRoundPlan
-    from ._round.read_turn import Finished, NeedsTools
+    from ._round.read_turn import Finished, NeedsTools, NoAnswer
     from ._transcript.assistant import AssistantTurn
 
 __all__ = ["Toolset"]
+
+A1 = TypeVar("A1")
 
 
 class Toolset(metaclass=ToolsetMeta):
@@ -123,28 +127,60 @@ class Toolset(metaclass=ToolsetMeta):
         return selector.decode(metadata)
 
     @classmethod
+    @overload
     def read_turn(
         cls, turn: AssistantTurn, available: Available = None, *, redact: bool = False
-    ) -> NeedsTools[Self] | Finished:
+    ) -> NeedsTools[Self] | Finished: ...
+    @classmethod
+    @overload
+    def read_turn(
+        cls,
+        turn: AssistantTurn,
+        available: Available = None,
+        *,
+        answer: Answer[A1],
+        redact: bool = False,
+    ) -> NeedsTools[Self, A1] | Finished[A1] | NoAnswer: ...
+    @classmethod
+    @overload
+    def read_turn(
+        cls,
+        turn: AssistantTurn,
+        available: Available = None,
+        *,
+        answer: TypeForm[A1],
+        redact: bool = False,
+    ) -> NeedsTools[Self, A1] | Finished[A1] | NoAnswer: ...
+    @classmethod
+    def read_turn(
+        cls,
+        turn: AssistantTurn,
+        available: Available = None,
+        *,
+        answer: Any = None,
+        redact: bool = False,
+    ) -> Any:
         """Read a turn of the model: does it need tools, or is it an answer?
 
         Args:
             turn: The turn, as a dialect decoded it.
             available: The tools that were on offer: a `ToolAvailability`, or selectors; by default
                 the tools that are on.
+            answer: The type of the final answer that was asked for, or an `Answer`.
             redact: Hide the values that came in what the model is told of invalid arguments.
 
         Raises:
             DuplicateToolCallIdError: Two calls of the turn share an id.
-            ToolConstraintError: `available` names a tool that is not there.
+            ToolConstraintError: `available` names a tool that is not there, or a tool has the name
+                of the answer.
         """
         try:
             offered = cls._offer.resolve(available)
         except UnknownToolError as error:
             # The name came from the program here, not from the model.
             raise ToolConstraintError(f"The turn cannot be read: {error}") from error
-        outcome: NeedsTools[Self] | Finished = _reader()(cls, turn, offered, redact)
-        return outcome
+        asked = None if answer is None else answer_of(answer)
+        return _reader()(cls, turn, offered, redact, asked)
 
     @classmethod
     def load_plan(

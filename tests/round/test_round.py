@@ -226,4 +226,4 @@ def test_a_round_is_not_copied() -> None:
 def test_a_raw_response_is_no_turn() -> None:
     """Whoever forgets to decode a response is told how."""
     with pytest.raises(TypeError, match="Decode the provider's response first"):
-        Shop.read_turn({"choices": []})  # type: ignore[arg-type]
+        Shop.read_turn({"choices": []})  # type: ignore[call-overload]

@@ -4,29 +4,40 @@ Checked, never run: `mypy --strict`, `pyright`, `pyrefly check` and `ty check` r
 and no other.
 """
 
+# pyright: reportUnusedVariable=false
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel
-from typing_extensions import assert_type
+from typing_extensions import assert_never, assert_type
 
 from lutum_py import (
+    Answer,
     AnyToolCall,
+    AssistantTurn,
     Complete,
+    Finished,
     FnSelector,
+    NeedsTools,
+    NoAnswer,
     Reject,
     Reply,
     RunNormally,
     Selector,
+    Session,
     ToolContext,
     ToolDecision,
     ToolInput,
     ToolMetadata,
     ToolResult,
     Toolset,
+    execution,
     policy,
     tool,
     tool_fn,
 )
+from lutum_py.testing import ScriptedModel
 
 
 class User(BaseModel):
@@ -43,6 +54,10 @@ class Question(BaseModel):
 
 class Invoice(BaseModel):
     total: float
+
+
+class Refund(BaseModel):
+    reason: str
 
 
 @tool_fn
@@ -221,3 +236,112 @@ class Audit:
 
 
 hooks.register_hooks(Audit())
+
+
+# 5. What `execute_all` gives is what `commit` takes.
+async def outcomes(session: Session, model: ScriptedModel) -> None:
+    match await session.text_turn(model).tools(AppTools).collect():
+        case NeedsTools(round):
+            assert_type(round.answer, None)
+            plan = await round.apply_hooks(hooks)
+            results = await execution.execute_all(plan.pending)
+            plan.commit(session, results)
+            plan.commit(session, [3])  # error
+        case Finished(result):
+            assert_type(result.answer, str)
+
+
+# 7. Final answers of a type.
+async def invoice(session: Session, model: ScriptedModel) -> Invoice | None:
+    while True:
+        outcome = await session.text_turn(model).tools(AppTools).answer(Invoice).collect()
+        match outcome:
+            case NeedsTools(round):
+                plan = await round.apply_hooks(hooks)
+                plan.commit(session, [await run(call) for call in plan.pending])
+                if round.answer is not None:
+                    assert_type(round.answer, Invoice)
+                    return round.answer
+            case Finished(result):
+                assert_type(outcome.answer, Invoice)
+                assert_type(result.answer, Invoice)
+                print(result.answer.totl)  # error
+                return result.answer
+            case NoAnswer(_, reason, text):
+                assert_type(text, str)
+                session.push_user(text)
+            case _:
+                assert_never(outcome)
+
+
+async def forgotten(session: Session, model: ScriptedModel) -> Invoice:
+    """That there may be no answer is not forgotten."""
+    outcome = await session.text_turn(model).tools(AppTools).answer(Invoice).collect()
+    match outcome:
+        case NeedsTools():
+            raise RuntimeError
+        case Finished(result):
+            return result.answer
+        case _:
+            assert_never(outcome)  # error
+
+
+async def any_type(session: Session, model: ScriptedModel) -> None:
+    """A union, a list, a literal; and an `Answer` says more."""
+    turn = session.text_turn(model)
+    match await turn.answer(Invoice | Refund).collect():
+        case Finished(result):
+            assert_type(result.answer, Invoice | Refund)
+            if isinstance(result.answer, Refund):
+                print(result.answer.reason)
+            else:
+                print(result.answer.reason)  # error
+        case _:
+            pass
+    match await turn.tools(AppTools).answer(list[Invoice]).collect():
+        case Finished(listed):
+            assert_type(listed.answer, list[Invoice])
+        case _:
+            pass
+    verdict = Answer(Literal["yes", "no"], by="format", name="verdict")
+    match await turn.answer(verdict).collect():
+        case Finished(said):
+            assert_type(said.answer, Literal["yes", "no"])
+        case _:
+            pass
+    Answer(Invoice, by="magic")  # error
+
+
+async def streamed(session: Session, model: ScriptedModel) -> Invoice | None:
+    stream = session.text_turn(model).tools(AppTools).answer(Invoice).stream()
+    async for _ in stream:
+        print(stream.partial)
+    match stream.outcome:
+        case Finished(result):
+            assert_type(result.answer, Invoice)
+            return result.answer
+        case _:
+            return None
+
+
+def without_a_session(turn: AssistantTurn) -> Invoice | None:
+    outcome = AppTools.read_turn(turn, answer=Invoice)
+    match outcome:
+        case NeedsTools(round):
+            assert_type(round.answer, Invoice | None)
+        case Finished(result):
+            return result.answer
+        case NoAnswer():
+            return None
+        case _:
+            assert_never(outcome)
+    return None
+
+
+def as_before(turn: AssistantTurn) -> str:
+    match AppTools.read_turn(turn):
+        case NeedsTools():
+            return ""
+        case Finished(result):
+            assert_type(result.text, str)
+            return result.answer
