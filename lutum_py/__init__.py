@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from . import errors
-    from ._call.call import AnyToolCall, HookOutcome, ToolCall, ToolHooks
+    from ._call.call import AnyToolCall, FnCall, HookOutcome, ToolCall, ToolHooks
     from ._call.decision_log import DecisionRecord
+    from ._call.decisions import Complete, Reject, RunNormally, ToolDecision
     from ._call.lifecycle import CallStatus
     from ._call.outcomes import (
         ContinueSuggestion,
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
         RejectedCall,
         SuspendedCall,
     )
-    from ._call.selector import AnySelector, Selector
+    from ._call.reply import Reply
+    from ._call.selector import AnySelector, FnSelector, Selector
     from ._context.cancellation import CancellationToken
     from ._context.context import RunIdentity, ToolContext, ToolSuspended
     from ._context.progress import (
@@ -31,24 +33,17 @@ if TYPE_CHECKING:
     )
     from ._context.state import State, StateKey
     from ._context.suspension import Decision, ResumeMode, SuspendTicket
+    from ._declare.answer import Answer
+    from ._declare.handlers import Handlers
     from ._declare.member import tool, toolset
     from ._declare.offer import ToolAvailability, ToolRequirement
     from ._declare.tool_fn import ToolFn, tool_fn
     from ._declare.tool_input import ToolInput, tool_input
     from ._hooks.capability_gate import capability_gate, dry_run_in
-    from ._hooks.decisions import (
-        Block,
-        CallGate,
-        Complete,
-        GateDecision,
-        Reject,
-        RunNormally,
-        Suspend,
-        ToolDecision,
-    )
+    from ._hooks.decisions import Block, CallGate, GateDecision, Suspend
     from ._hooks.hook_set import HookSet
     from ._round.plan import ToolRoundPlan
-    from ._round.read_turn import Finished, NeedsTools, TextResult
+    from ._round.read_turn import Finished, NeedsTools, NoAnswer, TextResult
     from ._round.round import ToolRound
     from ._schema.capabilities import (
         EFFECT_DEFAULTS,
@@ -119,6 +114,7 @@ _HOME: Final = {
     "_call.decision_log": ("DecisionRecord",),
     "_call.call": (
         "AnyToolCall",
+        "FnCall",
         "HookOutcome",
         "ToolCall",
         "ToolHooks",
@@ -145,19 +141,23 @@ _HOME: Final = {
         "ToolContext",
         "ToolSuspended",
     ),
+    "_call.decisions": (
+        "Complete",
+        "Reject",
+        "RunNormally",
+        "ToolDecision",
+    ),
     "_hooks.decisions": (
         "Block",
         "CallGate",
-        "Complete",
         "GateDecision",
-        "Reject",
-        "RunNormally",
         "Suspend",
-        "ToolDecision",
     ),
     "_schema.definition": ("ToolDef",),
     "_hooks.hook_set": ("HookSet",),
     "_call.lifecycle": ("CallStatus",),
+    "_declare.answer": ("Answer",),
+    "_declare.handlers": ("Handlers",),
     "_declare.member": (
         "tool",
         "toolset",
@@ -196,8 +196,10 @@ _HOME: Final = {
         "ToolResult",
     ),
     "_round.round": ("ToolRound",),
+    "_call.reply": ("Reply",),
     "_call.selector": (
         "AnySelector",
+        "FnSelector",
         "Selector",
     ),
     "_session.session": ("Session",),
@@ -237,6 +239,7 @@ _HOME: Final = {
     "_round.read_turn": (
         "Finished",
         "NeedsTools",
+        "NoAnswer",
         "TextResult",
     ),
 }
@@ -244,7 +247,7 @@ _HOME: Final = {
 
 _MODULE_OF: Final = {name: home for home, names in _HOME.items() for name in names}
 _MODULES: Final = frozenset(
-    {"dialects", "errors", "execution", "models", "otel", "sinks", "testing"}
+    {"dialects", "errors", "execution", "models", "otel", "policy", "sinks", "testing"}
 )
 
 
@@ -267,6 +270,7 @@ def __dir__() -> list[str]:
 __all__ = [
     "EFFECT_DEFAULTS",
     "TOOL_CALL_PROGRESS_ACTIVITY_TYPE",
+    "Answer",
     "AnySelector",
     "AnyToolCall",
     "ArgumentsDelta",
@@ -288,13 +292,17 @@ __all__ = [
     "DryRun",
     "EffectKind",
     "Finished",
+    "FnCall",
+    "FnSelector",
     "GateDecision",
     "HandledCall",
+    "Handlers",
     "HookOutcome",
     "HookSet",
     "Message",
     "Model",
     "NeedsTools",
+    "NoAnswer",
     "ProgressStatus",
     "ReasoningDelta",
     "ReasoningItem",
@@ -303,6 +311,7 @@ __all__ = [
     "RefusalItem",
     "Reject",
     "RejectedCall",
+    "Reply",
     "ResultStatus",
     "ResumeMode",
     "Reversibility",

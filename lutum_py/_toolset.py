@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, overload
 
 from ._call.call import AnyToolCall
 from ._call.outcomes import HandledCall
 from ._call.selector import AnySelector
+from ._declare.answer import Answer, answer_of
+from ._declare.handlers import Handlers as _Handlers
 from ._declare.offer import Available
 from ._declare.toolset_meta import ToolsetMeta
 from ._hooks.hook_set import HookSet as _HookSet
@@ -18,11 +20,17 @@ from ._transcript.metadata import ToolMetadata
 from .errors import MisuseError, ToolConstraintError, UnknownToolError
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+    from typing_extensions import TypeForm
+
+    from ._call.spec import HasFn, HasSpec
     from ._round.plan import ToolRoundPlan
-    from ._round.read_turn import Finished, NeedsTools
+    from ._round.read_turn import Finished, NeedsTools, NoAnswer
     from ._transcript.assistant import AssistantTurn
 
 __all__ = ["Toolset"]
+
+A1 = TypeVar("A1")
 
 
 class Toolset(metaclass=ToolsetMeta):
@@ -63,6 +71,11 @@ class Toolset(metaclass=ToolsetMeta):
             HookError: There is no such member, or the hook set is of another toolset.
         """
         return _HookSet(cls._origin, **nested)  # type: ignore[arg-type]
+
+    @classmethod
+    def Handlers(cls) -> _Handlers[Self]:  # noqa: N802 - makes one
+        """Make an empty table of who does each tool of this toolset."""
+        return _Handlers(cls._origin)  # type: ignore[arg-type]
 
     @classmethod
     def definitions(cls) -> tuple[ToolDef, ...]:
@@ -114,28 +127,60 @@ class Toolset(metaclass=ToolsetMeta):
         return selector.decode(metadata)
 
     @classmethod
+    @overload
     def read_turn(
         cls, turn: AssistantTurn, available: Available = None, *, redact: bool = False
-    ) -> NeedsTools[Self] | Finished:
+    ) -> NeedsTools[Self] | Finished: ...
+    @classmethod
+    @overload
+    def read_turn(
+        cls,
+        turn: AssistantTurn,
+        available: Available = None,
+        *,
+        answer: Answer[A1],
+        redact: bool = False,
+    ) -> NeedsTools[Self, A1] | Finished[A1] | NoAnswer: ...
+    @classmethod
+    @overload
+    def read_turn(
+        cls,
+        turn: AssistantTurn,
+        available: Available = None,
+        *,
+        answer: TypeForm[A1],
+        redact: bool = False,
+    ) -> NeedsTools[Self, A1] | Finished[A1] | NoAnswer: ...
+    @classmethod
+    def read_turn(
+        cls,
+        turn: AssistantTurn,
+        available: Available = None,
+        *,
+        answer: Any = None,
+        redact: bool = False,
+    ) -> Any:
         """Read a turn of the model: does it need tools, or is it an answer?
 
         Args:
             turn: The turn, as a dialect decoded it.
             available: The tools that were on offer: a `ToolAvailability`, or selectors; by default
                 the tools that are on.
+            answer: The type of the final answer that was asked for, or an `Answer`.
             redact: Hide the values that came in what the model is told of invalid arguments.
 
         Raises:
             DuplicateToolCallIdError: Two calls of the turn share an id.
-            ToolConstraintError: `available` names a tool that is not there.
+            ToolConstraintError: `available` names a tool that is not there, or a tool has the name
+                of the answer.
         """
         try:
             offered = cls._offer.resolve(available)
         except UnknownToolError as error:
             # The name came from the program here, not from the model.
             raise ToolConstraintError(f"The turn cannot be read: {error}") from error
-        outcome: NeedsTools[Self] | Finished = _reader()(cls, turn, offered, redact)
-        return outcome
+        asked = None if answer is None else answer_of(answer)
+        return _reader()(cls, turn, offered, redact, asked)
 
     @classmethod
     def load_plan(
@@ -158,7 +203,46 @@ class Toolset(metaclass=ToolsetMeta):
         return closed(load_plan(cls, text, key, binding))
 
     @staticmethod
-    def from_definitions(name: str, definitions: Iterable[ToolDef]) -> type[Toolset]:
+    def of(
+        name: str,
+        /,
+        *tools: HasFn[..., Any] | HasSpec[Any, Any] | type[BaseModel] | ToolDef | AnySelector,
+        prefix: str = "",
+    ) -> type[Toolset]:
+        """Make a toolset at run time of tools as `tool()` takes them.
+
+        The same tools under one name make one class, which pickles where they do. Its members are
+        reached by `toolset["wire_name"]`.
+
+        Args:
+            name: The name of the class.
+            tools: Functions, bound methods, input models and definitions; `tool(x, off=True)` for
+                one that is off.
+            prefix: Put before the wire name of each tool.
+
+        Raises:
+            ToolDefinitionError: Something is no tool, or two tools share a wire name.
+
+        Example:
+            >>> from lutum_py import Toolset, tool_fn
+            >>> @tool_fn
+            ... def ping() -> str:
+            ...     return "pong"
+            >>> Toolset.of("Net", ping, prefix="net_")["net_ping"]
+            <Selector Net.net_ping: 'net_ping'>
+        """
+        from ._declare.runtime_toolset import toolset_of
+
+        made: Any = toolset_of(name, tools, prefix)
+        return made  # type: ignore[no-any-return]
+
+    @staticmethod
+    def from_definitions(
+        name: str,
+        definitions: Iterable[ToolDef],
+        *,
+        functions: Mapping[str, Callable[..., Any]] | None = None,
+    ) -> type[Toolset]:
         """Make a toolset at run time, of tools that are known by JSON schemas only.
 
         Inputs are plain dicts, checked with the package `jsonschema`. A tool whose name is no
@@ -167,10 +251,14 @@ class Toolset(metaclass=ToolsetMeta):
         Args:
             name: The name of the class.
             definitions: The tools; `ToolDef.from_json_schema` makes one.
+            functions: What does the tools, by wire name: functions of the arguments as one dict,
+                and of what a `@tool_fn` may take besides. Such a toolset is never shared with an
+                equal one, and does not pickle.
 
         Raises:
             MissingExtraError: The package `jsonschema` is not installed.
-            ToolDefinitionError: Two tools share a name, or a schema is invalid.
+            ToolDefinitionError: Two tools share a name, a schema is invalid, or a function has no
+                definition or cannot take the arguments.
         """
         from ._declare.runtime_toolset import toolset_from_definitions
 
@@ -179,7 +267,7 @@ class Toolset(metaclass=ToolsetMeta):
                 f"from_definitions takes a list of ToolDefs, not {shorten(definitions)}. Make them "
                 "with `ToolDef.from_json_schema(name=..., input_schema=...)`."
             )
-        made: Any = toolset_from_definitions(name, tuple(definitions))
+        made: Any = toolset_from_definitions(name, tuple(definitions), functions)
         return made  # type: ignore[no-any-return]
 
 

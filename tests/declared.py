@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from lutum_py import AnyToolCall, ToolDef, ToolMetadata
 from lutum_py._call.spec import ToolSpec
+from lutum_py._call.spec import spec_of as spec_of_tool
 from lutum_py._declare.schema_tool import spec_from_definition
 from lutum_py._declare.tool_input import find_spec
 from lutum_py.errors import InvalidArgumentsError
@@ -21,8 +22,7 @@ def spec_of(declared: Any) -> ToolSpec[Any, Any]:
         return spec_from_definition(declared)
     if isinstance(declared, type) and issubclass(declared, BaseModel):
         return find_spec(declared)
-    spec: ToolSpec[Any, Any] = declared.__lutum_tool__()
-    return spec
+    return spec_of_tool(declared)
 
 
 def call_of(declared: Any, arguments: Any = "{}", *, id: str = "c1") -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from lutum_py import (
+    AnyToolCall,
     AssistantTurn,
     NeedsTools,
     ToolInput,
@@ -22,6 +23,11 @@ from lutum_py import (
     toolset,
 )
 from lutum_py.errors import RoundClosedError
+
+
+def input_of(call: AnyToolCall) -> Any:
+    """The input of a call whose tool the test knows, and a checker does not."""
+    return call.input
 
 
 class User(BaseModel):

@@ -115,5 +115,5 @@ def show(waiting: SuspendedCall) -> None:
     # What the model wrote must not repaint the line that somebody approves.
     print(visible(f"{call.id}  {waiting.ticket.message}"))
     print(f"    tool       {call.name}")
-    print(visible(f"    arguments  {call.input.model_dump_json()}"))
+    print(visible(f"    arguments  {call.input}"))
     print(f"    digest     {waiting.digest}")

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar
 
+from .._schema.output import Output
 from .._text.json import compact_json, shorten
 from .._text.unicode import sendable
 from .._transcript.metadata import ToolMetadata
@@ -18,6 +19,7 @@ from ..errors import LifecycleError, MisuseError, ToolOutputError
 from .call_state import CallState
 from .lifecycle import CallStatus, refused
 from .outcomes import HandledCall, RejectedCall, SuspendedCall, ask_function
+from .reply import Reply, reply_in
 from .steps import Steps, drive, drive_sync
 
 if TYPE_CHECKING:
@@ -26,8 +28,10 @@ if TYPE_CHECKING:
     from .._transcript.attachment import Attachment
     from .selector import AnySelector
 
-__all__ = ["AnyToolCall", "HookOutcome", "Hooks", "ToolCall", "ToolHooks"]
+__all__ = ["AnyToolCall", "FnCall", "HookOutcome", "Hooks", "ToolCall", "ToolHooks"]
 
+P = ParamSpec("P")
+X = TypeVar("X")
 In = TypeVar("In")
 Out = TypeVar("Out")
 T_co = TypeVar("T_co", covariant=True)
@@ -38,6 +42,7 @@ _RESUMING = CallStatus.RESUMING
 _SUSPENDED = CallStatus.SUSPENDED
 _SUCCEEDED = CallStatus.SUCCEEDED
 _FAILED = CallStatus.FAILED
+_ANYTHING = Output(None)
 
 
 class AnyToolCall(CallState):
@@ -54,6 +59,14 @@ class AnyToolCall(CallState):
 
     selector: AnySelector
 
+    if TYPE_CHECKING:
+        # No `Any`, which would hide a wrong name after `case` from some checkers.
+
+        @property
+        def input(self) -> object: ...
+        @input.setter
+        def input(self, value: Any) -> None: ...
+
     # Ways to answer.
 
     def complete(
@@ -66,7 +79,7 @@ class AnyToolCall(CallState):
         """Answer the call with the tool's output.
 
         Args:
-            output: What the tool gives; checked against the declared output type.
+            output: What the tool gives, or a `Reply` of it; checked against the declared type.
             message: What the model reads instead of the output.
             attachments: Files that go with it.
 
@@ -74,6 +87,15 @@ class AnyToolCall(CallState):
             ToolOutputError: The output does not fit, or the call's metadata is of another tool.
             LifecycleError: The call has already ended otherwise, or waits for a decision.
         """
+        reply = reply_in(output)
+        if reply is not None:
+            if reply.status != "success":
+                raise MisuseError(
+                    f"Call {self.id!r} of tool `{self.name}` is completed with a reply of status "
+                    f"`{reply.status}`. Complete it with a success, or use `call.fail(message)`."
+                )
+            output, message = reply.output, message or reply.model_message
+            attachments = attachments or reply.attachments
         metadata = self.metadata
         if metadata.name != self.selector.name:
             raise ToolOutputError(
@@ -88,6 +110,18 @@ class AnyToolCall(CallState):
         text = self.spec.output.encode(metadata.name, output)
         self.end(_SUCCEEDED)
         return make_result(metadata, text, "success", message, attached)
+
+    def finish(self, output: Any) -> ToolResult:
+        """Answer the call with what its function gave: the output, or a `Reply` of any status."""
+        reply = reply_in(output)
+        if reply is None or reply.status == "success":
+            return self.complete(output)
+        attached = _checked(self, reply.attachments) if reply.attachments else ()
+        text = _ANYTHING.encode(self.name, reply.output)
+        self.move_to(CallStatus.CANCELLED if reply.status == "cancelled" else _FAILED)
+        return make_result(
+            self.metadata, text, reply.status, reply.model_message, attached, reply.code
+        )
 
     def fail(self, message: str, *, code: str | None = None) -> ToolResult:
         """Answer the call with an error that the model reads.
@@ -142,6 +176,9 @@ class AnyToolCall(CallState):
     def handled(self, output: Any) -> HandledCall[Any, Any]:
         """Answer the call without running it, as a hook does."""
         result = self.complete(output)
+        reply = reply_in(output)
+        if reply is not None:
+            output = reply.output
         made: HandledCall[Any, Any] = self.spec.handled_type(
             self.metadata, self._input, output, result
         )
@@ -199,8 +236,8 @@ class AnyToolCall(CallState):
 
             return self.complete(await in_time(self, invocation, input, skipped, seconds))
         if invocation.is_async:
-            return self.complete(await invocation.start(self, input, skipped))
-        return self.complete(await invocation.run(self, input, skipped))
+            return self.finish(await invocation.start(self, input, skipped))
+        return self.finish(await invocation.run(self, input, skipped))
 
     def call_sync(self, /, **skipped: Any) -> ToolResult:
         """Run a sync function right here and answer the call with what it returns.
@@ -216,7 +253,7 @@ class AnyToolCall(CallState):
             invocation.refuse_sync(self)
         begun = self.begin(skipped)
         input = self._input if self._approval is None else self.input
-        return self.complete(begun.run_sync(self, input, skipped))
+        return self.finish(begun.run_sync(self, input, skipped))
 
     async def invoke(self, /, **skipped: Any) -> Any:
         """Run the decorated function and give its raw output; answer with `complete` yourself.
@@ -241,17 +278,20 @@ class AnyToolCall(CallState):
             invocation.refuse_sync(self)
         return self.begin(skipped).run_sync(self, self.input, skipped)
 
-    def begin(self, skipped: dict[str, Any] | None = None) -> Invocation:
+    def begin(
+        self, skipped: dict[str, Any] | None = None, invocation: Invocation | None = None
+    ) -> Invocation:
         """Mark the call as running, and give what runs its function.
 
         Args:
             skipped: What will be passed for the hidden parameters, where that is to be checked.
+            invocation: What runs the call, where that is not the tool's own function.
 
         Raises:
             MisuseError: The tool has no function, or a hidden parameter is missing or unknown.
             LifecycleError: The call has ended, waits for a decision, or is not what was approved.
         """
-        invocation = self.spec.invocation
+        invocation = invocation or self.spec.invocation
         if invocation is None:
             raise MisuseError(
                 f"Tool `{self.name}` (call {self.id!r}) is an input model without a function. "
@@ -332,8 +372,8 @@ class ToolCall(AnyToolCall, Generic[In, Out]):
     __match_args__ = ("input",)
 
     if TYPE_CHECKING:
-
-        @property
+        # Narrower than what any call has, and assigned with: mypy minds that.
+        @property  # type: ignore[override]
         def input(self) -> In: ...
         @input.setter
         def input(self, value: In) -> None: ...
@@ -341,14 +381,52 @@ class ToolCall(AnyToolCall, Generic[In, Out]):
         def parts(self) -> tuple[ToolMetadata, In]: ...
         def complete(
             self,
-            output: Out,
+            output: Out | Reply[Out],
             *,
             message: str | None = None,
             attachments: Iterable[Attachment] = (),
         ) -> ToolResult: ...
-        def handled(self, output: Out) -> HandledCall[In, Out]: ...
+        def handled(self, output: Out | Reply[Out]) -> HandledCall[In, Out]: ...
         async def invoke(self, /, **skipped: Any) -> Out: ...
         def invoke_sync(self, /, **skipped: Any) -> Out: ...
+
+
+class FnCall(ToolCall[Any, Out], Generic[P, Out]):
+    """Decoded call of a function tool, with the function's parameters and its output type."""
+
+    __slots__ = ()
+
+    def apply(self, function: Callable[P, X], /, **skipped: Any) -> X:
+        """Call another function of the tool's parameters as the tool's own would be called.
+
+        Give it what the model sent, a `ToolContext` where the tool takes one, and what you pass
+        for the hidden parameters. The call is begun, as by `invoke`; answer it with `complete`.
+
+        Args:
+            function: The function; an async one gives an awaitable, as ever.
+            skipped: The parameters that are hidden from the model, by name.
+
+        Raises:
+            MisuseError: A hidden parameter is missing or unknown.
+            LifecycleError: The call has ended, waits for a decision, or is not what was approved.
+
+        Example:
+            >>> from lutum_py import Toolset, ToolMetadata, tool, tool_fn
+            >>> @tool_fn
+            ... def add(a: int, b: int = 1) -> int:
+            ...     return a + b
+            >>> class Sums(Toolset):
+            ...     plus = tool(add)
+            >>> metadata = ToolMetadata(id="c1", name="add", arguments='{"a": 2}')
+            >>> call = Sums.plus.match(Sums.parse_tool_call(metadata))
+            >>> call.apply(lambda a, b: a * b)
+            2
+        """
+        invocation = self.begin(skipped)
+        positional, keywords = invocation.bind(self, self.input, skipped)
+        given: Any = function
+        applied: X = given(*positional, **keywords)
+        return applied
 
 
 HookOutcome: TypeAlias = AnyToolCall | HandledCall[Any, Any] | RejectedCall | SuspendedCall

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeGuard, TypeVar
 
 from pydantic import ValidationError
 
@@ -16,15 +16,18 @@ from ..errors import (
     MisuseError,
     ToolInputError,
 )
-from .call import AnyToolCall, ToolCall
+from .call import AnyToolCall, FnCall, ToolCall
+from .decisions import RunNormally
 from .lifecycle import CallStatus
 from .outcomes import HandledCall
-from .spec import HasSpec, ToolSpec
+from .spec import FnSpec, ToolSpec, spec_of
 
-__all__ = ["AnySelector", "Selector", "finish_spec"]
+__all__ = ["AnySelector", "FnSelector", "Selector", "finish_spec"]
 
+P = ParamSpec("P")
 In = TypeVar("In")
 Out = TypeVar("Out")
+S = TypeVar("S", bound=ToolSpec[Any, Any])
 
 _NEW = CallStatus.NEW
 _new = object.__new__
@@ -251,6 +254,44 @@ class Selector(AnySelector, Generic[In, Out]):
             raise _no_call(call) from None
 
 
+class FnSelector(Selector[Any, Out], Generic[P, Out]):
+    """A member of a toolset whose tool is a function: it also knows the function's parameters."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        def match(self, call: AnyToolCall, /) -> FnCall[P, Out] | None: ...
+        def matches(self, call: AnyToolCall, /) -> TypeGuard[FnCall[P, Out]]: ...
+
+    def with_args(self, *args: P.args, **kwargs: P.kwargs) -> RunNormally[Any]:
+        """Decide that a call goes on with these arguments, given as the function takes them.
+
+        What is left out has the function's default.
+
+        Returns:
+            What an execution hook returns for it.
+
+        Raises:
+            MisuseError: The function takes no such argument, or the model does not fill it in.
+            ToolInputError: An argument does not fit; the error names every failing field.
+
+        Example:
+            >>> from lutum_py import Toolset, tool, tool_fn
+            >>> @tool_fn
+            ... def search(query: str, limit: int = 5) -> str:
+            ...     return query
+            >>> class App(Toolset):
+            ...     search = tool(search)
+            >>> App.search.with_args("tea", limit=3)
+            RunNormally(SearchInput(query='tea', limit=3))
+        """
+        invocation: Any = self.spec.invocation
+        given = invocation.input_of(self.name, args, kwargs)
+        by_name = invocation.whole is None
+        return RunNormally(self.spec.check_input(self.name, given, by_name=by_name))
+
+
 def _no_call(given: object) -> MisuseError:
     return MisuseError(
         f"A selector matches calls, as a round or plan has them in `round.tool_calls` and "
@@ -263,14 +304,12 @@ def _member(toolset: Any, name: str) -> AnySelector:
     return selector
 
 
-def _free(origin: HasSpec[Any, Any]) -> AnySelector:
-    selector: AnySelector = origin.__lutum_tool__().free_selector
+def _free(origin: Any) -> AnySelector:
+    selector: AnySelector = spec_of(origin).free_selector
     return selector
 
 
-def finish_spec(
-    spec: ToolSpec[In, Out], *, input_name: str, module: str, qualname: str
-) -> ToolSpec[In, Out]:
+def finish_spec(spec: S, *, input_name: str, module: str, qualname: str) -> S:
     """Give a specification the classes of its calls, and the selector of calls made by hand.
 
     Args:
@@ -280,10 +319,11 @@ def finish_spec(
         qualname: What was declared there.
     """
     names = {"__slots__": (), "__module__": module}
+    make: Any = FnSelector if isinstance(spec, FnSpec) else Selector
     spec._put(
         call_type=type(
             f"{input_name}Call",
-            (ToolCall,),
+            (FnCall if isinstance(spec, FnSpec) else ToolCall,),
             {**names, "__qualname__": f"{qualname}.Call", "spec": spec},
         ),
         handled_type=type(
@@ -291,6 +331,6 @@ def finish_spec(
             (HandledCall,),
             {**names, "__qualname__": f"{qualname}.Handled"},
         ),
-        free_selector=Selector(spec, name=spec.definition.name),
+        free_selector=make(spec, name=spec.definition.name),
     )
     return spec

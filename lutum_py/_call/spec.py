@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, Protocol, TypeVar
+from types import MethodType
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar
 
 from pydantic import ValidationError
 
@@ -16,8 +17,9 @@ from .._text.frozen import Immutable
 from .._text.json import compact_json, shorten
 from ..errors import FieldIssue, ToolInputError
 
-__all__ = ["HasSpec", "ToolSpec"]
+__all__ = ["FnSpec", "HasFn", "HasSpec", "ToolSpec", "spec_of"]
 
+P = ParamSpec("P")
 In = TypeVar("In")
 Out = TypeVar("Out")
 
@@ -80,14 +82,19 @@ class ToolSpec(Immutable, Generic[In, Out]):
             invocation=invocation,
         )
 
-    def check_input(self, tool: str, value: Any) -> In:
+    def check_input(self, tool: str, value: Any, *, by_name: bool = False) -> In:
         """Validate an input that a program made for one of this tool's calls.
+
+        Args:
+            tool: What the tool is called there, for messages.
+            value: The input.
+            by_name: Whether it is a dict of fields by their names, not by those of the wire.
 
         Raises:
             ToolInputError: It does not fit; the error names every failing field.
         """
         try:
-            checked: In = self.arguments.check(value)
+            checked: In = self.arguments.check(value, by_name=by_name)
         except ValidationError as error:
             issues = field_issues(error)
             raise ToolInputError(
@@ -118,9 +125,37 @@ class ToolSpec(Immutable, Generic[In, Out]):
         return f"ToolSpec({self.definition.name!r})"
 
 
+class FnSpec(ToolSpec[Any, Out], Generic[P, Out]):
+    """Hold what a function tool is, whose calls carry the function's own parameters."""
+
+    __slots__ = ()
+
+
+# Two protocols, so that no tool fits both: mypy makes `Any` of an overload that is in doubt.
+
+
 class HasSpec(Protocol[In, Out]):
-    """Anything that `tool(...)` takes: a decorated function, or an input model."""
+    """What `tool(...)` takes and whose input is a type of its own, such as an input model."""
 
     def __lutum_tool__(self) -> ToolSpec[In, Out]:
         """Give the tool's specification."""
         ...
+
+
+class HasFn(Protocol[P, Out]):
+    """What `tool(...)` takes and whose input is made of a function's parameters."""
+
+    def __lutum_fn__(self) -> FnSpec[P, Out]:
+        """Give the tool's specification."""
+        ...
+
+
+def spec_of(declared: Any) -> ToolSpec[Any, Any]:
+    """Give the specification of what is declared as a tool, in whichever way."""
+    if isinstance(declared, MethodType):
+        function: Any = declared.__func__
+        bound: ToolSpec[Any, Any] = function.__lutum_bound__(declared)
+        return bound
+    make = getattr(declared, "__lutum_fn__", None) or declared.__lutum_tool__
+    spec: ToolSpec[Any, Any] = make()
+    return spec

@@ -12,11 +12,17 @@ __all__ = ["GroupMember", "ToolMember"]
 class ToolMember:
     """One tool in the body of a toolset."""
 
-    __slots__ = ("is_off", "spec")
+    __slots__ = ("is_off", "prefix", "spec")
 
-    def __init__(self, spec: ToolSpec[Any, Any], is_off: bool) -> None:
+    def __init__(self, spec: ToolSpec[Any, Any], is_off: bool, prefix: str = "") -> None:
         self.spec = spec
         self.is_off = is_off
+        self.prefix = prefix
+
+    @property
+    def name(self) -> str:
+        """The tool's name on the wire."""
+        return self.prefix + self.spec.definition.name
 
 
 class GroupMember:

@@ -74,6 +74,7 @@ def _type(about: Any) -> str:
 
 def _remarks(definition: ToolDef) -> Html:
     remarks = [
+        definition.title or "",
         f"timeout {definition.timeout:g} s" if definition.timeout is not None else "",
         "idempotent" if definition.idempotent else "",
         f"category {definition.category}" if definition.category else "",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from .._text.json import shorten
 from .._text.suggestion import did_you_mean, names_for_message
 from ..errors import HookError, ToolDefinitionError
 from .declared import GroupMember, ToolMember
+from .hook_marks import Mark, Phase, marks_of
 
 __all__ = [
     "Phase",
@@ -19,8 +20,6 @@ __all__ = [
     "policy_methods",
     "slot_of",
 ]
-
-Phase: TypeAlias = Literal["execution", "gates", "before", "after", "description"]
 
 # The longer ending first: `x_description_hook` also ends in `_hook`.
 _ENDINGS: tuple[tuple[str, Phase], ...] = (
@@ -83,10 +82,11 @@ def check_hook_names(toolset: str, members: Mapping[str, ToolMember | GroupMembe
             )
 
 
-def policy_methods(toolset: Any, policy: Any) -> Iterator[tuple[str, Phase, Any]]:
+def policy_methods(toolset: Any, policy: Any) -> Iterator[tuple[Mark, Any]]:
     """Find the hooks among the methods that a policy itself defines.
 
-    Gives the member, the phase and the bound method, in the order of definition.
+    Gives what each is registered as and the bound method, in the order of definition. The name of
+    a marked method is not looked at.
 
     Raises:
         HookError: A method ends like a hook, but there is no such member; or it is no policy.
@@ -102,11 +102,13 @@ def policy_methods(toolset: Any, policy: Any) -> Iterator[tuple[str, Phase, Any]
     names.update(dict.fromkeys(getattr(policy, "__dict__", ())))
     for name in names:
         # An attribute that cannot be called is data; None takes an inherited hook out.
-        if _ends_like_a_hook(name) and callable(method := getattr(policy, name)):
+        if marks := marks_of(inspect.getattr_static(policy, name)):
+            yield from ((each, getattr(policy, name)) for each in marks)
+        elif _ends_like_a_hook(name) and callable(method := getattr(policy, name)):
             slot = slot_of(members, name)
             if slot is None:
                 raise _no_such_hook(toolset, type(policy).__qualname__, name, members)
-            yield (*slot, method)
+            yield Mark(slot[1], toolset._members[slot[0]]), method
 
 
 def _remedy(policy: object) -> str | None:
@@ -136,9 +138,10 @@ def policy_base(toolset: Any) -> type:
 
         def __init_subclass__(cls, **options: Any) -> None:
             super().__init_subclass__(**options)
-            for name in cls.__dict__:
+            for name, defined in cls.__dict__.items():
                 if (
                     _ends_like_a_hook(name)
+                    and not marks_of(defined)
                     and callable(getattr(cls, name))
                     and slot_of(members, name) is None
                 ):

@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 from types import MethodType
-from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from pydantic import BaseModel
+from typing_extensions import ParamSpec, TypeVar
 
-from .._call.spec import HasSpec, ToolSpec
+from .._call.spec import HasFn, HasSpec, ToolSpec, spec_of
 from .._schema.definition import ToolDef
 from .._text.json import shorten
 from ..errors import ToolDefinitionError
 from .declared import GroupMember, ToolMember
-from .schema_tool import spec_from_definition
-from .tool_fn import ToolFn
+from .schema_tool import SchemaTool, spec_from_definition
+from .tool_fn import DecoratedFn
 from .toolset_meta import ToolsetMeta
 
 if TYPE_CHECKING:
-    from .._call.selector import Selector
+    from .._call.selector import FnSelector, Selector
 
 __all__ = ["tool", "toolset"]
 
+# The default is for mypy, which solves no parameters for a function that returns `Any`.
+P = ParamSpec("P", default=...)
 In = TypeVar("In")
-Out = TypeVar("Out")
+Out = TypeVar("Out", default=Any)
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
 
 
+@overload
+def tool(t: HasFn[P, Out], /, *, off: bool = ...) -> FnSelector[P, Out]: ...
 @overload
 def tool(t: HasSpec[In, Out], /, *, off: bool = ...) -> Selector[In, Out]: ...
 @overload
@@ -37,7 +42,8 @@ def tool(t: Any, /, *, off: bool = False) -> Any:
     """Make a tool a member of a toolset.
 
     Args:
-        t: A function decorated with `@tool_fn`, an input model, or a `ToolDef`.
+        t: A function decorated with `@tool_fn`, also as a bound method, of which `self` is given
+            then; an input model, or a `ToolDef`.
         off: Leave the tool out unless a turn asks for it.
 
     Raises:
@@ -58,16 +64,15 @@ def tool(t: Any, /, *, off: bool = False) -> Any:
 
 def _spec_of(declared: Any) -> ToolSpec[Any, Any]:
     found: Any = declared
-    if isinstance(declared, ToolFn):
-        spec: ToolSpec[Any, Any] = found.__lutum_tool__()
-        return spec
+    if isinstance(declared, DecoratedFn | SchemaTool):
+        return spec_of(found)
     if isinstance(declared, type) and issubclass(declared, BaseModel):
         from .tool_input import find_spec
 
         return find_spec(declared)
     if isinstance(declared, ToolDef):
         return spec_from_definition(declared)
-    if isinstance(declared, MethodType) and isinstance(_function_of(declared), ToolFn):
+    if isinstance(declared, MethodType) and isinstance(declared.__func__, DecoratedFn):
         name = declared.__name__
         if isinstance(declared.__self__, type):
             raise ToolDefinitionError(
@@ -75,11 +80,7 @@ def _spec_of(declared: Any) -> ToolSpec[Any, Any]:
                 "nobody passes the class where a call is run. Make it a static method, as "
                 "@staticmethod above @tool_fn, or a function."
             )
-        owner = type(declared.__self__).__name__
-        raise ToolDefinitionError(
-            f"`tool()` got the method `{name}` of one instance. Declare `tool({owner}.{name})`, "
-            "and pass the instance where you run the call: `call.call(self=instance)`."
-        )
+        return spec_of(found)
     if isinstance(declared, type):
         if isinstance(declared, ToolsetMeta):
             remedy = f"Nest a toolset with `toolset({declared.__name__})`"
@@ -94,10 +95,6 @@ def _spec_of(declared: Any) -> ToolSpec[Any, Any]:
         f"`tool()` takes a `@tool_fn` function, an input model or a `ToolDef`, not "
         f"{shorten(declared)}."
     )
-
-
-def _function_of(method: MethodType) -> object:
-    return method.__func__
 
 
 def toolset(inner: type[T], /, *, off: bool = False, prefix: str | None = None) -> type[T]:

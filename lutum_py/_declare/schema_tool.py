@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, LiteralString
 
@@ -14,12 +14,14 @@ from .._call.selector import finish_spec
 from .._call.spec import ToolSpec
 from .._schema.arguments import Arguments
 from .._schema.definition import JsonSchema, ToolDef
+from .._schema.invocation import Invocation
 from .._schema.output import Output
 from .._schema.schema_check import schema_checker
 from .._schema.secrets import mask_secrets
-from .._text.json import is_array
+from .._text.json import is_array, shorten
+from ..errors import ToolDefinitionError
 
-__all__ = ["spec_from_definition"]
+__all__ = ["SchemaTool", "spec_from_definition"]
 
 
 class SchemaArguments(Arguments):
@@ -44,9 +46,9 @@ class SchemaArguments(Arguments):
 
         self.validate_json = validate_json
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Any, *, by_name: bool = False) -> Any:
         """Validate a dict that a program made."""
-        return self._checked(super().check(value))
+        return self._checked(super().check(value, by_name=by_name))
 
     def _checked(self, value: Any) -> Any:
         details = list(islice(self._details(self._checker.iter_errors(value)), _MAX_DETAILS))
@@ -130,7 +132,7 @@ def _additional(instance: dict[str, Any], schema: JsonSchema) -> list[str]:
     ]
 
 
-class _SchemaTool:
+class SchemaTool:
     """What a tool of a definition is made of, to be made anew where one of its calls is loaded."""
 
     def __init__(self, definition: ToolDef) -> None:
@@ -140,16 +142,40 @@ class _SchemaTool:
         return spec_from_definition(self.definition)
 
 
-def spec_from_definition(definition: ToolDef) -> ToolSpec[Any, Any]:
-    """Make a tool without a function of a definition."""
+def _invocation(definition: ToolDef, function: Any) -> Invocation:
+    fault = f"{shorten(function)} cannot be called"
+    if callable(function):
+        invocation = Invocation.of_handler(function, None)
+        unfit = invocation.unfit()
+        if unfit is None:
+            return invocation
+        fault = f"it is called with the arguments as one dict, and {unfit}"
+    raise ToolDefinitionError(
+        f"The function of tool {definition.name!r} cannot do it: {fault}. Pass a function of one "
+        "dict."
+    )
+
+
+def spec_from_definition(
+    definition: ToolDef, function: Callable[..., Any] | None = None
+) -> ToolSpec[Any, Any]:
+    """Make a tool of a definition.
+
+    Args:
+        definition: The definition.
+        function: What does the tool: a function of the arguments as one dict.
+
+    Raises:
+        ToolDefinitionError: The function cannot take the arguments.
+    """
     words = "".join(word[:1].upper() + word[1:] for word in definition.name.split("_"))
     return finish_spec(
         ToolSpec(
             definition=definition,
-            origin=_SchemaTool(definition),
+            origin=SchemaTool(definition),
             arguments=SchemaArguments(definition),
             output=Output(None),
-            invocation=None,
+            invocation=None if function is None else _invocation(definition, function),
         ),
         input_name=words if words.isidentifier() else "Schema",
         module=__name__,

@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 
 from pydantic_core import PydanticCustomError, core_schema
 
-from .._call.selector import AnySelector, Selector
+from .._call.selector import AnySelector, FnSelector, Selector
+from .._call.spec import FnSpec, ToolSpec
 
 __all__ = ["selector_type"]
 
@@ -36,6 +37,19 @@ class _ToolsetSelector(Selector[Any, Any]):
     __slots__ = ()
 
     of_toolset: ClassVar[Any]
+    of_functions: ClassVar[Any] = None
+    """The subclass for function tools, made with the first of them."""
+
+    @classmethod
+    def kind_for(cls, spec: ToolSpec[Any, Any]) -> type[Any]:
+        """Give the class of the selector of one tool."""
+        if not isinstance(spec, FnSpec):
+            return cls
+        if cls.of_functions is None:
+            kept = {name: getattr(cls, name) for name in ("__module__", "__qualname__")}
+            cls.of_functions = type(cls.__name__, (cls, FnSelector), {"__slots__": (), **kept})
+        made: type[Any] = cls.of_functions
+        return made
 
     @classmethod
     def all(cls) -> tuple[AnySelector, ...]:

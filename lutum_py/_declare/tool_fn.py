@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from types import FrameType, MethodType
 from typing import (
     TYPE_CHECKING,
+    Annotated,
     Any,
     Concatenate,
     Generic,
@@ -19,12 +20,14 @@ from typing import (
     Self,
     TypeVar,
     cast,
+    get_args,
+    get_origin,
     overload,
 )
 
-from .._call.call import ToolCall
+from .._call.reply import Reply
 from .._call.selector import finish_spec
-from .._call.spec import ToolSpec
+from .._call.spec import FnSpec, ToolSpec
 from .._schema.arguments import Arguments
 from .._schema.capabilities import ToolCapabilities
 from .._schema.definition import ToolDef
@@ -45,22 +48,25 @@ from ..errors import ToolDefinitionError
 from .define import define, undefined_name
 
 if TYPE_CHECKING:
+    from .._call.call import FnCall, ToolCall
     from .._schema.input_model import FnInput
 
-__all__ = ["ToolFn", "tool_fn"]
+__all__ = ["DecoratedFn", "ModelFn", "ToolFn", "tool_fn"]
 
 P = ParamSpec("P")
 P2 = ParamSpec("P2")
 R = TypeVar("R")
+R2 = TypeVar("R2")
+X = TypeVar("X")
+In = TypeVar("In")
+In2 = TypeVar("In2")
 Out = TypeVar("Out")
 
 
-class ToolFn(Generic[P, R, Out]):
-    """A decorated function: call it as before, or give it to `tool()`.
+class DecoratedFn(Generic[P, R, Out]):
+    """What `@tool_fn` makes of a function, whichever way its input is typed.
 
     Attributes:
-        Input: The model of its arguments, as in `web_search.Input(query="x")`.
-        Call: The class of its calls.
         definition: What the model is told of it.
         name: Its name on the wire.
     """
@@ -70,35 +76,25 @@ class ToolFn(Generic[P, R, Out]):
         function: Callable[P, R],
         options: ToolOptions,
         frame: FrameType | None,
+        input_type: Any = None,
     ) -> None:
         functools.update_wrapper(self, function)
         self._docstring = docstring = parse_docstring(function.__doc__)
         self._options = options.or_else(name=function.__name__, description=docstring.description)
+        self._input_type = input_type
         # Kept only where an annotation names what comes later; then its locals will have it.
         self._frame = frame
-        self._spec: ToolSpec[Any, Out] | None = None
+        self._spec: Any = None
         with contextlib.suppress(NameError):
             self._build()
 
-    def _build(self) -> ToolSpec[Any, Out]:
-        spec = _build(self, self._options, self._docstring, _local_names(self, self._frame))
+    def _build(self) -> Any:
+        names = _local_names(self, self._frame)
+        spec = _build(self, self._options, self._docstring, names, self._input_type)
         self._spec, self._frame = spec, None
         return spec
 
-    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        function: Any = self.__wrapped__  # type: ignore[attr-defined]
-        return cast("R", function(*args, **kwargs))
-
-    @overload
-    def __get__(self, obj: None, owner: type, /) -> Self: ...
-    @overload
-    def __get__(
-        self: Callable[Concatenate[Any, P2], R], obj: object, owner: type, /
-    ) -> Callable[P2, R]: ...
-    def __get__(self, obj: Any, owner: Any = None, /) -> Any:
-        return self if obj is None else MethodType(self, obj)
-
-    def __lutum_tool__(self) -> ToolSpec[Any, Out]:
+    def _made(self) -> Any:
         """Give the tool's specification.
 
         Raises:
@@ -111,26 +107,53 @@ class ToolFn(Generic[P, R, Out]):
         except NameError as error:
             raise undefined_name(f"Tool function `{_qualname(self)}`", error) from error
 
-    @property
-    def Input(self) -> type[FnInput]:  # noqa: N802 - a class, named as one
-        """The model of the arguments."""
-        model: type[FnInput] = self.__lutum_tool__().arguments.type
-        return model
+    def __lutum_bound__(self, method: MethodType) -> ToolSpec[Any, Any]:
+        """Give the specification of the tool as a method of one instance.
 
-    @property
-    def Call(self) -> type[ToolCall[Any, Out]]:  # noqa: N802 - a class, named as one
-        """The class of the calls."""
-        return self.__lutum_tool__().call_type
+        Raises:
+            ToolDefinitionError: The instance is not what the function takes first.
+        """
+        own: ToolSpec[Any, Any] = self._made()
+        invocation = own.invocation
+        bound = None if invocation is None else invocation.bound_to(method.__self__)
+        if bound is None:
+            raise ToolDefinitionError(
+                f"Tool function `{_qualname(self)}` does not take an instance first: its first "
+                "parameter is filled in by the model. Leave `self` without an annotation."
+            )
+        made = type(own)(
+            definition=own.definition,
+            origin=method,
+            arguments=own.arguments,
+            output=own.output,
+            invocation=bound,
+        )
+        return finish_spec(
+            made,
+            input_name=own.call_type.__name__.removesuffix("Call"),
+            module=own.call_type.__module__,
+            qualname=_qualname(self),
+        )
+
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        function: Any = self.__wrapped__  # type: ignore[attr-defined]
+        return cast("R", function(*args, **kwargs))
+
+    if not TYPE_CHECKING:
+
+        def __get__(self, obj: Any, owner: Any = None, /) -> Any:
+            return self if obj is None else MethodType(self, obj)
 
     @property
     def Handled(self) -> Any:  # noqa: N802 - a class, named as one
         """The class of the calls that a hook handled."""
-        return self.__lutum_tool__().handled_type
+        return self._made().handled_type
 
     @property
     def definition(self) -> ToolDef:
         """What the model is told of the tool."""
-        return self.__lutum_tool__().definition
+        definition: ToolDef = self._made().definition
+        return definition
 
     @property
     def name(self) -> str:
@@ -142,6 +165,115 @@ class ToolFn(Generic[P, R, Out]):
 
     def __reduce__(self) -> str:
         return _qualname(self)
+
+
+class ToolFn(DecoratedFn[P, R, Out]):
+    """A decorated function: call it as before, or give it to `tool()`.
+
+    Attributes:
+        Input: The model of its arguments, as in `web_search.Input(query="x")`.
+        Call: The class of its calls.
+        definition: What the model is told of it.
+        name: Its name on the wire.
+    """
+
+    def __lutum_fn__(self) -> FnSpec[P, Out]:
+        """Give the tool's specification.
+
+        Raises:
+            ToolDefinitionError: An annotation names something that still is not defined.
+        """
+        spec: FnSpec[P, Out] = self._made()
+        return spec
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __get__(self, obj: None, owner: type, /) -> Self: ...
+        @overload
+        def __get__(  # type: ignore[misc]
+            self: Callable[Concatenate[Any, P2], Coroutine[Any, Any, X]],
+            obj: object,
+            owner: type,
+            /,
+        ) -> BoundTool[P2, Coroutine[Any, Any, X], X]: ...
+        @overload
+        def __get__(
+            self: Callable[Concatenate[Any, P2], X], obj: object, owner: type, /
+        ) -> BoundTool[P2, X, X]: ...
+        def __get__(self, obj: Any, owner: Any = None, /) -> Any: ...
+
+    @property
+    def Input(self) -> type[FnInput]:  # noqa: N802 - a class, named as one
+        """The model of the arguments."""
+        model: type[FnInput] = self._made().arguments.type
+        return model
+
+    @property
+    def Call(self) -> type[FnCall[P, Out]]:  # noqa: N802 - a class, named as one
+        """The class of the calls."""
+        call_type: type[FnCall[P, Out]] = self._made().call_type
+        return call_type
+
+
+class ModelFn(DecoratedFn[P, R, Out], Generic[P, R, In, Out]):
+    """A function decorated with `@tool_fn(input=...)`: one parameter of it is the whole input.
+
+    Attributes:
+        Input: The type of the input.
+        Call: The class of its calls.
+        definition: What the model is told of it.
+        name: Its name on the wire.
+    """
+
+    def __lutum_tool__(self) -> ToolSpec[In, Out]:
+        """Give the tool's specification.
+
+        Raises:
+            ToolDefinitionError: An annotation names something that still is not defined.
+        """
+        spec: ToolSpec[In, Out] = self._made()
+        return spec
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __get__(self, obj: None, owner: type, /) -> Self: ...
+        @overload
+        def __get__(
+            self: ModelFn[Concatenate[Any, P2], R2, In2, X], obj: object, owner: type, /
+        ) -> ModelFn[P2, R2, In2, X]: ...
+        def __get__(self, obj: Any, owner: Any = None, /) -> Any: ...
+
+    @property
+    def Input(self) -> type[In]:  # noqa: N802 - a class, named as one
+        """The type of the input."""
+        kind: type[In] = self._made().arguments.type
+        return kind
+
+    @property
+    def Call(self) -> type[ToolCall[In, Out]]:  # noqa: N802 - a class, named as one
+        """The class of the calls."""
+        call_type: type[ToolCall[In, Out]] = self._made().call_type
+        return call_type
+
+
+if TYPE_CHECKING:
+
+    class BoundTool(Generic[P, R, Out]):
+        """A bound method of a `@tool_fn`: call it as before, or give it to `tool()`.
+
+        Python's own bound method, which passes on what the function has.
+        """
+
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+        def __lutum_fn__(self) -> FnSpec[P, Out]: ...
+        @property
+        def Input(self) -> type[FnInput]: ...  # noqa: N802
+        @property
+        def definition(self) -> ToolDef: ...
+        @property
+        def name(self) -> str: ...
 
 
 def _qualname(tool: Any) -> str:
@@ -170,6 +302,7 @@ def _build(
     options: ToolOptions,
     docstring: Docstring,
     namespace: Mapping[str, Any] | None,
+    input_type: Any,
 ) -> ToolSpec[Any, Any]:
     # Making the first pydantic model costs as much as importing pydantic.
     from .._schema.input_model import build_input_model, field_names, sole_input
@@ -179,6 +312,8 @@ def _build(
     qualname = _qualname(tool)
     words = re.findall(r"[^\W_]+", function.__name__)
     input_name = "".join(word[:1].upper() + word[1:] for word in words) + "Input"
+    if input_type is not None:
+        _check_input(f"Tool function `{qualname}`", signature, input_type)
     whole = sole_input(signature.parameters)
     fields: dict[str, str] | None = None
     plain = False
@@ -199,25 +334,53 @@ def _build(
         arguments = _declare(f"Tool function `{qualname}`", signature, options.strict)
         input_name = arguments.type.__name__
     declared = signature.output
+    if declared is Reply or get_origin(declared) is Reply:
+        (declared,) = get_args(declared) or (Any,)
     output = Output(None if declared is REQUIRED or declared is Any else declared)
-    return finish_spec(
-        ToolSpec(
-            definition=define(
-                f"Tool function `{qualname}`",
-                options,
-                arguments=arguments,
-                output=output,
-                is_plain=plain,
-            ),
-            origin=tool,
+    made: ToolSpec[Any, Any] = (FnSpec if input_type is None else ToolSpec)(
+        definition=define(
+            f"Tool function `{qualname}`",
+            options,
             arguments=arguments,
             output=output,
-            invocation=Invocation(function, signature, fields),
+            is_plain=plain,
         ),
-        input_name=input_name,
-        module=function.__module__,
-        qualname=qualname,
+        origin=tool,
+        arguments=arguments,
+        output=output,
+        invocation=Invocation(function, signature, fields),
     )
+    return finish_spec(made, input_name=input_name, module=function.__module__, qualname=qualname)
+
+
+def _check_input(place: str, signature: Signature, input_type: Any) -> None:
+    """Make sure that the one visible parameter is what `input=` says.
+
+    Raises:
+        ToolDefinitionError: It is another one, or there are more.
+    """
+    said = f"{place}: `input={type_name(input_type)}`"
+    if not signature.parameters:
+        raise ToolDefinitionError(
+            f"{said} names the type of the input, but no parameter is visible to the model. Give "
+            "one that type."
+        )
+    for parameter in signature.parameters:
+        annotation = parameter.annotation
+        plain = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+        if plain != input_type:
+            raise ToolDefinitionError(
+                f"{said} is the whole input, but parameter `{parameter.name}` of type "
+                f"`{type_name(plain)}` is visible to the model as well. Hide it with "
+                f"`skip=({parameter.name!r},)`, or leave `input=` out."
+            )
+    from .._schema.input_model import sole_input
+
+    if sole_input(signature.parameters) is None:
+        raise ToolDefinitionError(
+            f"{said} is not the whole input of the function. Let one parameter, without a default, "
+            "have that type: a pydantic model, a dataclass or a `TypedDict`."
+        )
 
 
 def _declare(place: str, signature: Signature, strict: bool) -> Arguments:
@@ -236,23 +399,65 @@ def _declare(place: str, signature: Signature, strict: bool) -> Arguments:
 class _ToolFnDecorator(Protocol):
     @overload
     def __call__(
+        self, fn: Callable[P, Coroutine[Any, Any, Reply[Out]]], /
+    ) -> ToolFn[P, Coroutine[Any, Any, Reply[Out]], Out]: ...
+    @overload
+    def __call__(
         self, fn: Callable[P, Coroutine[Any, Any, Out]], /
     ) -> ToolFn[P, Coroutine[Any, Any, Out], Out]: ...
+    @overload
+    def __call__(self, fn: Callable[P, Reply[Out]], /) -> ToolFn[P, Reply[Out], Out]: ...
     @overload
     def __call__(self, fn: Callable[P, Out], /) -> ToolFn[P, Out, Out]: ...
 
 
+class _ModelFnDecorator(Protocol[In]):
+    @overload
+    def __call__(
+        self, fn: Callable[P, Coroutine[Any, Any, Reply[Out]]], /
+    ) -> ModelFn[P, Coroutine[Any, Any, Reply[Out]], In, Out]: ...
+    @overload
+    def __call__(
+        self, fn: Callable[P, Coroutine[Any, Any, Out]], /
+    ) -> ModelFn[P, Coroutine[Any, Any, Out], In, Out]: ...
+    @overload
+    def __call__(self, fn: Callable[P, Reply[Out]], /) -> ModelFn[P, Reply[Out], In, Out]: ...
+    @overload
+    def __call__(self, fn: Callable[P, Out], /) -> ModelFn[P, Out, In, Out]: ...
+
+
+@overload
+def tool_fn(
+    fn: Callable[P, Coroutine[Any, Any, Reply[Out]]], /
+) -> ToolFn[P, Coroutine[Any, Any, Reply[Out]], Out]: ...
 @overload
 def tool_fn(
     fn: Callable[P, Coroutine[Any, Any, Out]], /
 ) -> ToolFn[P, Coroutine[Any, Any, Out], Out]: ...
 @overload
+def tool_fn(fn: Callable[P, Reply[Out]], /) -> ToolFn[P, Reply[Out], Out]: ...
+@overload
 def tool_fn(fn: Callable[P, Out], /) -> ToolFn[P, Out, Out]: ...
+@overload
+def tool_fn(
+    *,
+    input: type[In],
+    name: str | None = None,
+    description: str | None = None,
+    title: str | None = None,
+    skip: Sequence[str] = (),
+    timeout: float | None = None,
+    category: str | None = None,
+    capabilities: ToolCapabilities | None = None,
+    idempotent: bool = False,
+    strict: bool = False,
+) -> _ModelFnDecorator[In]: ...
 @overload
 def tool_fn(
     *,
     name: str | None = None,
     description: str | None = None,
+    title: str | None = None,
     skip: Sequence[str] = (),
     timeout: float | None = None,
     category: str | None = None,
@@ -264,8 +469,10 @@ def tool_fn(
     fn: Any = None,
     /,
     *,
+    input: Any = None,
     name: str | None = None,
     description: str | None = None,
+    title: str | None = None,
     skip: Sequence[str] = (),
     timeout: float | None = None,
     category: str | None = None,
@@ -278,8 +485,10 @@ def tool_fn(
     Args:
         fn: An async or plain function, or a method. The model fills in its annotated parameters;
             `self`, a `ToolContext`, and what is skipped are hidden from it.
+        input: The type of the one parameter that is the whole input, which checkers then know.
         name: The name on the wire; the function's own by default.
         description: What the model is told; the docstring's text by default.
+        title: A name for people, in displays and where a protocol has a field for it.
         skip: Names of parameters to hide from the model.
         timeout: Seconds that a run may take under `execution`.
         category: A word by which the program groups tools.
@@ -305,6 +514,7 @@ def tool_fn(
     options = ToolOptions(
         name=name,
         description=description,
+        title=title,
         skip=skip,
         timeout=timeout,
         category=category,
@@ -317,8 +527,8 @@ def tool_fn(
 
     def decorate(function: Any) -> Any:
         _check_function(function, name)
-        made: ToolFn[..., Any, Any] = ToolFn(function, options, frame)
-        return made
+        make: Any = ToolFn if input is None else ModelFn
+        return make(function, options, frame, input)
 
     return decorate if fn is None else decorate(fn)
 
@@ -335,7 +545,7 @@ def _check_function(function: Any, name: str | None) -> None:
             "class where a call is run. Make it a plain method, a static method or a function."
         )
     inner = function.__func__ if isinstance(function, MethodType) else function
-    if isinstance(inner, ToolFn):
+    if isinstance(inner, DecoratedFn):
         raise ToolDefinitionError(f"{inner!r} already is a tool. Remove one `@tool_fn`.")
     if not inspect.isroutine(inner) or not hasattr(inner, "__annotations__"):
         raise ToolDefinitionError(

@@ -137,6 +137,7 @@ def tool_input(
     output: Any = ...,
     name: str | None = None,
     description: str | None = None,
+    title: str | None = None,
     timeout: float | None = None,
     category: str | None = None,
     capabilities: ToolCapabilities | None = None,
@@ -150,6 +151,7 @@ def tool_input(
     output: Any = _NOT_GIVEN,
     name: str | None = None,
     description: str | None = None,
+    title: str | None = None,
     timeout: float | None = None,
     category: str | None = None,
     capabilities: ToolCapabilities | None = None,
@@ -164,6 +166,7 @@ def tool_input(
         name: The name on the wire; by default the class name in snake case, without `Args` or
             `Input` at its end.
         description: What the model is told; the class docstring by default.
+        title: A name for people, in displays and where a protocol has a field for it.
         timeout: Seconds that a run may take under `execution`.
         category: A word by which the program groups tools.
         capabilities: What the tool does to the world.
@@ -185,6 +188,7 @@ def tool_input(
     options = ToolOptions(
         name=name,
         description=description,
+        title=title,
         timeout=timeout,
         category=category,
         capabilities=capabilities,

@@ -7,8 +7,10 @@ class whose selectors belong to the outer one and remember the inner selector th
 
 from __future__ import annotations
 
+import builtins
 import copyreg
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from inspect import CO_VARARGS, unwrap
 from types import FunctionType
 from typing import Any, ClassVar, NoReturn, Union
@@ -16,7 +18,6 @@ from typing import Any, ClassVar, NoReturn, Union
 from .._call.call import AnyToolCall
 from .._call.outcomes import HandledCall
 from .._call.selector import AnySelector
-from .._schema.definition import ToolDef
 from .._text.escaping import quoted, visible
 from .._text.json import shorten
 from .._text.suggestion import did_you_mean, names_for_message
@@ -43,7 +44,7 @@ class ToolsetMeta(type):
     _path: tuple[str, ...]
     _offer: Offer
     _hooks: type | None
-    _rebuild: tuple[str, tuple[ToolDef, ...]] | None
+    _rebuild: Callable[[], tuple[Any, ...]] | None
 
     @classmethod
     def __prepare__(cls, name: str, bases: tuple[type, ...], /, **_: Any) -> _Body:
@@ -201,6 +202,28 @@ class _Body(dict[str, Any]):
             )
         super().__setitem__(key, value)
 
+    def __missing__(self, key: str) -> NoReturn:
+        """Say what to do where a member has the name of a tool among a function's locals.
+
+        There Python looks for the name in this body and in the module, and nowhere else.
+        """
+        body = sys._getframe(1)
+        around = body.f_back
+        if (
+            around is not None
+            and around.f_locals is not around.f_globals
+            and key in around.f_locals
+            and key not in body.f_code.co_freevars
+            and key not in body.f_globals
+            and not hasattr(builtins, key)
+        ):
+            raise ToolDefinitionError(
+                f"Toolset `{self.toolset}`: Python does not find `{key}` here, because the body "
+                f"of a class inside a function assigns it. Name the member otherwise, as in "
+                f"`{key}_ = tool({key})`; the tool keeps its wire name."
+            )
+        raise KeyError(key)
+
 
 def _read_body(
     name: str, bases: tuple[type, ...], body: dict[str, Any]
@@ -298,12 +321,17 @@ def make_toolset(
     name: str,
     declared: Mapping[str, ToolMember | GroupMember],
     *,
-    rebuild: tuple[str, tuple[ToolDef, ...]],
+    rebuild: Callable[[], tuple[Any, ...]],
 ) -> ToolsetMeta:
     """Make a toolset of members whose names need not be Python names.
 
     Nobody here chose the names, so that the generated names of hooks may meet: the longer ending
     counts, and `hooks.on(selector)` reaches every tool.
+
+    Args:
+        name: The name of the class.
+        declared: Its members.
+        rebuild: Gives what pickle makes the class of again, or says why it cannot.
     """
     body = {"__module__": __name__, "__qualname__": name}
     made: ToolsetMeta = type.__new__(ToolsetMeta, name, (ToolsetMeta._root,), body)
@@ -320,9 +348,9 @@ def _bind(owner: ToolsetMeta, declared: Mapping[str, ToolMember | GroupMember]) 
     type.__setattr__(owner, "Selector", make)
     for key, member in declared.items():
         if isinstance(member, ToolMember):
-            selector: AnySelector = make(
+            selector: AnySelector = make.kind_for(member.spec)(
                 member.spec,
-                name=member.spec.definition.name,
+                name=member.name,
                 path=(key,),
                 toolset=owner,
                 index=len(counter),
@@ -361,7 +389,7 @@ def _view(
     type.__setattr__(made, "Selector", selector_type(made, make))
     for key, member in inner._members.items():
         if isinstance(member, AnySelector):
-            selector: AnySelector = make(
+            selector: AnySelector = make.kind_for(member.spec)(
                 member.spec,
                 name=prefix + member.name,
                 path=(*path, key),
@@ -416,10 +444,7 @@ def _settle(
 
 
 def _reduce(toolset: ToolsetMeta) -> Any:
-    if toolset._rebuild is None:
-        return toolset.__qualname__
-    root: Any = ToolsetMeta._root
-    return (root.from_definitions, toolset._rebuild)
+    return toolset.__qualname__ if toolset._rebuild is None else toolset._rebuild()
 
 
 copyreg.pickle(ToolsetMeta, _reduce)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from .._call.call import AnyToolCall
+from .._call.decisions import Complete
 from .._context.context import RunIdentity
 from .._context.suspension import Decision, SuspendTicket
 from .._schema.capabilities import (
@@ -24,7 +25,7 @@ from .._text.json import canonical_json, shorten
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult
 from ..errors import HookError, InvalidArgumentsError
-from .decisions import Block, CallGate, Complete, Suspend
+from .decisions import Block, CallGate, Suspend
 
 __all__ = ["GateAction", "GatePolicy", "capability_gate", "dry_run_in"]
 

@@ -1,75 +1,20 @@
-"""What hooks and gates decide."""
+"""What gates decide about a call."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from .._call.call import AnyToolCall
+from .._call.decisions import Complete
 from .._context.suspension import Decision, SuspendTicket
-from .._text.frozen import Immutable
 from .._text.json import shorten
 from .._transcript.result import ToolResult
 from ..errors import MisuseError
 
-__all__ = [
-    "Block",
-    "CallGate",
-    "Complete",
-    "GateDecision",
-    "Reject",
-    "RunNormally",
-    "Suspend",
-    "ToolDecision",
-]
+__all__ = ["Block", "CallGate", "GateDecision", "Suspend"]
 
-In = TypeVar("In")
 Out = TypeVar("Out")
-
-
-class RunNormally(Immutable, Generic[In]):
-    """Go on with this input: the one that came, or another.
-
-    Example:
-        >>> RunNormally({"city": "Oslo"}).input
-        {'city': 'Oslo'}
-    """
-
-    __slots__ = ("input",)
-    __match_args__ = ("input",)
-
-    input: In
-
-    def __init__(self, input: In) -> None:
-        _set_input(self, input)
-
-    def __repr__(self) -> str:
-        return f"RunNormally({self.input!r})"
-
-    def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        theirs: Any = other
-        return bool(self.input == theirs.input)
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-_set_input: Any = vars(RunNormally)["input"].__set__
-
-
-@dataclass(frozen=True, slots=True)
-class Complete(Generic[Out]):
-    """Answer the call with this output; the tool is not run."""
-
-    output: Out
-
-
-@dataclass(frozen=True, slots=True)
-class Reject:
-    """Refuse the call; the model is told the reason."""
-
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +41,6 @@ class Suspend:
                 "`Suspend(SuspendTicket(message=...))`."
             )
 
-
-ToolDecision: TypeAlias = RunNormally[In] | Complete[Out] | Reject
-"""What an execution hook returns."""
 
 GateDecision: TypeAlias = Block | Suspend | Complete[Out]
 """What a gate returns, apart from a `ToolResult` and None."""

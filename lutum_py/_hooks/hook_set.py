@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Awaitable, Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from .._call.call import AnyToolCall, HookOutcome
-from .._call.selector import AnySelector, Selector
+from .._call.selector import AnySelector, FnSelector, Selector
 from .._call.steps import Steps, drive, drive_sync
 from .._declare.hook_names import (
     Phase,
@@ -21,10 +21,12 @@ from .._declare.hook_names import (
 from .._text.json import shorten
 from .._text.suggestion import did_you_mean, names_for_message
 from ..errors import HookError, UnknownToolError
+from .args_hook import ArgsHook
 from .places import HookPlaces
 from .registered_hook import (
     HOOK_WORDS,
     AfterHook,
+    OnArgs,
     OnHook,
     PhaseHooks,
     RegisteredHook,
@@ -38,6 +40,7 @@ __all__ = ["HookSet"]
 
 T = TypeVar("T")
 T2 = TypeVar("T2")
+P = ParamSpec("P")
 In = TypeVar("In")
 Out = TypeVar("Out")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -83,6 +86,34 @@ class HookSet(HookPlaces[T]):
             HookError: The tool is not in the toolset.
         """
         register: OnHook[In, Out] = self._registrar("execution", selector)
+        return register
+
+    def on_args(self, selector: FnSelector[P, Out], /) -> OnArgs[P, Out]:
+        """Register an execution hook that has the parameters of the tool's own function.
+
+        It is called as the function would be, with a `ToolContext` that reports to nobody where
+        the function takes one.
+
+        Args:
+            selector: A function tool. A member of a nested toolset stands for each path to it.
+
+        Returns:
+            A decorator for a function that returns None to go on as it is,
+            `selector.with_args(...)`, `Complete(output)` or `Reject(reason)`, or an awaitable of
+            one.
+
+        Raises:
+            HookError: The tool is not in the toolset, is no function tool, or has a hidden
+                parameter without a default; or the function takes other parameters.
+        """
+        places = self._places("execution", selector)
+
+        def register(function: Any) -> Any:
+            hook = RegisteredHook(ArgsHook(function, selector), "execution")
+            for place in places:
+                self._add(place, "execution", hook)
+            return function
+
         return register
 
     def gate(self, selector: AnySelector | None = None, /) -> Callable[[F], F]:
@@ -144,10 +175,7 @@ class HookSet(HookPlaces[T]):
         return register
 
     def _registrar(self, phase: Phase, selector: AnySelector | None) -> Any:
-        if selector is None and phase not in ("execution", "description"):
-            places = [self._everywhere]
-        else:
-            places = self._places(phase, selector)
+        places = self._places_of(phase, selector)
 
         def register(function: Any) -> Any:
             hook = RegisteredHook(function, phase)
@@ -168,6 +196,11 @@ class HookSet(HookPlaces[T]):
             )
             hooks.clear()
         hooks.append(hook)
+
+    def _places_of(self, phase: Phase, selector: AnySelector | None) -> list[PhaseHooks]:
+        if selector is None and phase not in ("execution", "description"):
+            return [self._everywhere]
+        return self._places(phase, selector)
 
     def _places(self, phase: Phase, selector: AnySelector | None) -> list[PhaseHooks]:
         if not isinstance(selector, AnySelector | str):
@@ -226,18 +259,29 @@ class HookSet(HookPlaces[T]):
         return [*super().__dir__(), *self._groups, *self._names()]
 
     def register_hooks(self, policy: Any, /) -> None:
-        """Register every hook that a policy object defines, by the name of its method.
+        """Register every hook that a policy object defines, in the order of definition.
 
         Args:
-            policy: An object with methods such as `weather_hook` or `weather_gate`.
+            policy: An object with methods that are marked, as by `policy.on(AppTools.weather)`, or
+                named, as `weather_hook` or `weather_gate`. See `lutum_py.policy`.
 
         Raises:
-            HookError: A method ends like a hook, but there is no such member.
+            HookError: A method ends like a hook, but there is no such member; or one is marked for
+                a tool that is not in the toolset. Nothing is registered.
         """
         if isinstance(policy, HookSet):
             raise HookError("A hook set is no policy. Use `hooks.extend(other)`.")
-        for member, phase, method in list(policy_methods(self._toolset, policy)):
-            self._add(self._tools[member], phase, RegisteredHook(method, phase))
+        found: list[tuple[list[PhaseHooks], Phase, RegisteredHook]] = [
+            (
+                self._places_of(mark.phase, mark.selector),
+                mark.phase,
+                RegisteredHook(method, mark.phase),
+            )
+            for mark, method in policy_methods(self._toolset, policy)
+        ]
+        for places, phase, hook in found:
+            for place in places:
+                self._add(place, phase, hook)
 
     def with_hooks(self, policy: Any, /) -> Self:
         """Return a copy with the hooks of a policy object."""

@@ -14,6 +14,7 @@ from typing import Any, Literal, Protocol
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.decision_log import DecisionKind, DecisionRecord, record
+from .._call.decisions import Complete, Reject, RunNormally
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import (
     HandledCall,
@@ -37,14 +38,7 @@ from .._text.escaping import words_of
 from .._text.json import shorten
 from .._transcript.result import ToolResult
 from ..errors import HookError
-from .decisions import (
-    Block,
-    CallGate,
-    Complete,
-    Reject,
-    RunNormally,
-    Suspend,
-)
+from .decisions import Block, CallGate, Suspend
 from .places import HookPlaces
 from .registered_hook import RegisteredHook, keyed
 

@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, overload
 
 from .._call.call import ToolCall
 from .._declare.hook_names import Phase
@@ -21,12 +21,15 @@ from .._transcript.result import ToolResult
 from ..errors import HookError
 
 if TYPE_CHECKING:
-    from .decisions import ToolDecision
+    from .._call.decisions import ArgsDecision, ToolDecision
 
 __all__ = [
     "HOOK_WORDS",
     "AfterHook",
+    "AfterMethod",
+    "OnArgs",
     "OnHook",
+    "OnMethod",
     "PhaseHooks",
     "RegisteredHook",
     "cannot_register",
@@ -35,6 +38,7 @@ __all__ = [
     "sort_by_order",
 ]
 
+P = ParamSpec("P")
 In = TypeVar("In")
 Out = TypeVar("Out")
 
@@ -237,6 +241,45 @@ class OnHook(Protocol[In, Out]):
     def __call__(
         self, hook: Callable[[ToolMetadata, In], ToolDecision[In, Out]], /
     ) -> Callable[[ToolMetadata, In], ToolDecision[In, Out]]: ...
+
+
+class OnMethod(Protocol[In, Out]):
+    """Takes a method of a policy that is an execution hook, and gives it back as it was."""
+
+    @overload
+    def __call__(
+        self, hook: Callable[[Any, ToolMetadata, In], Awaitable[ToolDecision[In, Out]]], /
+    ) -> Callable[[Any, ToolMetadata, In], Awaitable[ToolDecision[In, Out]]]: ...
+    @overload
+    def __call__(
+        self, hook: Callable[[Any, ToolMetadata, In], ToolDecision[In, Out]], /
+    ) -> Callable[[Any, ToolMetadata, In], ToolDecision[In, Out]]: ...
+
+
+class AfterMethod(Protocol[In, Out]):
+    """Takes a method of a policy that is an after-hook, and gives it back as it was."""
+
+    @overload
+    def __call__(
+        self, hook: Callable[[Any, ToolCall[In, Out], ToolResult], Awaitable[ToolResult | None]], /
+    ) -> Callable[[Any, ToolCall[In, Out], ToolResult], Awaitable[ToolResult | None]]: ...
+    @overload
+    def __call__(
+        self, hook: Callable[[Any, ToolCall[In, Out], ToolResult], ToolResult | None], /
+    ) -> Callable[[Any, ToolCall[In, Out], ToolResult], ToolResult | None]: ...
+
+
+class OnArgs(Protocol[P, Out]):
+    """Takes an execution hook of a function's own parameters and gives it back as it was."""
+
+    @overload
+    def __call__(
+        self, hook: Callable[P, Awaitable[ArgsDecision[Out]]], /
+    ) -> Callable[P, Awaitable[ArgsDecision[Out]]]: ...
+    @overload
+    def __call__(
+        self, hook: Callable[P, ArgsDecision[Out]], /
+    ) -> Callable[P, ArgsDecision[Out]]: ...
 
 
 class AfterHook(Protocol[In, Out]):

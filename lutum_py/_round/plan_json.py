@@ -82,6 +82,9 @@ def _dump(calls: SortedCalls, state: RoundState, binding: str | None) -> dict[st
     issues = {issue.metadata.id: issue for issue in calls.recoverable_tool_call_issues}
     for result in calls.finished:
         ended = calls._ended.get(result.id)
+        if ended is None and result.id not in issues:  # that of the final answer: no tool's call
+            entries.append({"state": "answer", "id": result.id, "result": dump_result(result)})
+            continue
         known = _dump_issue(issues.pop(result.id)) if ended is None else _dump_call(ended)
         entries.append({**known, "state": "finished", "result": dump_result(result)})
     entries += [_dump_suspended(each) for each in calls.suspended]
@@ -307,6 +310,8 @@ class _Loader:
                     saved.get("suggestion", str, None),
                 )
             )
+        elif state == "answer":
+            self.finished[call_id] = load_result(saved.inner("result"))
         elif state == "handled":
             call = self._call(saved, call_id, checked=False)
             result = load_result(saved.inner("result"))

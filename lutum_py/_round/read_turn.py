@@ -2,30 +2,52 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, Never, NoReturn, final
+
+from typing_extensions import TypeVar
 
 from .._call.call import AnyToolCall
 from .._call.outcomes import RecoverableToolCallIssue
+from .._declare.answer import Answer
 from .._declare.offer import OfferedTools
 from .._text.escaping import quoted
 from .._text.json import shorten
 from .._text.suggestion import did_you_mean, names_for_message
 from .._transcript.assistant import AssistantTurn, Usage
+from .._transcript.committed import CommittedRound, seal
 from .._transcript.metadata import ToolMetadata
-from ..errors import DuplicateToolCallIdError, InvalidArgumentsError, MisuseError
+from ..errors import (
+    DuplicateToolCallIdError,
+    FieldIssue,
+    InvalidArgumentsError,
+    MisuseError,
+    ToolConstraintError,
+)
+from .read_answer import MissingReason, answer_calls, missing_answer
 from .round import ToolRound, open_round
 
-__all__ = ["Finished", "NeedsTools", "TextResult", "open_turn", "read_turn"]
+__all__ = [
+    "Finished",
+    "NeedsTools",
+    "NoAnswer",
+    "TextResult",
+    "check_answer",
+    "open_turn",
+    "read_turn",
+]
 
 T = TypeVar("T")
+A = TypeVar("A", default=str)
+AN = TypeVar("AN", default=Never)
 
 
+@final
 @dataclass(frozen=True, slots=True)
-class NeedsTools(Generic[T]):
+class NeedsTools(Generic[T, AN]):
     """The model asks for tools: run the round, and ask the model again."""
 
-    round: ToolRound[T]
+    round: ToolRound[T, AN]
 
     if not TYPE_CHECKING:
 
@@ -38,18 +60,28 @@ class NeedsTools(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class TextResult:
+class TextResult(Generic[A]):
     """What the model answered.
 
     Attributes:
         turn: The whole turn.
+        committed: The turn with the result of the call that gave the answer, where one did.
     """
 
     turn: AssistantTurn
+    _value: Any = field(default=..., repr=False)  # pickles as itself, and is no answer
+    committed: CommittedRound | None = None
+
+    @property
+    def answer(self) -> A:
+        """The answer: of the type that was asked for, else the text."""
+        value: Any = self.turn.text if self._value is ... else self._value
+        answer: A = value
+        return answer
 
     @property
     def text(self) -> str:
-        """The answer."""
+        """What the model said."""
         return self.turn.text
 
     @property
@@ -68,11 +100,17 @@ class TextResult:
         return self.turn.usage
 
 
+@final
 @dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(Generic[A]):
     """The model asks for nothing more."""
 
-    result: TextResult
+    result: TextResult[A]
+
+    @property
+    def answer(self) -> A:
+        """The answer: of the type that was asked for, else the text."""
+        return self.result.answer
 
     if not TYPE_CHECKING:
 
@@ -83,21 +121,62 @@ class Finished:
             )
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class NoAnswer:
+    """The model neither called a tool nor gave the answer that was asked for.
+
+    Attributes:
+        result: What it said instead.
+        reason: `no_call`, `invalid`, `refused` or `cut_off`.
+        text: What you may tell the model before you ask again.
+        fields: For an invalid answer, one entry for each failing field.
+    """
+
+    result: TextResult[str]
+    reason: MissingReason
+    text: str
+    fields: tuple[FieldIssue, ...] = ()
+
+
+def check_answer(toolset: Any, answer: Answer[Any]) -> None:
+    """Make sure that the tool of the answer has a name of its own.
+
+    Raises:
+        ToolConstraintError: A tool is called so.
+    """
+    if answer.by == "tool" and answer.definition.name in toolset:
+        raise ToolConstraintError(
+            f"{toolset.__qualname__} has a tool `{answer.definition.name}`, as the answer is "
+            "called. Name the answer otherwise, as in `Answer(Invoice, name='invoice')`."
+        )
+
+
 def read_turn(
-    toolset: type[T], turn: AssistantTurn, offered: OfferedTools, redact: bool
-) -> NeedsTools[T] | Finished:
+    toolset: type[T],
+    turn: AssistantTurn,
+    offered: OfferedTools,
+    redact: bool,
+    answer: Answer[Any] | None = None,
+) -> Any:
     """Open what should be a turn; see `Toolset.read_turn`."""
     if not isinstance(turn, AssistantTurn):
         raise MisuseError(
             f"read_turn takes an AssistantTurn, not {shorten(turn)}. Decode the provider's "
             "response first, as in `openai_chat.decode(response.to_dict(mode='json'))`."
         )
-    return open_turn(toolset, turn, offered, redact)
+    if answer is not None:
+        check_answer(toolset, answer)
+    return open_turn(toolset, turn, offered, redact, answer)
 
 
 def open_turn(
-    toolset: type[T], turn: AssistantTurn, offered: OfferedTools, redact: bool
-) -> NeedsTools[T] | Finished:
+    toolset: type[T],
+    turn: AssistantTurn,
+    offered: OfferedTools,
+    redact: bool,
+    answer: Answer[Any] | None = None,
+) -> Any:
     """Decode the calls of a turn, in one pass.
 
     Whether the turn needs tools goes by its calls alone: hosts end such turns with any finish
@@ -108,14 +187,25 @@ def open_turn(
     """
     metadatas = turn.tool_calls
     if not metadatas:
-        return Finished(TextResult(turn))
+        if answer is None:
+            return Finished(TextResult(turn))
+        value, missing = missing_answer(turn, answer, redact)
+        if missing is None:
+            return Finished(TextResult(turn, value))
+        return NoAnswer(TextResult(turn), *missing)
     if len(metadatas) > 1:
         _check_ids(metadatas)
     by_name = offered.by_name
     calls: list[AnyToolCall] = []
     issues: list[RecoverableToolCallIssue] = []
     cut_off = _cut_off_in(turn) if turn.is_truncated else None
+    found = None if answer is None else answer_calls(turn, answer, cut_off, redact)
+    if found is not None and found.result is not None and len(metadatas) == 1:
+        return Finished(TextResult(turn, found.value, seal(turn, (found.result,))))
     for metadata in metadatas:
+        if found is not None and metadata.id in found.ids:
+            issues += [found.issues[metadata.id]] if found.result is None else []
+            continue
         selector = by_name.get(metadata.name)
         if selector is None:
             issues.append(_not_on_offer(toolset, metadata, offered))
@@ -129,7 +219,10 @@ def open_turn(
             issues.append(
                 RecoverableToolCallIssue(metadata, "invalid_arguments", str(error), error.fields)
             )
-    return NeedsTools(open_round(toolset, turn, tuple(calls), tuple(issues)))
+    opened: ToolRound[T, Any] = open_round(
+        toolset, turn, tuple(calls), tuple(issues), None if found is None else found.given
+    )
+    return NeedsTools(opened)
 
 
 def _cut_off_in(turn: AssistantTurn) -> ToolMetadata | None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Never, NoReturn
+
+from typing_extensions import TypeVar
 
 from .._call.call import AnyToolCall, Hooks
 from .._call.outcomes import ContinueSuggestion, RecoverableToolCallIssue, SuspendedCall
@@ -12,6 +14,7 @@ from .._text.escaping import visible
 from .._text.frozen import Immutable
 from .._transcript.assistant import AssistantTurn, Usage
 from .._transcript.committed import CommittedRound
+from .._transcript.result import ToolResult
 from ..errors import MisuseError, ToolRoundArityError
 from .commit import Answer
 from .plan import ToolRoundPlan, closed, decided
@@ -24,10 +27,17 @@ if TYPE_CHECKING:
 __all__ = ["ToolRound", "open_round"]
 
 T = TypeVar("T")
+AN = TypeVar("AN", default=Never)
 
 
 class _RoundFields(RoundState):
-    __slots__ = ("recoverable_tool_call_issues", "tool_calls", "toolset")
+    __slots__ = (
+        "answer",
+        "answered",
+        "recoverable_tool_call_issues",
+        "tool_calls",
+        "toolset",
+    )
 
     def __init__(
         self,
@@ -40,9 +50,11 @@ class _RoundFields(RoundState):
         self.toolset = toolset
         self.tool_calls = tool_calls
         self.recoverable_tool_call_issues = issues
+        self.answer: Any = None
+        self.answered: tuple[ToolResult, ...] = ()
 
 
-class ToolRound(Immutable, _RoundFields, Generic[T]):
+class ToolRound(Immutable, _RoundFields, Generic[T, AN]):
     """Hold the calls of one turn; nothing of it is in a transcript yet.
 
     Attributes:
@@ -50,12 +62,15 @@ class ToolRound(Immutable, _RoundFields, Generic[T]):
         tool_calls: The calls that can be run, decoded, in order.
         recoverable_tool_call_issues: The calls that cannot be used, and why.
         toolset: The toolset that the calls were read with.
+        answer: The final answer, where one was asked for and came beside the calls; else None.
+        answered: The result of the call that gave it, if one did.
     """
 
     __slots__ = ()
 
     if TYPE_CHECKING:
         toolset: type[T]
+        answer: AN | None
 
     def __setattr__(self, name: str, value: object) -> None:  # type: ignore[override]
         if not name.startswith("_"):  # how far the round has come is kept in private ones
@@ -126,7 +141,9 @@ class ToolRound(Immutable, _RoundFields, Generic[T]):
         return closed(self._sorted())
 
     def _sorted(self) -> SortedCalls:
-        return SortedCalls(self, self.toolset, self.tool_calls, self.recoverable_tool_call_issues)
+        calls = SortedCalls(self, self.toolset, self.tool_calls, self.recoverable_tool_call_issues)
+        calls.finished = self.answered
+        return calls
 
     async def apply_hooks(self, hooks: Hooks, /) -> ToolRoundPlan[T]:
         """Send every call through hooks, and sort them by what is to be done.
@@ -200,9 +217,20 @@ def open_round(
     turn: AssistantTurn,
     tool_calls: tuple[AnyToolCall, ...],
     issues: tuple[RecoverableToolCallIssue, ...],
-) -> ToolRound[T]:
-    """Make a round; it refuses assignments from here on."""
+    given: tuple[Any, ToolResult] | None = None,
+) -> ToolRound[T, Any]:
+    """Make a round; it refuses assignments from here on.
+
+    Args:
+        toolset: The toolset that the calls were read with.
+        turn: The turn of the model, as it came.
+        tool_calls: The calls that can be run.
+        issues: The calls that cannot be used.
+        given: The final answer with the result of its call, where it came beside the others.
+    """
     made: Any = _RoundFields(toolset, turn, tool_calls, issues)
+    if given is not None:
+        made.answer, made.answered = given[0], (given[1],)
     made.__class__ = ToolRound
-    opened: ToolRound[T] = made
+    opened: ToolRound[T, Any] = made
     return opened

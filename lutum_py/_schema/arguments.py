@@ -160,17 +160,21 @@ class Arguments:
             self._mending = self.json_schema()
         return self._mending
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Any, *, by_name: bool = False) -> Any:
         """Validate an input that a program made, through its fields.
 
         An instance of a model or dataclass is taken apart first, because pydantic takes an instance
         as it is, also where a field of it was set to something else.
 
+        Args:
+            value: The input.
+            by_name: Whether it is a dict of fields by their names, not by those of the wire.
+
         Raises:
             ValidationError: It does not fit.
         """
         parts = fields_of(value)
-        if parts is value:
+        if parts is value and not by_name:
             checked = self._validator.validate_python(_rechecked(value))
         else:
             checked = self._validator.validate_python(parts, by_alias=True, by_name=True)

@@ -84,6 +84,7 @@ class ToolDef(Immutable):
     Attributes:
         name: The name on the wire.
         description: What the model is told of the tool.
+        title: A name for people, or None.
         category: A word by which the program groups tools, or None.
         capabilities: What the tool does to the world.
         timeout: Seconds that a run may take under `execution`; None for no limit.
@@ -104,10 +105,12 @@ class ToolDef(Immutable):
         "name",
         "strict",
         "timeout",
+        "title",
     )
 
     name: str
     description: str
+    title: str | None
     category: str | None
     capabilities: ToolCapabilities
     timeout: float | None
@@ -126,6 +129,7 @@ class ToolDef(Immutable):
         description: str,
         input_schema: JsonSchema | Callable[[], JsonSchema],
         output_schema: JsonSchema | Callable[[], JsonSchema] | None = None,
+        title: str | None = None,
         category: str | None = None,
         capabilities: ToolCapabilities | None = None,
         timeout: float | None = None,
@@ -141,6 +145,7 @@ class ToolDef(Immutable):
         self._put(
             name=name,
             description=description,
+            title=title,
             category=category,
             capabilities=_NO_CAPABILITIES if capabilities is None else capabilities,
             timeout=timeout,
@@ -160,6 +165,7 @@ class ToolDef(Immutable):
         name: str,
         input_schema: Mapping[str, Any],
         description: str = "",
+        title: str | None = None,
         output_schema: Mapping[str, Any] | None = None,
         category: str | None = None,
         capabilities: ToolCapabilities | None = None,
@@ -172,6 +178,7 @@ class ToolDef(Immutable):
             name: The name on the wire.
             input_schema: A JSON schema of an object.
             description: What the model is told of the tool.
+            title: A name for people.
             output_schema: A JSON schema of the output, if there is one.
             category: A word by which the program groups tools.
             capabilities: What the tool does to the world.
@@ -190,6 +197,7 @@ class ToolDef(Immutable):
         options = ToolOptions(
             name=name,
             description=description,
+            title=title,
             category=category,
             capabilities=capabilities,
             timeout=timeout,

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
-from types import CoroutineType
-from typing import Any, NoReturn
+from types import CoroutineType, MethodType
+from typing import Any, NoReturn, Self
 
 from .._text.suggestion import names_for_message
 from ..errors import MisuseError
-from .signature import Signature
+from .signature import Parameter, Signature, read_others
 
 __all__ = ["Invocation"]
 
@@ -32,6 +33,8 @@ class Invocation:
     __slots__ = (
         "_arguments",
         "_as_is",
+        "_fields",
+        "_signature",
         "context",
         "function",
         "hidden",
@@ -48,6 +51,8 @@ class Invocation:
         fields: Mapping[str, str] | None,
     ) -> None:
         self.function = function
+        self._signature = signature
+        self._fields = fields
         self.is_async = signature.is_async
         self.context = signature.context
         self.hidden = signature.hidden
@@ -63,6 +68,56 @@ class Invocation:
             and signature.context is None
             and all(name == field for name, field in fields.items())
         )
+
+    @classmethod
+    def of_handler(cls, function: Callable[..., Any], own: Invocation | None) -> Self:
+        """Know how to call a function that does a tool in the place of the tool's own.
+
+        Args:
+            function: A function of the tool's input, or of the parameters of its function.
+            own: How the tool's own function is called; None where the input is passed whole, as
+                the first argument.
+        """
+        names = list(inspect.signature(function).parameters)
+        if own is None:
+            visible = names[:1] or ["input"]
+            positional, fields = tuple(visible), None
+        else:
+            visible, positional = own._visible, own.positional
+            fields = dict(own._arguments) if own.whole is None else None
+        hidden, context, is_async = read_others(function, [*visible, *names[: len(positional)]])
+        if own is not None and own.context is not None:
+            hidden.pop(own.context, None)
+            context = own.context
+        if own is not None:
+            hidden |= {name: own.hidden[name] for name in positional if name in own.hidden}
+        signature = Signature(
+            parameters=tuple(Parameter(name, Any, None, None) for name in visible),
+            hidden=hidden,
+            context=context,
+            positional=positional,
+            output=Any,
+            is_async=is_async,
+        )
+        return cls(function, signature, fields)
+
+    def bound_to(self, instance: object) -> Invocation | None:
+        """Know how to call the function as a method of an instance; None where it is no method."""
+        own = self._signature
+        name = next(iter(inspect.signature(self.function).parameters), None)
+        if name not in own.hidden:
+            return None
+        signature = replace(
+            own,
+            hidden={other: hidden for other, hidden in own.hidden.items() if other != name},
+            positional=tuple(other for other in own.positional if other != name),
+        )
+        return Invocation(MethodType(self.function, instance), signature, self._fields)
+
+    @property
+    def _visible(self) -> list[str]:
+        """The parameters that the model fills in."""
+        return [self.whole] if self.whole is not None else [name for name, _ in self._arguments]
 
     def start(self, call: Any, input: Any, skipped: dict[str, Any]) -> Any:
         """Call the function: gives its output, or an awaitable of it where it is async.
@@ -97,6 +152,41 @@ class Invocation:
             for name in self.positional
         ]
         return positional, keywords
+
+    def laid_out(self) -> tuple[list[str], dict[str, str]]:
+        """Give the names of all that a call has to pass to the function, where they go."""
+        needed = [*self._visible, *self.required, *filter(None, [self.context])]
+        keywords = {name: name for name in needed}
+        positional = [keywords.pop(name, name) for name in self.positional]
+        return positional, keywords
+
+    def unfit(self) -> str | None:
+        """Say why the function cannot be called with what a call passes; None where it can."""
+        positional, keywords = self.laid_out()
+        try:
+            inspect.signature(self.function).bind(*positional, **keywords)
+        except TypeError as error:
+            return str(error)
+        return None
+
+    def input_of(self, tool: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Make the fields of an input, or the whole one, of arguments as the function takes them.
+
+        Raises:
+            MisuseError: The function takes no such argument, or the model does not fill it in.
+        """
+        signature, visible = inspect.signature(self.function), self._visible
+        kept = [signature.parameters[name] for name in visible]
+        try:
+            given = signature.replace(parameters=kept).bind(*args, **kwargs).arguments
+        except TypeError as error:
+            raise MisuseError(
+                f"These are no arguments of tool `{tool}`: {error}. What the model fills in: "
+                f"{names_for_message(visible)}."
+            ) from None
+        if self.whole is not None:
+            return given[self.whole]
+        return {field: given[name] for name, field in self._arguments if name in given}
 
     def check(self, call: Any, skipped: dict[str, Any]) -> None:
         """Make sure that what the model does not fill in is given, and nothing else.

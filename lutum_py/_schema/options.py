@@ -28,6 +28,7 @@ class ToolOptions:
 
     name: str | None = None
     description: str | None = None
+    title: str | None = None
     skip: Sequence[str] = ()
     category: str | None = None
     capabilities: ToolCapabilities | None = None
@@ -61,11 +62,13 @@ class ToolOptions:
         Raises:
             ToolDefinitionError: Something is of the wrong kind; the text names it.
         """
+        for option in ("title", "category"):
+            text = getattr(self, option)
+            if not isinstance(text, str | None):
+                raise ToolDefinitionError(
+                    f"{place}: {option}={shorten(text)} is no text. Give a text."
+                )
         self._check_text(place)
-        if self.category is not None and not isinstance(self.category, str):
-            raise ToolDefinitionError(
-                f"{place}: category={shorten(self.category)} is no text. Give a text."
-            )
         if self.capabilities is not None and not isinstance(self.capabilities, ToolCapabilities):
             raise ToolDefinitionError(
                 f"{place}: capabilities={shorten(self.capabilities)} are no `ToolCapabilities`. "
@@ -90,7 +93,8 @@ class ToolOptions:
                 f"{place}: description={shorten(self.description)} is no text. Give a text, or "
                 "leave it out."
             )
-        for field, text in (("name", self.name), ("description", self.description)):
+        for field in ("name", "description", "title"):
+            text = getattr(self, field) or ""
             try:
                 text.encode()
             except UnicodeEncodeError as error:

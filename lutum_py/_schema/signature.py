@@ -10,7 +10,9 @@ import inspect
 import sys
 import typing
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -24,6 +26,7 @@ __all__ = [
     "Parameter",
     "Signature",
     "Skip",
+    "read_others",
     "read_signature",
     "reason_of",
     "type_name",
@@ -177,6 +180,39 @@ def read_signature(
         output=type(None) if output is None else output,
         is_async=is_async,
     )
+
+
+def read_others(
+    function: Callable[..., Any], taken: Collection[str]
+) -> tuple[dict[str, Hidden], str | None, bool]:
+    """Read what a function takes that does a tool in the place of its own.
+
+    Args:
+        function: The function, or anything that is called like one.
+        taken: The parameters by which it gets what the model filled in.
+
+    Returns:
+        The other parameters, which the program fills in; the name of the `ToolContext` parameter,
+        if there is one; and whether calling the function gives an awaitable.
+    """
+    plain: Any = inspect.unwrap(function)
+    while isinstance(plain, partial):
+        plain = plain.func
+    if not inspect.isroutine(plain):
+        plain = type(plain).__call__
+    hidden: dict[str, Hidden] = {}
+    context: str | None = None
+    for name, parameter in inspect.signature(function).parameters.items():
+        if name in taken or parameter.kind in _VARIADIC:
+            continue
+        hints: dict[str, Any] = {}
+        with suppress(NameError, ToolDefinitionError):  # what has no value here is no context
+            hints = _resolve("A handler", plain, {name}, None)
+        if context is None and _is_context(hints.get(name)):
+            context = name
+        else:
+            hidden[name] = Hidden(name, parameter.default)
+    return hidden, context, inspect.iscoroutinefunction(plain)
 
 
 def _resolve(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from .._declare.answer import Answer
 from .._declare.offer import OfferedTools
-from .._round.read_turn import Finished, open_turn
+from .._round.read_turn import NeedsTools, open_turn
 from .._text.json import shorten
 from .._transcript.assistant import AssistantTurn
+from .._transcript.committed import CommittedRound
 from .._transcript.request import TurnRequest
 from .._transcript.transcript import Transcript, TranscriptView
 from ..errors import MisuseError
@@ -32,7 +34,7 @@ class SpokenIn(Protocol):
 class Prepared:
     """A request, and what is needed to read the turn that answers it."""
 
-    __slots__ = ("offered", "redact", "request", "session", "toolset")
+    __slots__ = ("answer", "offered", "redact", "request", "session", "toolset")
 
     def __init__(
         self,
@@ -41,12 +43,14 @@ class Prepared:
         offered: OfferedTools,
         request: TurnRequest,
         redact: bool,
+        answer: Answer[Any] | None = None,
     ) -> None:
         self.session = session
         self.toolset = toolset
         self.offered = offered
         self.request = request
         self.redact = redact
+        self.answer = answer
 
     def take(self, turn: AssistantTurn) -> Any:
         """Read the turn: an answer goes into the transcript, a round waits for its commit."""
@@ -55,10 +59,15 @@ class Prepared:
                 f"The model answered with {shorten(turn)}. A model's `respond` gives an "
                 "AssistantTurn; a dialect's `decode(response)` makes one."
             )
-        outcome = open_turn(self.toolset, turn, self.offered, self.redact)
+        outcome: Any = open_turn(self.toolset, turn, self.offered, self.redact, self.answer)
         session = self.session
-        if isinstance(outcome, Finished):
-            session.transcript.append_turn(turn)
+        waits: Any = NeedsTools
+        if not isinstance(outcome, waits):
+            committed: CommittedRound | None = outcome.result.committed
+            if committed is None:
+                session.transcript.append_turn(turn)
+            else:
+                session.transcript.append_round(committed)
         items: Any = self.request.items
         if items.ephemeral:
             session.drop_ephemeral(items)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
 
 from .._call.selector import AnySelector
+from .._declare.answer import Answer, answer_of
 from .._declare.offer import (
     Available,
     Descriptions,
@@ -21,7 +22,7 @@ from .._declare.offer import (
     ToolRequirement,
 )
 from .._declare.toolset_meta import ToolsetMeta
-from .._round.read_turn import Finished, NeedsTools
+from .._round.read_turn import Finished, NeedsTools, NoAnswer, check_answer
 from .._text.json import shorten
 from .._toolset import Toolset
 from .._transcript.request import TurnRequest, plain_request
@@ -30,9 +31,13 @@ from .model import AnyModel
 from .prepared import Prepared, SpokenIn
 from .turn_stream import SyncTurnStream, TurnStream
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+
 __all__ = ["Turn", "TurnWithTools", "check_model"]
 
 T = TypeVar("T", bound=Toolset)
+A1 = TypeVar("A1")
 
 _NOTHING: Mapping[str, Any] = {}
 _OPTIONAL = ToolRequirement.optional()
@@ -84,7 +89,7 @@ class _Builder(ABC):
         """
         return self.prepare().request
 
-    async def collect(self) -> NeedsTools[Any] | Finished:
+    async def collect(self) -> Any:
         """Send the request, and read the turn that comes back.
 
         Returns:
@@ -100,10 +105,9 @@ class _Builder(ABC):
         respond = getattr(self._model, "respond", None)
         if respond is None:
             raise _no_model(self._model, "respond")
-        outcome: NeedsTools[Any] | Finished = prepared.take(await respond(prepared.request))
-        return outcome
+        return prepared.take(await respond(prepared.request))
 
-    def collect_sync(self) -> NeedsTools[Any] | Finished:
+    def collect_sync(self) -> Any:
         """Do the same from sync code.
 
         Raises:
@@ -113,8 +117,7 @@ class _Builder(ABC):
         respond = getattr(self._model, "respond_sync", None)
         if respond is None:
             raise _no_model(self._model, "respond_sync")
-        outcome: NeedsTools[Any] | Finished = prepared.take(respond(prepared.request))
-        return outcome
+        return prepared.take(respond(prepared.request))
 
     def stream(self) -> TurnStream[Any]:
         """Send the request when iteration starts, and give the turn's events as they come."""
@@ -174,6 +177,21 @@ class Turn(_Builder):
             )
         return TurnWithTools(self._session, self._model, self._generation, toolset)
 
+    @overload  # two, because mypy solves no union with a `TypeForm` for `A | B`
+    def answer(self, answer: Answer[A1], /) -> TurnWithAnswer[Toolset, A1]: ...
+    @overload
+    def answer(self, answer: TypeForm[A1], /) -> TurnWithAnswer[Toolset, A1]: ...
+    def answer(self, answer: Any, /) -> Any:
+        """Ask for a final answer of a type; see `TurnWithTools.answer`."""
+        return self.tools(Toolset).answer(answer)
+
+    if TYPE_CHECKING:
+
+        async def collect(self) -> NeedsTools[Toolset] | Finished: ...
+        def collect_sync(self) -> NeedsTools[Toolset] | Finished: ...
+        def stream(self) -> TurnStream[NeedsTools[Toolset] | Finished]: ...
+        def stream_sync(self) -> SyncTurnStream[NeedsTools[Toolset] | Finished]: ...
+
     def prepare(self) -> Prepared:
         """Work out the request."""
         session = self._session
@@ -181,8 +199,8 @@ class Turn(_Builder):
         return Prepared(session, Toolset, Toolset._offer.all, request, False)
 
 
-class TurnWithTools(_Builder, Generic[T]):
-    """A turn that offers tools."""
+class _Offering(_Builder, Generic[T]):
+    """What a turn with tools can say."""
 
     __slots__ = ("_choice", "_toolset")
 
@@ -266,6 +284,7 @@ class TurnWithTools(_Builder, Generic[T]):
         """Work out the request, from what was said and the toolset alone."""
         session, toolset, choice = self._session, self._toolset, self._choice
         items = session.request_items()
+        answer: Answer[Any] | None = choice.get("answer")
         if not choice and not self._generation:
             offered = toolset._offer.default
             request = plain_request(items, offered.definitions)
@@ -275,18 +294,68 @@ class TurnWithTools(_Builder, Generic[T]):
             definitions = toolset._offer.describe(
                 offered.definitions, choice.get("descriptions", ())
             )
-            tool_choice = toolset._offer.choose(offered, choice.get("requirement", _OPTIONAL))
+            requirement = choice.get("requirement", _OPTIONAL)
+            if answer is not None and answer.by == "tool" and not requirement.selector:
+                tool_choice = requirement.choice
+            else:
+                tool_choice = toolset._offer.choose(offered, requirement)
         except UnknownToolError as error:
             # The name came from the program here, not from the model.
             raise ToolConstraintError(f"The turn cannot be asked for: {error}") from error
+        if answer is not None:
+            check_answer(toolset, answer)
+        by_tool = answer is not None and answer.by == "tool"
         request = TurnRequest(
-            items=items, tools=definitions, tool_choice=tool_choice, **self._generation
+            items=items,
+            tools=(*definitions, answer.definition) if answer and by_tool else definitions,
+            tool_choice=tool_choice,
+            answer=answer.definition if answer and not by_tool else None,
+            **self._generation,
         )
-        return Prepared(session, toolset, offered, request, choice.get("redact", False))
+        return Prepared(session, toolset, offered, request, choice.get("redact", False), answer)
+
+
+class TurnWithTools(_Offering[T]):
+    """A turn that offers tools."""
+
+    __slots__ = ()
+
+    @overload
+    def answer(self, answer: Answer[A1], /) -> TurnWithAnswer[T, A1]: ...
+    @overload
+    def answer(self, answer: TypeForm[A1], /) -> TurnWithAnswer[T, A1]: ...
+    def answer(self, answer: Any, /) -> Any:
+        """Ask for a final answer of a type.
+
+        Args:
+            answer: Any type that pydantic knows, or an `Answer`, which says more.
+
+        Returns:
+            A builder whose outcome is `NeedsTools`, `Finished` with the answer, or `NoAnswer`.
+
+        Raises:
+            ToolDefinitionError: The type has no JSON schema.
+        """
+        chosen = {**self._choice, "answer": answer_of(answer)}
+        make: Any = TurnWithAnswer
+        return make(self._session, self._model, self._generation, self._toolset, chosen)
 
     if TYPE_CHECKING:
 
         async def collect(self) -> NeedsTools[T] | Finished: ...
         def collect_sync(self) -> NeedsTools[T] | Finished: ...
-        def stream(self) -> TurnStream[T]: ...
-        def stream_sync(self) -> SyncTurnStream[T]: ...
+        def stream(self) -> TurnStream[NeedsTools[T] | Finished]: ...
+        def stream_sync(self) -> SyncTurnStream[NeedsTools[T] | Finished]: ...
+
+
+class TurnWithAnswer(_Offering[T], Generic[T, A1]):
+    """A turn that asks for a final answer of a type."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        async def collect(self) -> NeedsTools[T, A1] | Finished[A1] | NoAnswer: ...
+        def collect_sync(self) -> NeedsTools[T, A1] | Finished[A1] | NoAnswer: ...
+        def stream(self) -> TurnStream[NeedsTools[T, A1] | Finished[A1] | NoAnswer]: ...
+        def stream_sync(self) -> SyncTurnStream[NeedsTools[T, A1] | Finished[A1] | NoAnswer]: ...

@@ -3,31 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterator
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
-from .._round.read_turn import Finished, NeedsTools
-from .._toolset import Toolset
-from .._transcript.stream_events import StreamEvent, TurnFinished
+from pydantic_core import from_json
+
+from .._declare.answer import Answer
+from .._transcript.stream_events import (
+    ArgumentsDelta,
+    CallStarted,
+    StreamEvent,
+    TextDelta,
+    TurnFinished,
+)
 from ..errors import DialectError, LifecycleError, MisuseError
 from .model import AnyModel
 from .prepared import Prepared
 
 __all__ = ["SyncTurnStream", "TurnStream"]
 
-T = TypeVar("T", bound=Toolset)
+Outcome = TypeVar("Outcome")
 
 
-class _StreamOutcome(Generic[T]):
+class _StreamOutcome(Generic[Outcome]):
     """Read the turn when its last event is there."""
 
     def __init__(self, model: AnyModel, prepared: Prepared) -> None:
         self._model = model
         self._prepared = prepared
-        self._outcome: NeedsTools[T] | Finished | None = None
+        self._outcome: Outcome | None = None
         self._is_started = False
+        self._said = ""
+        self._answer_call: int | None = None
+        self.partial: Any = None
+        """The final answer so far as plain data, as far as it can be read; for display only."""
 
     @property
-    def outcome(self) -> NeedsTools[T] | Finished:
+    def outcome(self) -> Outcome:
         """What the turn came to.
 
         Raises:
@@ -55,10 +67,25 @@ class _StreamOutcome(Generic[T]):
         return stream(self._prepared.request)
 
     def _see(self, event: StreamEvent) -> None:
+        answer = self._prepared.answer
+        if answer is not None:
+            self._see_answer(answer, event)
         if isinstance(event, TurnFinished):
             self._outcome = self._prepared.take(event.turn)
 
-    def _end(self) -> NeedsTools[T] | Finished:
+    def _see_answer(self, answer: Answer[Any], event: StreamEvent) -> None:
+        if answer.by == "format":
+            if isinstance(event, TextDelta):
+                self._said += event.text
+                with suppress(ValueError):
+                    data = from_json(self._said, allow_partial="trailing-strings")
+                    self.partial = answer.partial_of(data)
+        elif isinstance(event, CallStarted) and event.name == answer.definition.name:
+            self._answer_call = event.index
+        elif isinstance(event, ArgumentsDelta) and event.index == self._answer_call:
+            self.partial = answer.partial_of(event.partial)
+
+    def _end(self) -> Outcome:
         if self._outcome is None:
             raise DialectError(
                 "The stream ended without a finished turn; nothing was added to the transcript.",
@@ -68,7 +95,7 @@ class _StreamOutcome(Generic[T]):
         return self._outcome
 
 
-class TurnStream(_StreamOutcome[T]):
+class TurnStream(_StreamOutcome[Outcome]):
     """Iterate it for the events of a turn, then read `outcome`.
 
     Example:
@@ -103,7 +130,7 @@ class TurnStream(_StreamOutcome[T]):
                 await close()
         self._end()
 
-    async def collect(self) -> NeedsTools[T] | Finished:
+    async def collect(self) -> Outcome:
         """Take the stream to its end, and give the outcome."""
         if self._outcome is None:
             async for _ in self:
@@ -111,7 +138,7 @@ class TurnStream(_StreamOutcome[T]):
         return self._end()
 
 
-class SyncTurnStream(_StreamOutcome[T]):
+class SyncTurnStream(_StreamOutcome[Outcome]):
     """The same for sync code."""
 
     def __iter__(self) -> Iterator[StreamEvent]:
@@ -128,7 +155,7 @@ class SyncTurnStream(_StreamOutcome[T]):
                 close()
         self._end()
 
-    def collect(self) -> NeedsTools[T] | Finished:
+    def collect(self) -> Outcome:
         """Take the stream to its end, and give the outcome."""
         if self._outcome is None:
             for _ in self:

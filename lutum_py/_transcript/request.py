@@ -24,6 +24,7 @@ _NO_EXTRA: Mapping[str, Any] = MappingProxyType({})
 
 class _RequestFields:
     __slots__ = (
+        "answer",
         "extra",
         "items",
         "max_output_tokens",
@@ -40,6 +41,7 @@ class _RequestFields:
     max_output_tokens: int | None
     parallel_tool_calls: bool | None
     extra: Mapping[str, Any]
+    answer: ToolDef | None
 
 
 class TurnRequest(Frozen, _RequestFields):
@@ -53,6 +55,7 @@ class TurnRequest(Frozen, _RequestFields):
         max_output_tokens: An upper bound on the answer, in tokens.
         parallel_tool_calls: Whether several calls in one turn are welcome; None leaves it open.
         extra: Request fields of one provider, passed through untouched.
+        answer: Name and schema of the final answer, where the text is to be that.
 
     Raises:
         MisuseError: A field is of another type.
@@ -74,6 +77,7 @@ class TurnRequest(Frozen, _RequestFields):
         max_output_tokens: int | None = None,
         parallel_tool_calls: bool | None = None,
         extra: Mapping[str, Any] = _NO_EXTRA,
+        answer: ToolDef | None = None,
     ) -> Self:
         made = _RequestFields()
         made.items = items
@@ -83,6 +87,7 @@ class TurnRequest(Frozen, _RequestFields):
         made.max_output_tokens = max_output_tokens
         made.parallel_tool_calls = parallel_tool_calls
         made.extra = extra
+        made.answer = answer
         _check(made)
         made.__class__ = TurnRequest  # immutable from here on, see `frozen`
         return made  # type: ignore[return-value]
@@ -103,6 +108,7 @@ def plain_request(items: Sequence[TranscriptItem], tools: tuple[ToolDef, ...]) -
     made.tool_choice = AUTO if tools else NONE
     made.temperature = made.max_output_tokens = made.parallel_tool_calls = None
     made.extra = _NO_EXTRA
+    made.answer = None
     made.__class__ = TurnRequest  # immutable from here on, see `frozen`
     return made  # type: ignore[return-value]
 
@@ -133,6 +139,7 @@ _EXPECTED: tuple[tuple[str, tuple[type, ...], str], ...] = (
     ("max_output_tokens", (int, NoneType), "a whole number or None"),
     ("parallel_tool_calls", (bool, NoneType), "True, False or None"),
     ("extra", (Mapping,), "a mapping of request fields"),
+    ("answer", (ToolDef, NoneType), "a `ToolDef` or None"),
 )
 
 

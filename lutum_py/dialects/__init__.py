@@ -8,6 +8,7 @@ A dialect is one public module: `openai_chat`, `openai_responses`, `anthropic_me
 | `NAME` | the dialect's name, as it stands on every turn that it decoded |
 | `tools(toolset, *, available=None, descriptions=(), strict=False)` | the tools on offer |
 | `tool_choice(requirement)` | the value of the request field that asks for a call |
+| `answer_format(answer)` | the request fields that hold the text to a final answer of a type |
 | `decode(response)` | one response → an `AssistantTurn` |
 | `messages(committed)` | turns and results → what goes back to the provider |
 | `encode_request(request, *, strict=False)` | a `TurnRequest` → the body, with its `losses` |

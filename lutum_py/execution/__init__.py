@@ -54,10 +54,12 @@ import asyncio
 from collections import deque
 from collections.abc import Iterable, Sequence
 from contextvars import copy_context
+from typing import Any
 
 from .._call.call import AnyToolCall
 from .._context.context import ToolContext
 from .._context.threads import run_in_thread
+from .._declare.handlers import Handlers
 from ..errors import LutumError, MisuseError
 from ._batch import Batch, ContextFor
 from ._outcome import (
@@ -94,6 +96,7 @@ async def execute(
     grace: float = GRACE,
     raise_errors: bool = False,
     around: Around | None = None,
+    handlers: Handlers[Any] | None = None,
 ) -> Outcome:
     """Run one call to an outcome.
 
@@ -109,9 +112,10 @@ async def execute(
             making an error result of it. The call is left `running`, as `call.call()` leaves it.
         around: Opens a context for each run, such as `tracer.span` of `lutum_py.otel`. It is not
             opened for a call that is not started.
+        handlers: Who does the tools; where it is left out, their own functions.
 
     Raises:
-        MisuseError: A hidden parameter is missing, or the tool has no function.
+        MisuseError: A hidden parameter is missing, or nobody does the tool.
         InvalidValueError: A number of seconds is none.
         LifecycleError: The call was begun or has ended already, or waits for a decision.
         CancelledError: The task was cancelled; `outcomes_of` finds what the call came to.
@@ -134,6 +138,7 @@ async def execute(
         grace=grace,
         raise_errors=raise_errors,
         around=around,
+        handlers=handlers,
     )
     return await Run(call, context, settings).run()
 
@@ -148,6 +153,7 @@ async def execute_all(
     grace: float = GRACE,
     raise_errors: bool = False,
     around: Around | None = None,
+    handlers: Handlers[Any] | None = None,
 ) -> list[Outcome]:
     """Run several calls at once.
 
@@ -163,12 +169,13 @@ async def execute_all(
         raise_errors: Raise what tools raised, after all calls have ended.
         around: Opens a context for each run, such as `tracer.span` of `lutum_py.otel`. It is not
             opened for a call that is not started.
+        handlers: Who does the tools; where it is left out, their own functions.
 
     Returns:
         One outcome for each call, in the order of the calls.
 
     Raises:
-        MisuseError: A hidden parameter is missing, or a tool has no function.
+        MisuseError: A hidden parameter is missing, or nobody does a tool.
         InvalidValueError: A number of seconds is none, or the limit lets nothing run.
         LifecycleError: A call was begun or has ended already, waits for a decision, or is there
             twice.
@@ -183,6 +190,7 @@ async def execute_all(
         grace=grace,
         raise_errors=raise_errors,
         around=around,
+        handlers=handlers,
     )
     batch = Batch(calls, context, settings)
     gate = asyncio.Semaphore(batch.limit)
@@ -228,6 +236,7 @@ def execute_sync(
     grace: float = GRACE,
     raise_errors: bool = False,
     around: Around | None = None,
+    handlers: Handlers[Any] | None = None,
 ) -> Outcome:
     """Run one call of a sync function to an outcome, from sync code.
 
@@ -243,9 +252,10 @@ def execute_sync(
         raise_errors: Raise what `execute` would raise.
         around: Opens a context for each run, such as `tracer.span` of `lutum_py.otel`. It is not
             opened for a call that is not started.
+        handlers: Who does the tools; where it is left out, their own functions.
 
     Raises:
-        MisuseError: The function is async, a hidden parameter is missing, or there is no function.
+        MisuseError: The function is async, a hidden parameter is missing, or nobody does a tool.
         InvalidValueError: A number of seconds is none.
         LifecycleError: The call was begun or has ended already, or waits for a decision.
     """
@@ -255,6 +265,7 @@ def execute_sync(
         grace=grace,
         raise_errors=raise_errors,
         around=around,
+        handlers=handlers,
     )
     run = Run(call, context, settings)
     _refuse_async(run)
@@ -271,6 +282,7 @@ def execute_all_sync(
     grace: float = GRACE,
     raise_errors: bool = False,
     around: Around | None = None,
+    handlers: Handlers[Any] | None = None,
 ) -> list[Outcome]:
     """Run several calls of sync functions, one after the other, or in threads.
 
@@ -286,12 +298,13 @@ def execute_all_sync(
         raise_errors: Raise what tools raised, after all calls have ended.
         around: Opens a context for each run, such as `tracer.span` of `lutum_py.otel`. It is not
             opened for a call that is not started.
+        handlers: Who does the tools; where it is left out, their own functions.
 
     Returns:
         One outcome for each call, in the order of the calls.
 
     Raises:
-        MisuseError: A function is async, a hidden parameter is missing, or there is no function.
+        MisuseError: A function is async, a hidden parameter is missing, or nobody does a tool.
         InvalidValueError: A number of seconds is none, or the limit lets nothing run.
         LifecycleError: A call was begun or has ended already, waits for a decision, or is there
             twice.
@@ -305,6 +318,7 @@ def execute_all_sync(
         grace=grace,
         raise_errors=raise_errors,
         around=around,
+        handlers=handlers,
     )
     batch = Batch(calls, context, settings)
     for run in batch.runs:

@@ -148,7 +148,7 @@ def telling(error: E, outcomes: Sequence[Outcome]) -> E:
 def finished(call: AnyToolCall, output: Any, on_error: OnError) -> ToolResult:
     """The function returned."""
     try:
-        return call.complete(output)
+        return call.finish(output)
     except LifecycleError:
         raise
     except Exception as error:  # noqa: BLE001 - a validator of the output type may raise anything

@@ -76,7 +76,7 @@ class Run:
             tool raised, and in any case what `around` raised once there was an outcome.
 
     Raises:
-        MisuseError: A hidden parameter is missing, or the tool has no function.
+        MisuseError: A hidden parameter is missing, or nobody does the tool.
         LifecycleError: The call was begun or has ended already, or waits for a decision.
     """
 
@@ -110,7 +110,10 @@ class Run:
                 "decode one with `AppTools.parse_tool_call(metadata)`."
             )
         # A copy begins here, so that the call itself is as it was where it cannot.
-        invocation = copy(call).begin()
+        handlers = settings.handlers
+        invocation = copy(call).begin(
+            None, None if handlers is None else handlers.invocation_of(call)
+        )
         own = call.selector.definition.timeout
         given = ToolContext.for_call(call) if context is None else context
         self.call = call
@@ -176,7 +179,7 @@ class Run:
             raise raised
 
     async def _run(self) -> Outcome:
-        self.call.begin()
+        self.call.begin(None, self.invocation)
         if self.token.is_cancelled():
             return self._not_executed()
         cause = _Cause.ITSELF
@@ -325,7 +328,7 @@ class Run:
         return came_to[0]
 
     def _run_sync(self) -> Outcome:
-        self.call.begin()
+        self.call.begin(None, self.invocation)
         if self.token.is_cancelled():
             return self._not_executed()
         if self.timeout is not None:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from .._call.call import AnyToolCall
-from ..errors import InvalidValueError
+from .._declare.handlers import Handlers
+from .._text.json import shorten
+from ..errors import InvalidValueError, MisuseError
 from ._outcome import Outcome
 
 __all__ = ["GRACE", "Around", "Settings", "Skipped"]
@@ -34,6 +36,7 @@ class Settings:
         grace: Seconds that a tool has to end once it is asked to.
         raise_errors: Whether what a tool raised is raised, instead of becoming a result.
         around: Opens what each run happens inside.
+        handlers: Who does the tools, where that is not always their own function.
 
     Raises:
         InvalidValueError: A number of seconds is none, or the limit lets nothing run.
@@ -45,11 +48,17 @@ class Settings:
     grace: float
     raise_errors: bool
     around: Around | None
+    handlers: Handlers[Any] | None
 
     def __post_init__(self) -> None:
         if self.limit is not None and self.limit < 1:
             raise InvalidValueError(
                 f"limit={self.limit!r}: at least one call has to run at a time. Or leave it out."
+            )
+        if not isinstance(self.handlers, Handlers | None):
+            raise MisuseError(
+                f"handlers={shorten(self.handlers)} is no table of handlers. Make one with "
+                "`AppTools.Handlers()`."
             )
         longest = self.default_timeout
         if longest is not None and not (isinstance(longest, int | float) and longest > 0):

@@ -308,7 +308,7 @@ def test_a_validator_that_breaks_is_named() -> None:
         return a
 
     with pytest.raises(ToolInputError, match=r"validator of tool `guarded` raised ZeroDivision"):
-        guarded.__lutum_tool__().free_selector.decode(
+        guarded.__lutum_fn__().free_selector.decode(
             ToolMetadata(id="c1", name="guarded", arguments='{"a":1}')
         )
 

@@ -9,7 +9,16 @@ import pytest
 
 from lutum_py import RunNormally, Selector, ToolMetadata, Toolset, toolset
 from lutum_py.errors import HookError, ToolDefinitionError, UnknownToolError
-from tests.sample_tools import AppTools, DataTools, DeepTools, GetUserArgs, TwinTools, opened, sent
+from tests.sample_tools import (
+    AppTools,
+    DataTools,
+    DeepTools,
+    GetUserArgs,
+    TwinTools,
+    input_of,
+    opened,
+    sent,
+)
 
 
 class Deeper(Toolset):
@@ -171,7 +180,7 @@ def test_a_turn_can_be_read_with_a_view() -> None:
         assert [issue.reason for issue in asked.recoverable_tool_call_issues] == ["unknown_tool"]
         for applied in (hooks, DeepTools.app.data.HookSet().with_extended(hooks)):
             plan = asked.apply_hooks_sync(applied)
-            assert [call.input.user_id for call in plan.pending] == ["bob"]
+            assert [input_of(call).user_id for call in plan.pending] == ["bob"]
             assert plan.pending[0].selector is DeepTools.app.data.get_user
 
 
@@ -183,7 +192,7 @@ def test_a_hook_set_of_a_view_takes_the_views_own_selectors() -> None:
         hooks.on(selector)(lambda metadata, input: RunNormally(GetUserArgs(user_id="bob")))
         with opened(view, sent("app_get_user", user_id="alice")) as asked:
             plan = asked.apply_hooks_sync(hooks)
-            assert [call.input.user_id for call in plan.pending] == ["bob"]
+            assert [input_of(call).user_id for call in plan.pending] == ["bob"]
     with pytest.raises(HookError, match="is no member of DataTools"):
         view.HookSet().on(DeepTools.query)
 

@@ -37,6 +37,7 @@ from tests.sample_tools import (
     DataTools,
     PingTools,
     delete_file,
+    input_of,
     opened,
     ping,
     said,
@@ -310,7 +311,7 @@ def test_several_hundred_calls_in_a_turn() -> None:
     """A turn may have any number of calls, and they keep their order."""
     calls = [sent("web_search", f"c{number}", query=str(number)) for number in range(500)]
     with opened(AppTools, *calls) as asked:
-        assert [call.input.query for call in asked.tool_calls] == [str(n) for n in range(500)]
+        assert [input_of(call).query for call in asked.tool_calls] == [str(n) for n in range(500)]
 
 
 def test_a_plan_is_loaded_by_the_toolset() -> None:

@@ -141,7 +141,6 @@ def bare() -> None: ...
         (Plain, r"`Plain` is not a tool. Declare the input as a pydantic model"),
         (DataTools, r"`DataTools` is not a tool. Nest a toolset with `toolset\(DataTools\)`"),
         (Undecorated, "Undecorated"),
-        (Service().rename, r"Declare `tool\(Service.rename\)`, and pass the instance"),
         (3, r"`tool\(\)` takes a `@tool_fn` function, an input model or a `ToolDef`, not 3"),
         (AppTools.web_search, r"`tool\(\)` takes a `@tool_fn` function"),
     ],

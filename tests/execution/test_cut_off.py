@@ -40,6 +40,7 @@ from tests.execution.running import (
     settled,
     statuses,
 )
+from tests.sample_tools import input_of
 
 Options = dict[str, Any]
 DOUBTFUL: list[Options] = [
@@ -63,14 +64,14 @@ def made(is_async: bool, **options: Any) -> tuple[AnyToolCall, threading.Event]:
     go = threading.Event()
     if is_async:
 
-        @tool_fn(**options)
+        @tool_fn(**options)  # type: ignore[untyped-decorator]
         async def endless(ctx: ToolContext) -> None:
             """Wait for ever."""
             await asyncio.Event().wait()
 
         return call_to(endless), go
 
-    @tool_fn(**options)
+    @tool_fn(**options)  # type: ignore[untyped-decorator]
     def deaf(ctx: ToolContext) -> None:
         """Hear nothing."""
         go.wait(LATE)
@@ -312,7 +313,7 @@ def test_a_keyboard_interrupt_between_sync_calls_keeps_results() -> None:
     seen: list[int] = []
 
     def around(call: AnyToolCall) -> Any:
-        if call.input.n == 1:
+        if input_of(call).n == 1:
             raise KeyboardInterrupt
         return opened()
 

@@ -42,6 +42,7 @@ from tests.execution.running import (
     seen,
     statuses,
 )
+from tests.sample_tools import input_of
 
 
 async def double(n: int, ctx: ToolContext) -> int:
@@ -193,7 +194,7 @@ def test_each_call_gets_its_own_context() -> None:
     outcomes = running(
         execute_all(
             calls_of(3),
-            context=lambda call: ToolContext.for_call(call, agent=call.input.n),
+            context=lambda call: ToolContext.for_call(call, agent=input_of(call).n),
             skipped={"act": act},
         )
     )

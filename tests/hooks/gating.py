@@ -37,7 +37,7 @@ def make(*effects: ToolEffect | str, background_safe: bool = False) -> ToolFn[..
 
 def call_of(function: ToolFn[..., Any, str], id: str = "c1", **arguments: Any) -> AnyToolCall:
     metadata = ToolMetadata(id=id, name="act", arguments=json.dumps(arguments))
-    call: AnyToolCall = function.__lutum_tool__().free_selector.decode(metadata)
+    call: AnyToolCall = function.__lutum_fn__().free_selector.decode(metadata)
     return call
 
 

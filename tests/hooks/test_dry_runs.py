@@ -26,6 +26,7 @@ from lutum_py import (
 )
 from lutum_py._hooks.capability_gate import GateAction
 from tests.hooks.gating import Ops, ask, blocked, call_of, deploy, make, plan_of
+from tests.sample_tools import input_of
 
 
 def test_a_dry_run_passes() -> None:
@@ -58,7 +59,7 @@ def test_a_dry_run_is_an_argument_that_the_tool_has() -> None:
         return "done"
 
     call = call_of(act, dry_run=True)
-    assert call.input.model_extra == {"dry_run": True}
+    assert input_of(call).model_extra == {"dry_run": True}
     assert isinstance(ask(call), Block)
 
 

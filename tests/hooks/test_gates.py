@@ -31,6 +31,7 @@ from tests.sample_tools import (
     DeepTools,
     GetUserArgs,
     User,
+    input_of,
     opened,
     sent,
     web_search,
@@ -317,7 +318,7 @@ class TestDecisions:
             seen.clear()
             again = plan.apply_hooks_sync(hooks)
             assert seen == [("alice!", decision), "before"]
-            assert [call.input.user_id for call in again.pending] == ["alice!"]
+            assert [input_of(call).user_id for call in again.pending] == ["alice!"]
             assert again.suspended == ()
             assert [record.decision for record in again.decisions] == [
                 "run_normally",
@@ -374,7 +375,7 @@ class TestDecisions:
             self.resumed(None, plan)
             plan.pending[0]._input.__dict__["user_id"] = "mallory"
             again = plan.apply_hooks_sync(gated(Suspend(TICKET)))
-            assert [each.call.input.user_id for each in again.suspended] == ["mallory"]
+            assert [input_of(each.call).user_id for each in again.suspended] == ["mallory"]
             assert again.suspended[0].digest != approved
 
 

@@ -35,6 +35,7 @@ from tests.sample_tools import (
     GetUserArgs,
     PingTools,
     QueryArgs,
+    input_of,
     opened,
     sent,
 )
@@ -101,7 +102,7 @@ class TestUnfitAnswers:
         call = DeepTools.parse_tool_call(QUERY)
         with pytest.raises(HookError, match=r"`filters\[\d\]"):
             call.hook_sync(hooks)
-        assert call.input.filters == [Filter(field="age", at_least=3)]
+        assert input_of(call).filters == [Filter(field="age", at_least=3)]
 
     def test_a_validator_that_raises_anything_is_a_hook_error(self) -> None:
         """Whatever goes wrong while a rewritten input is validated comes out as a HookError."""
@@ -164,7 +165,7 @@ class TestPlainFunctions:
             plan = asked.apply_hooks_sync(rename)
             assert plan.pending[0].input == GetUserArgs(user_id="bob")
             assert plan.pending[0].selector is AppTools.data.get_user
-            assert asked.tool_calls[0].input.user_id == "alice"
+            assert input_of(asked.tool_calls[0]).user_id == "alice"
 
     def test_an_input_made_by_hand_is_validated(self) -> None:
         """A call that a function made by hand cannot smuggle an input past validation."""
@@ -294,7 +295,7 @@ class TestHookObjects:
         with opened(AppTools, USER, SEARCH) as asked:
             plan = asyncio.run(asked.apply_hooks(hooks))
             assert [call.id for call in plan.pending] == ["u1", "s1"]
-            assert plan.pending[0].input.user_id == "bob"
+            assert input_of(plan.pending[0]).user_id == "bob"
             assert plan.decisions[0].hook == "Guarded.hook_tool_call"
 
     def test_a_block_behind_an_object_still_blocks(self) -> None:

@@ -32,6 +32,7 @@ from tests.sample_tools import (
     DeepTools,
     GetUserArgs,
     User,
+    input_of,
     opened,
     sent,
 )
@@ -108,8 +109,8 @@ class TestExecutionHooks:
         transcript = Transcript()
         with opened(AppTools, USER) as asked:
             plan = asked.apply_hooks_sync(hooks)
-            assert asked.tool_calls[0].input.user_id == "alice"
-            assert plan.pending[0].input.user_id == "bob"
+            assert input_of(asked.tool_calls[0]).user_id == "alice"
+            assert input_of(plan.pending[0]).user_id == "bob"
             committed = plan.commit(transcript, [plan.pending[0].complete(ALICE)])
         assert committed.results[0].arguments == USER.arguments
 
@@ -161,7 +162,7 @@ class TestExecutionHooks:
             call = parse()
             outcome = call.hook_sync(on_user(lambda metadata, input, d=decision: d))
             assert outcome is not call
-            assert (call.status, call.input.user_id) == (CallStatus.NEW, "alice")
+            assert (call.status, input_of(call).user_id) == (CallStatus.NEW, "alice")
 
     def test_hooks_of_a_nested_toolset_decide_for_the_outer_one(self) -> None:
         """An outer round goes through the inner hooks, and its outcomes are the outer toolset's."""

@@ -20,6 +20,7 @@ from lutum_py import (
     tool_fn,
 )
 from lutum_py.errors import HookError
+from tests.sample_tools import input_of
 
 
 class Line(BaseModel):
@@ -92,7 +93,7 @@ def hooks_of(phase: str) -> Any:
 def test_an_input_changed_in_place_is_a_hook_error(phase: str, call: ToolMetadata) -> None:
     """What a hook does to the input it is shown never leaks into the round."""
     asked = round_of(call)
-    before = asked.tool_calls[0].input.model_copy(deep=True)
+    before = input_of(asked.tool_calls[0]).model_copy(deep=True)
     with pytest.raises(
         HookError, match=rf"\(call '{call.id}'\) changed the input in place\. Return"
     ):
@@ -129,7 +130,7 @@ def test_a_hook_may_return_another_input_of_what_it_was_shown() -> None:
         return RunNormally(input.model_copy(update={"lines": [Line(cents=0)]}))
 
     plan = round_of(ORDER).apply_hooks_sync(hooks)
-    assert plan.pending[0].input.lines == [Line(cents=0)]
+    assert input_of(plan.pending[0]).lines == [Line(cents=0)]
     plan.discard()
 
 
@@ -168,5 +169,5 @@ def test_values_that_refuse_to_be_copied_or_compared_pass(copies: bool) -> None:
     outcome = Odd.read_turn(AssistantTurn(tool_calls=[metadata]))
     assert isinstance(outcome, NeedsTools)
     plan = outcome.round.apply_hooks_sync(hooks)
-    assert isinstance(plan.pending[0].input.odd, Stubborn)
+    assert isinstance(input_of(plan.pending[0]).odd, Stubborn)
     plan.discard()

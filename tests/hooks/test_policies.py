@@ -19,6 +19,7 @@ from lutum_py import (
     ToolMetadata,
     ToolResult,
 )
+from lutum_py import policy as marks
 from lutum_py.errors import HookError
 from tests.sample_tools import AppTools, DataTools, GetUserArgs, User, sent, web_search
 
@@ -205,3 +206,117 @@ def test_the_base_class_gives_no_hooks_of_its_own() -> None:
 
     assert count(AppTools.HookSet().with_hooks(Bare())) == "0 hooks"
     assert isinstance(Bare(), AppTools.Hooks)
+
+
+class Marked:
+    """Marked hooks of all five kinds, under names that say nothing."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    @marks.on(DataTools.get_user)
+    def nobody(self, metadata: ToolMetadata, input: GetUserArgs) -> ToolDecision[GetUserArgs, User]:
+        return Reject("nobody") if input.user_id == "nobody" else RunNormally(input)
+
+    @marks.gate(DataTools.get_user)
+    @marks.gate(DataTools.list_orders)
+    async def zzz_gate(self, metadata: ToolMetadata, input: Any) -> Block | None:
+        return None
+
+    @marks.before()
+    def _noted(self, metadata: ToolMetadata, input: Any) -> None:
+        self.seen.append(metadata.id)
+
+    @marks.after(DataTools.get_user)
+    def looked(self, call: Any, result: ToolResult) -> None: ...
+
+    @marks.describe(DataTools.get_user)
+    def told(self, definition: ToolDef) -> str:
+        return "Told."
+
+    def get_user_hook(self, metadata: ToolMetadata, input: Any) -> RunNormally[Any]:
+        return RunNormally(input)
+
+
+def test_marked_methods_are_registered_whatever_their_names() -> None:
+    """Each mark counts, bound to the policy, in the order of definition and among named ones."""
+    policy, hooks = Marked(), DataTools.HookSet()
+    hooks.register_hooks(policy)
+    assert count(hooks) == "7 hooks"
+    assert functions(hooks, DataTools.get_user) == [policy.nobody, policy.get_user_hook]
+    assert functions(hooks, DataTools.get_user, "gates") == [policy.zzz_gate]
+    assert functions(hooks, DataTools.list_orders, "gates") == [policy.zzz_gate]
+    assert functions(hooks, DataTools.list_orders, "before") == [policy._noted]
+    assert functions(hooks, DataTools.get_user, "after") == [policy.looked]
+    assert hooks.description_overrides_sync() == [(DataTools.get_user, "Told.")]
+    call = DataTools.parse_tool_call(sent("get_user", user_id="nobody"))
+    assert isinstance(call.hook_sync(DataTools.HookSet().with_hooks(policy)), RejectedCall)
+
+
+def test_a_mark_of_an_inner_tool_stands_for_each_path() -> None:
+    """A policy of inner selectors serves every toolset that nests them."""
+    hooks = AppTools.HookSet()
+
+    class Inner:
+        @marks.on(DataTools.get_user)
+        def nobody(self, metadata: ToolMetadata, input: GetUserArgs) -> Reject:
+            return Reject("nobody")
+
+    hooks.register_hooks(Inner())
+    assert len(functions(hooks, AppTools.data.get_user)) == 1
+
+
+def test_marks_are_inherited_taken_out_and_kept_by_static_methods() -> None:
+    """An override without a mark is no hook, and a static method may carry one."""
+
+    class Less(Marked):
+        def nobody(self, metadata: Any, input: Any) -> Any: ...
+
+        @staticmethod
+        @marks.on(DataTools.get_user)  # type: ignore[arg-type]
+        def free(metadata: Any, input: Any) -> RunNormally[Any]:
+            return RunNormally(input)
+
+    policy, hooks = Less(), DataTools.HookSet()
+    hooks.register_hooks(policy)
+    assert functions(hooks, DataTools.get_user) == [policy.get_user_hook, policy.free]
+
+
+def test_a_base_of_policies_does_not_look_at_marked_names() -> None:
+    """What `Hooks` checks when it is inherited are the names of unmarked methods."""
+
+    class Fine(DataTools.Hooks):
+        @marks.gate()
+        def any_gate(self, metadata: Any, input: Any) -> None: ...
+
+    hooks = DataTools.HookSet()
+    hooks.register_hooks(Fine())
+    assert count(hooks) == "1 hook"
+
+
+def test_a_mark_for_a_tool_that_is_not_there_registers_nothing() -> None:
+    """Where one mark fits no tool of the toolset, no method is registered."""
+    inner: Any = AppTools.web_search
+
+    class Other:
+        @marks.before()
+        def first(self, metadata: Any, input: Any) -> None: ...
+
+        @marks.on(inner)
+        def second(self, metadata: Any, input: Any) -> Any: ...
+
+    hooks = DataTools.HookSet()
+    with pytest.raises(HookError, match="cannot be registered"):
+        hooks.register_hooks(Other())
+    assert count(hooks) == "0 hooks"
+
+
+def test_marks_take_selectors_and_stand_above_methods() -> None:
+    """What is no selector, or no method, is refused where it is written."""
+    bad: Any = lambda metadata, input: None  # noqa: E731
+    with pytest.raises(
+        HookError, match=r"`@policy.on` takes the selector of a tool, not <function"
+    ):
+        marks.on(bad)
+    with pytest.raises(HookError, match=r"`@policy.gate\(...\)` marks methods, not 3"):
+        marks.gate()(3)  # type: ignore[type-var]

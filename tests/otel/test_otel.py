@@ -23,6 +23,7 @@ from lutum_py import (
 from lutum_py.errors import Cancelled, NotFound
 from lutum_py.execution import execute
 from tests.round_tools import opened
+from tests.sample_tools import input_of
 
 from .recorded_spans import (
     SECRET,
@@ -108,7 +109,7 @@ def test_content_stays_out_unless_it_is_asked_for(recorded: Recorded) -> None:
 def test_content_is_recorded_where_it_is_asked_for(open_recorded: Recorded) -> None:
     """With content on, a span has what the tool got and what it gave, as JSON text."""
     call = call_of({"text": "sent"})
-    call.input = call.input.model_copy(update={"text": "changed"})
+    call.input = input_of(call).model_copy(update={"text": "changed"})
     with open_recorded.tracer.span(call) as record:
         record(call.call_sync(work=str))
     seen = open_recorded.seen()

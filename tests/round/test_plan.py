@@ -35,6 +35,7 @@ from tests.round_tools import (
     forged,
     opened,
 )
+from tests.sample_tools import input_of
 
 
 def ids(entries: Any) -> list[str]:
@@ -157,7 +158,7 @@ def test_a_plain_function_decides() -> None:
     plan = tool_round.apply_hooks_sync(decide)
     assert (ids(plan.handled), ids(plan.rejected)) == (["c0"], ["c1"])
     assert ids(each.call for each in plan.suspended) == ["c2"]
-    assert [call.input.a for call in plan.pending] == [9]
+    assert [input_of(call).a for call in plan.pending] == [9]
     assert [call.status for call in tool_round.tool_calls] == [CallStatus.NEW] * 4
     close(plan)
 

@@ -43,6 +43,7 @@ from tests.round_tools import (
     opened,
     turn,
 )
+from tests.sample_tools import input_of
 
 
 def facts(plan: ToolRoundPlan[Any]) -> dict[str, Any]:
@@ -77,7 +78,7 @@ def test_a_plan_comes_back_whole(key: bytes | None) -> None:
     before = facts(plan)
     again = loaded(plan.dump_json(key=key), key=key)
     assert facts(again) == before
-    assert [call.input.b for call in again.pending if call.name == "add"] == [7]
+    assert [input_of(call).b for call in again.pending if call.name == "add"] == [7]
     text = again.dump_json(key=key)
     assert loaded(text, key=key).dump_json(key=key) == text
 
@@ -382,7 +383,7 @@ def test_an_input_that_reads_and_writes_different_names_comes_back() -> None:
     outcome = Renamed.read_turn(AssistantTurn(tool_calls=[metadata]))
     assert isinstance(outcome, NeedsTools)
     plan = Renamed.load_plan(outcome.round.plan().dump_json())
-    assert plan.pending[0].input.count == 3
+    assert input_of(plan.pending[0]).count == 3
     plan.discard()
 
 

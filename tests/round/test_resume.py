@@ -22,6 +22,7 @@ from tests.round_tools import (
     gated,
     opened,
 )
+from tests.sample_tools import input_of
 
 
 @given(st.data())
@@ -41,7 +42,7 @@ def test_calls_are_resolved_in_any_order(data: st.DataObject) -> None:
         plan.resume(waiting.cancel() if at in cancelled else waiting.approve())
     assert plan.remaining() == ()
     expected = [at for at in range(count) if at not in cancelled]
-    assert [call.input.a for call in plan.pending] == expected
+    assert [input_of(call).a for call in plan.pending] == expected
     committed = plan.resolve(done(plan.pending))
     assert [result.status for result in committed.results] == [
         "cancelled" if at in cancelled else "success" for at in range(count)

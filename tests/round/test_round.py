@@ -27,6 +27,7 @@ from lutum_py import (
 )
 from lutum_py.errors import DuplicateToolCallIdError, RoundClosedError, ToolRoundArityError
 from tests.round_tools import Shop, adds, close, done, forged, needs, opened, turn
+from tests.sample_tools import input_of
 
 
 def answers(plan: ToolRoundPlan[Any]) -> list[ToolResult]:
@@ -55,7 +56,7 @@ USES: dict[str, Callable[[ToolRoundPlan[Any]], object]] = {
 def test_calls_count_whatever_the_finish_reason_says(finish_reason: str) -> None:
     """A turn with calls needs tools, also where the host says that it is finished."""
     tool_round = opened(*adds(2), finish_reason=finish_reason)
-    assert [call.input.a for call in tool_round.tool_calls] == [0, 1]
+    assert [input_of(call).a for call in tool_round.tool_calls] == [0, 1]
     assert tool_round.finish_reason == finish_reason
     tool_round.discard()
 
@@ -225,4 +226,4 @@ def test_a_round_is_not_copied() -> None:
 def test_a_raw_response_is_no_turn() -> None:
     """Whoever forgets to decode a response is told how."""
     with pytest.raises(TypeError, match="Decode the provider's response first"):
-        Shop.read_turn({"choices": []})  # type: ignore[arg-type]
+        Shop.read_turn({"choices": []})  # type: ignore[call-overload]

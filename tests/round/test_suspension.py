@@ -47,6 +47,7 @@ from tests.round_tools import (
     gated,
     opened,
 )
+from tests.sample_tools import input_of
 
 PAY = ("p", "pay", {"amount": 20, "to": ["ann"]})
 USE = ResumeMode.USE_DECISION_AS_TOOL_RESULT
@@ -342,7 +343,7 @@ def test_an_input_is_frozen_while_it_waits_and_after() -> None:
             call.input = {"amount": 9}
         with pytest.raises(LifecycleError, match="frozen"):
             call.with_input({"amount": 9})
-        assert call.input.amount == 20
+        assert input_of(call).amount == 20
         plan.resume(approval(plan, "p", decision_id="d"))
     close(plan)
 
@@ -364,8 +365,8 @@ def test_an_approved_input_changed_in_place_does_not_run() -> None:
     plan = waiting(*adds(1))
     call = plan.resume(approval(plan, "c0"))
     assert isinstance(call, AnyToolCall)
-    call.input.__dict__["a"] = 999  # a copy: what was approved is out of reach
-    assert call.input.a != 999
+    input_of(call).__dict__["a"] = 999  # a copy: what was approved is out of reach
+    assert input_of(call).a != 999
     call._input.__dict__["a"] = 1000
     with pytest.raises(LifecycleError, match="no longer is what was approved"):
         call.call_sync()

@@ -16,6 +16,7 @@ from ..._transcript.assistant import AssistantTurn
 from ..._transcript.request import TranscriptItem, TurnRequest
 from .._repair.violations import Change, Violation
 from .._schema.compiler import CompiledSchema
+from .._wire.answer import definition_of
 from .._wire.losses import EncodedRequest, Loss
 from .._wire.offered import choice_of, compiled, offered, schema_losses
 from .._wire.reading import response_place
@@ -34,6 +35,7 @@ __all__ = [
     "Loss",
     "StreamDecoder",
     "Violation",
+    "answer_format",
     "check",
     "compile",
     "decode",
@@ -133,6 +135,27 @@ def tool_choice(requirement: Any) -> dict[str, Any]:
     return {"type": _MODES[choice.mode]}
 
 
+def answer_format(answer: Any) -> dict[str, Any]:
+    """Hold the text of the model to the schema of a final answer: the request fields for it.
+
+    Args:
+        answer: An `Answer`, or `request.answer`.
+
+    Raises:
+        ToolDefinitionError: The schema has no form here.
+        MisuseError: It is no answer.
+
+    Example:
+        >>> from lutum_py import Answer
+        >>> fields = answer_format(Answer(list[int], by="format"))
+        >>> fields["output_config"]["format"]["type"]
+        'json_schema'
+    """
+    definition = definition_of(answer)
+    schema = copy_json(compiled(definition, FACTS, strict=True).schema)
+    return {"output_config": {"format": {"type": "json_schema", "schema": schema}}}
+
+
 def decode(response: Mapping[str, Any]) -> AssistantTurn:
     """Read a response.
 
@@ -227,6 +250,9 @@ def encode_request(request: TurnRequest, *, strict: bool = False) -> EncodedRequ
         body["tool_choice"] = choice
     if request.temperature is not None:
         body["temperature"] = request.temperature
+    if request.answer is not None:
+        losses.extend(schema_losses(request.answer, FACTS, True))
+        body |= answer_format(request.answer)
     for key, value in request.extra.items():
         body[key] = [*offer, *value] if key == "tools" and isinstance(value, list) else value
     return EncodedRequest(body, losses)

@@ -16,6 +16,7 @@ from ..._transcript.assistant import AssistantTurn
 from ..._transcript.request import TranscriptItem, TurnRequest
 from .._repair.violations import Change, Violation
 from .._schema.compiler import CompiledSchema
+from .._wire.answer import definition_of
 from .._wire.losses import EncodedRequest, Loss
 from .._wire.offered import choice_of, compiled, offered, schema_losses
 from .._wire.reading import response_place
@@ -33,6 +34,7 @@ __all__ = [
     "Loss",
     "StreamDecoder",
     "Violation",
+    "answer_format",
     "check",
     "compile",
     "decode",
@@ -134,6 +136,28 @@ def tool_choice(requirement: Any) -> dict[str, Any]:
     return {"functionCallingConfig": config}
 
 
+def answer_format(answer: Any) -> dict[str, Any]:
+    """Hold the text of the model to the schema of a final answer: the request fields for it.
+
+    Args:
+        answer: An `Answer`, or `request.answer`.
+
+    Raises:
+        ToolDefinitionError: The schema has no form here.
+        MisuseError: It is no answer.
+
+    Example:
+        >>> from lutum_py import Answer
+        >>> fields = answer_format(Answer(list[int], by="format"))
+        >>> fields["generationConfig"]["responseMimeType"]
+        'application/json'
+    """
+    definition = definition_of(answer)
+    schema = copy_json(compiled(definition, FACTS, strict=False).schema)
+    form = {"responseMimeType": "application/json", "responseJsonSchema": schema}
+    return {"generationConfig": form}
+
+
 def decode(response: Mapping[str, Any]) -> AssistantTurn:
     """Read a response.
 
@@ -226,6 +250,9 @@ def encode_request(request: TurnRequest, *, strict: bool = False) -> EncodedRequ
             text = f"{NAME} has no field for it: the model decides on parallel calls"
             losses.append(Loss("parallel_tool_calls", text))
     config: dict[str, Any] = {}
+    if request.answer is not None:
+        losses.extend(schema_losses(request.answer, FACTS, False))
+        config = answer_format(request.answer)["generationConfig"]
     if request.temperature is not None:
         config["temperature"] = request.temperature
     if request.max_output_tokens is not None:

@@ -16,6 +16,7 @@ from ..._transcript.assistant import AssistantTurn
 from ..._transcript.request import TranscriptItem, TurnRequest
 from .._repair.violations import Change, Violation
 from .._schema.compiler import CompiledSchema
+from .._wire.answer import definition_of
 from .._wire.losses import EncodedRequest, Loss
 from .._wire.offered import choice_of, compiled, offered, schema_losses
 from .._wire.openai_body import body_of
@@ -34,6 +35,7 @@ __all__ = [
     "Loss",
     "StreamDecoder",
     "Violation",
+    "answer_format",
     "check",
     "compile",
     "decode",
@@ -123,6 +125,28 @@ def tool_choice(requirement: Any) -> str | dict[str, Any]:
     return choice.mode
 
 
+def answer_format(answer: Any) -> dict[str, Any]:
+    """Hold the text of the model to the schema of a final answer: the request fields for it.
+
+    Args:
+        answer: An `Answer`, or `request.answer`.
+
+    Raises:
+        ToolDefinitionError: The schema has no form here.
+        MisuseError: It is no answer.
+
+    Example:
+        >>> from lutum_py import Answer
+        >>> fields = answer_format(Answer(list[int], by="format"))
+        >>> fields["text"]["format"]["type"], fields["text"]["format"]["name"]
+        ('json_schema', 'answer')
+    """
+    definition = definition_of(answer)
+    schema = copy_json(compiled(definition, FACTS, strict=True).schema)
+    form = {"type": "json_schema", "name": definition.name, "schema": schema, "strict": True}
+    return {"text": {"format": form}}
+
+
 def decode(response: Mapping[str, Any]) -> AssistantTurn:
     """Read a response.
 
@@ -191,9 +215,13 @@ def encode_request(request: TurnRequest, *, strict: bool = False) -> EncodedRequ
     rendered, losses = _responses_input.render(request.items, names)
     for definition in request.tools:
         losses.extend(schema_losses(definition, FACTS, strict))
+    fields: dict[str, Any] = {}
+    if request.answer is not None:
+        losses.extend(schema_losses(request.answer, FACTS, True))
+        fields = answer_format(request.answer)
     body = body_of(
         request,
-        {"input": rendered},
+        {"input": rendered, **fields},
         tools=[_tool(definition, strict) for definition in request.tools],
         tool_choice=tool_choice(request.tool_choice),
         limit="max_output_tokens",

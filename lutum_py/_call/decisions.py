@@ -1,0 +1,65 @@
+"""What execution hooks decide about a call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from .._text.frozen import Immutable
+
+__all__ = ["ArgsDecision", "Complete", "Reject", "RunNormally", "ToolDecision"]
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+
+
+class RunNormally(Immutable, Generic[In]):
+    """Go on with this input: the one that came, or another.
+
+    Example:
+        >>> RunNormally({"city": "Oslo"}).input
+        {'city': 'Oslo'}
+    """
+
+    __slots__ = ("input",)
+    __match_args__ = ("input",)
+
+    input: In
+
+    def __init__(self, input: In) -> None:
+        _set_input(self, input)
+
+    def __repr__(self) -> str:
+        return f"RunNormally({self.input!r})"
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        theirs: Any = other
+        return bool(self.input == theirs.input)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+_set_input: Any = vars(RunNormally)["input"].__set__
+
+
+@dataclass(frozen=True, slots=True)
+class Complete(Generic[Out]):
+    """Answer the call with this output; the tool is not run."""
+
+    output: Out
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """Refuse the call; the model is told the reason."""
+
+    reason: str
+
+
+ToolDecision: TypeAlias = RunNormally[In] | Complete[Out] | Reject
+"""What an execution hook returns."""
+
+ArgsDecision: TypeAlias = RunNormally[Any] | Complete[Out] | Reject | None
+"""What an execution hook of the function's own parameters returns; None goes on as it is."""

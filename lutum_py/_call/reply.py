@@ -1,0 +1,106 @@
+"""`Reply`: what a tool gives where its output alone does not say all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, get_args
+
+from .._text.json import shorten
+from .._text.unicode import sendable
+from ..errors import InvalidValueError, MisuseError
+
+if TYPE_CHECKING:
+    from .._transcript.attachment import Attachment
+
+__all__ = ["Reply", "ReplyStatus", "reply_in"]
+
+Out = TypeVar("Out")
+
+ReplyStatus: TypeAlias = Literal["success", "error", "cancelled", "indeterminate"]
+"""How a call ends by a reply; what a tool did is never `rejected`."""
+
+_STATUSES = get_args(ReplyStatus)
+
+
+class Reply(Generic[Out]):
+    """Return it from a tool or handler in the place of the output.
+
+    `-> Reply[Picture]` declares the output `Picture`.
+
+    Args:
+        output: What the tool gives; checked against the declared type where it is a success.
+        message: What the model reads instead of the output.
+        attachments: Files that go with it.
+        status: How the call ends.
+        code: A stable code for programs; it is put before the message in brackets.
+
+    Raises:
+        InvalidValueError: The status is none that a tool can give.
+        MisuseError: The message or the code is no text.
+
+    Example:
+        >>> from lutum_py import Reply, Toolset, ToolMetadata, tool, tool_fn
+        >>> @tool_fn
+        ... def look(place: str) -> Reply[dict[str, int]]:
+        ...     return Reply({"cats": 2}, message=f"Two cats in the {place}.")
+        >>> class Eyes(Toolset):
+        ...     look = tool(look)
+        >>> metadata = ToolMetadata(id="c1", name="look", arguments='{"place": "hall"}')
+        >>> result = Eyes.parse_tool_call(metadata).call_sync()
+        >>> result.model_text, result.output
+        ('Two cats in the hall.', {'cats': 2})
+    """
+
+    __slots__ = ("attachments", "code", "message", "output", "status")
+
+    def __init__(
+        self,
+        output: Out,
+        message: str | None = None,
+        attachments: Iterable[Attachment] = (),
+        status: ReplyStatus = "success",
+        code: str | None = None,
+    ) -> None:
+        if status not in _STATUSES:
+            raise InvalidValueError(
+                f"A Reply has the status {shorten(status)}, which is none of "
+                f"{', '.join(_STATUSES)}. A hook or gate rejects calls, a tool does not."
+            )
+        for field, text in (("message", message), ("code", code)):
+            if not isinstance(text, str | None):
+                raise MisuseError.of_field("Reply", field, "a text", text)
+        self.output = output
+        self.message = None if message is None else sendable(message)
+        self.attachments = tuple(attachments)
+        self.status: ReplyStatus = status
+        self.code = code
+
+    @property
+    def model_message(self) -> str | None:
+        """The message with the code before it."""
+        if self.message is None or self.code is None:
+            return self.message
+        return f"[{self.code}] {self.message}"
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        theirs: Any = other
+        return all(getattr(self, name) == getattr(theirs, name) for name in self.__slots__)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        said = "".join(
+            f", {name}={getattr(self, name)!r}"
+            for name in ("message", "attachments", "code")
+            if getattr(self, name)
+        )
+        ended = "" if self.status == "success" else f", status={self.status!r}"
+        return f"Reply({self.output!r}{said}{ended})"
+
+
+def reply_in(output: Any) -> Reply[Any] | None:
+    """Take an output for a reply, where it is one."""
+    kind: Any = Reply  # as a class it would narrow to a reply of nobody knows what
+    return output if isinstance(output, kind) else None

@@ -1,0 +1,162 @@
+"""`Answer`: a final answer of a type, and how the model is asked for it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+
+from pydantic import ValidationError
+from typing_extensions import is_typeddict
+
+from .._call.selector import finish_spec
+from .._call.spec import ToolSpec
+from .._schema.arguments import Arguments
+from .._schema.closed_schema import is_model
+from .._schema.definition import ToolDef
+from .._schema.options import ToolOptions
+from .._schema.output import Output
+from .._schema.signature import REQUIRED, Parameter, reason_of, type_name
+from .._text.json import is_object, shorten
+from ..errors import FieldIssue, MisuseError, ToolDefinitionError
+from .define import define
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+
+__all__ = ["Answer", "answer_of"]
+
+A = TypeVar("A")
+
+ACCEPTED = "accepted"
+"""What the model reads of a call that gave the answer."""
+
+_FIELD = "answer"
+_DESCRIPTION = "Give the final answer."
+
+
+class Answer(Generic[A]):
+    """Ask for a final answer of a type, by a tool or by the provider's response format.
+
+    What is no object by itself stands in one field, `answer`.
+
+    Args:
+        type: Any type that pydantic knows, such as `Invoice | Refund` or `list[Invoice]`.
+        by: `tool`: the model answers by calling a tool, which every provider takes beside others.
+            `format`: its text is the answer, which the provider holds to the schema.
+        name: The name of the tool, or of the format.
+        description: What the model is told of the answer; by default the docstring of a model.
+
+    Raises:
+        ToolDefinitionError: The type has no JSON schema.
+        MisuseError: `by` is neither of the two.
+
+    Example:
+        >>> from typing import Literal
+        >>> Answer(Literal["yes", "no"], by="format", name="verdict")
+        Answer(Literal['yes', 'no'], by='format', name='verdict')
+    """
+
+    def __init__(
+        self,
+        type: TypeForm[A],  # noqa: A002 - the field's own word
+        /,
+        *,
+        by: Literal["tool", "format"] = "tool",
+        name: str = "answer",
+        description: str | None = None,
+    ) -> None:
+        if by not in ("tool", "format"):
+            raise MisuseError(
+                f"An answer comes by='tool' or by='format', not by={shorten(by)}. Take the first "
+                "where tools are on offer as well."
+            )
+        self.type = type
+        self.by: Literal["tool", "format"] = by
+        self.name = name
+        self._spec = _spec_of(type, name, description)
+
+    @property
+    def definition(self) -> ToolDef:
+        """Name, description and schema of the answer, as a tool has them."""
+        return self._spec.definition
+
+    @property
+    def spec(self) -> ToolSpec[Any, Any]:
+        """The tool that is called with the answer."""
+        return self._spec
+
+    def value_of(self, input: Any) -> A:
+        """Take the answer out of the field that it stands in, if it does."""
+        value: A = getattr(input, _FIELD) if _is_wrapped(self.type) else input
+        return value
+
+    def partial_of(self, data: Any) -> Any:
+        """Give the answer so far, as plain data."""
+        if not _is_wrapped(self.type):
+            return data
+        return data.get(_FIELD) if is_object(data) else None
+
+    def read_text(self, text: str, *, redact: bool) -> tuple[A | None, tuple[FieldIssue, ...]]:
+        """Read an answer that is a text; what is wrong with it where it is none."""
+        spec = self._spec
+        try:
+            try:
+                return self.value_of(spec.validate_json(text)), ()
+            except ValidationError as error:
+                value, _ = spec.arguments.mend(text, error)
+                return self.value_of(value), ()
+        except ValidationError as error:
+            return None, spec.issues_of(error, redact=redact)
+
+    def __repr__(self) -> str:
+        return f"Answer({type_name(self.type)}, by={self.by!r}, name={self.name!r})"
+
+
+def answer_of(given: Any) -> Answer[Any]:
+    """Take a type for an answer of it, by a tool."""
+    kind: Any = Answer  # as a class it would narrow to an answer of nobody knows what
+    answer: Answer[Any] = given if isinstance(given, kind) else kind(given)
+    return answer
+
+
+def _is_wrapped(kind: Any) -> bool:
+    if is_model(kind):
+        return bool(kind.__pydantic_root_model__)
+    plain: Any = type  # as a class it would narrow to a class of nobody knows what
+    is_class = isinstance(kind, plain)
+    return not (is_class and (dataclasses.is_dataclass(kind) or is_typeddict(kind)))
+
+
+def _spec_of(kind: Any, name: Any, description: str | None) -> ToolSpec[Any, Any]:
+    from .._schema.input_model import build_input_model
+
+    place = f"Answer `{type_name(kind)}`"
+    try:
+        if _is_wrapped(kind):
+            model: Any = build_input_model(
+                "AnswerInput",
+                (Parameter(_FIELD, kind, REQUIRED, None),),
+                {_FIELD: _FIELD},
+                module=__name__,
+                qualname="Answer.Input",
+                strict=False,
+            )
+        else:
+            model = kind
+        arguments = Arguments(model)
+    except ToolDefinitionError:
+        raise
+    except Exception as error:
+        raise ToolDefinitionError(
+            f"{place} has no schema ({reason_of(error)}). Use a type that pydantic knows."
+        ) from error
+    own = (kind.__dict__.get("__doc__") if isinstance(kind, type) else None) or _DESCRIPTION
+    told = ToolOptions(name=name, description=own if description is None else description)
+    made: ToolSpec[Any, Any] = ToolSpec(
+        definition=define(place, told, arguments=arguments, output=Output(str)),
+        origin=kind,
+        arguments=arguments,
+        output=Output(str),
+        invocation=None,
+    )
+    return finish_spec(made, input_name="Answer", module=__name__, qualname="Answer")

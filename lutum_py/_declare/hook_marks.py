@@ -1,0 +1,56 @@
+"""The marks by which a method of a policy says which hook it is, whatever its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+
+from .._call.selector import AnySelector
+from .._text.json import shorten
+from ..errors import HookError
+
+__all__ = ["Mark", "Phase", "mark", "marks_of"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+Phase: TypeAlias = Literal["execution", "gates", "before", "after", "description"]
+
+_MARKS = "__lutum_hooks__"
+
+
+class Mark(NamedTuple):
+    """What a method is registered as; no selector stands for all tools."""
+
+    phase: Phase
+    selector: AnySelector | None
+
+
+def mark(phase: Phase, verb: str, selector: AnySelector | None) -> Callable[[F], F]:
+    """Make the decorator that marks a method.
+
+    Raises:
+        HookError: The selector is none, or what is marked no method.
+    """
+    if not isinstance(selector, AnySelector | None):
+        raise HookError(
+            f"`@policy.{verb}` takes the selector of a tool, not {shorten(selector)}. Write "
+            f"`@policy.{verb}(AppTools.member)` above the method."
+        )
+
+    def decorate(function: F) -> F:
+        inner: Any = getattr(function, "__func__", function)
+        if not callable(inner) or not hasattr(inner, "__dict__"):
+            raise HookError(
+                f"`@policy.{verb}(...)` marks methods, not {shorten(function)}. Write it above a "
+                "`def`."
+            )
+        inner.__dict__.setdefault(_MARKS, []).append(Mark(phase, selector))
+        return function
+
+    return decorate
+
+
+def marks_of(method: Any) -> tuple[Mark, ...]:
+    """Give the marks of a method, bound or not, the one that stands nearest to it first."""
+    inner = getattr(method, "__func__", method)
+    return tuple(getattr(inner, "__dict__", {}).get(_MARKS, ()))

@@ -1,0 +1,85 @@
+"""An execution hook that is called with the parameters of the tool's own function."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable
+from typing import Any
+
+from .._call.decisions import RunNormally
+from .._call.selector import AnySelector
+from .._call.spec import FnSpec
+from .._text.json import shorten
+from .._text.suggestion import names_for_message
+from .._transcript.metadata import ToolMetadata
+from ..errors import HookError
+
+__all__ = ["ArgsHook"]
+
+
+class ArgsHook:
+    """Call a hook of a function's own parameters as the pipeline calls any execution hook.
+
+    Raises:
+        HookError: The tool is no function, or nobody could give one of its parameters; or the hook
+            takes others.
+    """
+
+    def __init__(self, function: Any, selector: AnySelector) -> None:
+        if not callable(function):
+            raise HookError(
+                f"An execution hook is a function, not {shorten(function)}. Pass the function "
+                "itself."
+            )
+        self.function = function
+        self.spec = selector.spec
+        self.__qualname__ = getattr(function, "__qualname__", type(function).__qualname__)
+        self._check(selector)
+
+    def _check(self, selector: AnySelector) -> None:
+        invocation = self.spec.invocation
+        if invocation is None or not isinstance(self.spec, FnSpec):
+            raise HookError(
+                f"Tool `{selector.name}` has no function with parameters of its own. Write "
+                "`@hooks.on(selector)` above a function of `(metadata, input)`.",
+                tool=selector.name,
+            )
+        if invocation.required:
+            raise HookError(
+                f"Tool `{selector.name}` takes {names_for_message(sorted(invocation.required))}, "
+                "which nobody passes to a hook. Write `@hooks.on(selector)` above a function of "
+                "`(metadata, input)`, or give it a default.",
+                tool=selector.name,
+            )
+        positional, keywords = invocation.laid_out()
+        try:
+            inspect.signature(self.function).bind(*positional, **keywords)
+        except TypeError as error:
+            taken = inspect.signature(invocation.function)
+            raise HookError(
+                f"An execution hook of tool `{selector.name}` is called with the parameters of "
+                f"its function, {_bare(taken)}, but `{self.__qualname__}` takes "
+                f"{_bare(inspect.signature(self.function))}: {error}. Give it these parameters.",
+                hook=self.__qualname__,
+                tool=selector.name,
+            ) from None
+
+    def __call__(self, metadata: ToolMetadata, input: Any) -> Any:
+        """Ask the hook; None of it is the input as it came."""
+        invocation: Any = self.spec.invocation
+        call = self.spec.call_type(metadata, input)
+        positional, keywords = invocation.bind(call, input, {})
+        answer: Any = self.function(*positional, **keywords)
+        if hasattr(answer, "__await__"):
+            return _awaited(answer, input)
+        return RunNormally(input) if answer is None else answer
+
+
+async def _awaited(answer: Awaitable[Any], input: Any) -> Any:
+    decision = await answer
+    return RunNormally(input) if decision is None else decision
+
+
+def _bare(signature: inspect.Signature) -> str:
+    plain = [each.replace(annotation=each.empty) for each in signature.parameters.values()]
+    return str(signature.replace(parameters=plain, return_annotation=signature.empty))

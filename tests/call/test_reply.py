@@ -1,0 +1,176 @@
+"""The laws of `Reply`: what a tool gives besides its output."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from lutum_py import (
+    Attachment,
+    CallStatus,
+    Complete,
+    HandledCall,
+    Reply,
+    ToolContext,
+    ToolDef,
+    ToolInput,
+    Toolset,
+    tool,
+    tool_fn,
+)
+from lutum_py.errors import InvalidValueError, MisuseError, ToolDefinitionError, ToolOutputError
+from lutum_py.execution import execute
+from tests.declared import call_of, spec_of
+from tests.sample_tools import sent
+
+PICTURE = Attachment(media_type="image", mime_type="image/png", url="https://example.org/a.png")
+
+
+class Hit(BaseModel):
+    title: str
+
+
+class Args(ToolInput[Hit]):
+    text: str
+
+
+@tool_fn
+async def look(text: str) -> Reply[Hit]:
+    return Reply(Hit(title=text), message="as shown", attachments=[PICTURE])
+
+
+@tool_fn
+def loose(text: str) -> Reply:  # type: ignore[type-arg]
+    return Reply(text)
+
+
+@tool_fn
+def broken(text: str) -> Reply[Hit]:
+    return Reply(Hit(title=text), "half of it", [PICTURE], status="error", code="partial")
+
+
+class Tools(Toolset):
+    look = tool(look)
+    args = tool(Args)
+
+
+def test_a_reply_declares_the_output_that_it_carries() -> None:
+    """The output type is what stands in the brackets, or anything."""
+    assert spec_of(look).output.type is Hit
+    assert spec_of(loose).output.type is None
+    schema = look.definition.output_schema
+    assert schema is not None
+    assert list(schema["properties"]) == ["title"]
+
+
+def test_running_a_tool_makes_a_result_of_its_reply() -> None:
+    """`call`, `call_sync`, handlers and `execute` say what the reply says."""
+    run = Tools.Handlers()
+    run.on(Tools.look)(look)
+    results: list[Any] = [
+        asyncio.run(call_of(look, {"text": "a"}).call()),
+        asyncio.run(execute(call_of(look, {"text": "a"}))),
+        asyncio.run(run(call_of(look, {"text": "a"}))),
+    ]
+    for result in results:
+        assert (result.output, result.model_text) == ({"title": "a"}, "as shown")
+        assert result.attachments == (PICTURE,)
+    assert call_of(loose, {"text": "a"}).call_sync().output == "a"
+    assert call_of(loose, {"text": "a"}).invoke_sync() == Reply("a")
+
+
+@pytest.mark.parametrize(
+    ("status", "ends"),
+    [
+        ("error", CallStatus.FAILED),
+        ("indeterminate", CallStatus.FAILED),
+        ("cancelled", CallStatus.CANCELLED),
+    ],
+)
+def test_a_reply_that_is_no_success_ends_the_call_so(status: Any, ends: CallStatus) -> None:
+    """Output, text and attachments are kept, and the output is not held to the declared type."""
+    call = call_of(broken, {"text": "a"})
+    call.begin()
+    result = call.finish(Reply(3, "half", [PICTURE], status=status, code="partial"))
+    assert (result.status, result.code, result.output) == (status, "partial", 3)
+    assert result.model_text == "[partial] half"
+    assert result.attachments == (PICTURE,)
+    assert call.status is ends
+    assert call_of(broken, {"text": "a"}).call_sync().model_text == "[partial] half of it"
+    call = call_of(broken, {"text": "a"})
+    call.begin()
+    plain = call.finish(Reply(None, status=status))
+    assert (plain.model_text, plain.attachments) == ("null", ())
+
+
+def test_completing_takes_a_success() -> None:
+    """`complete`, `handled` and a hook's `Complete` take a reply, and no other than a success."""
+    reply = Reply(Hit(title="t"), "said", [PICTURE])
+    result = call_of(Args, {"text": "x"}).complete(reply)
+    assert (result.model_text, result.attachments) == ("said", (PICTURE,))
+    assert call_of(Args, {"text": "x"}).complete(reply, message="mine").model_text == "mine"
+    handled = call_of(Args, {"text": "x"}).handled(reply)
+    assert (handled.output, handled.result.model_text) == (Hit(title="t"), "said")
+    hooks: Any = Tools.HookSet()
+    hooks.on(Tools.args)(lambda metadata, input: Complete(reply))
+    outcome = Tools.parse_tool_call(sent("args", "c1", text="x")).hook_sync(hooks)
+    assert isinstance(outcome, HandledCall)
+    assert outcome.result.model_text == "said"
+    call = call_of(Args, {"text": "x"})
+    with pytest.raises(MisuseError, match="is completed with a reply of status `error`"):
+        call.complete(Reply(Hit(title="t"), status="error"))
+    with pytest.raises(ToolOutputError):
+        call.complete(Reply(3))
+    assert call.status is CallStatus.NEW
+
+
+def test_replies_are_checked_and_compare() -> None:
+    """A status that no tool can give, and texts that are none, are refused where they are made."""
+    with pytest.raises(InvalidValueError, match="which is none of success, error, cancelled"):
+        Reply(1, status="rejected")  # type: ignore[arg-type]
+    with pytest.raises(MisuseError, match="message"):
+        Reply(1, message=3)  # type: ignore[arg-type]
+    assert Reply(1, "a") == Reply(1, "a") != Reply(1, "b")
+    assert Reply(1) != 1
+    assert repr(Reply(1)) == "Reply(1)"
+    assert repr(Reply(1, "a", status="error", code="x")) == (
+        "Reply(1, message='a', code='x', status='error')"
+    )
+
+
+SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}}
+DEFINITION = ToolDef.from_json_schema(name="twice", input_schema=SCHEMA)
+
+
+def test_tools_of_schemas_have_functions_of_their_own() -> None:
+    """A function takes the arguments as one dict, and what a function tool may take besides."""
+
+    async def twice(arguments: dict[str, Any], context: ToolContext, *, by: int) -> Reply[int]:
+        return Reply(arguments["a"] * by, message=context.call_id)
+
+    made = Toolset.from_definitions("Made", [DEFINITION], functions={"twice": twice})
+    call: Any = made.parse_tool_call(sent("twice", "c1", a=4))
+    result = asyncio.run(call.call(by=2))
+    assert (result.output, result.model_text) == (8, "c1")
+    assert Toolset.from_definitions("Made", [DEFINITION], functions={"twice": twice}) is not made
+    assert Toolset.from_definitions("Made", [DEFINITION]) is not made
+    with pytest.raises(MisuseError, match="is not pickled: it was made with functions"):
+        pickle.dumps(made)
+
+
+@pytest.mark.parametrize(
+    ("functions", "said"),
+    [
+        ({"thrice": print}, "there is a function for 'thrice', but no definition"),
+        ({"twice": lambda: None}, "it is called with the arguments as one dict, and too many"),
+        ({"twice": 3}, "3 cannot be called"),
+    ],
+)
+def test_functions_that_fit_no_definition_are_refused(functions: Any, said: str) -> None:
+    """A function without a definition, or one that cannot take the dict, is found at once."""
+    with pytest.raises(ToolDefinitionError, match=said):
+        Toolset.from_definitions("Made", [DEFINITION], functions=functions)

@@ -1,0 +1,51 @@
+"""The laws of answers by format: what each dialect's request says of one."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from lutum_py import Answer, Message, TurnRequest
+from lutum_py.dialects import DIALECTS
+from lutum_py.errors import MisuseError
+
+
+class Invoice(BaseModel):
+    total: float
+    note: str = ""
+
+
+PATHS: dict[str, tuple[str, ...]] = {
+    "openai_chat": ("response_format", "json_schema", "schema"),
+    "openai_responses": ("text", "format", "schema"),
+    "anthropic_messages": ("output_config", "format", "schema"),
+    "gemini_generate_content": ("generationConfig", "responseJsonSchema"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(PATHS))
+def test_the_request_carries_the_schema(name: str) -> None:
+    """`answer_format` gives the fields that a request of such an answer has, beside the others."""
+    dialect: Any = import_module(DIALECTS[name])
+    answer = Answer(Invoice, by="format")
+    fields = dialect.answer_format(answer)
+    found: Any = fields
+    for key in PATHS[name]:
+        found = found[key]
+    assert set(found["properties"]) == {"total", "note"}
+    assert fields == dialect.answer_format(answer.definition)
+    said = [Message("user", "How much?")]
+    plain = dialect.encode_request(TurnRequest(items=said, temperature=0.5))
+    asked = dialect.encode_request(
+        TurnRequest(items=said, temperature=0.5, answer=answer.definition)
+    )
+    for key, value in fields.items():
+        assert asked[key] == ({**value, **plain.get(key, {})} if key in plain else value)
+    assert {key: value for key, value in asked.items() if key not in fields} == {
+        key: value for key, value in plain.items() if key not in fields
+    }
+    with pytest.raises(MisuseError, match="A final answer is an Answer, not 3"):
+        dialect.answer_format(3)

@@ -1,0 +1,144 @@
+"""The laws of execution hooks that have the parameters of the tool's own function."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+
+import pytest
+
+from lutum_py import (
+    AnyToolCall,
+    Complete,
+    HandledCall,
+    Reject,
+    RejectedCall,
+    RunNormally,
+    Skip,
+    ToolContext,
+    ToolInput,
+    Toolset,
+    tool,
+    tool_fn,
+    toolset,
+)
+from lutum_py.errors import HookError
+from tests.sample_tools import sent
+
+
+class Plain(ToolInput[str]):
+    text: str
+
+
+@tool_fn
+def search(query: str, /, limit: int = 5) -> str:
+    """Search."""
+    return query * limit
+
+
+@tool_fn
+def told(_text: str, context: ToolContext, db: Annotated[str, Skip()] = "main") -> str:
+    return _text + db
+
+
+@tool_fn
+def stored(db: Annotated[str, Skip()], key: str) -> str:
+    return db + key
+
+
+class Inner(Toolset):
+    search = tool(search)
+
+
+class App(Toolset):
+    told = tool(told)
+    stored = tool(stored)
+    plain = tool(Plain)
+    left = toolset(Inner, prefix="l_")
+    right = toolset(Inner, prefix="r_")
+
+
+def decided(hooks: Any, name: str, **arguments: Any) -> Any:
+    """What hooks make of one call."""
+    call: AnyToolCall = hooks.toolset.parse_tool_call(sent(name, "c1", **arguments))
+    return call.hook_sync(hooks)
+
+
+def test_none_goes_on_and_decisions_count() -> None:
+    """None leaves the input, `with_args` gives another, and the others answer or refuse."""
+    hooks = Inner.HookSet()
+
+    @hooks.on_args(Inner.search)
+    def clipped(query: str, /, limit: int = 5) -> Any:
+        decisions = {"short": None, "long": Inner.search.with_args(query, limit=3)}
+        return {**decisions, "known": Complete("hit"), "bad": Reject("blank")}[query]
+
+    short, long = decided(hooks, "search", query="short"), decided(hooks, "search", query="long")
+    assert (short.input.limit, long.input.limit) == (5, 3)
+    known = decided(hooks, "search", query="known")
+    assert isinstance(known, HandledCall)
+    assert known.output == "hit"
+    assert isinstance(decided(hooks, "search", query="bad"), RejectedCall)
+
+
+def test_async_hooks_are_awaited() -> None:
+    """An async hook decides alike, None included."""
+    hooks = Inner.HookSet()
+
+    @hooks.on_args(Inner.search)
+    async def clipped(query: str, /, limit: int = 5) -> RunNormally[Any] | None:
+        await asyncio.sleep(0)
+        return Inner.search.with_args(query, 2) if limit > 2 else None
+
+    for limit, expected in ((9, 2), (1, 1)):
+        call = Inner.parse_tool_call(sent("search", "c1", query="q", limit=limit))
+        outcome: Any = asyncio.run(call.hook(hooks))
+        assert outcome.input.limit == expected
+
+
+def test_the_hook_is_called_as_the_function_would_be() -> None:
+    """Renamed fields and a context arrive; a hidden parameter keeps the hook's own default."""
+    hooks, seen = App.HookSet(), []
+
+    @hooks.on_args(App.told)
+    def look(_text: str, context: ToolContext, db: str = "mine") -> None:
+        seen.append((_text, context.call_id, context.tool_name, db))
+
+    decided(hooks, "told", _text="hello")
+    assert seen == [("hello", "c1", "told", "mine")]
+    assert look.__name__ == "look"
+
+
+def test_a_nested_tool_stands_for_each_path() -> None:
+    """Registered for the inner selector, the hook is asked about every path to it."""
+    hooks = App.HookSet()
+    hooks.on_args(Inner.search)(lambda query, limit=5: Reject(query))
+    for name in ("l_search", "r_search"):
+        assert decided(hooks, name, query="no").reason == "no"
+    extended = App.HookSet().with_extended(hooks)
+    assert decided(extended, "l_search", query="no").reason == "no"
+
+
+@pytest.mark.parametrize(
+    ("selector", "hook", "said"),
+    [
+        (App.plain, lambda text: None, "has no function with parameters of its own"),
+        (App.stored, lambda db, key: None, "takes `db`, which nobody passes to a hook"),
+        (
+            App.left.search,
+            lambda qeury: None,
+            r"the parameters of its function, \(query, /, limit=5\), but `<lambda>` takes",
+        ),
+        (App.told, lambda text, context: None, "missing a required argument: 'text'"),
+        (App.told, 3, "is a function, not 3"),
+        (3, lambda text: None, "cannot be registered for 3"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_when_it_is_registered(
+    selector: Any, hook: Any, said: str
+) -> None:
+    """Parameters that nobody can give, and hooks that take others, are found at once."""
+    hooks = App.HookSet()
+    with pytest.raises(HookError, match=said):
+        hooks.on_args(selector)(hook)
+    assert repr(hooks) == "<HookSet of App: 0 hooks>"

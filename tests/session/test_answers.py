@@ -1,0 +1,304 @@
+"""The laws of final answers of a type: how they are asked for, read, committed and saved."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pytest
+from pydantic import BaseModel, RootModel
+from typing_extensions import TypedDict
+
+from lutum_py import (
+    Answer,
+    AssistantTurn,
+    Finished,
+    NeedsTools,
+    NoAnswer,
+    RefusalItem,
+    Session,
+    TextItem,
+    Toolset,
+    tool,
+    tool_fn,
+)
+from lutum_py.errors import MisuseError, ToolConstraintError, ToolDefinitionError
+from lutum_py.testing import ScriptedModel
+
+
+class Invoice(BaseModel):
+    """What is to be paid."""
+
+    total: float
+
+
+class Refund(BaseModel):
+    reason: str
+
+
+class Numbers(RootModel[list[int]]): ...
+
+
+@dataclass
+class Point:
+    x: int
+
+
+class Pair(TypedDict):
+    a: int
+
+
+@tool_fn
+def look(text: str) -> str:
+    return text.upper()
+
+
+@tool_fn(name="answer")
+def taken() -> str:
+    return ""
+
+
+class Tools(Toolset):
+    look = tool(look)
+
+
+class Taken(Toolset):
+    taken = tool(taken)
+
+
+ANSWER = ("a1", "answer", '{"total": 3.5}')
+CALL = ("c1", "look", '{"text": "x"}')
+
+
+def asked(*calls: tuple[str, str, str], answer: Any = Invoice, tools: Any = Tools) -> Any:
+    """What a turn of these calls comes to, with its session."""
+    return said(ScriptedModel.tool_calls(*calls), answer=answer, tools=tools)
+
+
+def said(turn: AssistantTurn, *, answer: Any = Invoice, tools: Any = Tools) -> Any:
+    """What a turn comes to that was asked for an answer, with its session."""
+    session = Session()
+    session.push_user("How much?")
+    builder: Any = session.text_turn(ScriptedModel([turn])).tools(tools).answer(answer)
+    return builder.collect_sync(), session
+
+
+def test_a_valid_answer_alone_is_finished() -> None:
+    """The value is the answer; the turn and its accepted result are in the transcript."""
+    outcome, session = asked(ANSWER)
+    assert isinstance(outcome, Finished)
+    assert outcome.answer == outcome.result.answer == Invoice(total=3.5)
+    committed: Any = outcome.result.committed
+    assert [each.result for each in committed.results] == ['"accepted"']
+    assert list(session.transcript)[1:] == list(committed)
+
+
+def test_without_an_answer_the_text_is_it() -> None:
+    """Nothing changes for who asks for none: the answer is the text."""
+    session = Session()
+    session.push_user("Hello")
+    outcome = session.text_turn(ScriptedModel([ScriptedModel.text("Hi")])).collect_sync()
+    assert isinstance(outcome, Finished)
+    assert (outcome.answer, outcome.result.answer, outcome.result.text) == ("Hi", "Hi", "Hi")
+    assert outcome.result.committed is None
+
+
+def test_the_answer_is_the_last_tool_and_no_choice_is_made() -> None:
+    """It is offered after the others; requiring any tool counts it, and nothing else is said."""
+    session = Session()
+    session.push_user("How much?")
+    turn = session.text_turn(ScriptedModel([]))
+    request = turn.tools(Tools).answer(Invoice).request()
+    assert [each.name for each in request.tools] == ["look", "answer"]
+    assert request.tools[-1].description == "What is to be paid."
+    assert (request.tool_choice.mode, request.answer) == ("auto", None)
+    alone = turn.answer(Answer(Invoice, name="bill", description="The bill."))
+    assert [(each.name, each.description) for each in alone.request().tools] == [
+        ("bill", "The bill.")
+    ]
+    assert alone.require_any_tool().request().tool_choice.mode == "required"
+    specific = turn.tools(Tools).answer(Invoice).require_tool(Tools.look).request()
+    assert specific.tool_choice.name == "look"
+    with pytest.raises(ToolConstraintError):
+        turn.answer(Invoice).require_tool("look").request()
+    shown = turn.answer(Answer(Invoice, by="format")).request()
+    assert (shown.tools, shown.tool_choice.mode) == ((), "none")
+    assert shown.answer is not None
+    assert shown.answer.name == "answer"
+
+
+def test_a_valid_answer_beside_calls_waits_for_them() -> None:
+    """The round has the value, the plan the result, and the others are run and committed."""
+    outcome, session = asked(CALL, ANSWER)
+    assert isinstance(outcome, NeedsTools)
+    opened = outcome.round
+    assert opened.answer == Invoice(total=3.5)
+    assert [call.name for call in opened.tool_calls] == ["look"]
+    plan = opened.apply_hooks_sync(lambda call: call)
+    assert [each.result for each in plan.finished] == ['"accepted"']
+    saved = Tools.load_plan(plan.dump_json())
+    assert saved.finished == plan.finished
+    assert "look" in saved._repr_html_()
+    saved.commit(session, [call.call_sync() for call in saved.pending])
+    assert [item.result for item in list(session.transcript)[2:]] == ['"X"', '"accepted"']
+
+
+def test_aborting_keeps_the_answer() -> None:
+    """An accepted answer stays accepted, whatever becomes of the calls beside it."""
+    outcome, session = asked(ANSWER, CALL)
+    outcome.round.abort(session, "Enough.")
+    statuses = [item.status for item in list(session.transcript)[2:]]
+    assert statuses == ["success", "cancelled"]
+
+
+def test_invalid_or_several_answers_are_issues() -> None:
+    """The commit tells the model what is wrong with each, with the fields."""
+    outcome, session = asked(("a1", "answer", '{"total": "much"}'))
+    (issue,) = outcome.round.recoverable_tool_call_issues
+    assert (issue.reason, issue.fields[0].path) == ("invalid_arguments", "total")
+    assert outcome.round.answer is None
+    outcome.round.commit(session)
+    assert list(session.transcript)[2].status == "rejected"
+    outcome, _ = asked(ANSWER, CALL, ("a2", "answer", '{"total": 4}'))
+    issues = outcome.round.recoverable_tool_call_issues
+    assert [each.metadata.id for each in issues] == ["a1", "a2"]
+    assert "several answers" in issues[0].text
+    assert outcome.round.answer is None
+    assert outcome.round.plan().finished == ()
+    outcome.round.discard()
+
+
+def test_an_answer_that_was_cut_off_is_an_issue() -> None:
+    """Where the limit on tokens left no arguments, nothing is taken for the answer."""
+
+    class Empty(BaseModel):
+        note: str = ""
+
+    turn = ScriptedModel.tool_calls(("a1", "answer", ""))
+    cut = AssistantTurn(items=turn.items, finish_reason="length", cut_off="arguments")
+    outcome: Any = Toolset.read_turn(cut, answer=Empty)
+    assert "cut off by the limit" in outcome.round.recoverable_tool_call_issues[0].text
+    outcome.round.discard()
+
+
+@pytest.mark.parametrize(
+    ("turn", "by", "reason", "text"),
+    [
+        (ScriptedModel.text("Soon."), "tool", "no_call", "by calling `answer`."),
+        (ScriptedModel.text("Soon."), "format", "invalid", "The answer is not valid:\n- "),
+        (ScriptedModel.text('{"total": 1'), "format", "invalid", "Give the final answer as JSON."),
+        (
+            AssistantTurn(items=(RefusalItem("No."),), finish_reason="stop"),
+            "format",
+            "refused",
+            "You refused to answer.",
+        ),
+        (
+            AssistantTurn(items=(TextItem('{"total'),), finish_reason="length", cut_off="answer"),
+            "format",
+            "cut_off",
+            "cut off by the limit on tokens",
+        ),
+    ],
+)
+def test_what_is_no_answer_is_said_to_be_none(
+    turn: AssistantTurn, by: Any, reason: str, text: str
+) -> None:
+    """The turn is in the transcript, and no request was made that nobody made."""
+    outcome, session = said(turn, answer=Answer(Invoice, by=by))
+    assert isinstance(outcome, NoAnswer)
+    assert outcome.reason == reason
+    assert text in outcome.text
+    assert bool(outcome.fields) is (reason == "invalid")
+    assert list(session.transcript)[1] == outcome.result.turn
+    assert outcome.result.answer == turn.text
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "value"),
+    [
+        (Invoice, {"total": 1}, Invoice(total=1)),
+        (Point, {"x": 1}, Point(1)),
+        (Pair, {"a": 1}, {"a": 1}),
+        (Invoice | Refund, {"answer": {"reason": "r"}}, Refund(reason="r")),
+        (list[Invoice], {"answer": [{"total": 1}]}, [Invoice(total=1)]),
+        (Literal["yes", "no"], {"answer": "yes"}, "yes"),
+        (Numbers, {"answer": [1]}, Numbers([1])),
+        (int, {"answer": 3}, 3),
+    ],
+)
+def test_any_type_is_an_answer_in_either_form(kind: Any, data: Any, value: Any) -> None:
+    """What is no object by itself stands in one field, by tool and by format."""
+    text = json.dumps(data)
+    outcome, _ = asked(("a1", "answer", text), answer=kind)
+    assert outcome.answer == value
+    outcome, session = said(ScriptedModel.text(text), answer=Answer(kind, by="format"))
+    assert outcome.answer == value
+    assert list(session.transcript)[1] == outcome.result.turn
+
+
+def test_by_format_calls_come_first() -> None:
+    """A turn with calls needs tools, whatever its text; the answer is that of a later turn."""
+    outcome, session = asked(CALL, answer=Answer(Invoice, by="format"))
+    assert isinstance(outcome, NeedsTools)
+    assert outcome.round.answer is None
+    outcome.round.commit(session, [call.call_sync() for call in outcome.round.tool_calls])
+
+
+def test_a_tool_of_the_same_name_is_refused_before_any_request() -> None:
+    """The answer's tool has a name of its own, in a turn and in `read_turn`."""
+    turn = ScriptedModel.tool_calls(ANSWER)
+    with pytest.raises(ToolConstraintError, match="Taken has a tool `answer`"):
+        said(turn, tools=Taken)
+    with pytest.raises(ToolConstraintError, match="Taken has a tool `answer`"):
+        Taken.read_turn(turn, answer=Invoice)
+    by_format = Taken.read_turn(ScriptedModel.text("{}"), answer=Answer(Invoice, by="format"))
+    assert isinstance(by_format, NoAnswer)
+
+
+def test_what_makes_no_answer_is_refused() -> None:
+    """A form that there is not, and a type without a schema, are found where they are written."""
+    with pytest.raises(MisuseError, match="not by='magic'"):
+        Answer(Invoice, by="magic")  # type: ignore[arg-type]
+    with pytest.raises(ToolDefinitionError, match="has no schema"):
+        Answer(object())  # type: ignore[arg-type]
+    assert repr(Answer(Invoice)) == "Answer(Invoice, by='tool', name='answer')"
+
+
+@pytest.mark.parametrize("by", ["tool", "format"])
+@pytest.mark.parametrize("kind", [Invoice, list[int]])
+def test_streams_show_the_answer_so_far(by: Any, kind: Any) -> None:
+    """`partial` grows in either form, and the outcome is the answer."""
+    value = [1, 2] if kind == list[int] else {"total": 12.0}
+    text = json.dumps({"answer": value} if kind == list[int] else value)
+    turn = ScriptedModel.text(text)
+    if by == "tool":
+        turn = ScriptedModel.tool_calls(CALL, ("a1", "answer", text))
+    session = Session()
+    session.push_user("How much?")
+    answer: Any = Answer(kind, by=by)
+    stream: Any = session.text_turn(ScriptedModel([turn])).tools(Tools).answer(answer).stream()
+
+    async def main() -> list[Any]:
+        return [stream.partial async for _ in stream]
+
+    seen = asyncio.run(main())
+    assert seen[-1] == stream.partial == value
+    outcome = stream.outcome
+    if by == "tool":
+        outcome.round.discard()
+    else:
+        assert isinstance(outcome, Finished)
+
+
+def test_a_text_that_is_no_json_yet_leaves_the_partial_answer() -> None:
+    """What cannot be read so far changes nothing."""
+    session = Session()
+    session.push_user("How much?")
+    model = ScriptedModel([ScriptedModel.text("[oops")])
+    stream: Any = session.text_turn(model).answer(Answer(int, by="format")).stream_sync()
+    for _ in stream:
+        assert stream.partial is None
+    assert isinstance(stream.outcome, NoAnswer)
