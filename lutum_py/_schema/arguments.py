@@ -321,8 +321,6 @@ def field_issues(
             message = "there is no such field"
             if len(loc) == 1:
                 message += _instead(str(loc[0]), known)
-        elif kind == "string_unicode" and not loc:
-            message = "The arguments are no valid Unicode text: they hold half of a surrogate pair"
         elif redact and (kind not in _SAYS_NO_VALUE or "text" in entry.get("ctx", ())):
             message = "Input is not what the tool allows here"
         issues.append(

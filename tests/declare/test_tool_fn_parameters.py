@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -230,3 +231,16 @@ def test_what_only_looks_like_a_skip_is_none(annotation: str) -> None:
     """Only `Skip` among the marks of `Annotated` hides a parameter."""
     with pytest.raises(ToolDefinitionError, match=r"Tool function `f`"):
         _ = declare(globals(), f"@tool_fn\ndef f(a: {annotation}): 0").definition
+
+
+def test_a_context_that_nobody_loaded_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tool is declared without the module of contexts: who names the class has loaded it."""
+    monkeypatch.delitem(sys.modules, "lutum_py._context.context", raising=False)
+
+    @tool_fn
+    def add(a: int) -> int:
+        """Add."""
+        return a
+
+    assert "lutum_py._context.context" not in sys.modules
+    assert add.definition.input_schema["required"] == ["a"]
