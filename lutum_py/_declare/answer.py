@@ -144,11 +144,12 @@ def _spec_of(kind: Any, name: Any, description: str | None) -> ToolSpec[Any, Any
         else:
             model = kind
         arguments = Arguments(model)
-    except ToolDefinitionError:
-        raise
     except Exception as error:
+        # What is said of a parameter means the field that a type is wrapped in.
+        cause = error.__cause__ if isinstance(error, ToolDefinitionError) else error
+        reason = reason_of(cause if isinstance(cause, Exception) else error)
         raise ToolDefinitionError(
-            f"{place} has no schema ({reason_of(error)}). Use a type that pydantic knows."
+            f"{place} has no schema ({reason}). Use a type that pydantic knows."
         ) from error
     own = (kind.__dict__.get("__doc__") if isinstance(kind, type) else None) or _DESCRIPTION
     told = ToolOptions(name=name, description=own if description is None else description)

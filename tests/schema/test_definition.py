@@ -50,6 +50,7 @@ def test_a_definition_is_plain_data() -> None:
         "timeout": 3,
         "idempotent": True,
         "strict": False,
+        "title": None,
     }
     assert repr(FULL) == "ToolDef(name='t', description='A tool.')"
     assert define({}).capabilities == ToolCapabilities()

@@ -302,3 +302,15 @@ def test_a_text_that_is_no_json_yet_leaves_the_partial_answer() -> None:
     for _ in stream:
         assert stream.partial is None
     assert isinstance(stream.outcome, NoAnswer)
+
+
+@pytest.mark.parametrize("kind", [object(), 5, "Missing"], ids=["object", "number", "name"])
+def test_a_type_without_a_schema_is_no_answer(kind: Any) -> None:
+    """What pydantic knows nothing of is refused where the answer is declared, in its own name."""
+    with pytest.raises(ToolDefinitionError, match=r"^Answer `.*has no schema \(.*pydantic knows"):
+        Answer(kind)
+
+
+def test_a_text_is_mended_as_arguments_are() -> None:
+    """A list that came as a string in a text answer is read where that leaves no doubt."""
+    assert Answer(list[int]).read_text('{"answer": "[1, 2]"}', redact=False) == ([1, 2], ())
