@@ -221,7 +221,7 @@ def _reject(
 def after(
     call: AnyToolCall,
     result: ToolResult,
-    hooks: Hooks,
+    hooks: HookPlaces[Any],
     asked: set[tuple[str, str]],
     *,
     again: bool = False,
@@ -235,8 +235,6 @@ def after(
         asked: Which hooks were asked about which calls; those that are asked now are added.
         again: Whether to ask also those that were asked before.
     """
-    if not isinstance(hooks, HookPlaces):
-        raise HookError(f"After-hooks are those of a HookSet, not of {shorten(hooks)}.")
     for key, hook in keyed(hooks.hooks_for(call.selector, "after")):
         if (call.id, key) in asked and not again:
             continue

@@ -158,14 +158,6 @@ class HookPlaces(Generic[T]):
         places = self.places_for(selector)
         return tuple(in_order(places, phase) for phase in ("execution", "gates", "before"))
 
-    def has_after_hooks(self) -> bool:
-        """Whether there is an after-hook for any tool that the hooks were asked about."""
-        for places in self._placed.values():
-            for place in places:
-                if place.after:
-                    return True
-        return False
-
     def hooks_for(self, selector: AnySelector, phase: Phase) -> list[RegisteredHook]:
         """List the hooks of one phase for a tool, in the order in which they are asked.
 

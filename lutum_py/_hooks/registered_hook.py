@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Protocol, TypeVar, overload
 
 from .._call.call import ToolCall
 from .._declare.hook_names import Phase
@@ -84,7 +84,11 @@ class RegisteredHook:
         name: Its qualified name, for messages and records.
         order: Its place among all that were registered.
         takes_decision: Whether it is a gate that is also asked with the decision.
+        any_after: Whether any after-hook was ever registered: most programs have none, and need
+            not look for those that a commit would miss.
     """
+
+    any_after: ClassVar[bool] = False
 
     __slots__ = ("function", "name", "order", "takes_decision")
 
@@ -95,6 +99,8 @@ class RegisteredHook:
                 "itself."
             )
         _check_parameters(function, phase, _PARAMETERS[phase])
+        if phase == "after":
+            RegisteredHook.any_after = True
         self.function: Any = function
         self.name: str = getattr(function, "__qualname__", None) or type(function).__qualname__
         self.order = next(_order)

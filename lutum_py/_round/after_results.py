@@ -10,7 +10,10 @@ from .._call.lifecycle import CallStatus
 from .._call.outcomes import HandledCall, SuspendedCall
 from .._call.steps import Steps
 from .._hooks.pipeline import after
+from .._hooks.places import HookPlaces
+from .._text.json import shorten
 from .._transcript.result import ToolResult
+from ..errors import HookError
 from .commit import Answer, as_results
 from .sorted_calls import SortedCalls
 
@@ -27,6 +30,9 @@ def show_results(
 
     The plan changes when all were asked: where a hook raises, it is as it was.
     """
+    hook_set: Any = hooks
+    if not isinstance(hooks, HookPlaces):
+        raise HookError(f"After-hooks are those of a HookSet, not of {shorten(hooks)}.")
     results, suspended = as_results(answers)
     marks: Marks = set(calls._asked_after)
     open_calls = {call.id: call for call in (*calls.pending, *calls.in_doubt)}
@@ -37,23 +43,26 @@ def show_results(
             shown.append(result)
         else:
             # The plan does not hold this result: who passes it again wants to see the same again.
-            shown.append((yield from after(call, result, hooks, marks, again=True)))
-    finished: list[ToolResult] = []
+            shown.append((yield from after(call, result, hook_set, marks, again=True)))
+    finished: dict[str, ToolResult] = {}
     for result in calls.finished:
         ended = calls._ended.get(result.id)
-        finished.append(
-            result if ended is None else (yield from after(ended, result, hooks, marks))
-        )
-    handled: list[HandledCall[Any, Any]] = []
+        if ended is not None:
+            finished[result.id] = yield from after(ended, result, hook_set, marks)
+    handled: dict[str, HandledCall[Any, Any]] = {}
     for each in calls.handled:
-        result = yield from after(_call_of(calls, each), each.result, hooks, marks)
-        kept = result is each.result
-        handled.append(
-            each if kept else type(each)(each.metadata, each.input, result.output, result)
-        )
-    calls.change(finished=tuple(finished), handled=tuple(handled), _asked_after=frozenset(marks))
+        result = yield from after(_call_of(calls, each), each.result, hook_set, marks)
+        if result is not each.result:
+            made = type(each)(each.metadata, each.input, result.output, result)
+            handled[each.metadata.id] = made
+    # What came to the plan while hooks were awaited stays in it.
+    calls.change(
+        finished=tuple(finished.get(each.id, each) for each in calls.finished),
+        handled=tuple(handled.get(each.metadata.id, each) for each in calls.handled),
+        _asked_after=calls._asked_after | marks,
+    )
     if calls._owes_after:  # the hooks of the plan that was saved: from here on they are known
-        calls.change(_owes_after=False, _hook_sets=(*calls._hook_sets, hooks))
+        calls.change(_owes_after=False, _hook_sets=(*calls._hook_sets, hook_set))
     return [*shown, *suspended]
 
 

@@ -182,12 +182,8 @@ def check_after_hooks(calls: SortedCalls, results: Iterable[ToolResult]) -> None
     Raises:
         MisuseError: One was not; nothing has changed.
     """
-    if not calls._owes_after:
-        for hooks in calls._hook_sets:  # nearly every hook set has none
-            if hooks.has_after_hooks():
-                break
-        else:
-            return
+    if not (calls._owes_after or RegisteredHook.any_after):
+        return
     remedy = (
         "Write `results = await plan.apply_after_hooks(hooks, results)` before the commit, or "
         "`plan.abort(session, reason)` to give the round up."

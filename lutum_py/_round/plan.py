@@ -45,6 +45,9 @@ __all__ = ["ToolRoundPlan", "closed", "decided"]
 
 T = TypeVar("T")
 
+_NEW = CallStatus.NEW
+_RESUMING = CallStatus.RESUMING
+
 
 class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
     """Sort the calls of a round by what is to be done about them.
@@ -401,7 +404,7 @@ def decided(calls: SortedCalls, hooks: Hooks) -> Steps[ToolRoundPlan[Any]]:
     for call in calls.pending:
         outcome: HookOutcome = call
         # What was begun or answered, or waits, needs no decision; nearly every call is new.
-        if call._status is CallStatus.NEW or call._status is CallStatus.RESUMING:
+        if call._status is _NEW or call._status is _RESUMING:
             outcome = yield from decide(call, hooks, records, calls._state)
         if isinstance(outcome, AnyToolCall):
             pending.append(outcome)
@@ -413,7 +416,10 @@ def decided(calls: SortedCalls, hooks: Hooks) -> Steps[ToolRoundPlan[Any]]:
             calls.suspended = (*calls.suspended, outcome)
     calls.pending = tuple(pending)
     calls.decisions = (*calls.decisions, *records)
-    return closed(calls)
+    plan: Any = calls
+    plan.__class__ = ToolRoundPlan
+    made: ToolRoundPlan[Any] = plan
+    return made
 
 
 # A call that is still pending and suspended did that itself, while it was run.

@@ -167,7 +167,27 @@ class TestAfterHooks:
         with opened(AppTools, USER) as asked:
             plan = asked.plan()
             with pytest.raises(HookError, match="After-hooks are those of a HookSet"):
-                plan.apply_after_hooks_sync(lambda call: call, [plan.pending[0].complete(ALICE)])
+                plan.apply_after_hooks_sync(lambda call: call)
+
+    def test_what_is_recorded_while_hooks_are_awaited_is_kept(self) -> None:
+        """A result that comes to the plan while an after-hook is awaited is not lost."""
+        hooks = AppTools.HookSet()
+
+        @hooks.after()
+        async def slow(call: AnyToolCall, result: ToolResult) -> None:
+            if call.id == "s1":
+                plan.record(plan.pending[0].complete({"hits": []}))
+            await asyncio.sleep(0)
+
+        with opened(AppTools, SEARCH, sent("web_search", "s2", query="y")) as asked:
+            plan = asked.apply_hooks_sync(hooks)
+            plan.record(plan.pending[0].complete({"hits": []}))
+            asyncio.run(plan.apply_after_hooks(hooks))
+            assert [result.id for result in plan.finished] == ["s1", "s2"]
+            with pytest.raises(MisuseError, match="call 's2'"):
+                plan.resolve()
+            asyncio.run(plan.apply_after_hooks(hooks))
+            plan.resolve()
 
     def test_a_raising_after_hook_is_a_hook_error(self) -> None:
         """An after-hook that raises is named, and the plan can be used again."""
