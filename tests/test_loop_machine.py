@@ -433,7 +433,7 @@ class Loops(RuleBasedStateMachine):
     @precondition(lambda self: self.open)
     @rule(data=st.data())
     def commit(self, data: st.DataObject) -> None:
-        known = self.taken(data)
+        known = self.round(data)
         session, plan = known.session, known.plan
         for call in known.waiting:
             known.results[call.id] = self.run(call, known.toolset)
@@ -443,8 +443,8 @@ class Loops(RuleBasedStateMachine):
             with pytest.raises(CommitError, match="is suspended"):
                 plan.commit(session, results)
             assert len(session.transcript) == before
-            self.open.append(known)
             return
+        self.open.remove(known)
         committed = plan.commit(session, results)
         assert session.transcript[before:] == committed.items
         with pytest.raises(RoundClosedError):

@@ -35,13 +35,17 @@ class World:
 
     def __init__(self, path: Path) -> None:
         self._books = sqlite3.connect(path, isolation_level=None)
-        self._books.executescript(
-            """
-            CREATE TABLE IF NOT EXISTS payments (
-                number INTEGER PRIMARY KEY, key TEXT UNIQUE, payee TEXT, cents INTEGER);
-            CREATE TABLE IF NOT EXISTS letters (recipient TEXT, text TEXT);
-            """
-        )
+        try:
+            self._books.executescript(
+                """
+                CREATE TABLE IF NOT EXISTS payments (
+                    number INTEGER PRIMARY KEY, key TEXT UNIQUE, payee TEXT, cents INTEGER);
+                CREATE TABLE IF NOT EXISTS letters (recipient TEXT, text TEXT);
+                """
+            )
+        except BaseException:
+            self._books.close()
+            raise
 
     def pay(self, key: str, payee: str, cents: int) -> Receipt:
         """Pay, once for each key: a second request gets the receipt of the first."""

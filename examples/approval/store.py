@@ -78,9 +78,13 @@ class Store:
         try:
             self._key = _key_in(folder / "key")
             self._db = sqlite3.connect(folder / "desk.db", isolation_level=None)
-            self._db.executescript(SCHEMA)
         except BaseException:
             self._lock.close()
+            raise
+        try:
+            self._db.executescript(SCHEMA)
+        except BaseException:
+            self.close()
             raise
 
     def close(self) -> None:

@@ -109,7 +109,8 @@ def changed(draw: st.DrawFn, schema: dict[str, Any]) -> dict[str, Any]:
         if not places:
             break
         place = draw(st.sampled_from(places))
-        other = draw(PARTS)
+        # Copied: what is sampled is shared by all draws, and is changed below.
+        other = copy.deepcopy(draw(PARTS))
         keys = sorted(set(place) - {"$defs"})
         if draw(st.booleans()) and isinstance(other, dict):
             place.update(other)

@@ -376,6 +376,6 @@ def test_a_toolset_of_every_kind_of_argument_is_driven() -> None:
                 case Finished():
                     return
 
-    repeatable = settings(max_examples=100, derandomize=True, deadline=None, database=None)
+    repeatable = settings(max_examples=400, derandomize=True, deadline=None, database=None)
     check_loop(loop, Every, settings=repeatable)
     assert names == {selector.name for selector in Every}
