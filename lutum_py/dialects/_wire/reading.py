@@ -99,7 +99,8 @@ class Place:
 
     def get(self, key: str) -> Place | None:
         """Go to a key of an object; None where it is absent or null."""
-        value = self.object().get(key)
+        value = self.value
+        value = value.get(key) if value.__class__ is dict else self.object().get(key)
         return None if value is None else Place(self.dialect, value, self, key)
 
     def need(self, key: str) -> Place:
@@ -134,8 +135,10 @@ class Place:
 
     def text_at(self, key: str) -> str | None:
         """Take the string at a key; None where it is absent or null."""
-        found = self.get(key)
-        return None if found is None else found.text()
+        value = self.object().get(key)
+        if value is None or value.__class__ is str:
+            return value
+        return Place(self.dialect, value, self, key).text()
 
     def written_at(self, key: str, empty: str) -> str:
         """Take the text at a key, or what stands there as JSON; `empty` where it is null.

@@ -45,7 +45,8 @@ def tidy(response: Mapping[str, Any]) -> dict[str, Any]:
         for message in objects_in(choice.get("message")):
             message.pop("parsed", None)
             for call in objects_in(message.get("tool_calls")):
-                for function in objects_in(call.get("function")):
+                function = call.get("function")
+                if isinstance(function, dict):
                     function.pop("parsed_arguments", None)
     return payload
 
