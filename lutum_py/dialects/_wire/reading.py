@@ -115,7 +115,7 @@ class Place:
     def object(self) -> Mapping[str, Any]:
         """Take the value as an object."""
         value = self.value
-        if is_mapping(value):
+        if value.__class__ is dict or is_mapping(value):
             return value
         raise self.error(f"expected an object, got {shorten(value)}")
 
@@ -163,9 +163,11 @@ class Place:
 
         What a turn cost never decides whether it can be read, so an odd value is no error.
         """
-        value = self.value
+        value: Any = self.value
         for key in keys:
-            value = value.get(key) if is_mapping(value) else None
+            value = value.get(key) if value.__class__ is dict or is_mapping(value) else None
+        if value is None:
+            return None
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if not isinstance(value, int) or isinstance(value, bool):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..._text.json import is_mapping, is_sequence
+from ..._text.json import is_mapping, is_object, is_sequence
 from ..._transcript.assistant import (
     AssistantItem,
     AssistantTurn,
@@ -46,7 +46,7 @@ def tidy(response: Mapping[str, Any]) -> dict[str, Any]:
             message.pop("parsed", None)
             for call in objects_in(message.get("tool_calls")):
                 function = call.get("function")
-                if isinstance(function, dict):
+                if is_object(function):
                     function.pop("parsed_arguments", None)
     return payload
 
