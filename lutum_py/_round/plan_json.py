@@ -456,7 +456,7 @@ def _load_edit(saved: Saved, ids: Collection[str]) -> EditRecord:
 
 def _load_decision(saved: Saved) -> Decision:
     action: DecisionAction = saved.member("action", DecisionAction)
-    edit = saved.get("edit", dict, None)
+    edit = saved.inner_or_none("edit")
     if edit is not None and action != "resume":
         raise saved.wrong("edit", f"it does not go with {action!r}")
     return Decision(
@@ -466,7 +466,7 @@ def _load_decision(saved: Saved) -> Decision:
         reason=saved.get("reason", str, None),
         decision_id=saved.get("decision_id", str),
         digest=saved.get("digest", str, None),
-        edit=edit,
+        edit=None if edit is None else edit.data,
         by=saved.get("by", str, None),
         at=saved.get("at", str, ""),
     )
