@@ -16,6 +16,7 @@ from copy import deepcopy
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
 
 from .._call.approval import Approval
 from .._call.call import AnyToolCall, HookOutcome, Hooks
@@ -26,7 +27,9 @@ from .._call.steps import Steps
 from .._context.suspension import Decision, ResumeMode, SuspendTicket
 from .._hooks.pipeline import decide
 from .._schema.secrets import holds_secrets
-from ..errors import ResumeError, ToolInputError
+from .._text.escaping import words_of
+from .._text.json import cut
+from ..errors import HookError, ResumeError, ToolInputError
 from .edits import EditRecord, changed_names, noted, unmasked
 from .resume import check_fits, find, resume, take_in
 from .sorted_calls import SortedCalls
@@ -61,6 +64,14 @@ def amend(calls: SortedCalls, decision: Decision, hooks: Hooks) -> Steps[HookOut
     state._amending |= {call_id}
     try:
         outcome = yield from decide(edited, hooks, records, marks)
+        record = _record_of(waiting, decision, edited, _input_of(outcome))
+    except (ToolInputError, PydanticSerializationError) as error:
+        raise HookError(
+            f"The hooks gave call {call_id!r} of tool `{waiting.call.name}` an input that has no "
+            f"JSON form ({cut(words_of(error), 200)}). Mend what they return.",
+            tool=waiting.call.name,
+            call_id=call_id,
+        ) from error
     finally:
         state._amending -= {call_id}
     state._check_open()
@@ -70,7 +81,6 @@ def amend(calls: SortedCalls, decision: Decision, hooks: Hooks) -> Steps[HookOut
             f"call {call_id!r} of tool `{waiting.call.name}` went on, and waits for another one. "
             "Show the call as it is now, and ask again."
         )
-    record = _record_of(waiting, decision, edited, _input_of(outcome))
     settled = _settle(waiting, edited, outcome)
     state._ran_before |= {mark for mark in marks._ran_before if mark[0] == call_id}
     take_in(calls, waiting, decision, settled)

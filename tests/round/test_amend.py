@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import field_validator
 
 from lutum_py import (
     AnyToolCall,
@@ -26,7 +27,10 @@ from lutum_py import (
     Suspend,
     SuspendedCall,
     SuspendTicket,
+    ToolInput,
     ToolMetadata,
+    Toolset,
+    tool,
 )
 from lutum_py.errors import (
     HookError,
@@ -37,7 +41,7 @@ from lutum_py.errors import (
     RoundClosedError,
 )
 from tests.round.edits import capped, own_question, refused, snapshot, waits
-from tests.round_tools import Shop, add, close, done, gated
+from tests.round_tools import Shop, add, close, done, gated, opened
 
 # What an edit is.
 
@@ -392,6 +396,37 @@ def test_nothing_is_edited_where_the_decision_is_the_result() -> None:
     plan = waits(ticket=SuspendTicket(resume_mode=mode))
     edit = plan.suspended[0].edit({"a": 5}, result=3)
     refused(plan, edit, Shop.HookSet(), ResumeError, "its ticket makes the decision's result")
+    close(plan)
+
+
+class Odd(ToolInput[str]):
+    """Take anything."""
+
+    what: Any
+
+    @field_validator("what")
+    @classmethod
+    def read(cls, value: Any) -> Any:
+        return object() if value == "odd" else value
+
+
+class Oddities(Toolset):
+    odd = tool(Odd)
+
+
+def test_what_has_no_json_form_is_approved_by_nobody() -> None:
+    """An input without a digest is refused: as the edit's fault, or as that of the hooks."""
+    suspends, changes = Oddities.HookSet(), Oddities.HookSet()
+    suspends.gate()(lambda metadata, input: Suspend(SuspendTicket()))
+    changes.on(Oddities.odd)(lambda metadata, input: RunNormally(Odd.model_construct(what="odd")))
+    plan = opened(("c", "odd", {"what": 1}), toolset=Oddities).apply_hooks_sync(suspends)
+    (waiting,) = plan.suspended
+    odd = waiting.edit({"what": "odd"})
+    refused(plan, odd, suspends, ResumeError, "holds a value that has no JSON form")
+    for hooks in (changes, changes.with_extended(suspends)):
+        refused(plan, waiting.edit({"what": 2}), hooks, HookError, "an input that has no JSON form")
+    plan.amend_sync(waiting.edit({"what": True}), suspends)
+    assert Odd.model_validate(plan.pending[0].input).what is True
     close(plan)
 
 

@@ -71,6 +71,18 @@ def test_an_edit_that_is_taken_back_is_not_told() -> None:
     assert result.message is None
 
 
+def test_a_display_says_who_changed_what() -> None:
+    """A notebook shows the final arguments, and who changed which of them."""
+    plan = waits(count=2)
+    first, second = plan.suspended
+    plan.amend_sync(first.edit({"a": 5, "b": 6}, by="ann"), Shop.HookSet())
+    decision = second.edit({})
+    plan.amend_sync(decision, Shop.HookSet())
+    for said in ("a, b changed by ann", f"nothing changed by {decision.decision_id}"):
+        assert said in plan._repr_html_()
+    close(plan)
+
+
 @pytest.mark.parametrize("end", ["resolve", "commit", "abort"])
 def test_the_line_stands_before_what_the_model_reads(end: str) -> None:
     """However the round ends, each changed field is named; the program's own result is the same."""
