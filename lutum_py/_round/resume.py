@@ -112,7 +112,8 @@ def _check_digest(waiting: SuspendedCall, decision: Decision) -> None:
     if call.digest != waiting.digest:
         raise ResumeError(
             f"The input of call {call.id!r} of tool `{call.name}` was changed while it was "
-            "suspended, so no decision on it can count. Abort the round."
+            "suspended, so no decision on it can count here. Go on with the plan in which it was "
+            "amended, or abort the round."
         )
 
 
