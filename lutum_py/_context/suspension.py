@@ -8,12 +8,11 @@ may carry the digest of what was shown, since that is what was decided on.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import deepcopy
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
-from .._text.json import shorten
+from .._text.json import copy_json, shorten
 from ..errors import InvalidValueError
 
 __all__ = ["Decision", "DecisionAction", "ResumeMode", "SuspendTicket"]
@@ -151,4 +150,4 @@ class Decision:
                 f"names, not a value of type {type(given).__name__} or with other keys. Make it "
                 "with `waiting.edit(changes)`."
             )
-        object.__setattr__(self, "edit", deepcopy(dict(self.edit)))
+        object.__setattr__(self, "edit", copy_json(dict(self.edit)))

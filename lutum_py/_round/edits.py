@@ -12,6 +12,7 @@ from typing import Any
 
 from .._call.outcomes import SuspendedCall
 from .._schema.secrets import MASK
+from .._text.escaping import visible
 from .._text.json import canonical_json, compact_json, cut, is_array, is_object
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult, make_result
@@ -21,6 +22,7 @@ __all__ = ["EditRecord", "changed_names", "noted", "unmasked", "with_edit_lines"
 
 _UNSAID = ("rejected", "cancelled")
 _LONGEST = 80
+_MASKED = f'"{MASK}"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +113,9 @@ def with_edit_lines(
 
 def _line(edit: EditRecord) -> str:
     said = [
-        f"{name} = {cut(compact_json(edit.final[name]), _LONGEST)}"
+        f"{visible(name)} = {cut(compact_json(edit.final[name]), _LONGEST)}"
         if name in edit.final
-        else f"{name} was left out"
+        else f"{visible(name)} was left out"
         for name in edit.changed
     ]
     return f"[The arguments of this call were edited: {', '.join(said)}]"
@@ -145,7 +147,10 @@ class _Ambiguous(Exception):
 
 
 def _unmasked(edit: Any, shown: Any, real: Any, path: str) -> Any:
-    if canonical_json(edit) == canonical_json(shown):  # `True == 1`, and is another argument
+    own = canonical_json(shown)
+    if own == canonical_json(real):  # nothing of it was masked
+        return edit
+    if own == canonical_json(edit):
         return real
     if is_object(edit) and is_object(shown) and is_object(real):
         return {
@@ -154,6 +159,6 @@ def _unmasked(edit: Any, shown: Any, real: Any, path: str) -> Any:
             else each
             for name, each in edit.items()
         }
-    if is_array(edit) and f'"{MASK}"' in compact_json(edit) and f'"{MASK}"' in compact_json(shown):
+    if is_array(edit) and _MASKED in compact_json(edit) and _MASKED in own:
         raise _Ambiguous(path)
     return edit

@@ -130,16 +130,22 @@ def test_no_line_is_told_of_what_was_not_run() -> None:
     ]
 
 
+PIN: Any = {"type": "object", "properties": {"pin": {"type": "string", "writeOnly": True}}}
+
+
+def of_schema(properties: dict[str, Any], arguments: Any) -> tuple[ToolRoundPlan[Any], Any]:
+    """A call of a tool of a JSON schema, which waits, and its hooks."""
+    schema = {"type": "object", "properties": properties}
+    definition = ToolDef.from_json_schema(name="act", input_schema=schema)
+    made: Any = Toolset.from_definitions("Made", [definition])
+    hooks = made.HookSet()
+    hooks.gate(made["act"])(lambda metadata, input: Suspend(SuspendTicket()))
+    return opened(("c", "act", arguments), toolset=made).apply_hooks_sync(hooks), hooks
+
+
 def test_an_argument_that_is_left_out_is_named_too() -> None:
     """The line says where an edit left an argument out, and cuts a long one."""
-    schema = {"type": "object", "properties": {"to": {}, "note": {}}}
-    made: Any = Toolset.from_definitions(
-        "Made", [ToolDef.from_json_schema(name="send", input_schema=schema)]
-    )
-    call = ("c", "send", {"to": "ann", "note": "x"})
-    hooks = made.HookSet()
-    hooks.gate(made["send"])(lambda metadata, input: Suspend(SuspendTicket()))
-    plan = opened(call, toolset=made).apply_hooks_sync(hooks)
+    plan, hooks = of_schema({"to": {}, "note": {}}, {"to": "ann", "note": "x"})
     (waiting,) = plan.suspended
     waiting.arguments["to"] = "eve"  # what is shown is a copy
     edit = replace(waiting.approve(), edit={"to": "b" * 200})
@@ -164,9 +170,6 @@ class Trip(ToolInput[str]):
     """Go somewhere."""
 
     start: str = Field(alias="from")
-
-
-PIN: Any = {"type": "object", "properties": {"pin": {"type": "string", "writeOnly": True}}}
 
 
 class Desk(Toolset):
@@ -243,14 +246,8 @@ def test_a_mask_in_an_edited_list_is_refused() -> None:
 
 def test_a_mask_within_a_schemas_object_stays_what_it_is() -> None:
     """Secrets that only a JSON schema declares are kept as well, at any depth."""
-    schema = {"type": "object", "properties": {"door": PIN, "spare": {"items": PIN}}}
-    made: Any = Toolset.from_definitions(
-        "Made", [ToolDef.from_json_schema(name="open", input_schema=schema)]
-    )
-    hooks = made.HookSet()
-    hooks.gate(made["open"])(lambda metadata, input: Suspend(SuspendTicket()))
     arguments = {"door": {"pin": "1", "name": "a"}, "spare": [{"pin": "2"}]}
-    plan = opened(("c", "open", arguments), toolset=made).apply_hooks_sync(hooks)
+    plan, hooks = of_schema({"door": PIN, "spare": {"items": PIN}}, arguments)
     (waiting,) = plan.suspended
     door = {**waiting.arguments["door"], "name": "b"}
     both = waiting.edit({"spare": [{"pin": MASK}, {"pin": "3"}]})
@@ -258,3 +255,22 @@ def test_a_mask_within_a_schemas_object_stays_what_it_is() -> None:
     plan.amend_sync(waiting.edit({"door": door}), hooks)
     assert plan.pending[0].input == {"door": {"pin": "1", "name": "b"}, "spare": [{"pin": "2"}]}
     close(plan)
+
+
+def test_what_looks_like_a_mask_and_is_none_is_edited_like_any_text() -> None:
+    """A list without secrets may hold stars, beside a secret that stays what it is."""
+    arguments = {"stars": [MASK, "a"], "pin": "1"}
+    properties = {"stars": {"type": "array"}, "pin": PIN["properties"]["pin"]}
+    plan, hooks = of_schema(properties, arguments)
+    (waiting,) = plan.suspended
+    plan.amend_sync(waiting.edit({"stars": ["b", MASK]}), hooks)
+    assert plan.pending[0].input == {"stars": ["b", MASK], "pin": "1"}
+    close(plan)
+
+
+def test_a_name_cannot_break_the_line() -> None:
+    """Control characters in the name of an argument are spelled out in the line."""
+    plan, hooks = of_schema({}, {})
+    plan.amend_sync(plan.suspended[0].edit({"a]\nb": 1}), hooks)
+    (result,) = plan.resolve([plan.pending[0].complete("done")]).results
+    assert result.model_text.count("\n") == 1
