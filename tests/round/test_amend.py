@@ -127,6 +127,7 @@ def test_gates_get_the_decision_about_the_edit() -> None:
     decision = plan.suspended[0].edit({"a": 5})
     plan.amend_sync(decision, hooks)
     assert seen == [(0, None), (5, decision)]
+    assert [record.decision for record in plan.decisions] == ["suspend", "suspend"]
     close(plan)
 
 
@@ -190,12 +191,15 @@ def test_an_edit_changed_again_waits_under_its_ticket_where_no_gate_asks() -> No
     """Where hooks change an edit and no gate suspends it, the question that was asked is asked."""
     hooks = Shop.HookSet()
     hooks.on(Shop.add)(lambda metadata, input: RunNormally(add.Input(a=input.a + 1)))
+    told: list[int] = []
+    hooks.before(Shop.add)(lambda metadata, input: told.append(input.a))
     plan = waits()
     (waiting,) = plan.suspended
     again = plan.amend_sync(waiting.edit({"a": 5}), hooks)
     assert isinstance(again, SuspendedCall)
     assert (again.ticket, again.was_started) == (waiting.ticket, False)
     assert again.call.input == add.Input(a=6)
+    assert told == []
     close(plan)
     plan = own_question()
     again = plan.amend_sync(plan.suspended[0].edit({"a": 5}), hooks)
@@ -326,6 +330,17 @@ def test_an_answer_counts_for_the_arguments_that_it_was_given_about() -> None:
     close(plan)
 
 
+def test_an_answer_to_the_tool_is_spent_where_a_hook_changes_the_edit() -> None:
+    """What the tool was told of an edit is not told of what a hook made of it."""
+    plan = own_question(resume_mode=ResumeMode.PASS_DECISION_TO_TOOL)
+    again = plan.amend_sync(plan.suspended[0].edit({"a": 99}, result="yes"), capped())
+    assert isinstance(again, SuspendedCall)
+    assert (again.ticket.message, again.call.approval) == ("10?", None)
+    plan.resume(again.approve())
+    assert plan.pending[0].resume is None
+    close(plan)
+
+
 def test_a_started_call_stays_started() -> None:
     """A call whose tool asked was begun: an edit does not make it new, and an abort says so."""
     plan = own_question()
@@ -427,6 +442,21 @@ def test_what_has_no_json_form_is_approved_by_nobody() -> None:
         refused(plan, waiting.edit({"what": 2}), hooks, HookError, "an input that has no JSON form")
     plan.amend_sync(waiting.edit({"what": True}), suspends)
     assert Odd.model_validate(plan.pending[0].input).what is True
+    close(plan)
+
+
+def test_what_a_hook_holds_is_not_what_is_approved() -> None:
+    """An input that a hook put in the place of an edit is copied before anyone approves it."""
+    held = [1]
+    hooks = Oddities.HookSet()
+    hooks.gate()(lambda metadata, input: Suspend(SuspendTicket()))
+    plan = opened(("c", "odd", {"what": 1}), toolset=Oddities).apply_hooks_sync(hooks)
+    hooks.on(Oddities.odd)(lambda metadata, input: RunNormally(Odd(what=held)))
+    again = plan.amend_sync(plan.suspended[0].edit({"what": 2}), hooks)
+    assert isinstance(again, SuspendedCall)
+    held.append(2)
+    plan.resume(again.approve())
+    assert Odd.model_validate(plan.pending[0].input).what == [1]
     close(plan)
 
 

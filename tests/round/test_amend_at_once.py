@@ -14,11 +14,9 @@ from lutum_py import (
     ToolMetadata,
     ToolRoundPlan,
 )
-from lutum_py.errors import (
-    ResumeError,
-)
+from lutum_py.errors import HookError, ResumeError
 from tests.round.edits import capped, refused, waits
-from tests.round_tools import Shop, add, close, done
+from tests.round_tools import Shop, add, adds, close, done, gated, opened
 
 
 def racing(plan: ToolRoundPlan[Any], decision: Decision, meanwhile: Callable[[], Any]) -> Any:
@@ -107,3 +105,39 @@ def test_another_plan_of_the_round_knows_of_an_edit() -> None:
     plan.resume(plan.suspended[0].approve())
     refused(other, waiting.edit({"a": 1}), Shop.HookSet(), ResumeError, "in another plan")
     close(plan)
+
+
+def test_an_edit_marks_before_hooks_for_its_own_call_only() -> None:
+    """A before-hook that raised meanwhile about another call is asked again about that one."""
+    tried: list[str] = []
+
+    async def main() -> None:
+        plan = opened(*adds(1), ("w", "add", {"a": 9})).apply_hooks_sync(
+            gated(lambda input: SuspendTicket() if input.a == 9 else None, Shop.add)
+        )
+        (waiting,) = plan.suspended
+        told, broken = asyncio.Event(), asyncio.Event()
+
+        async def before(metadata: ToolMetadata, input: Any) -> None:
+            tried.append(metadata.id)
+            if metadata.id == "w":
+                told.set()
+                await broken.wait()
+            elif len(tried) == 1:
+                await told.wait()
+                raise OSError
+
+        hooks = Shop.HookSet()
+        hooks.before(Shop.add)(before)
+        applying = asyncio.create_task(plan.apply_hooks(hooks))
+        await asyncio.sleep(0)
+        amending = asyncio.create_task(plan.amend(waiting.edit({"a": 5}), hooks))
+        with pytest.raises(HookError):
+            await applying
+        broken.set()
+        await amending
+        await plan.apply_hooks(hooks)
+        close(plan)
+
+    asyncio.run(main())
+    assert tried == ["c0", "w", "c0"]

@@ -11,6 +11,7 @@ from pydantic import Field, SecretStr
 from lutum_py import (
     Attachment,
     EditRecord,
+    RunNormally,
     Session,
     Suspend,
     SuspendedCall,
@@ -222,6 +223,20 @@ def test_a_secret_may_be_edited_and_is_not_shown() -> None:
     line = plan.resolve([result]).results[0].model_text.split("\n")[0]
     assert line == f'[The arguments of this call were edited: password = "{MASK}"]'
     assert not any("CORRECT" in text or "HUNTER2" in text for text in shown)
+
+
+def test_a_secret_that_was_edited_first_stays_named() -> None:
+    """What is behind a mask cannot be seen to be as it was, so a later edit does not unname it."""
+    plan, waiting = at_desk("login", {"user": "ada", "password": "HUNTER2"})
+    hooks = Desk.HookSet()
+    hooks.on(Desk.login)(
+        lambda metadata, input: RunNormally(input.model_copy(update={"user": input.user.upper()}))
+    )
+    again = plan.amend_sync(waiting.edit({"password": "CORRECT"}), hooks)
+    assert isinstance(again, SuspendedCall)
+    plan.amend_sync(again.edit({"user": "BOB"}), hooks)
+    assert plan.edits[0].changed == ("user", "password")
+    close(plan)
 
 
 def test_an_unfit_edit_shows_no_secret() -> None:
