@@ -187,6 +187,5 @@ def _wait_again(
 
 
 def _adopt(call: AnyToolCall, input: Any, approval: Approval | None) -> None:
-    own = deepcopy(input)  # a hook may still hold the other one
     call.move_to(CallStatus.RESUMING)
-    call._input, call._approval = own, approval
+    call._input, call._approval = input, approval
