@@ -7,12 +7,12 @@ may carry the digest of what was shown, since that is what was decided on.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
-from .._text.json import copy_json, shorten
+from .._text.json import copy_json, is_mapping, shorten
 from ..errors import InvalidValueError
 
 __all__ = ["Decision", "DecisionAction", "ResumeMode", "SuspendTicket"]
@@ -144,10 +144,12 @@ class Decision:
                 f"not with {self.action!r}. Leave one of them out."
             )
         given: Any = self.edit
-        if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+        names: Iterable[object] = given if is_mapping(given) else (None,)
+        if not all(isinstance(name, str) for name in names):
+            # Nothing of it is shown: it may hold secrets.
             raise InvalidValueError(
                 f"Decision for call {self.call_id!r}: `edit` is the whole arguments by their "
                 f"names, not a value of type {type(given).__name__} or with other keys. Make it "
                 "with `waiting.edit(changes)`."
             )
-        object.__setattr__(self, "edit", copy_json(dict(self.edit)))
+        object.__setattr__(self, "edit", copy_json(given))
