@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -21,8 +22,18 @@ from lutum_py import (
     Session,
     TextItem,
     Toolset,
+    TurnRequest,
     tool,
     tool_fn,
+)
+from lutum_py._text.partial_json import PartialJson
+from lutum_py._transcript.stream_events import (
+    ArgumentsDelta,
+    CallCompleted,
+    CallStarted,
+    StreamEvent,
+    TextDelta,
+    TurnFinished,
 )
 from lutum_py.errors import MisuseError, ToolConstraintError, ToolDefinitionError
 from lutum_py.testing import ScriptedModel
@@ -314,3 +325,66 @@ def test_a_type_without_a_schema_is_no_answer(kind: Any) -> None:
 def test_a_text_is_mended_as_arguments_are() -> None:
     """A list that came as a string in a text answer is read where that leaves no doubt."""
     assert Answer(list[int]).read_text('{"answer": "[1, 2]"}', redact=False) == ([1, 2], ())
+
+
+class InPieces:
+    """A model that gives its turn in small pieces, read as dialects read them."""
+
+    def __init__(self, turn: AssistantTurn) -> None:
+        self.turn = turn
+
+    def stream_sync(self, request: TurnRequest) -> Iterator[StreamEvent]:
+        (call,) = self.turn.tool_calls or (None,)
+        text = self.turn.text if call is None else call.arguments
+        arguments = PartialJson()
+        if call is not None:
+            yield CallStarted(0, call.id, call.name)
+        for begin in range(0, len(text), 100):
+            piece = text[begin : begin + 100]
+            partial = arguments.add(piece)
+            yield TextDelta(piece) if call is None else ArgumentsDelta(0, piece, partial)
+        if call is not None:
+            yield CallCompleted(0, call)
+        yield TurnFinished(self.turn)
+
+
+@pytest.mark.parametrize("by", ["tool", "format"])
+def test_a_long_answer_is_shown_whole_at_the_end(by: Any) -> None:
+    """`partial` ends with the whole answer, though a long text is not read with every piece."""
+    value = [{"total": float(number)} for number in range(2000)]
+    text = json.dumps({"answer": value})
+    turn = ScriptedModel.text(text)
+    if by == "tool":
+        turn = ScriptedModel.tool_calls(("a1", "answer", text))
+    session = Session()
+    session.push_user("How much?")
+    answer: Any = Answer(list[Invoice], by=by)
+    model: Any = InPieces(turn)
+    stream: Any = session.text_turn(model).answer(answer).stream_sync()
+    shown = [len(stream.partial or ()) for _ in stream]
+    assert shown == sorted(shown)
+    assert 10 < len(set(shown)) < 100  # of 340 pieces
+    assert stream.partial == value
+    assert len(stream.outcome.answer) == len(value)
+
+
+def texts(*pieces: str) -> AssistantTurn:
+    return AssistantTurn(items=tuple(map(TextItem, pieces)), finish_reason="stop")
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [('{"total": 1}', '{"total": 1.0}'), ("I found it.", '{"total": 1}'), ('{"tot', 'al": 1}')],
+)
+def test_an_answer_among_several_texts_is_found(pieces: tuple[str, ...]) -> None:
+    """Said twice, after other words or in pieces, one answer of a turn is the answer."""
+    outcome, _ = said(texts(*pieces), answer=Answer(Invoice, by="format"))
+    assert outcome.answer == Invoice(total=1)
+
+
+def test_texts_that_are_several_answers_are_none() -> None:
+    """Nobody picks between two answers that differ."""
+    two = texts('{"total": 1}', '{"total": 2}')
+    outcome, _ = said(two, answer=Answer(Invoice, by="format"))
+    assert isinstance(outcome, NoAnswer)
+    assert outcome.reason == "invalid"
