@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from .._text.frozen import Immutable
 
@@ -38,7 +38,7 @@ class RunNormally(Immutable, Generic[In]):
         theirs: Any = other
         return bool(self.input == theirs.input)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
 
 _set_input: Any = vars(RunNormally)["input"].__set__

@@ -47,9 +47,9 @@ class _RoundFields(RoundState):
         issues: tuple[RecoverableToolCallIssue, ...],
     ) -> None:
         RoundState.__init__(self, turn)
-        self.toolset = toolset
-        self.tool_calls = tool_calls
-        self.recoverable_tool_call_issues = issues
+        self.toolset: Any = toolset
+        self.tool_calls: tuple[AnyToolCall, ...] = tool_calls
+        self.recoverable_tool_call_issues: tuple[RecoverableToolCallIssue, ...] = issues
         self.answer: Any = None
         self.answered: tuple[ToolResult, ...] = ()
 

@@ -102,7 +102,7 @@ class Arguments:
         plain = input_type
         while get_origin(plain) is Annotated:
             plain = get_args(plain)[0]
-        self.type = plain
+        self.type: Any = plain
         self._documented = documented
         self._is_union = is_model(plain) and plain.__pydantic_root_model__
         self._mending: JsonSchema | None = None
@@ -114,7 +114,7 @@ class Arguments:
         self._bounded = closing.bounded
         self._by_alias = not closing.renames
         self._is_plain = is_plain
-        self.is_fixed = is_model(input_type) and _is_frozen(input_type)
+        self.is_fixed: bool = is_model(input_type) and _is_frozen(input_type)
         self.validate_json: Callable[[str], Any] = self._validator.validate_json
 
     def mend(self, text: str, error: ValidationError) -> tuple[Any, tuple[str, ...]]:

@@ -15,7 +15,7 @@ from typing import Any, NoReturn, Self
 
 from .._text.suggestion import names_for_message
 from ..errors import MisuseError
-from .signature import Parameter, Signature, read_others
+from .signature import Hidden, Parameter, Signature, read_others
 
 __all__ = ["Invocation"]
 
@@ -50,16 +50,18 @@ class Invocation:
         signature: Signature,
         fields: Mapping[str, str] | None,
     ) -> None:
-        self.function = function
+        self.function: Callable[..., Any] = function
         self._signature = signature
         self._fields = fields
-        self.is_async = signature.is_async
-        self.context = signature.context
-        self.hidden = signature.hidden
-        self.positional = signature.positional
-        self.whole = signature.parameters[0].name if fields is None else None
+        self.is_async: bool = signature.is_async
+        self.context: str | None = signature.context
+        self.hidden: Mapping[str, Hidden] = signature.hidden
+        self.positional: tuple[str, ...] = signature.positional
+        self.whole: str | None = signature.parameters[0].name if fields is None else None
         self._arguments = tuple((fields or {}).items())
-        self.required = frozenset(n for n, h in signature.hidden.items() if h.required)
+        self.required: frozenset[str] = frozenset(
+            n for n, h in signature.hidden.items() if h.required
+        )
         # Nothing renamed, hidden or positional: the fields are the keyword arguments.
         self._as_is = (
             fields is not None
