@@ -73,6 +73,7 @@ class Answer(Generic[A]):
         self.type = type
         self.by: Literal["tool", "format"] = by
         self.name = name
+        self._description = description
         self._spec = _spec_of(type, name, description)
 
     @property
@@ -108,6 +109,9 @@ class Answer(Generic[A]):
         except ValidationError as error:
             return None, spec.issues_of(error, redact=redact)
 
+    def __reduce__(self) -> Any:
+        return _made, (self.type, self.by, self.name, self._description)
+
     def __repr__(self) -> str:
         return f"Answer({type_name(self.type)}, by={self.by!r}, name={self.name!r})"
 
@@ -117,6 +121,10 @@ def answer_of(given: Any) -> Answer[Any]:
     kind: Any = Answer  # as a class it would narrow to an answer of nobody knows what
     answer: Answer[Any] = given if isinstance(given, kind) else kind(given)
     return answer
+
+
+def _made(kind: Any, by: Any, name: str, description: str | None) -> Answer[Any]:
+    return Answer(kind, by=by, name=name, description=description)
 
 
 def _is_wrapped(kind: Any) -> bool:
@@ -145,19 +153,27 @@ def _spec_of(kind: Any, name: Any, description: str | None) -> ToolSpec[Any, Any
             model = kind
         arguments = Arguments(model)
     except Exception as error:
-        # What is said of a parameter means the field that a type is wrapped in.
-        cause = error.__cause__ if isinstance(error, ToolDefinitionError) else error
-        reason = reason_of(cause if isinstance(cause, Exception) else error)
-        raise ToolDefinitionError(
-            f"{place} has no schema ({reason}). Use a type that pydantic knows."
-        ) from error
+        raise _no_schema(place, error) from error
     own = (kind.__dict__.get("__doc__") if isinstance(kind, type) else None) or _DESCRIPTION
     told = ToolOptions(name=name, description=own if description is None else description)
+    try:
+        definition = define(place, told, arguments=arguments, output=Output(str))
+    except ToolDefinitionError as error:
+        if error.__cause__ is None or not _is_wrapped(kind):
+            raise
+        raise _no_schema(place, error) from error
     made: ToolSpec[Any, Any] = ToolSpec(
-        definition=define(place, told, arguments=arguments, output=Output(str)),
+        definition=definition,
         origin=kind,
         arguments=arguments,
         output=Output(str),
         invocation=None,
     )
     return finish_spec(made, input_name="Answer", module=__name__, qualname="Answer")
+
+
+def _no_schema(place: str, error: Exception) -> ToolDefinitionError:
+    # What is said of a parameter means the field that a type is wrapped in.
+    cause = error.__cause__ if isinstance(error, ToolDefinitionError) else error
+    reason = reason_of(cause if isinstance(cause, Exception) else error)
+    return ToolDefinitionError(f"{place} has no schema ({reason}). Use a type that pydantic knows.")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
-from collections.abc import Iterator
+import pickle
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -315,7 +317,11 @@ def test_a_text_that_is_no_json_yet_leaves_the_partial_answer() -> None:
     assert isinstance(stream.outcome, NoAnswer)
 
 
-@pytest.mark.parametrize("kind", [object(), 5, "Missing"], ids=["object", "number", "name"])
+@pytest.mark.parametrize(
+    "kind",
+    [object(), 5, "Missing", Callable, list[Callable[[], int]]],
+    ids=["object", "number", "name", "function", "functions"],
+)
 def test_a_type_without_a_schema_is_no_answer(kind: Any) -> None:
     """What pydantic knows nothing of is refused where the answer is declared, in its own name."""
     with pytest.raises(ToolDefinitionError, match=r"^Answer `.*has no schema \(.*pydantic knows"):
@@ -388,3 +394,28 @@ def test_texts_that_are_several_answers_are_none() -> None:
     outcome, _ = said(two, answer=Answer(Invoice, by="format"))
     assert isinstance(outcome, NoAnswer)
     assert outcome.reason == "invalid"
+
+
+def test_the_answers_tool_is_on_offer() -> None:
+    """What the model is told of a name that is not there counts the answer's tool."""
+    outcome, _ = asked(("a1", "Answer", '{"total": 1}'))
+    (issue,) = outcome.round.recoverable_tool_call_issues
+    assert (issue.reason, issue.suggestion) == ("unknown_tool", "answer")
+    assert "Tools on offer: `look`, `answer`." in issue.text
+    outcome.round.discard()
+    outcome, _ = asked(("a1", "Answer", "{}"), answer=Answer(Invoice, by="format"))
+    (issue,) = outcome.round.recoverable_tool_call_issues
+    assert "Tools on offer: `look`." in issue.text
+    outcome.round.discard()
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+@pytest.mark.parametrize("kind", [Invoice, list[Invoice], Invoice | Refund, Literal["a"]], ids=str)
+def test_an_answer_can_be_copied_and_pickled(copied: Any, kind: Any) -> None:
+    """A copy asks for the same."""
+    answer: Answer[Any] = Answer(kind, by="format", name="it", description="The bill.")
+    other = copied(answer)
+    assert repr(other) == repr(answer)
+    assert other.definition == answer.definition
+    told = copied(Answer(Invoice))
+    assert told.definition.description == "What is to be paid."

@@ -16,7 +16,7 @@ from ..._transcript.assistant import AssistantTurn
 from ..._transcript.request import TranscriptItem, TurnRequest
 from .._repair.violations import Change, Violation
 from .._schema.compiler import CompiledSchema
-from .._wire.answer import definition_of
+from .._wire.answer import answer_schema
 from .._wire.losses import EncodedRequest, Loss
 from .._wire.offered import choice_of, compiled, offered, schema_losses
 from .._wire.reading import response_place
@@ -151,8 +151,8 @@ def answer_format(answer: Any) -> dict[str, Any]:
         >>> fields["output_config"]["format"]["type"]
         'json_schema'
     """
-    definition = definition_of(answer)
-    schema = copy_json(compiled(definition, FACTS, strict=True).schema)
+    definition, schema = answer_schema(answer, FACTS, strict=True)
+    schema = {"description": definition.description, **schema}
     return {"output_config": {"format": {"type": "json_schema", "schema": schema}}}
 
 
@@ -251,8 +251,8 @@ def encode_request(request: TurnRequest, *, strict: bool = False) -> EncodedRequ
     if request.temperature is not None:
         body["temperature"] = request.temperature
     if request.answer is not None:
-        losses.extend(schema_losses(request.answer, FACTS, True))
         body |= answer_format(request.answer)
+        losses.extend(schema_losses(request.answer, FACTS, True))
     for key, value in request.extra.items():
         body[key] = [*offer, *value] if key == "tools" and isinstance(value, list) else value
     return EncodedRequest(body, losses)

@@ -16,7 +16,7 @@ from ..._transcript.assistant import AssistantTurn
 from ..._transcript.request import TranscriptItem, TurnRequest
 from .._repair.violations import Change, Violation
 from .._schema.compiler import CompiledSchema
-from .._wire.answer import definition_of
+from .._wire.answer import answer_schema
 from .._wire.losses import EncodedRequest, Loss
 from .._wire.offered import choice_of, compiled, offered, schema_losses
 from .._wire.reading import response_place
@@ -152,8 +152,8 @@ def answer_format(answer: Any) -> dict[str, Any]:
         >>> fields["generationConfig"]["responseMimeType"]
         'application/json'
     """
-    definition = definition_of(answer)
-    schema = copy_json(compiled(definition, FACTS, strict=False).schema)
+    definition, schema = answer_schema(answer, FACTS, strict=False)
+    schema = {"description": definition.description, **schema}
     form = {"responseMimeType": "application/json", "responseJsonSchema": schema}
     return {"generationConfig": form}
 
@@ -251,8 +251,8 @@ def encode_request(request: TurnRequest, *, strict: bool = False) -> EncodedRequ
             losses.append(Loss("parallel_tool_calls", text))
     config: dict[str, Any] = {}
     if request.answer is not None:
-        losses.extend(schema_losses(request.answer, FACTS, False))
         config = answer_format(request.answer)["generationConfig"]
+        losses.extend(schema_losses(request.answer, FACTS, False))
     if request.temperature is not None:
         config["temperature"] = request.temperature
     if request.max_output_tokens is not None:

@@ -16,7 +16,7 @@ from ..._transcript.assistant import AssistantTurn
 from ..._transcript.request import TranscriptItem, TurnRequest
 from .._repair.violations import Change, Violation
 from .._schema.compiler import CompiledSchema
-from .._wire.answer import definition_of
+from .._wire.answer import answer_schema
 from .._wire.losses import EncodedRequest, Loss
 from .._wire.offered import choice_of, compiled, offered, schema_losses
 from .._wire.openai_body import body_of
@@ -141,9 +141,9 @@ def answer_format(answer: Any) -> dict[str, Any]:
         >>> fields["text"]["format"]["type"], fields["text"]["format"]["name"]
         ('json_schema', 'answer')
     """
-    definition = definition_of(answer)
-    schema = copy_json(compiled(definition, FACTS, strict=True).schema)
-    form = {"type": "json_schema", "name": definition.name, "schema": schema, "strict": True}
+    definition, schema = answer_schema(answer, FACTS, strict=True)
+    about = {"name": definition.name, "description": definition.description}
+    form = {"type": "json_schema", **about, "schema": schema, "strict": True}
     return {"text": {"format": form}}
 
 
@@ -217,8 +217,8 @@ def encode_request(request: TurnRequest, *, strict: bool = False) -> EncodedRequ
         losses.extend(schema_losses(definition, FACTS, strict))
     fields: dict[str, Any] = {}
     if request.answer is not None:
-        losses.extend(schema_losses(request.answer, FACTS, True))
         fields = answer_format(request.answer)
+        losses.extend(schema_losses(request.answer, FACTS, True))
     body = body_of(
         request,
         {"input": rendered, **fields},
