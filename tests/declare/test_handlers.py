@@ -256,6 +256,8 @@ def test_calls_of_other_tools_are_refused() -> None:
         run.call_sync(call_of("odd", first=1))
     with pytest.raises(MisuseError, match="Handlers are given a call, not 3"):
         asyncio.run(run(3))
+    with pytest.raises(MisuseError, match="Handlers are given a call, not None"):
+        run.call_sync(None)
     free = shout.Call(sent("shout", "c1", text="a"), shout.Input(text="a"))
     assert asyncio.run(run(free)).output == "A"
     with pytest.raises(MisuseError, match="is async"):
