@@ -422,12 +422,12 @@ class FnCall(ToolCall[Any, Out], Generic[P, Out]):
             >>> call.apply(lambda a, b: a * b)
             2
         """
-        given: Any = function
-        if not callable(given):
+        if not callable(function):
             raise MisuseError(
                 f"`apply` takes a function of the parameters of tool `{self.name}`, not "
-                f"{shorten(given)}. Pass the function itself."
+                f"{shorten(function)}. Pass the function itself."
             )
+        given: Any = function
         invocation = self.begin(skipped)
         positional, keywords = invocation.bind(self, self.input, skipped)
         applied: X = given(*positional, **keywords)

@@ -5,19 +5,20 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from pydantic import ValidationError
 from typing_extensions import is_typeddict
 
+from .._call.call import AnyToolCall
 from .._call.selector import finish_spec
 from .._call.spec import ToolSpec
-from .._schema.arguments import Arguments
+from .._schema.arguments import NO_ARGUMENTS, Arguments
 from .._schema.closed_schema import is_model
 from .._schema.definition import ToolDef
 from .._schema.options import ToolOptions
 from .._schema.output import Output
 from .._schema.signature import REQUIRED, Parameter, reason_of, type_name
 from .._text.json import is_object, shorten
-from ..errors import FieldIssue, MisuseError, ToolDefinitionError
+from .._transcript.metadata import ToolMetadata
+from ..errors import FieldIssue, InvalidArgumentsError, MisuseError, ToolDefinitionError
 from .define import define
 
 if TYPE_CHECKING:
@@ -98,16 +99,21 @@ class Answer(Generic[A]):
         return data.get(_FIELD) if is_object(data) else None
 
     def read_text(self, text: str, *, redact: bool) -> tuple[A | None, tuple[FieldIssue, ...]]:
-        """Read an answer that is a text; what is wrong with it where it is none."""
-        spec = self._spec
+        """Read an answer that is a text; what is wrong with it where it is none.
+
+        Raises:
+            ToolInputError: A validator of the type broke.
+        """
+        if text.strip() in NO_ARGUMENTS:
+            # To a tool that is a call without arguments; as a text it is no answer at all.
+            issue = FieldIssue("", "There is no answer: give a JSON object", repr(text))
+            return None, (issue,)
+        metadata = ToolMetadata(id=self.name, name=self.name, arguments=text)
         try:
-            try:
-                return self.value_of(spec.validate_json(text)), ()
-            except ValidationError as error:
-                value, _ = spec.arguments.mend(text, error)
-                return self.value_of(value), ()
-        except ValidationError as error:
-            return None, spec.issues_of(error, redact=redact)
+            call: AnyToolCall = self._spec.free_selector.decode(metadata, redact=redact)
+        except InvalidArgumentsError as error:
+            return None, error.fields
+        return self.value_of(call.input), ()
 
     def __reduce__(self) -> Any:
         return _made, (self.type, self.by, self.name, self._description)

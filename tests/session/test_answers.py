@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import pytest
-from pydantic import BaseModel, RootModel
+from pydantic import BaseModel, RootModel, field_validator
 from typing_extensions import TypedDict
 
 from lutum_py import (
@@ -37,7 +37,12 @@ from lutum_py._transcript.stream_events import (
     TextDelta,
     TurnFinished,
 )
-from lutum_py.errors import MisuseError, ToolConstraintError, ToolDefinitionError
+from lutum_py.errors import (
+    MisuseError,
+    ToolConstraintError,
+    ToolDefinitionError,
+    ToolInputError,
+)
 from lutum_py.testing import ScriptedModel
 
 
@@ -419,3 +424,45 @@ def test_an_answer_can_be_copied_and_pickled(copied: Any, kind: Any) -> None:
     assert other.definition == answer.definition
     told = copied(Answer(Invoice))
     assert told.definition.description == "What is to be paid."
+
+
+class Noted(BaseModel):
+    """A type of which every field has a default."""
+
+    note: str = "none"
+
+    @field_validator("note")
+    @classmethod
+    def not_broken(cls, note: str) -> str:
+        if note == "broken":
+            raise RuntimeError(f"a secret of {note}")
+        return note
+
+
+@pytest.mark.parametrize("text", ["", " \n", "null", '""'])
+@pytest.mark.parametrize("reason", ["stop", "length"])
+def test_nothing_is_no_answer(text: str, reason: str) -> None:
+    """A model that says nothing has not answered, though each field of the type has a default."""
+    turn = AssistantTurn(
+        text=text, finish_reason=reason, cut_off="answer" if reason == "length" else None
+    )
+    outcome, _ = said(turn, answer=Answer(Noted, by="format"))
+    assert isinstance(outcome, NoAnswer)
+    assert outcome.reason == ("invalid" if reason == "stop" else "cut_off")
+    given, _ = said(ScriptedModel.text("{}"), answer=Answer(Noted, by="format"))
+    assert given.answer == Noted()
+
+
+@pytest.mark.parametrize("redact", [False, True])
+@pytest.mark.parametrize("by", ["tool", "format"])
+def test_a_broken_validator_is_named(by: Any, redact: bool) -> None:
+    """What breaks in the type is an error of the program in either form, and hides what it must."""
+    text = '{"note": "broken"}'
+    turn = ScriptedModel.tool_calls(("a1", "answer", text))
+    session = Session()
+    session.push_user("Well?")
+    model = ScriptedModel([turn if by == "tool" else ScriptedModel.text(text)])
+    builder: Any = session.text_turn(model).answer(Answer(Noted, by=by))
+    with pytest.raises(ToolInputError, match="A validator of tool `answer` raised Run") as caught:
+        (builder.redact() if redact else builder).collect_sync()
+    assert ("a secret" in str(caught.value)) is not redact
