@@ -54,6 +54,36 @@ def test_the_request_carries_the_schema(name: str) -> None:
         dialect.answer_format(3)
 
 
+@pytest.mark.parametrize(
+    ("name", "extra"),
+    [
+        ("openai_chat", {"verbosity": "low"}),
+        ("openai_responses", {"text": {"verbosity": "low"}}),
+        ("anthropic_messages", {"output_config": {"effort": "low"}}),
+        ("gemini_generate_content", {"generationConfig": {"topK": 3}}),
+    ],
+)
+def test_extras_beside_an_answer_leave_its_format(name: str, extra: dict[str, Any]) -> None:
+    """What the user says in the field that holds the format is added to it, and may replace it."""
+    dialect: Any = import_module(DIALECTS[name])
+    answer = Answer(Invoice, by="format")
+    fields = dialect.answer_format(answer)
+    said = [Message("user", "How much?")]
+
+    def asked(**more: Any) -> Any:
+        request = TurnRequest(items=said, answer=answer.definition, extra=more)
+        return dialect.encode_request(request)
+
+    body = asked(**extra)
+    for key in (*fields, *extra):
+        both = [each[key] for each in (fields, extra) if key in each]
+        assert body[key] == ({**both[0], **both[1]} if len(both) > 1 else both[0])
+    (field,) = fields
+    assert asked(**{field: None})[field] is None
+    (inner,) = list(fields[field])[:1]
+    assert asked(**{field: {inner: "mine"}})[field][inner] == "mine"
+
+
 @pytest.mark.parametrize("name", ["openai_chat", "openai_responses", "anthropic_messages"])
 def test_a_type_without_a_form_is_refused_with_the_remedy(name: str) -> None:
     """What no strict schema says, or a name that is refused, can be asked for by a tool."""

@@ -261,6 +261,29 @@ async def test_a_stream_that_breaks_leaves_nothing_but_what_was_shown(
     assert (await ask(saying(by, DATA))).answer == INVOICE
 
 
+@STREAMED
+async def test_extras_leave_the_format(wire: Wire, mode: str, server: Loopback) -> None:
+    """What goes out beside a field that the user gave still holds the text to the schema."""
+    extras: dict[str, Payload] = {
+        "openai_chat": {"verbosity": "low"},
+        "openai_responses": {"text": {"verbosity": "low"}},
+        "anthropic_messages": {"output_config": {"effort": "low"}},
+        "gemini_generate_content": {"generationConfig": {"topK": 3}},
+    }
+    extra = extras[wire.name]
+    server.replies.append(wire.reply(saying("format", DATA), mode))
+    session = Session()
+    session.push_user("How much is it?")
+    async with wire.client(server.url, mode) as client:
+        builder: Any = session.text_turn(wire.model(client, MODEL)).extra(extra)
+        outcome = await outcome_of(builder.answer(Answer(Invoice, by="format")), mode)
+    assert server.refusals == []
+    assert outcome.answer == INVOICE
+    (received,) = server.received
+    assert schema_in(wire, received.body) is not None
+    assert json.dumps(extra)[1:-1].rpartition("{")[2].rstrip("}") in json.dumps(received.body)
+
+
 async def parts_of(
     wire: Wire, mode: str, server: Loopback, by: Form, reply: Any, session: Session | None = None
 ) -> tuple[list[Any], Any]:

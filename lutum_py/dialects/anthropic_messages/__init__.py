@@ -17,6 +17,7 @@ from ..._transcript.request import TranscriptItem, TurnRequest
 from .._repair.violations import Change, Violation
 from .._schema.compiler import CompiledSchema
 from .._wire.answer import answer_schema
+from .._wire.extras import add_extras
 from .._wire.losses import EncodedRequest, Loss
 from .._wire.offered import choice_of, compiled, offered, schema_losses
 from .._wire.reading import response_place
@@ -205,8 +206,8 @@ def messages(committed: Iterable[TranscriptItem]) -> list[dict[str, Any]]:
 def encode_request(request: TurnRequest, *, strict: bool = False) -> EncodedRequest:
     """Make the body of a request, without the model's name.
 
-    `extra` goes in last and untouched; tools in it, such as those that the provider runs itself,
-    come after the tools of the request.
+    `extra` goes in last and untouched; `output_config` in it is joined with that of an answer, and
+    tools in it, such as those that the provider runs itself, come after the tools of the request.
 
     Args:
         request: What is asked of the model.
@@ -253,6 +254,5 @@ def encode_request(request: TurnRequest, *, strict: bool = False) -> EncodedRequ
     if request.answer is not None:
         body |= answer_format(request.answer)
         losses.extend(schema_losses(request.answer, FACTS, True))
-    for key, value in request.extra.items():
-        body[key] = [*offer, *value] if key == "tools" and isinstance(value, list) else value
+    add_extras(body, request.extra, joined=("output_config",))
     return EncodedRequest(body, losses)

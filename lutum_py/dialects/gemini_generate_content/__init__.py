@@ -17,6 +17,7 @@ from ..._transcript.request import TranscriptItem, TurnRequest
 from .._repair.violations import Change, Violation
 from .._schema.compiler import CompiledSchema
 from .._wire.answer import answer_schema
+from .._wire.extras import add_extras
 from .._wire.losses import EncodedRequest, Loss
 from .._wire.offered import choice_of, compiled, offered, schema_losses
 from .._wire.reading import response_place
@@ -46,7 +47,6 @@ __all__ = [
 ]
 
 _MODES: Final = {"auto": "AUTO", "required": "ANY", "none": "NONE"}
-_JOINED: Final = ("generationConfig", "toolConfig")
 
 
 def compile(  # noqa: A001 (all dialects have the same names)
@@ -259,9 +259,5 @@ def encode_request(request: TurnRequest, *, strict: bool = False) -> EncodedRequ
         config["maxOutputTokens"] = request.max_output_tokens
     if config:
         body["generationConfig"] = config
-    for key, value in request.extra.items():
-        if key in _JOINED and isinstance(value, Mapping):
-            body[key] = {**body.get(key, {}), **value}
-        else:
-            body[key] = [*offer, *value] if key == "tools" and isinstance(value, list) else value
+    add_extras(body, request.extra, joined=("generationConfig", "toolConfig"))
     return EncodedRequest(body, losses)

@@ -193,8 +193,8 @@ def messages(committed: Iterable[TranscriptItem]) -> list[dict[str, Any]]:
 def encode_request(request: TurnRequest, *, strict: bool = False) -> EncodedRequest:
     """Make the body of a request, without the model's name.
 
-    `extra` goes in last and untouched; tools in it, such as a web search that OpenAI runs, come
-    after the tools of the request.
+    `extra` goes in last and untouched; `text` in it is joined with the format of an answer, and
+    tools in it, such as a web search that OpenAI runs, come after the tools of the request.
 
     Args:
         request: What is asked of the model.
