@@ -466,3 +466,15 @@ def test_a_broken_validator_is_named(by: Any, redact: bool) -> None:
     with pytest.raises(ToolInputError, match="A validator of tool `answer` raised Run") as caught:
         (builder.redact() if redact else builder).collect_sync()
     assert ("a secret" in str(caught.value)) is not redact
+
+
+class Called(BaseModel):
+    back: Callable[[], int]
+
+
+def test_what_is_wrong_with_an_answer_is_said_where_it_is() -> None:
+    """A name that is none, and a field of a model without a schema, are told as they are."""
+    with pytest.raises(ToolDefinitionError, match="Answer `int` needs a name"):
+        Answer(int, name=" ")
+    with pytest.raises(ToolDefinitionError, match="Answer `Called`: field `back` of type"):
+        Answer(Called)
