@@ -35,7 +35,7 @@ def test_mutated_responses(dialect: ModuleType) -> None:
 def test_mutated_streams(dialect: ModuleType) -> None:
     """A stream broken anywhere gives a turn that can go on, or ends in a `DialectError`."""
     good = streams(dialect.NAME)
-    for seed in seeds(5_000):
+    for seed in seeds(20_000):
         random = Random(seed)
         streams_or_refuses(dialect, mutated_stream(random.choice(good), random))
 
