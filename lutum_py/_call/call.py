@@ -234,7 +234,7 @@ class AnyToolCall(CallState):
         if seconds is not None:
             from .deadline import in_time  # with asyncio, which few need as early as this
 
-            return self.complete(await in_time(self, invocation, input, skipped, seconds))
+            return self.finish(await in_time(self, invocation, input, skipped, seconds))
         if invocation.is_async:
             return self.finish(await invocation.start(self, input, skipped))
         return self.finish(await invocation.run(self, input, skipped))
@@ -353,16 +353,9 @@ def _check_text(call: AnyToolCall, what: str, value: object) -> None:
 
 
 def _checked(call: AnyToolCall, attachments: Iterable[Attachment]) -> tuple[Attachment, ...]:
-    from .._transcript.attachment import Attachment
+    from .._transcript.attachment import attachments_of
 
-    listed = tuple(attachments)
-    for each in listed:
-        if not isinstance(each, Attachment):
-            raise MisuseError(
-                f"An attachment of call {call.id!r} of tool `{call.name}` is {shorten(each)}. Give "
-                "a list of `Attachment(media_type=..., mime_type=..., url=...)`."
-            )
-    return listed
+    return attachments_of(f"Call {call.id!r} of tool `{call.name}`", attachments)
 
 
 class ToolCall(AnyToolCall, Generic[In, Out]):

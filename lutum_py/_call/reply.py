@@ -71,9 +71,13 @@ class Reply(Generic[Out]):
                 raise MisuseError.of_field("Reply", field, "a text", text)
         self.output: Out = output
         self.message: str | None = None if message is None else sendable(message)
-        self.attachments: tuple[Attachment, ...] = tuple(attachments)
+        self.attachments: tuple[Attachment, ...] = ()
+        if attachments != ():
+            from .._transcript.attachment import attachments_of  # most replies have none
+
+            self.attachments = attachments_of("Reply", attachments)
         self.status: ReplyStatus = status
-        self.code: str | None = code
+        self.code: str | None = None if code is None else sendable(code)
 
     @property
     def model_message(self) -> str | None:

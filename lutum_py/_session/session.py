@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from .._transcript.attachment import Attachment
+from .._transcript.attachment import Attachment, attachments_of
 from .._transcript.message import Message, Role
 from .._transcript.transcript import Transcript, TranscriptView
 from ..errors import MisuseError
@@ -72,10 +72,10 @@ class Session:
         self._push_ephemeral("user", text, attachments)
 
     def _push(self, role: Role, text: str, attachments: Iterable[Attachment]) -> None:
-        self.transcript.push(Message(role, text, tuple(attachments)))
+        self.transcript.push(Message(role, text, attachments_of("Message", attachments)))
 
     def _push_ephemeral(self, role: Role, text: str, attachments: Iterable[Attachment]) -> None:
-        message = Message(role, text, tuple(attachments))
+        message = Message(role, text, attachments_of("Message", attachments))
         self._ephemeral = (*self._ephemeral, (len(self.transcript), message))
 
     def text_turn(self, model: AnyModel) -> Turn:
