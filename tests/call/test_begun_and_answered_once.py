@@ -66,7 +66,7 @@ def after(status: CallStatus, move: str) -> CallStatus | None:
     if move == "suspend":
         return None if status is CallStatus.SUSPENDED else CallStatus.SUSPENDED
     if status is CallStatus.SUSPENDED:
-        return CallStatus.CANCELLED if move == "reject" else None
+        return CallStatus.CANCELLED if move in ("reject", "finish cancelled") else None
     if move in RUNNING:
         return RUNNING[move] if status is CallStatus.NEW else None
     if move == "indeterminate" and status is CallStatus.NEW:
