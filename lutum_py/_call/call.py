@@ -11,6 +11,7 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from .._schema.output import Output
+from .._text.escaping import words_of
 from .._text.json import compact_json, shorten
 from .._text.unicode import sendable
 from .._transcript.metadata import ToolMetadata
@@ -130,7 +131,7 @@ class AnyToolCall(CallState):
             message: What went wrong, and what the model might do about it.
             code: A stable code for programs; it is put before the message in brackets.
         """
-        message = sendable(str(message))
+        message = sendable(words_of(message))
         if code is not None:
             _check_text(self, "code", code)
             code = sendable(code)

@@ -224,7 +224,13 @@ def _not_asked(
 
 
 def unfinished(call: AnyToolCall, was_started: bool, reason: str) -> ToolResult:
-    """Make the honest result of a call that was given up: nobody knows more of it than this."""
+    """Make the honest result of a call that was given up: nobody knows more of it than this.
+
+    Raises:
+        MisuseError: The reason is no text.
+    """
+    if not isinstance(reason, str):
+        raise MisuseError.of_field("abort", "reason", "a text", reason, "The model reads it.")
     if was_started:
         why = f"the tool was started, and nobody knows what it did. {reason}"
         return unknown_outcome(call.metadata, why)
