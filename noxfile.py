@@ -225,10 +225,11 @@ def soak(session: nox.Session) -> None:
     install(session, "-e", package(*EXTRAS), *group("test"))
     minutes = float(session.posargs[0]) if session.posargs else 60
     end = time.monotonic() + 60 * minutes
-    env = {"HYPOTHESIS_PROFILE": "soak"}
     while time.monotonic() < end:
-        for folder in ("tests/soak", "tests"):
-            laws = ("-m", "hypothesis", f"--hypothesis-seed={secrets.randbits(32)}", folder)
+        seed = str(secrets.randbits(32))
+        env = {"HYPOTHESIS_PROFILE": "soak", "LUTUM_SOAK_SEED": seed}
+        for folder, chosen in (("tests/soak", ()), ("tests", ("-m", "hypothesis"))):
+            laws = (*chosen, f"--hypothesis-seed={seed}", folder)
             session.run("python", "-m", "pytest", "-q", *PARALLEL, *laws, env=env)
 
 
