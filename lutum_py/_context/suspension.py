@@ -85,9 +85,9 @@ class SuspendTicket:
         _check_texts(self, ("id", "action"), ("message",))
         for name, given in (
             ("parameters", self.parameters),
-            ("response_schema", {} if self.response_schema is None else self.response_schema),
+            ("response_schema", self.response_schema),
         ):
-            if not isinstance(given, Mapping):
+            if not (is_mapping(given) or (given is None and name == "response_schema")):
                 raise MisuseError.of_field("SuspendTicket", name, "a dict", given)
 
     def to_dict(self) -> dict[str, Any]:
