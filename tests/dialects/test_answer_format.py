@@ -29,6 +29,7 @@ STRICT = {
     "additionalProperties": False,
 }
 AS_DECLARED = {
+    "description": "Give the final answer.",
     "type": "object",
     "properties": {"total": {"type": "number"}, "note": {"type": "string", "default": ""}},
     "required": ["total"],
@@ -38,12 +39,23 @@ FIELDS: dict[str, dict[str, Any]] = {
     "openai_chat": {
         "response_format": {
             "type": "json_schema",
-            "json_schema": {"name": "answer", "schema": STRICT, "strict": True},
+            "json_schema": {
+                "name": "answer",
+                "description": "Give the final answer.",
+                "schema": STRICT,
+                "strict": True,
+            },
         }
     },
     "openai_responses": {
         "text": {
-            "format": {"type": "json_schema", "name": "answer", "schema": STRICT, "strict": True}
+            "format": {
+                "type": "json_schema",
+                "name": "answer",
+                "description": "Give the final answer.",
+                "schema": STRICT,
+                "strict": True,
+            }
         }
     },
     "anthropic_messages": {
