@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ._declare.handlers import Handlers
     from ._declare.member import tool, toolset
     from ._declare.offer import ToolAvailability, ToolRequirement
+    from ._declare.result_reader import result_reader
     from ._declare.tool_fn import ToolFn, tool_fn
     from ._declare.tool_input import ToolInput, tool_input
     from ._hooks.capability_gate import capability_gate, dry_run_in
@@ -83,6 +84,7 @@ if TYPE_CHECKING:
     from ._transcript.metadata import ToolMetadata
     from ._transcript.request import TranscriptItem, TurnRequest
     from ._transcript.result import ResultStatus, ToolResult
+    from ._transcript.result_cap import MemoryResults, ResultCap, ResultStore
     from ._transcript.stream_events import (
         ArgumentsDelta,
         CallCompleted,
@@ -174,6 +176,7 @@ _HOME: Final = {
         "ToolAvailability",
         "ToolRequirement",
     ),
+    "_declare.result_reader": ("result_reader",),
     "_call.outcomes": (
         "ContinueSuggestion",
         "HandledCall",
@@ -194,6 +197,11 @@ _HOME: Final = {
     "_transcript.result": (
         "ResultStatus",
         "ToolResult",
+    ),
+    "_transcript.result_cap": (
+        "MemoryResults",
+        "ResultCap",
+        "ResultStore",
     ),
     "_round.round": ("ToolRound",),
     "_call.reply": ("Reply",),
@@ -299,6 +307,7 @@ __all__ = [
     "Handlers",
     "HookOutcome",
     "HookSet",
+    "MemoryResults",
     "Message",
     "Model",
     "NeedsTools",
@@ -312,7 +321,9 @@ __all__ = [
     "Reject",
     "RejectedCall",
     "Reply",
+    "ResultCap",
     "ResultStatus",
+    "ResultStore",
     "ResumeMode",
     "Reversibility",
     "RiskLevel",
@@ -364,6 +375,7 @@ __all__ = [
     "capability_gate",
     "dry_run_in",
     "errors",
+    "result_reader",
     "risk_of",
     "tool",
     "tool_fn",

@@ -28,6 +28,7 @@ from .._transcript.committed import CommittedRound, seal
 from .._transcript.result import ToolResult
 from .._transcript.transcript import transcript_of
 from ..errors import MisuseError
+from .caps import capped
 from .commit import (
     Answer,
     are_in_order,
@@ -344,7 +345,7 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
         ):
             if unfinished is None:
                 check_after_hooks(self, given)
-            return seal(turn, tuple(results))
+            return seal(turn, capped(self.toolset, results))
         settled = {each.metadata.id: each.result for each in self.handled}
         settled.update((each.metadata.id, each.result) for each in self.rejected)
         issues = {each.metadata.id: each.result for each in self.recoverable_tool_call_issues}
@@ -358,7 +359,7 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
         )
         if unfinished is None:
             check_after_hooks(self, given)
-        return seal(turn, matched)
+        return seal(turn, capped(self.toolset, matched))
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise MisuseError(

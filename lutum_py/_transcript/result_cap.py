@@ -9,7 +9,16 @@ from .._text.json import shorten
 from ..errors import InvalidValueError, MisuseError
 from .result import ToolResult, with_message
 
-__all__ = ["LEAST_BYTES", "READER", "MemoryResults", "ResultCap", "ResultStore", "head_of"]
+__all__ = [
+    "LEAST_BYTES",
+    "READER",
+    "MemoryResults",
+    "ResultCap",
+    "ResultStore",
+    "check_bound",
+    "check_store",
+    "head_of",
+]
 
 LEAST_BYTES: Final = 400
 """The least that a cap may leave: the notice with a handle takes half of it."""
@@ -85,21 +94,9 @@ class ResultCap:
     store: ResultStore | None = field(default=None, hash=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.max_bytes, int) or isinstance(self.max_bytes, bool):
-            raise MisuseError.of_field("ResultCap", "max_bytes", "a whole number", self.max_bytes)
-        if self.max_bytes < LEAST_BYTES:
-            raise InvalidValueError(
-                f"ResultCap: max_bytes={self.max_bytes} leaves no room for a text beside the "
-                f"notice that it was cut. Give {LEAST_BYTES} at least."
-            )
-        if self.store is not None and not (
-            callable(getattr(self.store, "put", None))
-            and callable(getattr(self.store, "get", None))
-        ):
-            raise MisuseError(
-                f"ResultCap: the store has `put(handle, text)` and `get(handle)`, which "
-                f"{shorten(self.store)} has not. `MemoryResults()` is one."
-            )
+        check_bound("ResultCap", self.max_bytes)
+        if self.store is not None:
+            check_store("ResultCap", self.store)
 
     def apply(self, result: ToolResult) -> ToolResult:
         """Give a result of which the model reads no more than the cap allows.
@@ -132,6 +129,28 @@ class ResultCap:
         head = head_of(text, room - room // 2)
         tail = _tail_of(text, room // 2)
         return f"{head}{_notice(total - len(tail), len(head), handle, total)}{tail}"
+
+
+def check_bound(where: str, max_bytes: object) -> None:
+    """Refuse a bound that is no number, or leaves no room."""
+    if not isinstance(max_bytes, int) or isinstance(max_bytes, bool):
+        raise MisuseError.of_field(where, "max_bytes", "a whole number", max_bytes)
+    if max_bytes < LEAST_BYTES:
+        raise InvalidValueError(
+            f"{where}: max_bytes={max_bytes} leaves no room for a text beside the notice that it "
+            f"was cut. Give {LEAST_BYTES} at least."
+        )
+
+
+def check_store(where: str, store: object) -> None:
+    """Refuse what cannot keep texts."""
+    if isinstance(store, type) or not all(
+        callable(getattr(store, name, None)) for name in ("put", "get")
+    ):
+        raise MisuseError(
+            f"{where}: a store is an object with `put(handle, text)` and `get(handle)`, not "
+            f"{shorten(store)}. `MemoryResults()` is one."
+        )
 
 
 def _notice(stop: int, start: int, handle: str | None, total: int | None = None) -> str:
