@@ -79,6 +79,7 @@ if TYPE_CHECKING:
         Usage,
     )
     from ._transcript.attachment import Attachment
+    from ._transcript.cache import Cache
     from ._transcript.committed import CommittedRound
     from ._transcript.message import Message
     from ._transcript.metadata import ToolMetadata
@@ -113,6 +114,7 @@ _HOME: Final = {
         "Usage",
     ),
     "_transcript.attachment": ("Attachment",),
+    "_transcript.cache": ("Cache",),
     "_call.decision_log": ("DecisionRecord",),
     "_call.call": (
         "AnyToolCall",
@@ -286,6 +288,7 @@ __all__ = [
     "AssistantTurn",
     "Attachment",
     "Block",
+    "Cache",
     "CallCompleted",
     "CallGate",
     "CallStarted",

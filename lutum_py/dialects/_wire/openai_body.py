@@ -41,6 +41,11 @@ def body_of(
         body["temperature"] = request.temperature
     if request.max_output_tokens is not None:
         body[limit] = request.max_output_tokens
+    if request.cache is not None:
+        if request.cache.key is not None:
+            body["prompt_cache_key"] = request.cache.key
+        if request.cache.retention is not None:
+            body["prompt_cache_retention"] = request.cache.retention
     for key, value in request.extra.items():
         body[key] = [*tools, *value] if key == "tools" and is_sequence(value) else value
     return body
