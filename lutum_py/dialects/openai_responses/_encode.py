@@ -5,15 +5,17 @@ reasoning before it is refused. Left out is what the API sends and does not take
 reasoning item, who created an item, and reasoning of a response that was not stored and is not
 encrypted, which the API could not find again. Of a turn of another model the reasoning is left out,
 which only that model decrypts, and the ids of its other items, by which the API would ask for that
-reasoning: "was provided without its required 'reasoning' item". (pydantic/pydantic-ai#2950 leaves
-the ids out for the same reason.) A turn of another dialect goes out in the neutral
-view. (OpenAI API reference: "Create a model response", input; guide "Reasoning models".)
+reasoning: "was provided without its required 'reasoning' item". What may not go without an id,
+because the provider ran it, is left out as well. (pydantic/pydantic-ai#2950 leaves the ids out for
+the same reason; which items need one is in the SDK's types.) A turn of another dialect goes out in
+the neutral view. (OpenAI API reference: "Create a model response", input; guide "Reasoning
+models".)
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from ..._text.json import copy_json
 from ..._transcript.assistant import (
@@ -31,7 +33,7 @@ from .._wire.other_model import ModelNames, kept_back, names_of, told_apart
 from .._wire.rendered_items import rendered_items, send_as_text
 from .._wire.replay import foreign_losses, own_payload
 from .._wire.tool_names import WireNames
-from ._decode import CALLS, is_call
+from ._decode import CALLS, SEARCH_CALL, is_call
 from ._facts import FACTS, NAME
 from ._spoken import ANSWERS
 
@@ -42,6 +44,9 @@ _NULLABLE: Mapping[str, tuple[str, ...]] = {
     "code_interpreter_call": ("code", "outputs"),
     "image_generation_call": ("result",),
 }
+
+
+_WITHOUT_ID: Final = frozenset({*CALLS, SEARCH_CALL, "tool_search_output"})
 
 
 def render(
@@ -79,7 +84,7 @@ def render(
                 if told_apart(item, asked):
                     output, lost = _of_other(output)
                     if lost:
-                        what = f"the {' and the '.join(lost)}"
+                        what = f"the {', the '.join(lost)}"
                         losses.append(kept_back(position, item, asked, what))
                 stored = payload.get("store") is not False
                 said = list(_replay(output, stored, position, losses, ids))
@@ -113,13 +118,30 @@ def _output(result: ToolResult, position: str, losses: list[Loss]) -> str | list
 
 
 def _of_other(output: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
-    """Leave out what only the model that made the items reads, and say what that is."""
-    kept = [item for item in output if item.get("type") != "reasoning"]
-    lost = ["reasoning"] if len(kept) < len(output) else []
-    ids = [item.pop("id", None) for item in kept]
-    if any(ids):
-        lost.append("ids of items")
-    return kept, lost
+    """Give items as another model takes them, and say what is left out.
+
+    What may have no id goes without; a message does so in the form that a program writes.
+    """
+    kept: list[dict[str, Any]] = []
+    lost: dict[str, None] = {}
+    for item in output:
+        kind = item.get("type") or "message"
+        if kind == "reasoning":
+            lost["reasoning"] = None
+        elif kind == "message":
+            text = "".join(map(_words, item.get("content") or ()))
+            if text:
+                kept.append({"role": "assistant", "content": text})
+        elif kind in _WITHOUT_ID:
+            item.pop("id", None)
+            kept.append(item)
+        else:
+            lost[f"{kind} that the provider ran"] = None
+    return kept, list(lost)
+
+
+def _words(part: Mapping[str, Any]) -> str:
+    return str(part.get("text") or part.get("refusal") or "")
 
 
 def _replay(
