@@ -24,6 +24,7 @@ from lutum_py import (
     TurnRequest,
 )
 from lutum_py._transcript.committed import CommittedRound
+from lutum_py._transcript.request import TranscriptItem
 from lutum_py._transcript.result import make_result
 from lutum_py.dialects import (
     anthropic_messages,
@@ -241,7 +242,11 @@ FIELDS: dict[str, Any] = {"ttl": "1h", "key": "k", "retention": "24h", "content"
 @DIALECTS
 def test_a_field_without_a_word_is_a_loss(dialect: ModuleType) -> None:
     """Each field that was given and that the dialect has no word for is told, and no other."""
-    items = [Message("user", "Hello"), AssistantTurn(text="Hi"), Message("user", "And?")]
+    items: list[TranscriptItem] = [
+        Message("user", "Hello"),
+        AssistantTurn(text="Hi"),
+        Message("user", "And?"),
+    ]
     body = dialect.encode_request(TurnRequest(items=items, cache=Cache(**FIELDS)))
     lost = {loss.where for loss in body.losses if loss.where.startswith("cache.")}
     assert lost == {f"cache.{field}" for field in FIELDS.keys() - KNOWN[dialect.NAME]}
@@ -251,7 +256,7 @@ def test_a_field_without_a_word_is_a_loss(dialect: ModuleType) -> None:
 
 PICTURE = Attachment(media_type="image", mime_type="image/png", url="https://e.org/a.png")
 CALL = ToolMetadata(id="c1", name="one", arguments="{}")
-STORY = [
+STORY: list[TranscriptItem] = [
     Message("system", "Be brief."),
     Message("user", "Hello"),
     AssistantTurn(tool_calls=[CALL]),

@@ -140,7 +140,7 @@ async def test_capped_results_are_what_is_sent(wire: Wire, server: Loopback) -> 
     session = begun()
     async with wire.client(server.url, "collect") as client:
         turn = session.text_turn(wire.model(client, MODEL)).tools(Capped)
-        plan = (await turn.collect()).round.plan()
+        plan = (await outcome_of(turn, "collect")).round.plan()
         plan.commit(session, [plan.pending[0].fail("x" * 10_000)])
         await turn.collect()
     assert server.refusals == []
