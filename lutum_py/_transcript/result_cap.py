@@ -110,12 +110,9 @@ class ResultCap:
         """
         if not isinstance(result, ToolResult):
             raise MisuseError(f"A cap is applied to a ToolResult, not to {shorten(result)}.")
-        # What is that short is short in UTF-8 too, whatever escapes stand in it.
+        # A text is never longer than the JSON that it is written in, which need not be read then.
         raw = result.result if result.message is None else result.message
-        if 4 * len(raw) <= self.max_bytes:
-            return result
-        text = result.model_text
-        if _fits(text, self.max_bytes):
+        if _fits(raw, self.max_bytes) or _fits(text := result.model_text, self.max_bytes):
             return result
         return with_message(result, self._cut(text))
 
