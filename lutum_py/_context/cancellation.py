@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -136,20 +137,30 @@ class CancellationToken:
             return
         from asyncio import get_running_loop
 
-        loop = get_running_loop()
-        woken: Future[None] = loop.create_future()
+        await self._wake(get_running_loop().create_future())
 
-        def wake() -> None:
-            # The loop may have been closed with its waiter inside: nobody is left to wake.
-            with suppress(RuntimeError):
-                loop.call_soon_threadsafe(_finish, woken)
-
-        self._waiters[woken] = wake
+    async def _wake(self, woken: Future[None]) -> None:
+        """Wait for a future, which a request to stop ends as well."""
+        self._waiters[woken] = partial(_finish_safely, woken)
         try:
             if not self._outcome:
                 await woken
         finally:
             self._waiters.pop(woken, None)
+
+    async def _or_done(self, task: Future[Any], seconds: float | None) -> None:
+        """Wait until somebody asks to stop, a task is done, or the time is up."""
+        loop = task.get_loop()
+        woken: Future[None] = loop.create_future()
+        finish = partial(_finish, woken)
+        task.add_done_callback(finish)
+        timer = None if seconds is None else loop.call_later(seconds, _finish, woken)
+        try:
+            await self._wake(woken)
+        finally:
+            task.remove_done_callback(finish)
+            if timer is not None:
+                timer.cancel()
 
     def __repr__(self) -> str:
         if not self._outcome:
@@ -157,6 +168,13 @@ class CancellationToken:
         return f"<CancellationToken: cancelled, reason={self.reason!r}>"
 
 
-def _finish(woken: Future[Any]) -> None:
+def _finish(woken: Future[Any], _: object = None) -> None:
     if not woken.done():
         woken.set_result(None)
+
+
+def _finish_safely(woken: Future[Any]) -> None:
+    """End a future from any thread."""
+    # The loop may have been closed with its waiter inside: nobody is left to wake.
+    with suppress(RuntimeError):
+        woken.get_loop().call_soon_threadsafe(_finish, woken)

@@ -184,15 +184,12 @@ def json_key(value: Any) -> Any:
 
 def copy_json(value: Any) -> Any:
     """Copy plain JSON data deeply; anything that is not a dict or list is shared."""
-    if value.__class__ in LEAVES:
-        return value
-    if isinstance(value, Mapping):
-        entries = cast("dict[Any, Any]", value)
-        return {key: copy_json(item) for key, item in entries.items()}
-    if isinstance(value, list | tuple):
-        items = cast("Sequence[Any]", value)
-        return [copy_json(item) for item in items]
-    return value
+    if is_mapping(value):
+        return {
+            key: item if item.__class__ in LEAVES else copy_json(item)
+            for key, item in value.items()
+        }
+    return [copy_json(item) for item in value] if is_sequence(value) else value
 
 
 def shorten(value: object, limit: int = 80) -> str:

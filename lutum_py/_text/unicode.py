@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeGuard
 
+from pydantic_core import to_json
+
 __all__ = ["ENDS_IN_HALF", "halves_in", "sendable", "sendable_json"]
 
 ENDS_IN_HALF: Final = re.compile("[\ud800-\udbff]\\Z")
@@ -46,6 +48,13 @@ def sendable_json(value: Any) -> Any:
 
 def halves_in(value: Any, position: str = "") -> Iterator[str]:
     """Give the place of each text in plain JSON data that cannot be sent as it is."""
+    try:
+        to_json(value)  # in one go, since hardly any data holds one
+    except ValueError:
+        yield from _halves_in(value, position)
+
+
+def _halves_in(value: Any, position: str) -> Iterator[str]:
     if isinstance(value, str):
         if sendable(value) is not value:
             yield position
@@ -55,10 +64,10 @@ def halves_in(value: Any, position: str = "") -> Iterator[str]:
             inner = f"{position}.{name}" if position else str(name)
             if name is not key:
                 yield inner
-            yield from halves_in(item, inner)
+            yield from _halves_in(item, inner)
     elif _is_array(value):
         for index, item in enumerate(value):
-            yield from halves_in(item, f"{position}[{index}]")
+            yield from _halves_in(item, f"{position}[{index}]")
 
 
 def _is_object(value: Any) -> TypeGuard[Mapping[Any, Any]]:

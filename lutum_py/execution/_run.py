@@ -123,7 +123,7 @@ class Run:
         self.on_error: OnError = (note or _raise) if settings.raise_errors else _ignore
         self.on_broken: Callable[[Exception, Outcome], object] = note or _raise_with
         # A child: the deadline of this call stops its tool, and no other.
-        self.token = given.cancellation.child()
+        self.token = given.cancellation if context is None else given.cancellation.child()
         self.is_left = False
         self.is_said = False
         self.trace: str | None = None
@@ -185,7 +185,7 @@ class Run:
         cause = _Cause.ITSELF
         task = asyncio.create_task(self._work(), name=f"tool {self.call.name}")
         try:
-            await self._first_of(task)
+            await self.token._or_done(task, self.timeout)
             if not task.done():
                 cause = _Cause.TOKEN if self.token.is_cancelled() else _Cause.DEADLINE
                 await self._stop(task, "the deadline has passed", _wait)
@@ -203,15 +203,13 @@ class Run:
         Left to asyncio, an interrupt would tear down the loop, and with it what others came to.
         """
         try:
-            return await self._awaited()
+            return await (self._function() if self.invocation.is_async else self._in_thread())
         except (Exception, asyncio.CancelledError, GeneratorExit):
             raise
         except BaseException as error:  # noqa: BLE001 - raised again where the run is judged
             return _Fatal(error)
 
-    async def _awaited(self) -> Any:
-        if self.invocation.is_async:
-            return await self._function()
+    async def _in_thread(self) -> Any:
         self.thread = thread = run_in_thread(self._function, self.call.name)
         try:
             await landed(thread)
@@ -229,16 +227,6 @@ class Run:
 
     def _function(self) -> Any:
         return self.invocation.start(self.call, self.call.input, self.hidden)
-
-    async def _first_of(self, task: _Task) -> None:
-        """Wait until the task is done, the token is cancelled, or the time is up."""
-        stop = asyncio.create_task(self.token.cancelled())
-        try:
-            await asyncio.wait(
-                (task, stop), timeout=self.timeout, return_when=asyncio.FIRST_COMPLETED
-            )
-        finally:
-            stop.cancel()
 
     async def _stop(self, task: _Task, reason: str, wait: _Wait) -> None:
         """Ask the run to end, and give it the grace to do so."""

@@ -120,7 +120,7 @@ def test_calls_that_stand_in_the_first_event_are_told() -> None:
 def test_a_call_whose_id_comes_late_is_still_one_call() -> None:
     """A call that began under an id of ours, before the host named its own, completes once."""
     reports = CallReports()
-    assert len(list(reports.of(CallStarted(0, "ours", "f")))) == 1
+    assert len(reports.of([CallStarted(0, "ours", "f")])) == 1
     (end,) = reports.missing([ToolMetadata(id="theirs", name="f", arguments="")])
     assert isinstance(end, CallCompleted)
     assert end.index == 0

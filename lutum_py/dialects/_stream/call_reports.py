@@ -28,7 +28,7 @@ class CallReports:
 
     Example:
         >>> reports = CallReports()
-        >>> [list(reports.of(CallStarted(0, "c1", "add"))) for _ in range(2)]
+        >>> [reports.of([CallStarted(0, "c1", "add")]) for _ in range(2)]
         [[CallStarted(index=0, id='c1', name='add')], []]
         >>> call = ToolMetadata(id="c1", name="add", arguments="{}")
         >>> [type(event).__name__ for event in reports.missing([call])]
@@ -42,33 +42,40 @@ class CallReports:
         self._written: set[int] = set()
         self._completed: set[int] = set()
 
-    def of(self, event: StreamEvent) -> Iterator[StreamEvent]:
-        """Report an event: after what belongs before it, and not a second time.
+    def of(self, events: Iterable[StreamEvent]) -> list[StreamEvent]:
+        """Report events: each after what belongs before it, and not a second time.
 
         Args:
-            event: What a dialect read. A completed call may come alone.
+            events: What a dialect read. A completed call may come alone.
         """
-        if isinstance(event, CallStarted):
-            if event.index in self._started:
-                return
-            self._started[event.index] = event.id
-        elif isinstance(event, ArgumentsDelta):
-            self._written.add(event.index)
-        elif isinstance(event, CallCompleted):
-            index, call = event.index, event.metadata
-            if index in self._completed:
-                return
-            self._completed.add(index)
-            yield from self.of(CallStarted(index, call.id, call.name))
-            if index not in self._written and call.arguments:
-                partial = PartialArguments().add(call.arguments)
-                yield ArgumentsDelta(index, call.arguments, partial)
-        yield event
+        reported: list[StreamEvent] = []
+        for event in events:
+            if isinstance(event, ArgumentsDelta):
+                self._written.add(event.index)
+            elif isinstance(event, CallStarted):
+                if event.index in self._started:
+                    continue
+                self._started[event.index] = event.id
+            elif isinstance(event, CallCompleted):
+                if event.index in self._completed:
+                    continue
+                self._completed.add(event.index)
+                reported.extend(self._before(event.index, event.metadata))
+            reported.append(event)
+        return reported
 
-    def missing(self, calls: Iterable[ToolMetadata]) -> Iterator[StreamEvent]:
+    def missing(self, calls: Iterable[ToolMetadata]) -> list[StreamEvent]:
         """Report what was not reported of the calls of the whole turn."""
-        for index, call in self._numbered(list(calls)):
-            yield from self.of(CallCompleted(index, call))
+        return self.of(CallCompleted(*each) for each in self._numbered(list(calls)))
+
+    def _before(self, index: int, call: ToolMetadata) -> Iterator[StreamEvent]:
+        """Give what was not reported of a call that is complete."""
+        if index not in self._started:
+            self._started[index] = call.id
+            yield CallStarted(index, call.id, call.name)
+        if index not in self._written and call.arguments:
+            partial = PartialArguments().add(call.arguments)
+            yield ArgumentsDelta(index, call.arguments, partial)
 
     def _numbered(self, calls: list[ToolMetadata]) -> list[tuple[int, ToolMetadata]]:
         """Give each call the number under which it was reported: by its id, else by its place."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -36,15 +36,16 @@ class Pairs:
     def __init__(self) -> None:
         self._waiting: dict[tuple[type, int], _Delta] = {}
 
-    def of(self, events: Iterable[StreamEvent]) -> list[StreamEvent]:
+    def of(self, events: list[StreamEvent]) -> list[StreamEvent]:
         """Give events with whole characters only."""
+        if not self._waiting and all(map(_is_whole, events)):
+            return events
         given: list[StreamEvent] = []
         for event in events:
             if isinstance(event, _DELTAS):
-                if self._waiting or sendable(event.text) is not event.text:
-                    given.extend(self._whole(event))
-                    continue
-            elif self._waiting and isinstance(event, CallCompleted):
+                given.extend(self._whole(event))
+                continue
+            if isinstance(event, CallCompleted):
                 given.extend(self._left(_key(event, ArgumentsDelta)))
             given.append(event)
         return given
@@ -68,6 +69,10 @@ class Pairs:
         event = self._waiting.pop(key, None)
         if event is not None:
             yield replace(event, text=sendable(event.text))
+
+
+def _is_whole(event: StreamEvent) -> bool:
+    return not isinstance(event, _DELTAS) or sendable(event.text) is event.text
 
 
 def _key(event: ArgumentsDelta | CallCompleted | _Delta, kind: type) -> tuple[type, int]:

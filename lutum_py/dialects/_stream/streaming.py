@@ -81,11 +81,10 @@ class StreamReader(ABC):
         if self._turn is not None:
             return []
         number = self._number
-        self._number += 1
+        self._number = number + 1
         try:
             taken = self._take(read_event(self.dialect, event, number))
-            reported = (event for each in taken for event in self._reports.of(each))
-            events = self._pairs.of(reported)
+            events = self._pairs.of(self._reports.of(taken))
         except DialectError as error:
             raise self._failed(error) from None
         except RecursionError:

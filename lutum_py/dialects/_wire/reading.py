@@ -99,7 +99,8 @@ class Place:
 
     def get(self, key: str) -> Place | None:
         """Go to a key of an object; None where it is absent or null."""
-        value = self.object().get(key)
+        value = self.value
+        value = value.get(key) if value.__class__ is dict else self.object().get(key)
         return None if value is None else Place(self.dialect, value, self, key)
 
     def need(self, key: str) -> Place:
@@ -114,7 +115,7 @@ class Place:
     def object(self) -> Mapping[str, Any]:
         """Take the value as an object."""
         value = self.value
-        if is_mapping(value):
+        if value.__class__ is dict or is_mapping(value):
             return value
         raise self.error(f"expected an object, got {shorten(value)}")
 
@@ -134,8 +135,10 @@ class Place:
 
     def text_at(self, key: str) -> str | None:
         """Take the string at a key; None where it is absent or null."""
-        found = self.get(key)
-        return None if found is None else found.text()
+        value = self.object().get(key)
+        if value is None or value.__class__ is str:
+            return value
+        return Place(self.dialect, value, self, key).text()
 
     def written_at(self, key: str, empty: str) -> str:
         """Take the text at a key, or what stands there as JSON; `empty` where it is null.
@@ -160,9 +163,11 @@ class Place:
 
         What a turn cost never decides whether it can be read, so an odd value is no error.
         """
-        value = self.value
+        value: Any = self.value
         for key in keys:
-            value = value.get(key) if is_mapping(value) else None
+            value = value.get(key) if value.__class__ is dict or is_mapping(value) else None
+        if value is None:
+            return None
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if not isinstance(value, int) or isinstance(value, bool):

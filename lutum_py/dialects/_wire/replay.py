@@ -54,14 +54,15 @@ def without_nulls(value: Any, free: frozenset[str] = _NOTHING) -> Any:
         >>> without_nulls({"a": None, "args": {"b": None}}, frozenset({"args"}))
         {'args': {'b': None}}
     """
-    if value.__class__ in LEAVES:
-        return value
     if is_mapping(value):
-        return {
-            key: without_nulls(item, _EVERYTHING if key in free else free)
-            for key, item in value.items()
-            if item is not None or free is _EVERYTHING
-        }
+        copy: dict[str, Any] = {}
+        for key, item in value.items():
+            if item.__class__ in LEAVES:  # most of a payload: none of it is worth a call
+                if item is not None or free is _EVERYTHING:
+                    copy[key] = item
+            else:
+                copy[key] = without_nulls(item, _EVERYTHING if key in free else free)
+        return copy
     if is_sequence(value):
         return [without_nulls(item, free) for item in value]
     return value

@@ -176,14 +176,13 @@ def _write(
     """Write the messages; results of a turn with a breach go to the head of the turn after it."""
     moved = {result for group in touched for _, result in answers.get(group, ())} | dropped
     waiting: list[Block] = []
-    for index, said in enumerate(spoken):
+    for said, following in zip(spoken, _following(spoken), strict=True):
         kept = [block for block in said.blocks if block not in moved]
         if said.role == "user":
             kept = waiting + kept
             waiting = []
         if kept:
             mending.items.append(said.with_blocks(kept))
-        following = next((other for other in spoken[index + 1 :] if other.role != "system"), None)
         if said.role == "assistant" and (following is None or following.group != said.group):
             if said.group in touched:
                 waiting = [result for _, result in answers.get(said.group, ())]
@@ -191,6 +190,17 @@ def _write(
                 content = [result.value for result in waiting]
                 mending.items.append({"role": "user", "content": content})
                 waiting = []
+
+
+def _following(spoken: list[Spoken]) -> list[Spoken | None]:
+    """Give what follows each message, instructions aside."""
+    following: list[Spoken | None] = []
+    after: Spoken | None = None
+    for said in reversed(spoken):
+        following.append(after)
+        if said.role != "system":
+            after = said
+    return following[::-1]
 
 
 def _begin(mending: Mending) -> None:

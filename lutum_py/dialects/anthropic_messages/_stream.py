@@ -7,7 +7,7 @@ block, under the names that the wire gave them. (Anthropic API reference: "Strea
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from ..._text.json import copy_json, is_mapping, is_sequence, parse_json
@@ -106,27 +106,28 @@ class StreamDecoder(StreamReader):
         self._calls = 0
         self._stopped = False
 
-    def _take(self, event: Place) -> Iterator[StreamEvent]:
+    def _take(self, event: Place) -> Iterable[StreamEvent]:
         kind = event.text_at("type")
         failed = event.get("error")
         if kind == "error" or failed is not None:
             raise provider_error(failed or event)
+        if kind == "content_block_delta":
+            return self._delta(event)
+        if kind == "content_block_start":
+            return self._start(event)
+        if kind == "content_block_stop":
+            return self._close(self._block(event))
         if kind == "message_start":
             message = event.need("message")
             self._message = copy_json(message.object())
-            yield from self._report(message)
-        elif kind == "content_block_start":
-            yield from self._start(event)
-        elif kind == "content_block_delta":
-            yield from self._delta(event)
-        elif kind == "content_block_stop":
-            yield from self._close(self._block(event))
-        elif kind == "message_delta":
-            yield from self._finish_message(event)
-        elif kind == "message_stop":
+            return self._report(message)
+        if kind == "message_delta":
+            return self._finish_message(event)
+        if kind == "message_stop":
             self._stopped = True
         elif kind != "ping":
             self._keep(event)
+        return ()
 
     def _begun(self, event: Place) -> dict[str, Any]:
         if self._message is None:
@@ -156,11 +157,12 @@ class StreamDecoder(StreamReader):
         self._begun(event)
         index = event.count_at("index")
         number = len(self._blocks) - 1 if index is None else index
-        if number not in self._blocks:
+        block = self._blocks.get(number)
+        if block is None:
             raise event.error(f"the content block {number} has not begun")
-        return self._blocks[number]
+        return block
 
-    def _delta(self, event: Place) -> Iterator[StreamEvent]:
+    def _delta(self, event: Place) -> Iterable[StreamEvent]:
         state = self._block(event)
         delta = event.need("delta")
         kind = delta.need("type").text()
@@ -169,14 +171,14 @@ class StreamDecoder(StreamReader):
             text = delta.need(key).text()
             state.texts.setdefault(key, []).append(text)
             if kind == "text_delta" and text:
-                yield TextDelta(text)
-            elif kind == "thinking_delta" and text:
-                yield ReasoningDelta(text)
+                return (TextDelta(text),)
+            if kind == "thinking_delta" and text:
+                return (ReasoningDelta(text),)
         elif kind == "input_json_delta":
             text = delta.text_at("partial_json") or ""
             partial = state.arguments.add(text)
             if state.call is not None and text:
-                yield ArgumentsDelta(state.call[0], text, partial)
+                return (ArgumentsDelta(state.call[0], text, partial),)
         elif kind == "citations_delta":
             known: Any = state.fields.get("citations")
             citation = copy_json(delta.need("citation").object())
@@ -184,6 +186,7 @@ class StreamDecoder(StreamReader):
         else:
             additions = {key: value for key, value in delta.object().items() if key != "type"}
             state.fields.update(copy_json(additions))
+        return ()
 
     def _close(self, state: _BlockState) -> Iterator[StreamEvent]:
         was_open, state.is_open = state.is_open, False

@@ -59,11 +59,13 @@ def tidy(value: Any) -> Any:
             name = _SNAKE.sub(_upper, key) if "_" in key and key not in _FREE else key
             if item is None or name in _OF_THE_SDK:
                 continue
-            if name in _FREE:
-                tidied[name] = copy_json(item)
-            elif name in _BYTES and isinstance(item, str):
+            if name in _BYTES and isinstance(item, str):
                 # The SDK dumps base64 with the letters for addresses.
                 tidied[name] = item.translate(_TO_STANDARD)
+            elif item.__class__ in LEAVES:
+                tidied[name] = item
+            elif name in _FREE:
+                tidied[name] = copy_json(item)
             else:
                 tidied[name] = tidy(item)
         return tidied

@@ -56,8 +56,11 @@ class Part(Piece):
         (self.response or {})["name"] = name
 
     def _inner(self, keys: tuple[str, str]) -> dict[str, Any] | None:
-        found = (self.value.get(key) for key in keys)
-        return next((each for each in found if is_object(each)), None)
+        for key in keys:
+            found = self.value.get(key)
+            if is_object(found):
+                return found
+        return None
 
 
 class Spoken:

@@ -8,7 +8,6 @@ payload. (Gemini API reference: "Generating content", streamGenerateContent.)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 from ..._transcript.assistant import AssistantTurn
@@ -65,52 +64,58 @@ class StreamDecoder(StreamReader):
         self._candidates: dict[int, dict[str, Any]] = {}
         self._calls = 0
 
-    def _take(self, event: Place) -> Iterator[StreamEvent]:
+    def _take(self, event: Place) -> list[StreamEvent]:
         failed = event.get("error")
         if failed is not None:
             raise provider_error(failed)
         chunk = Place(NAME, tidy(event.value), None, event.where)
-        if not _IN_CHUNKS & chunk.object().keys():
+        fields = chunk.object()
+        if _IN_CHUNKS.isdisjoint(fields):
             self._keep(event)
-            return
-        for key, value in chunk.object().items():
+            return []
+        for key, value in fields.items():
             if key != "candidates":
                 self._fields[key] = value
+        events: list[StreamEvent] = []
         for candidate in chunk.items_at("candidates"):
-            yield from self._candidate(candidate)
+            self._candidate(candidate, events)
         usage = usage_of(chunk)
         if usage is not None:
-            yield UsageReported(usage)
+            events.append(UsageReported(usage))
+        return events
 
-    def _candidate(self, place: Place) -> Iterator[StreamEvent]:
+    def _candidate(self, place: Place, events: list[StreamEvent]) -> None:
         number = place.count_at("index") or 0
-        known = self._candidates.setdefault(number, {})
-        parts: list[dict[str, Any]] = known.setdefault("content", {}).setdefault("parts", [])
-        is_first = number == next(iter(self._candidates))
+        known = self._candidates.get(number)
+        if known is None:
+            known = self._candidates[number] = {"content": {"parts": []}}
+        parts: list[dict[str, Any]] = known["content"]["parts"]
+        # Only the first candidate is the turn; the others are kept in the payload.
+        is_first = known is next(iter(self._candidates.values()))
         content = place.get("content")
         if content is not None:
             for key, value in content.object().items():
                 if key != "parts":
                     known["content"][key] = value
             for part in content.items_at("parts"):
-                # Only the first candidate is the turn; the others are kept in the payload.
-                events = list(self._part(part)) if is_first else []
+                if is_first:
+                    self._part(part, events)
                 _join(parts, dict(part.object()))
-                yield from events
         for key, value in place.object().items():
             if key != "content":
                 known[key] = value
 
-    def _part(self, part: Place) -> Iterator[StreamEvent]:
+    def _part(self, part: Place, events: list[StreamEvent]) -> None:
         fields = part.object()
         if "functionCall" in fields:
             call = call_of(part.need("functionCall"), self._calls, self._response_id)
-            yield CallCompleted(self._calls, call)
+            events.append(CallCompleted(self._calls, call))
             self._calls += 1
         elif "text" in fields:
             text = part.need("text").text()
             if text:
-                yield ReasoningDelta(text) if fields.get("thought") else TextDelta(text)
+                said = ReasoningDelta if fields.get("thought") else TextDelta
+                events.append(said(text))
 
     @property
     def _response_id(self) -> str | None:

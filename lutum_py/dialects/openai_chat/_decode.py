@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..._text.json import is_mapping, is_sequence
+from ..._text.json import is_mapping, is_object, is_sequence
 from ..._transcript.assistant import (
     AssistantItem,
     AssistantTurn,
@@ -45,7 +45,8 @@ def tidy(response: Mapping[str, Any]) -> dict[str, Any]:
         for message in objects_in(choice.get("message")):
             message.pop("parsed", None)
             for call in objects_in(message.get("tool_calls")):
-                for function in objects_in(call.get("function")):
+                function = call.get("function")
+                if is_object(function):
                     function.pop("parsed_arguments", None)
     return payload
 

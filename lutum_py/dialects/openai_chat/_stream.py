@@ -8,9 +8,9 @@ badly, or not at all: a piece that brings another id than the call under its num
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..._text.json import is_mapping
 from ..._transcript.assistant import AssistantTurn
 from ..._transcript.stream_events import StreamEvent, UsageReported
 from .._stream.streaming import BrokenStream, StreamReader
@@ -52,38 +52,44 @@ class StreamDecoder(StreamReader):
         self._fields: dict[str, Any] = {}
         self._choices: dict[int, ChoiceState] = {}
 
-    def _take(self, event: Place) -> Iterator[StreamEvent]:
-        failed = event.get("error")
-        if failed is not None:
-            raise failed.reported()
+    def _take(self, event: Place) -> list[StreamEvent]:
         chunk = event.object()
-        if not _IN_CHUNKS & chunk.keys() and chunk.get("object") != "chat.completion.chunk":
+        if chunk.get("error") is not None:
+            raise event.need("error").reported()
+        if _IN_CHUNKS.isdisjoint(chunk) and chunk.get("object") != "chat.completion.chunk":
             self._keep(event)
-            return
+            return []
         for key, value in chunk.items():
             if value is not None and key not in _OF_CHUNKS:
                 self._fields[key] = value
-        for key in ("usage", "x_groq"):
-            if isinstance(chunk.get(key), Mapping):
-                self._fields[key] = {**self._fields.get(key, {}), **chunk[key]}
-        choices = list(event.items_at("choices"))
-        for choice in choices:
-            yield from self._take_choice(choice)
-        usage = usage_of(event)
-        if usage is not None:
-            self._done = self._done or (not choices and bool(self._choices))
-            yield UsageReported(usage)
+        events: list[StreamEvent] = []
+        for choice in event.items_at("choices"):
+            events += self._take_choice(choice)
+        if chunk.get("usage") is not None or chunk.get("x_groq") is not None:
+            events += self._take_usage(event)
+        return events
 
-    def _take_choice(self, place: Place) -> Iterator[StreamEvent]:
-        failed = place.get("error")
-        if failed is not None:
-            raise failed.reported()
+    def _take_usage(self, event: Place) -> list[StreamEvent]:
+        chunk = event.object()
+        for key in ("usage", "x_groq"):
+            if is_mapping(chunk.get(key)):
+                self._fields[key] = {**self._fields.get(key, {}), **chunk[key]}
+        usage = usage_of(event)
+        if usage is None:
+            return []
+        self._done = self._done or (not chunk.get("choices") and bool(self._choices))
+        return [UsageReported(usage)]
+
+    def _take_choice(self, place: Place) -> list[StreamEvent]:
+        if place.object().get("error") is not None:
+            raise place.need("error").reported()
         number = place.count_at("index") or 0
-        is_first = not self._choices or number == next(iter(self._choices))
-        state = self._choices.setdefault(number, ChoiceState(number))
-        events = list(state.take(place, self._fields.get("id")))
+        state = self._choices.get(number)
+        if state is None:
+            state = self._choices[number] = ChoiceState(number)
+        events = state.take(place, self._fields.get("id"))
         # Only the first choice is the turn; the others are kept in the payload.
-        yield from events if is_first else ()
+        return events if state is next(iter(self._choices.values())) else []
 
     def _end(self) -> AssistantTurn:
         first = next(iter(self._choices.values()), None)

@@ -27,11 +27,12 @@ from ._decode import plain_text
 __all__ = ["ChoiceState"]
 
 _REASONING = ("reasoning_content", "reasoning")
-_READ = frozenset(
-    {"content", "refusal", "tool_calls", "function_call", "audio", "reasoning_details", *_REASONING}
+_OF_CHOICES = frozenset({"delta", "finish_reason", "index"})
+_BESIDE_CONTENT = frozenset(
+    {"refusal", "tool_calls", "function_call", "audio", "reasoning_details", *_REASONING}
 )
 # Groq says of each piece whether it is reasoning; the assembled message has fields for that.
-_OF_DELTAS = frozenset({"channel"})
+_PASSED_OVER = _BESIDE_CONTENT | {"content", "channel"}
 
 
 class _CallState:
@@ -81,23 +82,27 @@ class ChoiceState:
         self._calls: list[_CallState] = []
         self.finish_reason: str | None = None
 
-    def take(self, place: Place, response_id: Any) -> Iterator[StreamEvent]:
-        """Read one choice of a chunk; iterate to the end, or nothing is read.
+    def take(self, place: Place, response_id: Any) -> list[StreamEvent]:
+        """Read one choice of a chunk.
 
         Args:
             place: The choice.
             response_id: The provider's id of the response, if it has come.
         """
         for key, value in place.object().items():
-            if key == "logprobs" and is_mapping(value):
-                self._logprobs(value)
-            elif value is not None and key not in ("delta", "finish_reason", "index", "logprobs"):
+            if value is None or key in _OF_CHOICES:
+                continue
+            if key != "logprobs":
                 self._fields[key] = value
+            elif is_mapping(value):
+                self._logprobs(value)
+        events: list[StreamEvent] = []
         delta = place.get("delta")
         if delta is not None:
-            yield from self._delta(delta, response_id if isinstance(response_id, str) else None)
+            self._delta(delta, response_id if isinstance(response_id, str) else None, events)
         # A host may send "" with every chunk: the last word counts.
         self.finish_reason = place.text_at("finish_reason") or self.finish_reason
+        return events
 
     def choice(self) -> dict[str, Any]:
         """Give the choice as a whole response has it."""
@@ -133,33 +138,40 @@ class ChoiceState:
         items = (ReasoningItem(shown), TextItem(content), RefusalItem(refusal))
         return tuple(item for item in items if item.text)
 
-    def _delta(self, delta: Place, response_id: str | None) -> Iterator[StreamEvent]:
+    def _delta(self, delta: Place, response_id: str | None, events: list[StreamEvent]) -> None:
         fields = delta.object()
         for key, value in fields.items():
-            if value is None or key in _READ or key in _OF_DELTAS:
+            if value is None or key in _PASSED_OVER:
                 continue
             before = self._message.get(key)
             if is_sequence(before) and is_sequence(value):
                 self._message[key] = [*before, *value]
             else:
                 self._message[key] = value
-        yield from self._reasoning(fields)
-        content = delta.get("content")
+        content = fields.get("content")
+        if isinstance(content, str) and _BESIDE_CONTENT.isdisjoint(fields):
+            # Most of all chunks of all streams.
+            if content:
+                self._content.append(content)
+                events.append(TextDelta(content))
+            return
+        events.extend(self._reasoning(fields))
         if content is not None:
-            for part in content.items() if is_sequence(content.value) else (content,):
-                yield from self._part(part)
+            place = delta.need("content")
+            for part in place.items() if is_sequence(content) else (place,):
+                events.extend(self._part(part))
         refusal = delta.text_at("refusal")
         if refusal:
             self._texts.setdefault("refusal", []).append(refusal)
-            yield RefusalDelta(refusal)
+            events.append(RefusalDelta(refusal))
         audio = delta.get("audio")
         if audio is not None:
-            yield from self._take_audio(audio.object())
+            events.extend(self._take_audio(audio.object()))
         for call in delta.items_at("tool_calls"):
-            yield from self._call(call, response_id)
+            self._call(call, response_id, events)
         function = delta.get("function_call")
         if function is not None:
-            yield from self._old_call(function, response_id)
+            self._old_call(function, response_id, events)
 
     def _reasoning(self, fields: Mapping[str, Any]) -> Iterator[StreamEvent]:
         shown = ""
@@ -226,7 +238,7 @@ class ChoiceState:
             elif value is not None:
                 self._audio[key] = value
 
-    def _call(self, place: Place, response_id: str | None) -> Iterator[StreamEvent]:
+    def _call(self, place: Place, response_id: str | None, events: list[StreamEvent]) -> None:
         fields = place.object()
         place.text_at("id")
         call = self._call_of(fields)
@@ -238,7 +250,7 @@ class ChoiceState:
         inner = place.get(call.kind)
         if inner is not None:
             text_key = "input" if call.kind == "custom" else "arguments"
-            yield from self._inner(call, inner, text_key, response_id)
+            self._inner(call, inner, text_key, response_id, events)
 
     # Which call a piece belongs to: the one of its id; else the last one of its index, or the last
     # one at all where there is no index. An id that is new under a known index begins a call: some
@@ -261,7 +273,7 @@ class ChoiceState:
             self._calls.append(found)
         return found
 
-    def _old_call(self, place: Place, response_id: str | None) -> Iterator[StreamEvent]:
+    def _old_call(self, place: Place, response_id: str | None, events: list[StreamEvent]) -> None:
         fields = place.object()
         found = next((call for call in self._calls if call.kind == "function_call"), None)
         if found is None:
@@ -269,11 +281,16 @@ class ChoiceState:
                 return
             found = _CallState("function_call", None)
             self._calls.append(found)
-        yield from self._inner(found, place, "arguments", response_id)
+        self._inner(found, place, "arguments", response_id, events)
 
     def _inner(
-        self, call: _CallState, place: Place, text_key: str, response_id: str | None
-    ) -> Iterator[StreamEvent]:
+        self,
+        call: _CallState,
+        place: Place,
+        text_key: str,
+        response_id: str | None,
+        events: list[StreamEvent],
+    ) -> None:
         index = self._calls.index(call)
         for key, value in place.object().items():
             if key == "name" and isinstance(value, str):
@@ -284,10 +301,10 @@ class ChoiceState:
         if call.name and not call.started:
             call.started = True
             call_id = call.fields.get("id") or own_id(response_id, index, call.name)
-            yield CallStarted(index, call_id, call.name)
+            events.append(CallStarted(index, call_id, call.name))
         text = place.written_at(text_key, "")
         if text:
-            yield ArgumentsDelta(index, text, call.arguments.add(text))
+            events.append(ArgumentsDelta(index, text, call.arguments.add(text)))
 
     def _logprobs(self, value: Mapping[str, Any]) -> None:
         kept = self._fields.setdefault("logprobs", {})
