@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from ._hooks.capability_gate import capability_gate, dry_run_in
     from ._hooks.decisions import Block, CallGate, GateDecision, Suspend
     from ._hooks.hook_set import HookSet
+    from ._round.edits import EditRecord
     from ._round.plan import ToolRoundPlan
     from ._round.read_turn import Finished, NeedsTools, NoAnswer, TextResult
     from ._round.round import ToolRound
@@ -186,6 +187,7 @@ _HOME: Final = {
         "RejectedCall",
         "SuspendedCall",
     ),
+    "_round.edits": ("EditRecord",),
     "_round.plan": ("ToolRoundPlan",),
     "_context.progress": (
         "TOOL_CALL_PROGRESS_ACTIVITY_TYPE",
@@ -301,6 +303,7 @@ __all__ = [
     "Decision",
     "DecisionRecord",
     "DryRun",
+    "EditRecord",
     "EffectKind",
     "Finished",
     "FnCall",

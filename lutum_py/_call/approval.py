@@ -24,6 +24,7 @@ class Approval(NamedTuple):
         digest: The digest that the call had when it was suspended.
         is_of_tool: Whether the tool asked, after it was started; else a gate or the program.
         other: What answered the other asker, if that one asked as well.
+        is_open: Whether hooks may still change the input: while an edit is sent through them.
     """
 
     decision: Decision
@@ -31,6 +32,7 @@ class Approval(NamedTuple):
     digest: str
     is_of_tool: bool
     other: Approval | None = None
+    is_open: bool = False
 
     @property
     def is_for_tool(self) -> bool:

@@ -118,7 +118,7 @@ class AnyToolCall(CallState):
             return self.complete(output)
         attached = _checked(self, reply.attachments) if reply.attachments else ()
         text = _ANYTHING.encode(self.name, reply.output)
-        self.move_to(CallStatus.CANCELLED if reply.status == "cancelled" else _FAILED)
+        self.end(CallStatus.CANCELLED if reply.status == "cancelled" else _FAILED)
         return make_result(
             self.metadata, text, reply.status, reply.model_message, attached, reply.code
         )

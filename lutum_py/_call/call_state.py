@@ -120,7 +120,9 @@ class CallState:
 
     @input.setter
     def input(self, value: Any) -> None:
-        if self._approval is not None or self._status is CallStatus.SUSPENDED:
+        approval = self._approval
+        is_bound = approval is not None and not approval.is_open
+        if is_bound or self._status is _SUSPENDED:
             raise LifecycleError(
                 f"The input of call {self.id!r} of tool `{self.name}` is frozen: a decision is "
                 "bound to it. Reject the call instead, and let the model make another one."

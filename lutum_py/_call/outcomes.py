@@ -5,6 +5,7 @@ Also how one function is asked about it, and how its answer is taken.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
@@ -13,7 +14,7 @@ from .._text.escaping import words_of
 from .._text.json import compact_json, shorten
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult, make_result, rejection
-from ..errors import FieldIssue, HookError
+from ..errors import FieldIssue, HookError, InvalidValueError
 from .call_state import CallState
 from .steps import Steps
 
@@ -156,7 +157,7 @@ class SuspendedCall:
 
         What pydantic masks, such as a `SecretStr`, is masked here.
         """
-        return self.call.spec.arguments.to_shown(self.call._input)
+        return self.call.spec.arguments.to_shown(self.call.input)
 
     def approve(
         self, *, by: str | None = None, result: Any = None, reason: str | None = None
@@ -179,8 +180,40 @@ class SuspendedCall:
         """
         return self._decision("cancel", by, reason, None)
 
+    def edit(
+        self,
+        changes: Mapping[str, Any],
+        *,
+        by: str | None = None,
+        result: Any = None,
+        reason: str | None = None,
+    ) -> Decision:
+        """Make the decision to let the call go on with other arguments; see `plan.amend`.
+
+        Args:
+            changes: The arguments that are to be others, whole, by the names that `arguments` has.
+                What stays masked as it is shown there stays what it is.
+            by: Who decides.
+            result: An answer for the tool, where the ticket asks for one.
+            reason: Why.
+
+        Raises:
+            InvalidValueError: The changes are no mapping of names.
+        """
+        if not isinstance(changes, Mapping):
+            raise InvalidValueError(
+                f"The changes to call {self.call.id!r} of tool `{self.call.name}` are a value of "
+                f"type {type(changes).__name__}. Pass a dict of arguments by their names."
+            )
+        return self._decision("resume", by, reason, result, {**self.arguments, **changes})
+
     def _decision(
-        self, action: DecisionAction, by: str | None, reason: str | None, result: Any
+        self,
+        action: DecisionAction,
+        by: str | None,
+        reason: str | None,
+        result: Any,
+        edit: Mapping[str, Any] | None = None,
     ) -> Decision:
         from .._context.suspension import Decision  # needed by few, at the first question
 
@@ -190,6 +223,7 @@ class SuspendedCall:
             result=result,
             reason=reason,
             digest=self.digest,
+            edit=edit,
             by=by,
         )
 
@@ -296,7 +330,7 @@ def ask_function(
         outcome = RejectedCall(call.metadata, answer.call, answer.reason, source)
     elif isinstance(answer, SuspendedCall) and answer.call.metadata == call.metadata:
         kind, reason = "suspend", answer.ticket.action
-        outcome = call if is_answered(call) else answer
+        outcome = call if is_answered(call, answer.digest) else answer
     else:
         raise no_decision(
             hook,
@@ -374,10 +408,10 @@ def raised(hook: str, call: AnyToolCall, error: Exception) -> HookError:
     )
 
 
-def is_answered(call: AnyToolCall) -> bool:
-    """Whether what asked before the run is answered, about the call as it still is."""
+def is_answered(call: AnyToolCall, digest: str) -> bool:
+    """Whether what asked before the run is answered, about the call as this digest names it."""
     approval = call.gate_approval
-    return approval is not None and approval.digest == call.digest
+    return approval is not None and approval.digest == digest
 
 
 def again(call: AnyToolCall) -> AnyToolCall:

@@ -7,12 +7,12 @@ may carry the digest of what was shown, since that is what was decided on.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
-from .._text.json import shorten
+from .._text.json import copy_json, is_mapping, shorten
 from ..errors import InvalidValueError
 
 __all__ = ["Decision", "DecisionAction", "ResumeMode", "SuspendTicket"]
@@ -106,11 +106,14 @@ class Decision:
         reason: Why, in words that the model may read.
         decision_id: Names this decision, so that a second delivery does nothing.
         digest: The digest that was decided on. To resume needs it: `waiting.approve()` puts it in.
+        edit: The whole arguments to go on with, by their wire names; `waiting.edit(changes)` puts
+            them together, and `plan.amend` takes them in. A copy is kept.
         by: Who decided, in your own words; the library knows no users.
         at: When, in ISO 8601; now, in UTC, where it is left out.
 
     Raises:
-        InvalidValueError: The action is none, or a field has another type.
+        InvalidValueError: The action is none, or `edit` is no mapping of names, or beside another
+            action than `resume`.
 
     Example:
         >>> Decision(call_id="c1", action="cancel", reason="too expensive").action
@@ -123,6 +126,7 @@ class Decision:
     reason: str | None = None
     decision_id: str = field(default_factory=_new_id)
     digest: str | None = None
+    edit: Mapping[str, Any] | None = field(default=None, hash=False, repr=False)
     by: str | None = None
     at: str = field(default_factory=_now)
 
@@ -132,3 +136,20 @@ class Decision:
                 f"Decision for call {self.call_id!r}: action {self.action!r} is neither "
                 "'resume' nor 'cancel'."
             )
+        if self.edit is None:
+            return
+        if self.action != "resume":
+            raise InvalidValueError(
+                f"Decision for call {self.call_id!r}: `edit` goes with the action 'resume' only, "
+                f"not with {self.action!r}. Leave one of them out."
+            )
+        given: Any = self.edit
+        names: Iterable[object] = given if is_mapping(given) else (None,)
+        if not all(isinstance(name, str) for name in names):
+            # Nothing of it is shown: it may hold secrets.
+            raise InvalidValueError(
+                f"Decision for call {self.call_id!r}: `edit` is the whole arguments by their "
+                f"names, not a value of type {type(given).__name__} or with other keys. Make it "
+                "with `waiting.edit(changes)`."
+            )
+        object.__setattr__(self, "edit", copy_json(given))

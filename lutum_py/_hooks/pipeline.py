@@ -75,7 +75,8 @@ def decide(
     execution, gates, before = hooks.deciding(call.selector)
     metadata = call.metadata
     is_fixed = call.spec.arguments.is_fixed
-    if call._approval is None:
+    approval = call._approval
+    if approval is None or approval.is_open:
         for hook in execution:
             try:  # what `ask` does, spelled out where every call of a round passes
                 shown = call._input if is_fixed else shown_input(call)
@@ -110,7 +111,8 @@ def decide(
         gated = yield from _ask_gates(gates, call, records)
         if gated is not None:
             return gated
-    if before:
+    # An edit that hooks changed once more waits again: whoever is told of runs is told later.
+    if before and not (approval and approval.is_open and approval.digest != call.digest):
         yield from _ask_before(before, call, state)
     return call
 
@@ -180,7 +182,7 @@ def _ask_gates(
                 "Block(reason), Suspend(ticket), Complete(output), a ToolResult or None",
             )
         record(records, call, gate.name, "gate", kind, reason)
-        if kind == "suspend" and is_answered(call):
+        if kind == "suspend" and is_answered(call, call.digest):
             continue  # answered: the call goes on under the digest that was approved
         rank = _RANK[of]
         if best is None or rank < best[0]:

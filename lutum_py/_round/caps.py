@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
 
+from .._call.selector import AnySelector
 from .._transcript.result import ToolResult
 from .._transcript.result_cap import ResultCap
 
 __all__ = ["capped"]
 
 
-def capped(toolset: Any, results: Iterable[ToolResult]) -> tuple[ToolResult, ...]:
-    """Give the results as the caps of their tools leave them; most toolsets have none.
+def capped(
+    results: Iterable[ToolResult], tools: Mapping[str, AnySelector]
+) -> tuple[ToolResult, ...]:
+    """Give the results as the caps of their tools leave them.
 
-    What is long goes into the caps' stores, so this comes when nothing else can fail any more.
+    Args:
+        results: Results of any status.
+        tools: The tools by wire name; of a name that the model made up there is none.
     """
-    if not toolset._caps_results:
-        return tuple(results)
-    return tuple(_capped(toolset, result) for result in results)
+    return tuple(_capped(result, tools.get(result.name)) for result in results)
 
 
-def _capped(toolset: Any, result: ToolResult) -> ToolResult:
-    selector = toolset._by_name.get(result.name)  # none for a name that the model made up
+def _capped(result: ToolResult, selector: AnySelector | None) -> ToolResult:
     cap = None if selector is None else selector.options.result_cap
     return cap.apply(result) if isinstance(cap, ResultCap) else result

@@ -28,6 +28,7 @@ from .._text.html import (
 )
 from .._text.json import size_of
 from .._transcript.result import ToolResult
+from .edits import EditRecord
 from .sorted_calls import SortedCalls
 
 __all__ = ["plan_html", "plan_rich", "round_html", "round_rich"]
@@ -88,11 +89,23 @@ def _of_plan(plan: SortedCalls) -> list[_Row]:
     decided: dict[str, list[DecisionRecord]] = {}
     for record in plan.decisions:
         decided.setdefault(record.call_id, []).append(record)
+    edits = {edit.call_id: ("edit", _edit(edit)) for edit in plan.edits}
     rows = [
-        row._replace(notes=(*row.notes, *_decisions(row.notes, decided.get(row.id, ()))))
+        row._replace(
+            notes=(
+                *row.notes,
+                *([edits[row.id]] if row.id in edits else ()),
+                *_decisions(row.notes, decided.get(row.id, ())),
+            )
+        )
         for row in rows
     ]
     return _in_order(rows, [call.id for call in plan._state.turn.tool_calls])
+
+
+def _edit(edit: EditRecord) -> str:
+    """Say who changed which arguments; those that are shown are the final ones."""
+    return f"{', '.join(edit.changed) or 'nothing'} changed by {edit.by or edit.decision_id}"
 
 
 def _decisions(

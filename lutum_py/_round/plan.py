@@ -22,21 +22,13 @@ from .._call.outcomes import (
 from .._call.steps import Steps, drive, drive_sync
 from .._context.suspension import Decision
 from .._hooks.pipeline import decide
-from .._hooks.places import HookPlaces
 from .._text.frozen import Immutable
-from .._transcript.committed import CommittedRound, seal
+from .._transcript.committed import CommittedRound
 from .._transcript.result import ToolResult
 from .._transcript.transcript import transcript_of
 from ..errors import MisuseError
-from .caps import capped
-from .commit import (
-    Answer,
-    are_in_order,
-    as_results,
-    check_after_hooks,
-    match_results,
-    unfinished,
-)
+from .commit import Answer, unfinished
+from .ending import end_round
 from .sorted_calls import SortedCalls
 
 if TYPE_CHECKING:
@@ -63,6 +55,7 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
         suspended: Calls that wait for a decision.
         recoverable_tool_call_issues: Calls that cannot be used.
         decisions: What every hook and gate decided, in order.
+        edits: What people changed in the arguments of calls; see `amend`.
         toolset: The toolset that the calls were read with.
     """
 
@@ -211,12 +204,51 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
 
         Raises:
             ResumeError: No suspended call is meant, or another version of it was decided on, or
-                the decision's result does not fit; nothing changed.
+                the decision's result does not fit, or it edits arguments, which is for `amend`;
+                nothing changed.
         """
         from .resume import resume
 
         self._state._check_open()
         return resume(self, decision)
+
+    async def amend(self, decision: Decision, hooks: Hooks, /) -> HookOutcome | None:
+        """Let a suspended call go on with the arguments that someone edited.
+
+        The edit is validated, and goes through execution hooks, gates, which get the decision, and
+        before-hooks. The call is approved under the digest of the edited arguments: that a gate
+        suspends it counts as answered, that one blocks it does not. Where a hook changes the
+        arguments once more, the call waits again, under its new digest.
+
+        Args:
+            decision: The decision; delivered twice, it counts once. One without an edit is taken
+                in as by `resume`, and no hook is asked.
+            hooks: A `HookSet`, an object like one, or a plain function of a call.
+
+        Returns:
+            What became of the call, or None where this decision was taken in before.
+
+        Raises:
+            ResumeError: As for `resume`; or the edit does not fit the tool, the ticket has no use
+                for one, or the call was decided on while hooks were awaited. Nothing changed.
+            HookError: A hook raised, or gave something that is no decision; nothing changed.
+            RoundClosedError: The round has ended.
+        """
+        from .amend import amend
+
+        self._state._check_open()
+        return await drive(amend(self, decision, hooks))
+
+    def amend_sync(self, decision: Decision, hooks: Hooks, /) -> HookOutcome | None:
+        """Do the same where every hook is sync.
+
+        Raises:
+            MisuseError: A hook is async; the text names it, and nothing changed.
+        """
+        from .amend import amend
+
+        self._state._check_open()
+        return drive_sync(amend(self, decision, hooks))
 
     # Ending.
 
@@ -231,7 +263,7 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
                 has changed, and the plan can be used again.
             RoundClosedError: The round has ended.
         """
-        committed = self._match(results)
+        committed = end_round(self, results)
         self._state._close("resolved")
         return committed
 
@@ -251,7 +283,7 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
             RoundClosedError: The round has ended.
         """
         transcript = transcript_of(target)
-        committed = self._match(results)
+        committed = end_round(self, results)
         self._state._close("committed")
         transcript.append_round(committed)
         return committed
@@ -295,7 +327,7 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
             )
         for waiting in self.suspended:
             filled[waiting.call.id] = unfinished(waiting.call, waiting.call.id in started, reason)
-        committed = self._match(finished, unfinished=filled)
+        committed = end_round(self, finished, unfinished=filled)
         self._state._close("aborted")
         transcript.append_round(committed)
         return committed
@@ -327,39 +359,6 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
         text = dump_plan(self, self._state, key, binding)
         self._state._close("dumped")
         return text
-
-    def _match(
-        self,
-        answers: Iterable[Answer | SuspendedCall],
-        unfinished: dict[str, ToolResult] | None = None,
-    ) -> CommittedRound:
-        """Seal the turn with its results; where `unfinished` are given, nothing is waited for."""
-        state = self._state
-        state._check_open()
-        turn = state.turn
-        given, suspended = as_results(answers)
-        results = [*self.finished, *given] if self.finished else given
-        waiting = self.suspended if unfinished is None else ()
-        if not (self.handled or self.rejected or waiting or suspended) and are_in_order(
-            turn.tool_calls, results
-        ):
-            if unfinished is None:
-                check_after_hooks(self, given)
-            return seal(turn, capped(self.toolset, results))
-        settled = {each.metadata.id: each.result for each in self.handled}
-        settled.update((each.metadata.id, each.result) for each in self.rejected)
-        issues = {each.metadata.id: each.result for each in self.recoverable_tool_call_issues}
-        matched = match_results(
-            turn.tool_calls,
-            results,
-            settled=settled,
-            replaceable=issues if unfinished is None else {**unfinished, **issues},
-            suspended=[each.call.metadata for each in (*waiting, *suspended)],
-            in_doubt=[call.id for call in self.in_doubt],
-        )
-        if unfinished is None:
-            check_after_hooks(self, given)
-        return seal(turn, capped(self.toolset, matched))
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise MisuseError(
@@ -399,9 +398,7 @@ def decided(calls: SortedCalls, hooks: Hooks) -> Steps[ToolRoundPlan[Any]]:
     """Ask hooks about the pending calls, sort those, and make a plan of it."""
     records: list[DecisionRecord] = []
     pending: list[AnyToolCall] = []
-    given: object = hooks
-    if isinstance(given, HookPlaces) and given not in calls._hook_sets:
-        calls._hook_sets = (*calls._hook_sets, given)
+    calls.note_hooks(hooks)
     for call in calls.pending:
         outcome: HookOutcome = call
         # What was begun or answered, or waits, needs no decision; nearly every call is new.

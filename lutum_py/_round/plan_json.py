@@ -9,6 +9,7 @@ named by their wire names only.
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from typing import Any
 
 from pydantic import ValidationError
@@ -37,6 +38,7 @@ from .._transcript.result import ToolResult, dump_result, load_result
 from .._transcript.saved import Saved, dump_saved, open_saved
 from ..errors import FieldIssue, PlanError, UnknownToolError
 from .commit import owes_after_hooks
+from .edits import EditRecord
 from .round_state import RoundState
 from .seal import (
     check_binding,
@@ -119,6 +121,7 @@ def _dump(calls: SortedCalls, state: RoundState, binding: str | None) -> dict[st
         "asked_after": sorted(map(list, calls._asked_after)),
         "owes_after": calls._owes_after or owes_after_hooks(calls),
         "decisions": [record._asdict() for record in calls.decisions],
+        "edits": [_dump_edit(edit) for edit in calls.edits],
         "resumed": [_dump_decision(decision) for decision in calls.resumed.values()],
     }
 
@@ -189,6 +192,10 @@ def _dump_decision(decision: Decision) -> dict[str, Any]:
     return {name: getattr(decision, name) for name in Decision.__slots__}
 
 
+def _dump_edit(edit: EditRecord) -> dict[str, Any]:
+    return {name: getattr(edit, name) for name in EditRecord.__slots__}
+
+
 def load_plan(
     toolset: Any, text: str | bytes, key: bytes | None, binding: str | None
 ) -> SortedCalls:
@@ -224,6 +231,9 @@ def load_plan(
         _load_marks(saved, f"asked_{when}") for when in ("before", "after")
     )
     owes_after = saved.get("owes_after", bool, False)
+    edits = tuple(_load_edit(entry, loader.seen) for entry in saved.each("edits", optional=True))
+    if len({edit.call_id for edit in edits}) != len(edits):
+        raise saved.wrong("edits", "there are two of one call")
     # Opened last: what fails before leaves no open round behind.
     state = RoundState(turn)
     state._started = frozenset(started)
@@ -233,6 +243,7 @@ def load_plan(
     calls.handled = tuple(loader.handled)
     calls.rejected = tuple(loader.rejected)
     calls.decisions = decisions
+    calls.edits = edits
     calls.resumed = {(each.call_id, each.decision_id): each for each in resumed}
     calls.finished = tuple(loader.finished[id] for id in loader.metadata if id in loader.finished)
     calls.in_doubt = tuple(loader.in_doubt)
@@ -427,14 +438,35 @@ def _load_ticket(saved: Saved) -> SuspendTicket:
     )
 
 
+def _load_edit(saved: Saved, ids: Collection[str]) -> EditRecord:
+    call_id = saved.get("call_id", str)
+    if call_id not in ids:
+        raise saved.wrong("call_id", f"{call_id!r} is no call of the turn")
+    return EditRecord(
+        call_id,
+        saved.inner("shown").data,
+        saved.inner("edited").data,
+        saved.inner("final").data,
+        saved.get("decision_id", str),
+        saved.get("by", str, None),
+        saved.get("at", str),
+        saved.texts("changed"),
+    )
+
+
 def _load_decision(saved: Saved) -> Decision:
+    action: DecisionAction = saved.member("action", DecisionAction)
+    edit = saved.inner_or_none("edit")
+    if edit is not None and action != "resume":
+        raise saved.wrong("edit", f"it does not go with {action!r}")
     return Decision(
         call_id=saved.get("call_id", str),
-        action=saved.member("action", DecisionAction),
+        action=action,
         result=saved.any("result"),
         reason=saved.get("reason", str, None),
         decision_id=saved.get("decision_id", str),
         digest=saved.get("digest", str, None),
+        edit=None if edit is None else edit.data,
         by=saved.get("by", str, None),
         at=saved.get("at", str, ""),
     )

@@ -19,7 +19,7 @@ from .._transcript.result import make_result
 from ..errors import ResumeError, ToolOutputError
 from .sorted_calls import SortedCalls
 
-__all__ = ["resume"]
+__all__ = ["check_fits", "find", "resume", "take_in"]
 
 
 def resume(calls: SortedCalls, decision: Decision) -> HookOutcome | None:
@@ -27,30 +27,45 @@ def resume(calls: SortedCalls, decision: Decision) -> HookOutcome | None:
     mark = (decision.call_id, decision.decision_id)
     if mark in calls.resumed:
         return None
-    waiting = _find(calls, decision)
-    _check_digest(waiting, decision)
-    _check_result(waiting, decision)
+    waiting = find(calls, decision)
+    if decision.edit is not None:
+        raise ResumeError(
+            f"Decision {decision.decision_id!r} edits the arguments of call {waiting.call.id!r} of "
+            f"tool `{waiting.call.name}`, and an edit goes through hooks. Write `await "
+            "plan.amend(decision, hooks)`, or `plan.amend_sync(decision, hooks)`."
+        )
+    check_fits(waiting, decision)
     outcome = (
         _cancel(waiting, decision) if decision.action == "cancel" else _go_on(waiting, decision)
     )
+    take_in(calls, waiting, decision, outcome)
+    return outcome
+
+
+def take_in(
+    calls: SortedCalls, waiting: SuspendedCall, decision: Decision, outcome: HookOutcome
+) -> None:
+    """Keep a decision, and put what became of the call where it belongs."""
     if waiting.was_started:  # remembered, however the call goes on
         calls._state._started |= {waiting.call.id}
     calls.change(
         suspended=tuple(each for each in calls.suspended if each is not waiting),
-        resumed={**calls.resumed, mark: decision},
+        resumed={**calls.resumed, (decision.call_id, decision.decision_id): decision},
     )
     if isinstance(outcome, RejectedCall):
         calls.change(rejected=(*calls.rejected, outcome))
-    elif outcome is waiting.call:
-        place = {call.id: index for index, call in enumerate(calls._state.turn.tool_calls)}
-        back = (*calls.pending, waiting.call)
-        calls.change(pending=tuple(sorted(back, key=lambda call: place[call.id])))
-    else:
+    elif isinstance(outcome, HandledCall):
         calls.change(handled=(*calls.handled, outcome))
-    return outcome
+    elif isinstance(outcome, SuspendedCall):
+        calls.change(suspended=(*calls.suspended, outcome))
+    else:
+        place = {call.id: index for index, call in enumerate(calls._state.turn.tool_calls)}
+        back = (*calls.pending, outcome)
+        calls.change(pending=tuple(sorted(back, key=lambda call: place[call.id])))
 
 
-def _find(calls: SortedCalls, decision: Decision) -> SuspendedCall:
+def find(calls: SortedCalls, decision: Decision) -> SuspendedCall:
+    """Find the call that a decision is about; it still waits."""
     for waiting in calls.suspended:
         if waiting.call.id != decision.call_id:
             continue
@@ -66,6 +81,18 @@ def _find(calls: SortedCalls, decision: Decision) -> SuspendedCall:
         f"suspended in this plan. Suspended: {[each.call.id for each in calls.suspended]}. Pass a "
         "decision for one of these."
     )
+
+
+def check_fits(waiting: SuspendedCall, decision: Decision) -> None:
+    """Make sure that a decision is about the call as it is, and answers what was asked.
+
+    Raises:
+        ResumeError: It does not.
+    """
+    _check_digest(waiting, decision)
+    _check_result(waiting, decision)
+    if decision.action == "resume":
+        _check_response(waiting, decision)
 
 
 def _check_digest(waiting: SuspendedCall, decision: Decision) -> None:
@@ -85,7 +112,8 @@ def _check_digest(waiting: SuspendedCall, decision: Decision) -> None:
     if call.digest != waiting.digest:
         raise ResumeError(
             f"The input of call {call.id!r} of tool `{call.name}` was changed while it was "
-            "suspended, so no decision on it can count. Abort the round."
+            "suspended, so no decision on it can count here. Go on with the plan in which it was "
+            "amended, or abort the round."
         )
 
 
@@ -107,19 +135,24 @@ def _cancel(waiting: SuspendedCall, decision: Decision) -> RejectedCall:
     return RejectedCall(call.metadata, call, reason, "decision")
 
 
+def _check_response(waiting: SuspendedCall, decision: Decision) -> None:
+    call, ticket = waiting.call, waiting.ticket
+    if ticket.response_schema is None:
+        return
+    faults = schema_faults(
+        f"the response schema of suspension {ticket.id!r}",
+        ticket.response_schema,
+        decision.result,
+    )
+    if faults:
+        raise ResumeError(
+            f"The result of decision {decision.decision_id!r} for call {call.id!r} of tool "
+            f"`{call.name}` does not fit the response schema: {'; '.join(faults)}. Ask again."
+        )
+
+
 def _go_on(waiting: SuspendedCall, decision: Decision) -> HookOutcome:
     call, ticket = waiting.call, waiting.ticket
-    if ticket.response_schema is not None:
-        faults = schema_faults(
-            f"the response schema of suspension {ticket.id!r}",
-            ticket.response_schema,
-            decision.result,
-        )
-        if faults:
-            raise ResumeError(
-                f"The result of decision {decision.decision_id!r} for call {call.id!r} of tool "
-                f"`{call.name}` does not fit the response schema: {'; '.join(faults)}. Ask again."
-            )
     mode = ticket.resume_mode
     approval = Approval(
         decision, ticket=ticket, digest=waiting.digest, is_of_tool=waiting.was_started

@@ -21,13 +21,15 @@ class RoundState:
         turn: The turn of the model.
     """
 
-    # Of the private ones: how it was closed (None while it is open); the before-hooks that were
-    # asked, by call id and key of the hook; the ids of calls whose tools were started and then
-    # suspended themselves. The sets are replaced, never changed: most rounds share the empty ones.
-    __slots__ = ("__weakref__", "_closed_by", "_ran_before", "_started", "turn")
+    # Of the private ones: the ids of calls whose edits are with hooks right now; how it was closed
+    # (None while it is open); the before-hooks that were asked, by call id and key of the hook; the
+    # ids of calls whose tools were started and then suspended themselves. The sets are replaced,
+    # never changed: most rounds share the empty ones.
+    __slots__ = ("__weakref__", "_amending", "_closed_by", "_ran_before", "_started", "turn")
 
     def __init__(self, turn: AssistantTurn) -> None:
         self.turn = turn
+        self._amending = _NONE
         self._closed_by: str | None = None
         self._ran_before = _NO_MARKS
         self._started = _NONE

@@ -22,6 +22,7 @@ from .._context.suspension import Decision
 from .._hooks.places import HookPlaces
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult
+from .edits import EditRecord
 from .round_state import RoundState
 
 __all__ = ["SortedCalls"]
@@ -44,6 +45,7 @@ class SortedCalls:
         "_owes_after",
         "_state",
         "decisions",
+        "edits",
         "finished",
         "handled",
         "in_doubt",
@@ -71,6 +73,7 @@ class SortedCalls:
         self.suspended: tuple[SuspendedCall, ...] = ()
         self.decisions: tuple[DecisionRecord, ...] = ()
         self.resumed: Mapping[tuple[str, str], Decision] = _NONE_RESUMED
+        self.edits: tuple[EditRecord, ...] = ()
         self.finished: tuple[ToolResult, ...] = ()
         self.in_doubt: tuple[AnyToolCall, ...] = ()
         self._ended: Mapping[str, AnyToolCall] = _NONE_ENDED
@@ -89,6 +92,11 @@ class SortedCalls:
         """Set attributes, also of a plan, which refuses the plain way."""
         for name, value in values.items():
             object.__setattr__(self, name, value)
+
+    def note_hooks(self, hooks: object) -> None:
+        """Remember a hook set that decided: its after-hooks are to be asked before the end."""
+        if isinstance(hooks, HookPlaces) and hooks not in self._hook_sets:
+            self.change(_hook_sets=(*self._hook_sets, hooks))
 
     @property
     def is_settled(self) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from lutum_py import AnyToolCall, CallStatus, SuspendTicket, ToolMetadata, execution, tool_fn
+from lutum_py import AnyToolCall, CallStatus, Reply, SuspendTicket, ToolMetadata, execution, tool_fn
 from lutum_py.errors import LifecycleError, MisuseError
 
 RUNS: list[int] = []
@@ -137,3 +137,12 @@ def test_what_was_not_begun_is_not_in_doubt() -> None:
         with pytest.raises(MisuseError, match=r"is 3\. Give a text"):
             call.indeterminate(**arguments)
     assert call.indeterminate("half \udc00 a pair").model_text.encode()
+
+
+def test_what_a_function_gave_does_not_answer_a_call_that_ended_meanwhile() -> None:
+    """A call that somebody ended while its tool was at work takes no reply of that end."""
+    call = fresh()
+    call.begin()
+    call.fail("given up")
+    with pytest.raises(LifecycleError, match="is failed already: a call is answered once"):
+        call.finish(Reply(None, "down", status="error"))

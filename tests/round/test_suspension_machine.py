@@ -17,6 +17,7 @@ from lutum_py import (
     CallStatus,
     Decision,
     ResumeMode,
+    RunNormally,
     Session,
     Suspend,
     SuspendedCall,
@@ -30,6 +31,7 @@ from lutum_py._call.lifecycle import TRANSITIONS
 from lutum_py.errors import (
     CommitError,
     DuplicateResult,
+    HookError,
     LifecycleError,
     MissingResult,
     PlanError,
@@ -37,7 +39,7 @@ from lutum_py.errors import (
     UnresolvedSuspension,
 )
 from tests.profiles import scaled
-from tests.round_tools import Shop, check_transcript, close, opened
+from tests.round_tools import Shop, ask, check_transcript, close, opened
 
 NEW, RUNNING, SUSPENDED, RESUMING, SUCCEEDED, FAILED, CANCELLED = CallStatus
 REPLAY, USE, PASS = ResumeMode
@@ -48,8 +50,10 @@ answers = st.sampled_from(["", "yes", "0", "äöü"])
 class Expected:
     """What is known of one call, beside the plan that is put to the test."""
 
-    def __init__(self, mode: ResumeMode | None) -> None:
+    def __init__(self, question: str, mode: ResumeMode | None) -> None:
         self.mode = mode
+        self.proposed = self.question = question
+        self.is_edited = False
         self.status = NEW if mode is None else SUSPENDED
         self.place = "pending" if mode is None else "suspended"
         self.asker = "gate"
@@ -67,6 +71,25 @@ class Expected:
         self.asker, self.mode = asker, mode
         self.status, self.place = SUSPENDED, "suspended"
         self.answers.pop(asker, None)
+
+    def edit(self, question: str) -> None:
+        """Another question is asked: what was answered about the old one does not count."""
+        if question != self.question:
+            self.answers.clear()
+        self.question, self.is_edited = question, True
+
+    @property
+    def said(self) -> tuple[str, str] | None:
+        """The status and text that the model reads in the end."""
+        if self.final is None or self.final[0] in ("rejected", "cancelled"):
+            return self.final
+        return (self.final[0], self.line + self.final[1])
+
+    @property
+    def line(self) -> str:
+        if self.question == self.proposed:
+            return ""
+        return f'[The arguments of this call were edited: question = "{self.question}"]\n'
 
     @property
     def can_run(self) -> bool:
@@ -114,7 +137,7 @@ class Suspensions(RuleBasedStateMachine):
         self.calls, self.delivered, self.key = {}, [], key
         for mode in modes:
             self.count += 1
-            self.calls[f"c{self.count}"] = Expected(mode)
+            self.calls[f"c{self.count}"] = Expected(f"c{self.count}", mode)
 
         def gate(metadata: ToolMetadata, input: Any) -> Suspend | None:
             mode = self.calls[metadata.id].mode
@@ -152,10 +175,68 @@ class Suspensions(RuleBasedStateMachine):
         known.status, known.place = CANCELLED, "rejected"
         known.final = ("cancelled", f"Cancelled: not {call_id}")
 
+    @precondition(lambda self: self.plan is not None and self.ids("suspended"))
+    @rule(
+        data=st.data(),
+        question=st.sampled_from(["one?", "two?", None]),
+        answer=answers,
+        mode=modes,
+        hook=st.sampled_from(["none", "block", "rewrite", "raise"]),
+    )
+    def amend(
+        self,
+        data: st.DataObject,
+        question: str | None,
+        answer: str,
+        mode: ResumeMode | None,
+        hook: str,
+    ) -> None:
+        call_id = data.draw(st.sampled_from(self.ids("suspended")))
+        known, call = self.calls[call_id], self.call(call_id)
+        question = call_id if question is None else question
+        hooks = Shop.HookSet()
+        if hook == "rewrite":
+            hooks.on(Shop.ask)(lambda m, input: RunNormally(ask.Input(question="hook?")))
+        if hook == "raise":
+            hooks.before(Shop.ask)(lambda m, input: 1 / 0)
+        if hook == "block":
+            hooks.gate(Shop.ask)(lambda metadata, input: Block("closed"))
+        if mode is not None:
+            hooks.gate(Shop.ask)(lambda m, input: Suspend(SuspendTicket(resume_mode=mode)))
+        decision = self.waiting(call_id).edit({"question": question}, result=answer)
+        if known.mode is USE:
+            with pytest.raises(ResumeError, match="the tool is not run"):
+                self.open.amend_sync(decision, hooks)
+            return
+        asks_again = hook == "rewrite"
+        is_gated = mode is not None and (asks_again or known.asker == "tool")
+        if hook == "raise" and not is_gated:
+            with pytest.raises(HookError, match="ZeroDivisionError"):
+                self.open.amend_sync(decision, hooks)
+            return
+        self.open.amend_sync(decision, hooks)
+        self.delivered.append(decision)
+        known.edit(question)
+        known.answers[known.asker] = answer if known.mode is PASS else None
+        if asks_again:
+            known.edit("hook?")
+        if hook == "block":
+            known.status, known.place = CANCELLED, "rejected"
+            known.final = ("rejected", "__lutum_rejected__: closed")
+            return
+        if is_gated:
+            assert mode is not None
+            known.ask("gate", mode)
+        elif not asks_again:
+            known.status, known.place = RESUMING, "pending"
+        assert self.call(call_id) is call
+
     @precondition(lambda self: self.plan is not None and self.delivered)
     @rule(data=st.data())
     def deliver_twice(self, data: st.DataObject) -> None:
-        assert self.open.resume(data.draw(st.sampled_from(self.delivered))) is None
+        decision = data.draw(st.sampled_from(self.delivered))
+        assert self.open.resume(decision) is None
+        assert self.open.amend_sync(decision, Shop.HookSet()) is None
 
     @precondition(lambda self: self.plan is not None)
     @rule(data=st.data(), action=st.sampled_from(["resume", "cancel"]))
@@ -311,7 +392,7 @@ class Suspensions(RuleBasedStateMachine):
             return
         committed = self.open.commit(self.session, results)
         self.plan = None
-        expected = [known.final for known in self.calls.values()]
+        expected = [known.said for known in self.calls.values()]
         assert [(result.status, result.model_text) for result in committed.results] == expected
         assert [result.id for result in committed.results] == list(self.calls)
 
@@ -326,7 +407,9 @@ class Suspensions(RuleBasedStateMachine):
             elif known.final is None:
                 assert result.status in ("cancelled", "indeterminate")
             else:
-                assert (result.status, result.model_text) == known.final
+                assert (result.status, result.model_text) == known.said
+            if result.status not in ("rejected", "cancelled"):
+                assert result.model_text.startswith(known.line)
 
     def given(self) -> list[ToolResult]:
         """The results that the plan has not been told of."""
@@ -353,6 +436,9 @@ class Suspensions(RuleBasedStateMachine):
             "suspended": sorted(self.ids("suspended")),
             "handled": sorted(self.ids("handled")),
             "rejected": sorted(self.ids("rejected")),
+        }
+        assert {edit.call_id: edit.final["question"] for edit in plan.edits} == {
+            call_id: known.question for call_id, known in self.calls.items() if known.is_edited
         }
         assert plan.is_settled is all(
             known.final and known.place not in ("pending", "in_doubt")

@@ -1,0 +1,164 @@
+"""What people changed in the arguments of calls, and how the model is told of it.
+
+All of it is to be looked at: what is secret in arguments is masked here. The plan keeps the
+arguments themselves with the call, and the whole edit with the decision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .._call.outcomes import SuspendedCall
+from .._schema.secrets import MASK
+from .._text.escaping import visible
+from .._text.json import canonical_json, compact_json, cut, is_array, is_object
+from .._transcript.metadata import ToolMetadata
+from .._transcript.result import ToolResult, make_result
+from ..errors import ResumeError
+
+__all__ = ["EditRecord", "changed_names", "noted", "unmasked", "with_edit_lines"]
+
+_UNSAID = ("rejected", "cancelled")
+_LONGEST = 80
+_MASKED = f'"{MASK}"'
+
+
+@dataclass(frozen=True, slots=True)
+class EditRecord:
+    """Say what a person changed in the arguments of a call, as plain data with secrets masked.
+
+    Attributes:
+        call_id: The id of the call.
+        shown: The arguments that were shown first to whoever decided.
+        edited: What the latest edit made of them, defaults included.
+        final: The same after hooks: what is run, or waits again.
+        decision_id: The id of that decision.
+        by: Who decided, in your own words.
+        at: When, in ISO 8601.
+        changed: The names in which `final` differs from `shown`, secret ones included.
+    """
+
+    call_id: str
+    shown: Mapping[str, Any] = field(hash=False)
+    edited: Mapping[str, Any] = field(hash=False)
+    final: Mapping[str, Any] = field(hash=False)
+    decision_id: str
+    by: str | None
+    at: str
+    changed: tuple[str, ...]
+
+
+def changed_names(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
+    """Name the arguments that differ, in the order in which they stand."""
+    names = dict.fromkeys((*before, *after))
+    return tuple(name for name in names if not _is_same(name, before, after))
+
+
+def _is_same(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    if name not in before or name not in after:
+        return False
+    return canonical_json(before[name]) == canonical_json(after[name])
+
+
+def noted(edits: Iterable[EditRecord], latest: EditRecord) -> tuple[EditRecord, ...]:
+    """Add an edit to those of other calls; an earlier one of the same call becomes part of it."""
+    others: list[EditRecord] = []
+    for each in edits:
+        if each.call_id != latest.call_id:
+            others.append(each)
+            continue
+        names = dict.fromkeys((*each.changed, *latest.changed))
+        latest = EditRecord(
+            latest.call_id,
+            each.shown,
+            latest.edited,
+            latest.final,
+            latest.decision_id,
+            latest.by,
+            latest.at,
+            tuple(name for name in names if not _is_back(name, each.shown, latest.final)),
+        )
+    return (*others, latest)
+
+
+def _is_back(name: str, shown: Mapping[str, Any], final: Mapping[str, Any]) -> bool:
+    """Whether an argument is as it was shown first; behind a mask nobody can see that."""
+    return _is_same(name, shown, final) and MASK not in compact_json(shown[name])
+
+
+def with_edit_lines(
+    results: tuple[ToolResult, ...], edits: Iterable[EditRecord]
+) -> tuple[ToolResult, ...]:
+    """Say of each call that was edited, before what the model reads of it, what was changed.
+
+    The program's own `result` stays as it is, and so does what a call that was not run came to.
+    """
+    lines = {edit.call_id: _line(edit) for edit in edits if edit.changed}
+    return tuple(
+        each
+        if each.id not in lines or each.status in _UNSAID
+        else make_result(
+            ToolMetadata(id=each.id, name=each.name, arguments=each.arguments),
+            each.result,
+            each.status,
+            f"{lines[each.id]}\n{each.model_text}",
+            each.attachments,
+            each.code,
+        )
+        for each in results
+    )
+
+
+def _line(edit: EditRecord) -> str:
+    said = [
+        f"{visible(name)} = {cut(compact_json(edit.final[name]), _LONGEST)}"
+        if name in edit.final
+        else f"{visible(name)} was left out"
+        for name in edit.changed
+    ]
+    return f"[The arguments of this call were edited: {', '.join(said)}]"
+
+
+def unmasked(waiting: SuspendedCall, edit: Mapping[str, Any], real: Any) -> Any:
+    """Give the arguments of an edit with what is left masked in it as it was.
+
+    Args:
+        waiting: The call that was shown.
+        edit: Its arguments as they are to be.
+        real: Its arguments as they are, secrets included.
+
+    Raises:
+        ResumeError: A mask stands in a list that was edited, where nobody knows what it is for.
+    """
+    try:
+        return _unmasked(edit, waiting.arguments, real, "")
+    except _Ambiguous as error:
+        raise ResumeError(
+            f"The edit of call {waiting.call.id!r} of tool `{waiting.call.name}` changes the list "
+            f"`{error}` and leaves a mask in it, so that nobody knows which secret is meant. Give "
+            "the secrets of this list anew, or leave the list as it is shown."
+        ) from None
+
+
+class _Ambiguous(Exception):
+    """A mask stands where it may mean one of several secrets."""
+
+
+def _unmasked(edit: Any, shown: Any, real: Any, path: str) -> Any:
+    own = canonical_json(shown)
+    if own == canonical_json(real):  # nothing of it was masked
+        return edit
+    if own == canonical_json(edit):
+        return real
+    if is_object(edit) and is_object(shown) and is_object(real):
+        return {
+            name: _unmasked(each, shown[name], real[name], f"{path}.{name}" if path else name)
+            if name in shown and name in real
+            else each
+            for name, each in edit.items()
+        }
+    if is_array(edit) and _MASKED in compact_json(edit) and _MASKED in own:
+        raise _Ambiguous(path)
+    return edit

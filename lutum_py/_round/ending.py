@@ -1,0 +1,80 @@
+"""The end of a round, whichever way it ends: one pipeline, and this is its order.
+
+1. Faults: every call has exactly one result, and after-hooks were asked about it. Nothing has
+   changed where one is found.
+2. Edit lines: what people changed in the arguments of a call is said before its result.
+3. Caps: what the model reads of each result is bounded, where its tool says so. What is cut goes
+   into the caps' stores, so nothing can fail after this but a store itself.
+4. The seal: turn and results are one from here on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from .._call.outcomes import SuspendedCall
+from .._transcript.committed import CommittedRound, seal
+from .._transcript.result import ToolResult
+from .caps import capped
+from .commit import Answer, are_in_order, as_results, check_after_hooks, match_results
+from .edits import with_edit_lines
+from .sorted_calls import SortedCalls
+
+__all__ = ["end_round"]
+
+
+def end_round(
+    calls: SortedCalls,
+    answers: Iterable[Answer | SuspendedCall],
+    unfinished: Mapping[str, ToolResult] | None = None,
+) -> CommittedRound:
+    """Join the turn with its results, as they go into a transcript.
+
+    Args:
+        calls: The calls of the round; they are not changed.
+        answers: What they came to, as far as the plan was not told.
+        unfinished: Results for those that have none, by call id, where the round is given up: then
+            nothing is waited for.
+
+    Raises:
+        CommitError: The results do not answer the calls.
+    """
+    calls._state._check_open()
+    results = _matched(calls, answers, unfinished)
+    if calls.edits:
+        results = with_edit_lines(results, calls.edits)
+    if calls.toolset._caps_results:
+        results = capped(results, calls.toolset._by_name)
+    return seal(calls._state.turn, results)
+
+
+def _matched(
+    calls: SortedCalls,
+    answers: Iterable[Answer | SuspendedCall],
+    unfinished: Mapping[str, ToolResult] | None,
+) -> tuple[ToolResult, ...]:
+    """Find one result for each call, or every fault."""
+    asked = calls._state.turn.tool_calls
+    given, suspended = as_results(answers)
+    results = [*calls.finished, *given] if calls.finished else given
+    waiting = calls.suspended if unfinished is None else ()
+    if not (calls.handled or calls.rejected or waiting or suspended) and are_in_order(
+        asked, results
+    ):
+        if unfinished is None:
+            check_after_hooks(calls, given)
+        return tuple(results)
+    settled = {each.metadata.id: each.result for each in calls.handled}
+    settled.update((each.metadata.id, each.result) for each in calls.rejected)
+    issues = {each.metadata.id: each.result for each in calls.recoverable_tool_call_issues}
+    matched = match_results(
+        asked,
+        results,
+        settled=settled,
+        replaceable=issues if unfinished is None else {**unfinished, **issues},
+        suspended=[each.call.metadata for each in (*waiting, *suspended)],
+        in_doubt=[call.id for call in calls.in_doubt],
+    )
+    if unfinished is None:
+        check_after_hooks(calls, given)
+    return matched
