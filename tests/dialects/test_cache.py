@@ -42,7 +42,7 @@ TOOLS = tuple(
 EPHEMERAL = "said once"
 
 # What happens between two requests; a request is sent after each.
-steps = st.sampled_from(["round", "rounds", "answer", "blank", "system", "note", "rule"])
+steps = st.sampled_from(["round", "rounds", "answer", "blank", "system", "note", "rule", "aside"])
 caches = st.builds(
     Cache,
     tools=st.booleans(),
@@ -72,8 +72,16 @@ def play(session: Session, step: str, number: int) -> None:
         session.push_system(f"Rule {number}.")
     elif step == "note":
         session.push_ephemeral_user(f"{EPHEMERAL} {number}")
-    else:
+    elif step == "rule":
         session.push_ephemeral_system(f"{EPHEMERAL} {number}")
+    else:
+        # What is said once stands in front of what lasts, twice.
+        transcript.append_turn(AssistantTurn(text="Well."))
+        for _ in range(2):
+            session.push_ephemeral_user(f"{EPHEMERAL} {number}")
+            session.push_ephemeral_system(f"{EPHEMERAL} {number}")
+        session.push_system(f"Rule {number}.")
+        session.push_user(f"And {number}?")
 
 
 def requests(played: list[str], cache: Cache | None) -> Iterator[TurnRequest]:
@@ -185,6 +193,16 @@ def test_the_places_of_the_markers() -> None:
     assert not any(ends[:-2])
     assert users[-1][-1]["type"] == "tool_result"
     assert len(marked(body)) == 4
+
+
+def test_only_what_lasts_is_marked() -> None:
+    """Behind what is said once neither instructions nor user messages are marked."""
+    (*_, request) = requests(["answer", "aside"], Cache(turns=1))
+    body = anthropic_messages.encode_request(request)
+    front = ["cache_control" in block for block in body["system"]]
+    assert front == [True, False, False, False]
+    users = [each["content"] for each in body["messages"] if each["role"] == "user"]
+    assert ["cache_control" in content[-1] for content in users[1:]] == [True, False]
 
 
 def test_what_was_marked_is_in_no_transcript() -> None:

@@ -162,6 +162,9 @@ def test_chat_forgets_reasoning(field: str) -> None:
 def test_chat_forgets_parts_of_thinking(rest: list[Any], content: Any) -> None:
     """Thinking among the parts of a content is left out, and what remains can be sent."""
     thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
+    bare = {"role": "assistant", "content": [{"type": "text", "text": "Hi"}]}
+    plain = openai_chat.decode({"model": "magistral-medium", "choices": [{"message": bare}]})
+    assert sent(openai_chat, plain, "mistral-large")["messages"][1] == bare
     said = {"role": "assistant", "content": [thinking, *rest]}
     turn = openai_chat.decode({"model": "magistral-medium-2509", "choices": [{"message": said}]})
     message = sent(openai_chat, turn, "mistral-large")["messages"][1]
