@@ -150,6 +150,7 @@ def typing(session: nox.Session) -> None:
     install(session, "-e", package(*EXTRAS), *group("typing"))
     session.run("mypy", "lutum_py", "tests", "examples", "noxfile.py", *DOCS_SCRIPTS)
     session.run("pyright")
+    session.run("pyright", "--verifytypes", "lutum_py", "--ignoreexternal")
     session.run("python", "tests/typing/check_idioms.py")
 
 

@@ -407,7 +407,7 @@ class FnCall(ToolCall[Any, Out], Generic[P, Out]):
             skipped: The parameters that are hidden from the model, by name.
 
         Raises:
-            MisuseError: A hidden parameter is missing or unknown.
+            MisuseError: A hidden parameter is missing or unknown, or it is no function.
             LifecycleError: The call has ended, waits for a decision, or is not what was approved.
 
         Example:
@@ -422,9 +422,14 @@ class FnCall(ToolCall[Any, Out], Generic[P, Out]):
             >>> call.apply(lambda a, b: a * b)
             2
         """
+        if not callable(function):
+            raise MisuseError(
+                f"`apply` takes a function of the parameters of tool `{self.name}`, not "
+                f"{shorten(function)}. Pass the function itself."
+            )
+        given: Any = function
         invocation = self.begin(skipped)
         positional, keywords = invocation.bind(self, self.input, skipped)
-        given: Any = function
         applied: X = given(*positional, **keywords)
         return applied
 

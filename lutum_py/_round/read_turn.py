@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Never, NoReturn, final
 
@@ -208,7 +209,8 @@ def open_turn(
             continue
         selector = by_name.get(metadata.name)
         if selector is None:
-            issues.append(_not_on_offer(toolset, metadata, offered))
+            own = () if answer is None or answer.by == "format" else (answer.definition.name,)
+            issues.append(_not_on_offer(toolset, metadata, (*offered.by_name, *own)))
             continue
         if metadata is cut_off and selector.definition.input_schema.get("properties"):
             issues.append(_cut_off(metadata))
@@ -252,14 +254,14 @@ def _check_ids(metadatas: tuple[ToolMetadata, ...]) -> None:
 
 
 def _not_on_offer(
-    toolset: Any, metadata: ToolMetadata, offered: OfferedTools
+    toolset: Any, metadata: ToolMetadata, offered: Collection[str]
 ) -> RecoverableToolCallIssue:
     name = quoted(metadata.name)
-    on_offer = f"Tools on offer: {names_for_message(offered.by_name)}."
+    on_offer = f"Tools on offer: {names_for_message(offered)}."
     if metadata.name in toolset:
         text = f"Tool {name} is not available in this turn, so it was not run. {on_offer}"
         return RecoverableToolCallIssue(metadata, "not_available", text)
-    near = did_you_mean(metadata.name, offered.by_name)
+    near = did_you_mean(metadata.name, offered)
     hint = f" Did you mean {quoted(near)}?" if near else ""
     text = f"There is no tool {name}, so nothing was run.{hint} {on_offer}"
     return RecoverableToolCallIssue(metadata, "unknown_tool", text, (), near)

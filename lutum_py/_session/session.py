@@ -44,7 +44,7 @@ class Session:
                 f"A session goes on from a Transcript, not from a {type(transcript).__name__}. "
                 "Load one with `Transcript.load_json(text)`."
             )
-        self.transcript = Transcript() if transcript is None else transcript
+        self.transcript: Transcript = Transcript() if transcript is None else transcript
         self._ephemeral: tuple[tuple[int, Message], ...] = ()
 
     def push_system(self, text: str, attachments: Iterable[Attachment] = ()) -> None:

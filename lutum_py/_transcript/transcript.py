@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Protocol, cast, overload
+from typing import ClassVar, Protocol, cast, overload
 
 from .._text.json import shorten
 from ..errors import InvalidValueError, MisuseError
@@ -151,7 +151,7 @@ class Transcript(Sequence[TranscriptItem]):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Transcript) and self._items == other._items
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def _repr_html_(self) -> str:
         from .display import items_html
@@ -220,9 +220,9 @@ class TranscriptView(Sequence[TranscriptItem]):
         base_length: int,
         ephemeral: tuple[tuple[int, Message], ...] = (),
     ) -> None:
-        self.transcript = transcript
-        self.base_length = base_length
-        self.ephemeral = ephemeral
+        self.transcript: Transcript = transcript
+        self.base_length: int = base_length
+        self.ephemeral: tuple[tuple[int, Message], ...] = ephemeral
 
     def __len__(self) -> int:
         return self.base_length + len(self.ephemeral)
@@ -265,7 +265,7 @@ class TranscriptView(Sequence[TranscriptItem]):
         others = cast("Sequence[object]", other)
         return len(self) == len(others) and all(a == b for a, b in zip(self, others, strict=True))
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"<view of {len(self)} items>"
