@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ._declare.handlers import Handlers
     from ._declare.member import tool, toolset
     from ._declare.offer import ToolAvailability, ToolRequirement
+    from ._declare.result_reader import result_reader
     from ._declare.tool_fn import ToolFn, tool_fn
     from ._declare.tool_input import ToolInput, tool_input
     from ._hooks.capability_gate import capability_gate, dry_run_in
@@ -79,11 +80,13 @@ if TYPE_CHECKING:
         Usage,
     )
     from ._transcript.attachment import Attachment
+    from ._transcript.cache import Cache
     from ._transcript.committed import CommittedRound
     from ._transcript.message import Message
     from ._transcript.metadata import ToolMetadata
     from ._transcript.request import TranscriptItem, TurnRequest
     from ._transcript.result import ResultStatus, ToolResult
+    from ._transcript.result_cap import MemoryResults, ResultCap, ResultStore
     from ._transcript.stream_events import (
         ArgumentsDelta,
         CallCompleted,
@@ -112,6 +115,7 @@ _HOME: Final = {
         "Usage",
     ),
     "_transcript.attachment": ("Attachment",),
+    "_transcript.cache": ("Cache",),
     "_call.decision_log": ("DecisionRecord",),
     "_call.call": (
         "AnyToolCall",
@@ -175,6 +179,7 @@ _HOME: Final = {
         "ToolAvailability",
         "ToolRequirement",
     ),
+    "_declare.result_reader": ("result_reader",),
     "_call.outcomes": (
         "ContinueSuggestion",
         "HandledCall",
@@ -196,6 +201,11 @@ _HOME: Final = {
     "_transcript.result": (
         "ResultStatus",
         "ToolResult",
+    ),
+    "_transcript.result_cap": (
+        "MemoryResults",
+        "ResultCap",
+        "ResultStore",
     ),
     "_round.round": ("ToolRound",),
     "_call.reply": ("Reply",),
@@ -280,6 +290,7 @@ __all__ = [
     "AssistantTurn",
     "Attachment",
     "Block",
+    "Cache",
     "CallCompleted",
     "CallGate",
     "CallStarted",
@@ -302,6 +313,7 @@ __all__ = [
     "Handlers",
     "HookOutcome",
     "HookSet",
+    "MemoryResults",
     "Message",
     "Model",
     "NeedsTools",
@@ -315,7 +327,9 @@ __all__ = [
     "Reject",
     "RejectedCall",
     "Reply",
+    "ResultCap",
     "ResultStatus",
+    "ResultStore",
     "ResumeMode",
     "Reversibility",
     "RiskLevel",
@@ -367,6 +381,7 @@ __all__ = [
     "capability_gate",
     "dry_run_in",
     "errors",
+    "result_reader",
     "risk_of",
     "tool",
     "tool_fn",

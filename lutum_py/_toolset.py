@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, overload
 
 from ._call.call import AnyToolCall
+from ._call.member_options import UNSAID, MemberOptions, Unsaid
 from ._call.outcomes import HandledCall
 from ._call.selector import AnySelector
 from ._declare.answer import Answer, answer_of
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from ._round.plan import ToolRoundPlan
     from ._round.read_turn import Finished, NeedsTools, NoAnswer
     from ._transcript.assistant import AssistantTurn
+    from ._transcript.result_cap import ResultCap
 
 __all__ = ["Toolset"]
 
@@ -37,7 +39,8 @@ class Toolset(metaclass=ToolsetMeta):
     """Group tools: subclass it, and declare members with `tool()` and `toolset()`.
 
     A toolset is used as a class; it has no instances. Iterating gives its selectors, those of
-    nested toolsets included, in the order of declaration.
+    nested toolsets included, in the order of declaration. `class T(Toolset, result_cap=...)` bounds
+    what a model reads of the results of all tools that have no bound of their own.
 
     Example:
         >>> from lutum_py import Toolset, tool, tool_fn
@@ -208,6 +211,7 @@ class Toolset(metaclass=ToolsetMeta):
         /,
         *tools: HasFn[..., Any] | HasSpec[Any, Any] | type[BaseModel] | ToolDef | AnySelector,
         prefix: str = "",
+        result_cap: ResultCap | Unsaid | None = UNSAID,
     ) -> type[Toolset]:
         """Make a toolset at run time of tools as `tool()` takes them.
 
@@ -219,9 +223,12 @@ class Toolset(metaclass=ToolsetMeta):
             tools: Functions, bound methods, input models and definitions; `tool(x, off=True)` for
                 one that is off.
             prefix: Put before the wire name of each tool.
+            result_cap: Bound what the model reads of the results of tools that have no bound of
+                their own.
 
         Raises:
-            ToolDefinitionError: Something is no tool, or two tools share a wire name.
+            ToolDefinitionError: Something is no tool, two tools share a wire name, or an option is
+                of the wrong kind.
 
         Example:
             >>> from lutum_py import Toolset, tool_fn
@@ -233,7 +240,7 @@ class Toolset(metaclass=ToolsetMeta):
         """
         from ._declare.runtime_toolset import toolset_of
 
-        made: Any = toolset_of(name, tools, prefix)
+        made: Any = toolset_of(name, tools, MemberOptions(prefix=prefix, result_cap=result_cap))
         return made  # type: ignore[no-any-return]
 
     @staticmethod

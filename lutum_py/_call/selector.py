@@ -19,6 +19,7 @@ from ..errors import (
 from .call import AnyToolCall, FnCall, ToolCall
 from .decisions import RunNormally
 from .lifecycle import CallStatus
+from .member_options import PLAIN, MemberOptions
 from .outcomes import HandledCall
 from .spec import FnSpec, ToolSpec, spec_of
 
@@ -41,15 +42,15 @@ class AnySelector(Immutable):
         path: The names of the members that lead to it, as in `("data", "get_user")`.
         toolset: The toolset that it is a member of; None for a tool outside of any.
         index: Its place in the order of declaration.
-        is_off: Whether it is left out unless it is asked for.
+        options: What was said of the member, and of all that it stands in.
     """
 
     __slots__ = (
         "_definition",
         "index",
         "inner",
-        "is_off",
         "name",
+        "options",
         "path",
         "spec",
         "toolset",
@@ -61,28 +62,27 @@ class AnySelector(Immutable):
     toolset: type[Any] | None
     inner: AnySelector | None
     index: int
-    is_off: bool
+    options: MemberOptions
     _definition: ToolDef | None
 
     def __init__(
         self,
         spec: ToolSpec[Any, Any],
         *,
-        name: str,
         path: tuple[str, ...] = (),
         toolset: type[Any] | None = None,
         inner: AnySelector | None = None,
         index: int = 0,
-        is_off: bool = False,
+        options: MemberOptions = PLAIN,
     ) -> None:
         self._put(
             spec=spec,
-            name=name,
+            name=options.prefix + spec.definition.name,
             path=path,
             toolset=toolset,
             inner=inner,
             index=index,
-            is_off=is_off,
+            options=options,
             _definition=None,
         )
 
@@ -95,6 +95,11 @@ class AnySelector(Immutable):
         def try_from_name(cls, name: str) -> AnySelector | None: ...
         @classmethod
         def from_name(cls, name: str) -> AnySelector: ...
+
+    @property
+    def is_off(self) -> bool:
+        """Whether it is left out unless it is asked for."""
+        return self.options.off
 
     @property
     def definition(self) -> ToolDef:
@@ -331,6 +336,6 @@ def finish_spec(spec: S, *, input_name: str, module: str, qualname: str) -> S:
             (HandledCall,),
             {**names, "__qualname__": f"{qualname}.Handled"},
         ),
-        free_selector=make(spec, name=spec.definition.name),
+        free_selector=make(spec),
     )
     return spec

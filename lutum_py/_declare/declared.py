@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._call.member_options import MemberOptions
 from .._call.spec import ToolSpec
 
 __all__ = ["GroupMember", "ToolMember"]
@@ -12,25 +13,18 @@ __all__ = ["GroupMember", "ToolMember"]
 class ToolMember:
     """One tool in the body of a toolset."""
 
-    __slots__ = ("is_off", "prefix", "spec")
+    __slots__ = ("options", "spec")
 
-    def __init__(self, spec: ToolSpec[Any, Any], is_off: bool, prefix: str = "") -> None:
+    def __init__(self, spec: ToolSpec[Any, Any], options: MemberOptions) -> None:
         self.spec = spec
-        self.is_off = is_off
-        self.prefix = prefix
-
-    @property
-    def name(self) -> str:
-        """The tool's name on the wire."""
-        return self.prefix + self.spec.definition.name
+        self.options = options
 
 
 class GroupMember:
     """One nested toolset in the body of a toolset."""
 
-    __slots__ = ("inner", "is_off", "prefix")
+    __slots__ = ("inner", "options")
 
-    def __init__(self, inner: Any, is_off: bool, prefix: str) -> None:
+    def __init__(self, inner: Any, options: MemberOptions) -> None:
         self.inner = inner
-        self.is_off = is_off
-        self.prefix = prefix
+        self.options = options

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 from pydantic import BaseModel
 from typing_extensions import ParamSpec, TypeVar
 
+from .._call.member_options import UNSAID, MemberOptions, Unsaid
 from .._call.spec import HasFn, HasSpec, ToolSpec, spec_of
 from .._schema.definition import ToolDef
 from .._text.json import shorten
@@ -19,6 +20,7 @@ from .toolset_meta import ToolsetMeta
 
 if TYPE_CHECKING:
     from .._call.selector import FnSelector, Selector
+    from .._transcript.result_cap import ResultCap
 
 __all__ = ["tool", "toolset"]
 
@@ -31,23 +33,33 @@ T = TypeVar("T")
 
 
 @overload
-def tool(t: HasFn[P, Out], /, *, off: bool = ...) -> FnSelector[P, Out]: ...
+def tool(
+    t: HasFn[P, Out], /, *, off: bool = ..., result_cap: ResultCap | None = ...
+) -> FnSelector[P, Out]: ...
 @overload
-def tool(t: HasSpec[In, Out], /, *, off: bool = ...) -> Selector[In, Out]: ...
+def tool(
+    t: HasSpec[In, Out], /, *, off: bool = ..., result_cap: ResultCap | None = ...
+) -> Selector[In, Out]: ...
 @overload
-def tool(t: type[M], /, *, off: bool = ...) -> Selector[M, Any]: ...
+def tool(
+    t: type[M], /, *, off: bool = ..., result_cap: ResultCap | None = ...
+) -> Selector[M, Any]: ...
 @overload
-def tool(t: ToolDef, /, *, off: bool = ...) -> Selector[dict[str, Any], Any]: ...
-def tool(t: Any, /, *, off: bool = False) -> Any:
+def tool(
+    t: ToolDef, /, *, off: bool = ..., result_cap: ResultCap | None = ...
+) -> Selector[dict[str, Any], Any]: ...
+def tool(t: Any, /, *, off: bool = False, result_cap: ResultCap | Unsaid | None = UNSAID) -> Any:
     """Make a tool a member of a toolset.
 
     Args:
         t: A function decorated with `@tool_fn`, also as a bound method, of which `self` is given
             then; an input model, or a `ToolDef`.
         off: Leave the tool out unless a turn asks for it.
+        result_cap: Bound what the model reads of the tool's results; None lifts the bound of what
+            the tool stands in.
 
     Raises:
-        ToolDefinitionError: `t` is not declared as a tool.
+        ToolDefinitionError: `t` is not declared as a tool, or an option is of the wrong kind.
 
     Example:
         >>> from lutum_py import Toolset, tool, tool_fn
@@ -59,7 +71,7 @@ def tool(t: Any, /, *, off: bool = False) -> Any:
         >>> [selector.name for selector in Tools]
         ['ping']
     """
-    return ToolMember(_spec_of(t), off)
+    return ToolMember(_spec_of(t), MemberOptions(off=off, result_cap=result_cap))
 
 
 def _spec_of(declared: Any) -> ToolSpec[Any, Any]:
@@ -97,16 +109,25 @@ def _spec_of(declared: Any) -> ToolSpec[Any, Any]:
     )
 
 
-def toolset(inner: type[T], /, *, off: bool = False, prefix: str | None = None) -> type[T]:
+def toolset(
+    inner: type[T],
+    /,
+    *,
+    off: bool = False,
+    prefix: str | None = None,
+    result_cap: ResultCap | Unsaid | None = UNSAID,
+) -> type[T]:
     """Nest a toolset: its tools become tools of the outer one.
 
     Args:
         inner: The toolset to nest.
         off: Leave the whole group out unless a turn asks for its tools.
         prefix: Put before the wire name of each inner tool, so that a set can be nested twice.
+        result_cap: Bound what the model reads of the results of tools of which `inner` itself says
+            nothing; None lifts the bound of what the group stands in.
 
     Raises:
-        ToolDefinitionError: `inner` is not a toolset, or `prefix` not a text.
+        ToolDefinitionError: `inner` is not a toolset, or an option is of the wrong kind.
 
     Example:
         >>> from lutum_py import Toolset, tool, tool_fn, toolset
@@ -126,7 +147,6 @@ def toolset(inner: type[T], /, *, off: bool = False, prefix: str | None = None) 
             f"`toolset()` takes a subclass of Toolset, not {shorten(inner)}. For one tool use "
             "`tool()`."
         )
-    if not isinstance(prefix, str | None):
-        raise ToolDefinitionError(f"`toolset(prefix=...)` takes a text, not {shorten(prefix)}.")
-    member: Any = GroupMember(inner, off, prefix or "")
+    options = MemberOptions(off=off, prefix="" if prefix is None else prefix, result_cap=result_cap)
+    member: Any = GroupMember(inner, options)
     return cast("type[T]", member)

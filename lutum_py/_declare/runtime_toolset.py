@@ -7,9 +7,11 @@ from types import MethodType
 from typing import Any
 from weakref import WeakValueDictionary
 
+from .._call.member_options import PLAIN, MemberOptions
 from .._schema.definition import ToolDef
 from .._text.json import digest_of, shorten
 from .._text.suggestion import names_for_message
+from .._transcript.result_cap import ResultCap
 from ..errors import MisuseError, ToolDefinitionError
 from .declared import GroupMember, ToolMember
 from .member import tool
@@ -53,7 +55,7 @@ def toolset_from_definitions(
                 "`definition.with_name(...)`."
             )
         spec = spec_from_definition(each, (functions or {}).get(each.name))
-        declared[each.name] = ToolMember(spec, is_off=False)
+        declared[each.name] = ToolMember(spec, PLAIN)
     root: Any = ToolsetMeta._root
 
     def rebuild() -> tuple[Any, ...]:
@@ -71,43 +73,55 @@ def toolset_from_definitions(
     return made
 
 
-def toolset_of(name: str, tools: tuple[Any, ...], prefix: str) -> ToolsetMeta:
-    """Make a toolset of what is declared, or return the one that already was made of the same."""
+def toolset_of(name: str, tools: tuple[Any, ...], options: MemberOptions) -> ToolsetMeta:
+    """Make a toolset of what is declared, or return the one that already was made of the same.
+
+    Args:
+        name: The name of the class.
+        tools: What `tool()` takes, or gave.
+        options: What is said of all of them.
+    """
     _check_name(name)
-    if not isinstance(prefix, str):
-        raise ToolDefinitionError(f"`Toolset.of(prefix=...)` takes a text, not {shorten(prefix)}.")
     listed: list[Any] = [each if isinstance(each, ToolMember) else tool(each) for each in tools]
-    members = [ToolMember(each.spec, each.is_off, prefix) for each in listed]
-    key = (name, prefix, *((_identity(each.spec.origin), each.is_off) for each in members))
+    members = [ToolMember(each.spec, each.options.inside(options)) for each in listed]
+    key = (name, *((_identity(each.spec.origin), each.options) for each in members))
     found = _made.get(key)
     if found is not None:
         return found
-    declared: dict[str, ToolMember | GroupMember] = {}
+    declared: dict[str, ToolMember] = {}
     for each in members:
-        if each.name in declared:
+        wire_name = each.options.prefix + each.spec.definition.name
+        if wire_name in declared:
             raise ToolDefinitionError(
-                f"Toolset `{name}`: two tools are called {each.name!r} on the wire. Rename one "
+                f"Toolset `{name}`: two tools are called {wire_name!r} on the wire. Rename one "
                 "with `name=`."
             )
-        declared[each.name] = each
+        declared[wire_name] = each
 
     def rebuild() -> tuple[Any, ...]:
-        for each in members:
+        for wire_name, each in declared.items():
             if isinstance(each.spec.origin, MethodType):
                 raise MisuseError(
-                    f"Toolset `{name}` is not pickled: tool `{each.name}` is a method of one "
+                    f"Toolset `{name}` is not pickled: tool `{wire_name}` is a method of one "
                     "instance. Make the toolset of functions, or make it where it is used."
                 )
-        return (_again, (name, tuple((each.spec.origin, each.is_off) for each in members), prefix))
+            cap = each.options.result_cap
+            if isinstance(cap, ResultCap) and cap.store is not None:
+                raise MisuseError(
+                    f"Toolset `{name}` is not pickled: the cap on results of tool `{wire_name}` "
+                    "has a store, which is one in this process. Make the toolset where it is used."
+                )
+        return (_again, (name, tuple((each.spec.origin, each.options) for each in members)))
 
     made = make_toolset(name, declared, rebuild=rebuild)
     _made[key] = made
     return made
 
 
-def _again(name: str, tools: tuple[tuple[Any, bool], ...], prefix: str) -> ToolsetMeta:
-    members: list[Any] = [tool(origin, off=is_off) for origin, is_off in tools]
-    return toolset_of(name, tuple(members), prefix)
+def _again(name: str, tools: tuple[tuple[Any, MemberOptions], ...]) -> ToolsetMeta:
+    made: list[Any] = [tool(origin) for origin, _ in tools]
+    members = [ToolMember(each.spec, said) for each, (_, said) in zip(made, tools, strict=True)]
+    return toolset_of(name, tuple(members), PLAIN)
 
 
 def _identity(origin: Any) -> Any:

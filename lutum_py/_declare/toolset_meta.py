@@ -16,11 +16,13 @@ from types import FunctionType
 from typing import Any, ClassVar, NoReturn, Union
 
 from .._call.call import AnyToolCall
+from .._call.member_options import PLAIN, UNSAID, MemberOptions, Unsaid
 from .._call.outcomes import HandledCall
 from .._call.selector import AnySelector
 from .._text.escaping import quoted, visible
 from .._text.json import shorten
 from .._text.suggestion import did_you_mean, names_for_message
+from .._transcript.result_cap import ResultCap
 from ..errors import MisuseError, ToolDefinitionError, UnknownToolError
 from .declared import GroupMember, ToolMember
 from .hook_names import check_hook_names, policy_base
@@ -45,20 +47,34 @@ class ToolsetMeta(type):
     _offer: Offer
     _hooks: type | None
     _rebuild: Callable[[], tuple[Any, ...]] | None
+    _caps_results: bool
+    """Whether some tool has a cap on its results."""
+    _whole: MemberOptions
+    """What is said of all members, in the head of the class or of one that it inherits from."""
 
     @classmethod
     def __prepare__(cls, name: str, bases: tuple[type, ...], /, **_: Any) -> _Body:
         return _Body(name)
 
-    def __new__(mcs, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> ToolsetMeta:
+    def __new__(
+        mcs,
+        name: str,
+        bases: tuple[type, ...],
+        body: dict[str, Any],
+        *,
+        result_cap: ResultCap | Unsaid | None = UNSAID,
+    ) -> ToolsetMeta:
         if not bases:
             root: ToolsetMeta = super().__new__(mcs, name, bases, body)
             mcs._root = root
             type.__setattr__(root, "Selector", AnySelector)
+            type.__setattr__(root, "_whole", PLAIN)
             _settle(root, {}, (), None)
             return root
         declared = _read_body(name, bases, body)
         made: ToolsetMeta = super().__new__(mcs, name, bases, body)
+        if result_cap is not UNSAID:
+            type.__setattr__(made, "_whole", MemberOptions(result_cap=result_cap))
         _bind(made, declared)
         return made
 
@@ -347,21 +363,19 @@ def _bind(owner: ToolsetMeta, declared: Mapping[str, ToolMember | GroupMember]) 
     make = selector_type(owner)
     type.__setattr__(owner, "Selector", make)
     for key, member in declared.items():
+        options = member.options.inside(owner._whole)
         if isinstance(member, ToolMember):
             selector: AnySelector = make.kind_for(member.spec)(
                 member.spec,
-                name=member.name,
                 path=(key,),
                 toolset=owner,
                 index=len(counter),
-                is_off=member.is_off,
+                options=options,
             )
             counter.append(selector)
             members[key] = selector
         else:
-            members[key] = _view(
-                owner, member.inner, (key,), member.prefix, member.is_off, counter, make
-            )
+            members[key] = _view(owner, member.inner, (key,), options, counter, make)
     _settle(owner, members, tuple(counter), None)
 
 
@@ -369,8 +383,7 @@ def _view(
     owner: ToolsetMeta,
     inner: ToolsetMeta,
     path: tuple[str, ...],
-    prefix: str,
-    is_off: bool,
+    options: MemberOptions,
     counter: list[AnySelector],
     make: type[Any],
 ) -> ToolsetMeta:
@@ -391,17 +404,16 @@ def _view(
         if isinstance(member, AnySelector):
             selector: AnySelector = make.kind_for(member.spec)(
                 member.spec,
-                name=prefix + member.name,
                 path=(*path, key),
                 toolset=owner,
                 inner=member,
                 index=len(counter),
-                is_off=is_off or member.is_off,
+                options=member.options.inside(options),
             )
             counter.append(selector)
             members[key] = selector
         else:
-            members[key] = _view(owner, member, (*path, key), prefix, is_off, counter, make)
+            members[key] = _view(owner, member, (*path, key), options, counter, make)
     _settle(made, members, tuple(counter[start:]), inner._origin)
     type.__setattr__(made, "_path", path)
     view: ToolsetMeta = made
@@ -431,6 +443,7 @@ def _settle(
         "_path": (),
         "_hooks": None,
         "_rebuild": None,
+        "_caps_results": any(isinstance(each.options.result_cap, ResultCap) for each in selectors),
     }
     # A tool made at run time may be called anything; what is no free name is found by `[]`.
     values |= {

@@ -3,7 +3,9 @@
 1. Faults: every call has exactly one result, and after-hooks were asked about it. Nothing has
    changed where one is found.
 2. Edit lines: what people changed in the arguments of a call is said before its result.
-3. The seal: turn and results are one from here on.
+3. Caps: what the model reads of each result is bounded, where its tool says so. What is cut goes
+   into the caps' stores, so nothing can fail after this but a store itself.
+4. The seal: turn and results are one from here on.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from .._call.outcomes import SuspendedCall
 from .._transcript.committed import CommittedRound, seal
 from .._transcript.result import ToolResult
+from .caps import capped
 from .commit import ResultLike, are_in_order, as_results, check_after_hooks, match_results
 from .edits import with_edit_lines
 from .sorted_calls import SortedCalls
@@ -40,6 +43,8 @@ def end_round(
     results = _matched(calls, answers, unfinished)
     if calls.edits:
         results = with_edit_lines(results, calls.edits)
+    if calls.toolset._caps_results:
+        results = capped(results, calls.toolset._by_name)
     return seal(calls._state.turn, results)
 
 

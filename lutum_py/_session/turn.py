@@ -25,6 +25,7 @@ from .._declare.toolset_meta import ToolsetMeta
 from .._round.read_turn import Finished, NeedsTools, NoAnswer, check_answer
 from .._text.json import shorten
 from .._toolset import Toolset
+from .._transcript.cache import Cache
 from .._transcript.request import TurnRequest, plain_request
 from ..errors import MisuseError, ToolConstraintError, UnknownToolError
 from .model import AnyModel
@@ -39,6 +40,7 @@ __all__ = ["Turn", "TurnWithTools", "check_model"]
 T = TypeVar("T", bound=Toolset)
 A1 = TypeVar("A1")
 
+_UNSAID: Any = object()
 _NOTHING: Mapping[str, Any] = {}
 _OPTIONAL = ToolRequirement.optional()
 
@@ -79,6 +81,42 @@ class _Builder(ABC):
                 '`.extra({"seed": 1})`.'
             )
         return self._but(extra={**self._generation.get("extra", {}), **fields})
+
+    @overload
+    def cache(self, cache: Cache | None, /) -> Self: ...
+    @overload
+    def cache(
+        self,
+        /,
+        *,
+        tools: bool = ...,
+        system: bool = ...,
+        turns: int = ...,
+        ttl: str | None = ...,
+        key: str | None = ...,
+        retention: str | None = ...,
+        content: str | None = ...,
+        covers: int = ...,
+    ) -> Self: ...
+    def cache(self, cache: Any = _UNSAID, /, **fields: Any) -> Self:
+        """Use the provider's cache of prompts.
+
+        Args:
+            cache: How; None for not at all.
+            fields: The same as the fields of a `Cache`.
+
+        Raises:
+            InvalidValueError: There would be more than 4 markers, or the ttl is unknown.
+            MisuseError: It is no cache, or a field is of another type.
+        """
+        if cache is _UNSAID:
+            cache = Cache(**fields)
+        elif fields or not isinstance(cache, Cache | None):
+            raise MisuseError(
+                "`.cache` takes a Cache or the fields of one, not "
+                f"{'both' if fields else shorten(cache)}: write `.cache(ttl='1h')`."
+            )
+        return self._but(cache=cache)
 
     def request(self) -> TurnRequest:
         """Give the request that `collect` would send.

@@ -111,12 +111,22 @@ class Usage:
         output_tokens: All tokens of the answer, reasoning included.
         cached_tokens: How many of the input tokens came from a cache.
         reasoning_tokens: How many of the output tokens were reasoning.
+        cache_write_tokens: How many of the input tokens were written to a cache, where the provider
+            counts that.
+
+    Usages add up, also by `sum`; what neither of two says stays None.
+
+    Example:
+        >>> total = sum([Usage(input_tokens=5), Usage(input_tokens=2, output_tokens=1)])
+        >>> total.input_tokens, total.output_tokens, total.cached_tokens
+        (7, 1, None)
     """
 
     input_tokens: int | None = None
     output_tokens: int | None = None
     cached_tokens: int | None = None
     reasoning_tokens: int | None = None
+    cache_write_tokens: int | None = None
 
     def __post_init__(self) -> None:
         if not (
@@ -124,14 +134,36 @@ class Usage:
             and self.output_tokens.__class__ in _COUNTS
             and self.cached_tokens.__class__ in _COUNTS
             and self.reasoning_tokens.__class__ in _COUNTS
+            and self.cache_write_tokens.__class__ in _COUNTS
         ):
             for name in _USAGE:
                 value = getattr(self, name)
                 if not isinstance(value, int | None) or isinstance(value, bool):
                     raise MisuseError.of_field("Usage", name, "a whole number or None", value)
 
+    def __add__(self, other: Usage) -> Usage:
+        if not isinstance(other, Usage):
+            return NotImplemented
+        return Usage(**{name: _sum(getattr(self, name), getattr(other, name)) for name in _USAGE})
 
-_USAGE = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
+    def __radd__(self, other: int) -> Usage:
+        # What `sum` begins with.
+        return self if other.__class__ is int and other == 0 else NotImplemented
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one + other
+
+
+_USAGE = (
+    "input_tokens",
+    "output_tokens",
+    "cached_tokens",
+    "reasoning_tokens",
+    "cache_write_tokens",
+)
 _COUNTS = frozenset({int, NoneType})
 _ITEMS = frozenset({ReasoningItem, RefusalItem, ServerToolItem, TextItem, ToolCallItem})
 _CALLS = frozenset({ToolMetadata})

@@ -10,6 +10,7 @@ from .._schema.definition import ToolDef
 from .._text.frozen import Frozen
 from ..errors import MisuseError
 from .assistant import AssistantTurn
+from .cache import Cache
 from .message import Message
 from .result import ToolResult
 from .tool_choice import AUTO, NONE, ToolChoice
@@ -25,6 +26,7 @@ _NO_EXTRA: Mapping[str, Any] = MappingProxyType({})
 class _RequestFields:
     __slots__ = (
         "answer",
+        "cache",
         "extra",
         "items",
         "max_output_tokens",
@@ -42,6 +44,7 @@ class _RequestFields:
     parallel_tool_calls: bool | None
     extra: Mapping[str, Any]
     answer: ToolDef | None
+    cache: Cache | None
 
 
 class TurnRequest(Frozen, _RequestFields):
@@ -56,6 +59,7 @@ class TurnRequest(Frozen, _RequestFields):
         parallel_tool_calls: Whether several calls in one turn are welcome; None leaves it open.
         extra: Request fields of one provider, passed through untouched.
         answer: Name and schema of the final answer, where the text is to be that.
+        cache: How the provider's cache of prompts is to be used; None leaves that to the provider.
 
     Raises:
         MisuseError: A field is of another type.
@@ -78,6 +82,7 @@ class TurnRequest(Frozen, _RequestFields):
         parallel_tool_calls: bool | None = None,
         extra: Mapping[str, Any] = _NO_EXTRA,
         answer: ToolDef | None = None,
+        cache: Cache | None = None,
     ) -> Self:
         made = _RequestFields()
         made.items = items
@@ -88,6 +93,7 @@ class TurnRequest(Frozen, _RequestFields):
         made.parallel_tool_calls = parallel_tool_calls
         made.extra = extra
         made.answer = answer
+        made.cache = cache
         _check(made)
         made.__class__ = TurnRequest  # immutable from here on, see `frozen`
         return made  # type: ignore[return-value]
@@ -108,7 +114,7 @@ def plain_request(items: Sequence[TranscriptItem], tools: tuple[ToolDef, ...]) -
     made.tool_choice = AUTO if tools else NONE
     made.temperature = made.max_output_tokens = made.parallel_tool_calls = None
     made.extra = _NO_EXTRA
-    made.answer = None
+    made.answer = made.cache = None
     made.__class__ = TurnRequest  # immutable from here on, see `frozen`
     return made  # type: ignore[return-value]
 
@@ -140,6 +146,7 @@ _EXPECTED: tuple[tuple[str, tuple[type, ...], str], ...] = (
     ("parallel_tool_calls", (bool, NoneType), "True, False or None"),
     ("extra", (Mapping,), "a mapping of request fields"),
     ("answer", (ToolDef, NoneType), "a `ToolDef` or None"),
+    ("cache", (Cache, NoneType), "a `Cache` or None"),
 )
 
 

@@ -27,6 +27,7 @@ __all__ = [
     "make_result",
     "rejection",
     "unknown_outcome",
+    "with_message",
 ]
 
 ResultStatus: TypeAlias = Literal["success", "error", "rejected", "cancelled", "indeterminate"]
@@ -247,6 +248,12 @@ def make_result(
     made.code = code if code is None else sendable(code)
     made.__class__ = ToolResult  # immutable from here on, see `frozen`
     return made  # type: ignore[return-value]
+
+
+def with_message(result: ToolResult, message: str) -> ToolResult:
+    """Give a result of which the model reads another text; the program keeps what it was."""
+    call = ToolMetadata(id=result.id, name=result.name, arguments=result.arguments)
+    return make_result(call, result.result, result.status, message, result.attachments, result.code)
 
 
 def unknown_outcome(metadata: ToolMetadata, reason: str, code: str | None = None) -> ToolResult:

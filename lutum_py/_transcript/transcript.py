@@ -12,7 +12,7 @@ from typing import ClassVar, Protocol, cast, overload
 
 from .._text.json import shorten
 from ..errors import InvalidValueError, MisuseError
-from .assistant import AssistantTurn
+from .assistant import AssistantTurn, Usage
 from .committed import CommittedRound
 from .message import Message
 from .request import TranscriptItem
@@ -81,6 +81,23 @@ class Transcript(Sequence[TranscriptItem]):
         # One call of `extend` with a ready tuple: all of it is there, or nothing.
         self._items.extend(committed.items)
         self._last = committed
+
+    def usage(self) -> Usage | None:
+        """Add up what the turns cost; None where no turn says.
+
+        What failed or was discarded is in no transcript, and so not in the sum either.
+        """
+        said = [item.usage for item in self._items if isinstance(item, AssistantTurn)]
+        known = [usage for usage in said if usage is not None]
+        return sum(known, Usage()) if known else None
+
+    def usage_by_model(self) -> dict[str | None, Usage]:
+        """Add up the same for each model, by the name with which the turns came back."""
+        by_model: dict[str | None, Usage] = {}
+        for item in self._items:
+            if isinstance(item, AssistantTurn) and item.usage is not None:
+                by_model[item.model] = by_model.get(item.model, Usage()) + item.usage
+        return by_model
 
     def view(self) -> TranscriptView:
         """Give what is there now; it stays as it is while the transcript grows."""

@@ -13,6 +13,7 @@ from .._schema.capabilities import risk_of
 from .._schema.definition import ToolDef
 from .._text.json import compact_json
 from .._toolset import Toolset
+from .._transcript.result_cap import ResultCap
 
 __all__ = ["ESTIMATE", "estimated_tokens", "report_on"]
 
@@ -94,6 +95,7 @@ def _tool(selector: AnySelector, start: int) -> dict[str, Any]:
         "timeout": definition.timeout,
         "idempotent": definition.idempotent,
         "strict": definition.strict,
+        "result_cap": _cap(selector),
         "digest": definition.digest,
         "estimated_tokens": estimated_tokens(
             {
@@ -105,6 +107,13 @@ def _tool(selector: AnySelector, start: int) -> dict[str, Any]:
         "input_schema": schema,
         "output_schema": output,
     }
+
+
+def _cap(selector: AnySelector) -> dict[str, Any] | None:
+    cap = selector.options.result_cap
+    if not isinstance(cap, ResultCap):
+        return None
+    return {"max_bytes": cap.max_bytes, "store": cap.store is not None}
 
 
 def _fields(definition: ToolDef) -> Iterable[dict[str, Any]]:

@@ -118,6 +118,9 @@ def _extras(tool: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "category", tool["category"]
     if tool["timeout"] is not None:
         yield "timeout", f"{tool['timeout']:g} s"
+    if tool["result_cap"] is not None:
+        kept = ", the rest in a store" if tool["result_cap"]["store"] else ""
+        yield "results", f"the model reads {tool['result_cap']['max_bytes']:,} bytes at most{kept}"
     marks = [name for name in ("idempotent", "strict") if tool[name]]
     if marks:
         yield "also", ", ".join(marks)

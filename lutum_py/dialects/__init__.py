@@ -11,7 +11,7 @@ A dialect is one public module: `openai_chat`, `openai_responses`, `anthropic_me
 | `answer_format(answer)` | the request fields that hold the text to a final answer of a type |
 | `decode(response)` | one response → an `AssistantTurn` |
 | `messages(committed)` | turns and results → what goes back to the provider |
-| `encode_request(request, *, strict=False)` | a `TurnRequest` → the body, with its `losses` |
+| `encode_request(request, *, strict=False, model=None)` | a `TurnRequest` → a body with `losses` |
 | `StreamDecoder()` | `feed(event)` → events, `close()` → the last ones, `finish()` → the turn |
 | `check(request)` | the rules that a request body, or its list of messages, breaks |
 | `repair(request)` | what it was given, mended, and the list of changes |

@@ -16,10 +16,11 @@ from .._schema.definition import ToolDef
 from .._transcript.assistant import AssistantTurn, ToolCallItem
 from .._transcript.metadata import ToolMetadata
 from .._transcript.request import TurnRequest
-from .._transcript.stream_events import CallCompleted, StreamEvent, TurnFinished
+from .._transcript.stream_events import CallCompleted, StreamEvent
 from ..dialects._schema.compiler import CompiledSchema
 from ..dialects._stream.streaming import StreamReader
 from ..dialects._wire.losses import EncodedRequest, Loss
+from ..dialects._wire.other_model import ModelNames
 
 __all__ = ["DialectModule", "PreparedBody", "prepare"]
 
@@ -38,7 +39,7 @@ class DialectModule(Protocol):
     def compile(self, definition: ToolDef, /, *, strict: bool = False) -> CompiledSchema: ...
     def decode(self, response: Mapping[str, Any], /) -> AssistantTurn: ...
     def encode_request(
-        self, request: TurnRequest, /, *, strict: bool = False
+        self, request: TurnRequest, /, *, strict: bool = False, model: ModelNames = None
     ) -> EncodedRequest: ...
 
 
@@ -78,11 +79,9 @@ class PreparedBody:
         )
 
     def event(self, event: StreamEvent) -> StreamEvent:
-        """Give an event with the call or turn that it carries in the author's form."""
+        """Give an event with the call that it carries in the author's form."""
         if isinstance(event, CallCompleted):
             return CallCompleted(event.index, self._call(event.metadata))
-        if isinstance(event, TurnFinished):
-            return TurnFinished(self.turn(event.turn))
         return event
 
     def _call(self, call: ToolMetadata) -> ToolMetadata:
@@ -90,13 +89,15 @@ class PreparedBody:
         return call if decoder is None else replace(call, arguments=decoder(call.arguments))
 
 
-def prepare(dialect: DialectModule, request: TurnRequest, strict: bool) -> PreparedBody:
+def prepare(
+    dialect: DialectModule, request: TurnRequest, strict: bool, model: ModelNames
+) -> PreparedBody:
     """Make the body of a request.
 
     Raises:
         ToolDefinitionError: A tool has no form in the dialect, or none in its strict mode.
     """
-    encoded = dialect.encode_request(request, strict=strict)
+    encoded = dialect.encode_request(request, strict=strict, model=model)
     decoders = (
         {each.name: dialect.compile(each, strict=True).decoder for each in request.tools}
         if strict

@@ -62,6 +62,8 @@ class SdkModel(ABC):
         self.client = client
         self.model = model
         self.strict = strict
+        # A provider may answer by another name than it was asked by, as `gpt-x-sol` to `gpt-x`.
+        self._names: tuple[str, ...] = (model,)
         self._report = LossReport()
         try:
             self._sync, self._async = self._methods(client)
@@ -161,12 +163,18 @@ class SdkModel(ABC):
         yield from self._end(prepared, reader)
 
     def _prepare(self, request: TurnRequest) -> PreparedBody:
-        prepared = prepare(self._dialect, request, self.strict)
+        prepared = prepare(self._dialect, request, self.strict, self._names)
         self._report.add(prepared.losses)
         return prepared
 
     def _decode(self, prepared: PreparedBody, response: Any) -> AssistantTurn:
-        return prepared.turn(self._dialect.decode(self._dump(response)))
+        return self._taken(prepared, self._dialect.decode(self._dump(response)))
+
+    def _taken(self, prepared: PreparedBody, turn: AssistantTurn) -> AssistantTurn:
+        """Give a turn in the author's form, and remember the name by which it came."""
+        if turn.model is not None and turn.model not in self._names:
+            self._names = (*self._names, turn.model)
+        return prepared.turn(turn)
 
     def _read(
         self, prepared: PreparedBody, reader: StreamReader, event: Any
@@ -181,7 +189,7 @@ class SdkModel(ABC):
         for each in reader.close():
             if not isinstance(each, TurnFinished):
                 yield prepared.event(each)
-        yield prepared.event(TurnFinished(reader.finish()))
+        yield TurnFinished(self._taken(prepared, reader.finish()))
 
     def _break(self, reader: StreamReader, error: JSONDecodeError | ValidationError) -> NoReturn:
         if isinstance(error, JSONDecodeError):

@@ -93,6 +93,36 @@ def test_a_field_without_descriptions_has_the_line(lutum: Lutum, tmp_path: Path)
     assert "    with  Tree = {leaves?: list of Tree}" in lines
 
 
+def test_caps_on_results_are_shown(lutum: Lutum, tmp_path: Path) -> None:
+    """Each tool says how much of its results a model reads, and whether the rest is kept."""
+    (tmp_path / "capped.py").write_text(
+        "from lutum_py import MemoryResults, ResultCap, Toolset, tool, tool_fn\n"
+        "@tool_fn(name='log')\n"
+        "def log() -> str: ...\n"
+        "@tool_fn(name='page')\n"
+        "def page() -> str: ...\n"
+        "@tool_fn(name='note')\n"
+        "def note() -> str: ...\n"
+        "class Tools(Toolset, result_cap=ResultCap(20_000)):\n"
+        "    log = tool(log)\n"
+        "    page = tool(page, result_cap=ResultCap(400, MemoryResults()))\n"
+        "    note = tool(note, result_cap=None)\n",
+        encoding="utf-8",
+    )
+    lines = lutum("inspect", "capped:Tools").out.splitlines()
+    shown = [line.strip() for line in lines if line.strip().startswith("results")]
+    assert shown == [
+        "results  the model reads 20,000 bytes at most",
+        "results  the model reads 400 bytes at most, the rest in a store",
+    ]
+    tools = json.loads(lutum("inspect", "capped:Tools", "--json").out)["tools"]
+    assert [tool["result_cap"] for tool in tools] == [
+        {"max_bytes": 20_000, "store": False},
+        {"max_bytes": 400, "store": True},
+        None,
+    ]
+
+
 def test_a_nested_toolset_can_be_shown_alone(lutum: Lutum) -> None:
     """`module:Outer.Inner` shows the nested toolset as it is within the outer one."""
     ran = lutum("inspect", "tools:Tools.group")

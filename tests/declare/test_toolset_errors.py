@@ -157,5 +157,5 @@ def test_what_is_no_toolset_is_refused() -> None:
         ToolDefinitionError, match=r"takes a subclass of Toolset, not <class.*use\s`tool\(\)`"
     ):
         toolset(typing.cast("Any", Plain))
-    with pytest.raises(ToolDefinitionError, match=r"`toolset\(prefix=...\)` takes a text, not 3"):
+    with pytest.raises(ToolDefinitionError, match=r"`prefix=` takes a text, not 3"):
         toolset(DataTools, prefix=typing.cast("Any", 3))

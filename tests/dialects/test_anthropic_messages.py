@@ -50,7 +50,11 @@ def test_a_response_becomes_a_turn() -> None:
     )
     assert turn.tool_calls == (ToolMetadata(id="t1", name="echo", arguments='{"b":null,"a":[1]}'),)
     assert turn.usage == Usage(
-        input_tokens=17, output_tokens=7, cached_tokens=5, reasoning_tokens=3
+        input_tokens=17,
+        output_tokens=7,
+        cached_tokens=5,
+        reasoning_tokens=3,
+        cache_write_tokens=2,
     )
     assert (turn.model, turn.request_id, turn.dialect) == ("claude", "m1", dialect.NAME)
     assert turn.finish_reason == "tool_use"

@@ -148,6 +148,7 @@ def _read_to_the_end(value: Any) -> None:
 def gemini_problems(body: Payload) -> list[str]:
     """Check a body against the types of google-genai, which refuse an unknown field."""
     models: dict[str, Any] = {
+        "cachedContent": str,
         "contents": list[genai_types.Content],
         "tools": list[genai_types.Tool],
         "toolConfig": genai_types.ToolConfig,

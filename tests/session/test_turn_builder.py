@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from lutum_py import (
+    Cache,
     Session,
     ToolAvailability,
     ToolChoice,
@@ -20,7 +21,7 @@ from lutum_py import (
 )
 from lutum_py._session.turn import TurnWithTools
 from lutum_py._transcript.transcript import TranscriptView
-from lutum_py.errors import ToolConstraintError, UnknownToolError
+from lutum_py.errors import MisuseError, ToolConstraintError, UnknownToolError
 from lutum_py.testing import ScriptedModel
 from tests.round_tools import Shop, add, adds, answer, needs, shout, turn
 
@@ -54,6 +55,10 @@ OPTIONS: dict[str, tuple[Build, dict[str, Any]]] = {
         lambda b: b.extra({"seed": 1, "user": "u"}).extra({"seed": 2}),
         {"extra": {"seed": 2, "user": "u"}},
     ),
+    "cache": (lambda b: b.cache(ttl="1h"), {"cache": Cache(ttl="1h")}),
+    "plain cache": (lambda b: b.cache(), {"cache": Cache()}),
+    "cache value": (lambda b: b.cache(Cache(turns=1)), {"cache": Cache(turns=1)}),
+    "no cache": (lambda b: b.cache().cache(None), {"cache": None}),
     "any": (lambda b: b.require_any_tool(), {"tool_choice": ToolChoice("required")}),
     "specific": (
         lambda b: b.require_tool(Shop.pay),
@@ -94,6 +99,9 @@ def test_each_option_is_in_the_request_of_a_new_builder(option: str) -> None:
         for name in ("temperature", "max_output_tokens", "parallel_tool_calls", "tool_choice")
         if getattr(request, name) != getattr(before, name)
     }
+    assert before.cache is None
+    if "cache" in option:
+        changed["cache"] = request.cache
     if request.extra != before.extra:
         changed["extra"] = request.extra
     assert changed == ({} if option == "requirement" else expected)
@@ -290,3 +298,14 @@ def test_a_toolset_of_which_nothing_is_on_offers_nothing() -> None:
 
     request = Session().text_turn(ScriptedModel([])).tools(Off).prepare().request
     assert (request.tools, request.tool_choice.mode) == ((), "none")
+
+
+def test_what_is_no_cache_is_refused() -> None:
+    """A builder takes a cache or its fields, not both, and no other word for it."""
+    wrong: Any = building()
+    with pytest.raises(MisuseError, match=r"takes a Cache or the fields of one, not '1h'"):
+        wrong.cache("1h")
+    with pytest.raises(MisuseError, match=r"takes a Cache or the fields of one, not both"):
+        wrong.cache(Cache(), ttl="1h")
+    with pytest.raises(MisuseError, match="TurnRequest takes a `Cache` or None for `cache`"):
+        TurnRequest(items=[], cache=wrong)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -233,8 +234,15 @@ def test_messages_of_every_role_come_back() -> None:
 def test_a_saved_turn_is_what_its_response_is_read_as(
     name: str, decode: Callable[[Any], AssistantTurn], response: dict[str, Any]
 ) -> None:
-    """A turn that an earlier release read and saved equals what the response decodes to now."""
-    assert loaded(name)[2] == decode(response)
+    """A turn that an earlier release read and saved equals what the response decodes to now.
+
+    But for tokens that are written to a cache, which it did not count.
+    """
+    saved, read = loaded(name)[2], decode(response)
+    assert read.usage is not None
+    assert saved.usage == replace(read.usage, cache_write_tokens=None)
+    for field in AssistantTurn._fields:
+        assert field == "usage" or getattr(saved, field) == getattr(read, field)
 
 
 def test_a_result_comes_back() -> None:

@@ -73,7 +73,8 @@ turns = st.builds(
     AssistantTurn,
     items=st.lists(parts, max_size=5, unique_by=id_of),
     finish_reason=maybe_text,
-    usage=st.none() | st.builds(Usage, input_tokens=counts, cached_tokens=counts),
+    usage=st.none()
+    | st.builds(Usage, input_tokens=counts, cached_tokens=counts, cache_write_tokens=counts),
     model=maybe_text,
     request_id=maybe_text,
     dialect=maybe_text,

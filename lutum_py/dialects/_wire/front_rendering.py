@@ -16,6 +16,7 @@ from ..._transcript.result import ToolResult
 from ...errors import InvalidValueError
 from .._facts import Facts
 from .losses import Loss
+from .other_model import ModelNames, names_of
 from .rendered_items import rendered_items
 from .tool_names import WireNames
 
@@ -27,17 +28,22 @@ class FrontRendering(ABC):
 
     Args:
         offered: The names of the tools on offer.
+        model: The model that is asked, if it is known.
 
     Attributes:
         said: What user and model said, in the form of the wire.
         system: The texts of system and developer, in order.
         losses: What was lost.
         names: The names under which calls go out.
+        lasting: Where the first ephemeral message of the user stands, as the index of its message
+            and of its first block in that; None where there is none.
+        lasting_system: How many texts of `system` stand before the first ephemeral one; None where
+            there is none.
     """
 
     facts: ClassVar[Facts]
 
-    def __init__(self, offered: Iterable[str] = ()) -> None:
+    def __init__(self, offered: Iterable[str] = (), model: ModelNames = None) -> None:
         self.said: list[dict[str, Any]] = []
         self.system: list[str] = []
         self.losses: list[Loss] = []
@@ -45,16 +51,35 @@ class FrontRendering(ABC):
         self._results: list[dict[str, Any]] = []
         self._of_user: list[dict[str, Any]] = []
         self._begun = False
+        self.model = names_of(model)
+        self.lasting: tuple[int, int] | None = None
+        self.lasting_system: int | None = None
 
     @classmethod
-    def of(cls, items: Iterable[TranscriptItem], offered: Iterable[str] = ()) -> Self:
+    def of(
+        cls,
+        items: Iterable[TranscriptItem],
+        offered: Iterable[str] = (),
+        model: ModelNames = None,
+        start: int = 0,
+    ) -> Self:
         """Render messages, turns and results.
+
+        Args:
+            items: The items, oldest first.
+            offered: The names of the tools on offer.
+            model: The model that is asked, if it is known.
+            start: How many of the first items go out in another way.
 
         Raises:
             MisuseError: An item is none of the three.
         """
-        rendering = cls(offered)
-        for position, item in rendered_items(items):
+        rendering = cls(offered, model)
+        rendering._begun = start > 0
+        ephemeral = {id(message) for _, message in getattr(items, "ephemeral", ())}
+        for position, item in rendered_items(items, start):
+            if ephemeral and id(item) in ephemeral:
+                rendering._note_ephemeral(item)
             if isinstance(item, Message) and item.role != "user":
                 rendering._instruct(item, position)
                 continue
@@ -68,6 +93,14 @@ class FrontRendering(ABC):
                 rendering._user(item, position)
         rendering._flush()
         return rendering
+
+    def _note_ephemeral(self, item: Any) -> None:
+        """Note what of the request lasts: what stands before the first message that does not."""
+        if item.role != "user":
+            if self.lasting_system is None:
+                self.lasting_system = len(self.system)
+        elif self.lasting is None:
+            self.lasting = (len(self.said), len(self._results) + len(self._of_user))
 
     def to_send(self) -> list[dict[str, Any]]:
         """Give what was said, for a request.

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["EncodedRequest", "Loss"]
+from ..._transcript.cache import Cache
+
+__all__ = ["EncodedRequest", "Loss", "cache_losses"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +47,24 @@ class EncodedRequest(dict[str, Any]):
     def __init__(self, body: Mapping[str, Any], losses: Iterable[Loss] = ()) -> None:
         super().__init__(body)
         self.losses = tuple(losses)
+
+
+def cache_losses(cache: Cache | None, dialect: str, *known: str) -> list[Loss]:
+    """Say which fields of a cache were given that a dialect has no word for.
+
+    Args:
+        cache: What the request says of the cache.
+        dialect: The dialect's name.
+        known: The fields that it has a word for.
+
+    Example:
+        >>> [str(loss) for loss in cache_losses(Cache(key="k", ttl="1h"), "some_dialect", "ttl")]
+        ['cache.key: some_dialect has no word for it']
+    """
+    if cache is None:
+        return []
+    return [
+        Loss(f"cache.{field}", f"{dialect} has no word for it")
+        for field in ("ttl", "key", "retention", "content", "covers")
+        if getattr(cache, field) and field not in known
+    ]

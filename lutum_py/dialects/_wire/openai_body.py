@@ -41,6 +41,11 @@ def body_of(
         body["temperature"] = request.temperature
     if request.max_output_tokens is not None:
         body[limit] = request.max_output_tokens
+    if request.cache is not None:
+        if request.cache.key is not None:
+            body["prompt_cache_key"] = request.cache.key
+        if request.cache.retention is not None:
+            body["prompt_cache_retention"] = request.cache.retention
     # `text` (Responses) holds the format of an answer and other things.
     add_extras(body, request.extra, joined=("text",))
     return body

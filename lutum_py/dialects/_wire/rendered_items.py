@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
@@ -33,8 +34,10 @@ UNREADABLE: Final = "INVALID_JSON"
 """The key under which arguments go out that are no JSON object, as Anthropic's guide has it."""
 
 
-def rendered_items(items: Iterable[TranscriptItem]) -> Iterator[tuple[str, TranscriptItem]]:
-    """Go through what is to be rendered; give each item with its position.
+def rendered_items(
+    items: Iterable[TranscriptItem], start: int = 0
+) -> Iterator[tuple[str, TranscriptItem]]:
+    """Go through what is to be rendered, but for the first items; give each with its position.
 
     Raises:
         MisuseError: It is a plan or another thing that holds items, or an item is none.
@@ -46,7 +49,7 @@ def rendered_items(items: Iterable[TranscriptItem]) -> Iterator[tuple[str, Trans
     refusal = _refusal(items)
     if refusal is not None:
         raise MisuseError(refusal)
-    for index, item in enumerate(items):
+    for index, item in enumerate(islice(items, start, None), start):
         if not isinstance(item, AssistantTurn | ToolResult | Message):
             raise MisuseError(
                 f"Expected a Message, AssistantTurn or ToolResult at items[{index}], got "

@@ -18,9 +18,11 @@ from .._repair.violations import Change, Violation
 from .._schema.compiler import CompiledSchema
 from .._wire.answer import answer_schema
 from .._wire.extras import add_extras
-from .._wire.losses import EncodedRequest, Loss
+from .._wire.losses import EncodedRequest, Loss, cache_losses
 from .._wire.offered import choice_of, compiled, offered, schema_losses
+from .._wire.other_model import ModelNames
 from .._wire.reading import response_place
+from ._cache import mark
 from ._decode import tidy, turn_of
 from ._encode import Rendering
 from ._facts import FACTS, NAME
@@ -203,7 +205,9 @@ def messages(committed: Iterable[TranscriptItem]) -> list[dict[str, Any]]:
     return Rendering.of(committed).said
 
 
-def encode_request(request: TurnRequest, *, strict: bool = False) -> EncodedRequest:
+def encode_request(
+    request: TurnRequest, *, strict: bool = False, model: ModelNames = None
+) -> EncodedRequest:
     """Make the body of a request, without the model's name.
 
     `extra` goes in last and untouched; `output_config` in it is joined with that of an answer, and
@@ -212,6 +216,9 @@ def encode_request(request: TurnRequest, *, strict: bool = False) -> EncodedRequ
     Args:
         request: What is asked of the model.
         strict: Whether the tools are offered in strict mode, as `tools` offers them.
+        model: The model that is asked, by one name or all that it goes by. What only the model that
+            made a turn can read is not sent to another: blocks of
+            thinking.
 
     Returns:
         The body, and on its `losses` what it could not carry. `max_tokens`, which the API demands,
@@ -229,7 +236,7 @@ def encode_request(request: TurnRequest, *, strict: bool = False) -> EncodedRequ
         ('Be brief.', 4096)
     """
     names = [definition.name for definition in request.tools]
-    rendering = Rendering.of(request.items, names)
+    rendering = Rendering.of(request.items, names, model)
     limit = request.max_output_tokens
     body: dict[str, Any] = {
         "messages": rendering.said if "messages" in request.extra else rendering.to_send(),
@@ -239,7 +246,7 @@ def encode_request(request: TurnRequest, *, strict: bool = False) -> EncodedRequ
         body["system"] = rendering.system[0]
     elif rendering.system:
         body["system"] = [{"type": "text", "text": text} for text in rendering.system]
-    losses = rendering.losses
+    losses = [*rendering.losses, *cache_losses(request.cache, NAME, "ttl")]
     offer = [_tool(definition, strict) for definition in request.tools]
     if offer:
         for definition in request.tools:
@@ -254,5 +261,7 @@ def encode_request(request: TurnRequest, *, strict: bool = False) -> EncodedRequ
     if request.answer is not None:
         body |= answer_format(request.answer)
         losses.extend(schema_losses(request.answer, FACTS, True))
+    if request.cache is not None:
+        mark(body, request.cache, rendering, len(offer))
     add_extras(body, request.extra, joined=("output_config",))
     return EncodedRequest(body, losses)

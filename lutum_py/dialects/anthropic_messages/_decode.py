@@ -85,17 +85,15 @@ def usage_of(response: Place) -> Usage | None:
     if usage is None:
         return None
     cached = usage.count_at("cache_read_input_tokens")
-    parts = (
-        usage.count_at("input_tokens"),
-        usage.count_at("cache_creation_input_tokens"),
-        cached,
-    )
+    written = usage.count_at("cache_creation_input_tokens")
+    parts = (usage.count_at("input_tokens"), written, cached)
     known = [part for part in parts if part is not None]
     return Usage(
         input_tokens=sum(known) if known else None,
         output_tokens=usage.count_at("output_tokens"),
         cached_tokens=cached,
         reasoning_tokens=usage.count_at("output_tokens_details", "thinking_tokens"),
+        cache_write_tokens=written,
     )
 
 

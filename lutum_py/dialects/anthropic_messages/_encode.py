@@ -1,9 +1,11 @@
 """A transcript becomes the messages of the Messages API.
 
 A turn of this dialect goes back block by block as it came: thinking with its signature, what the
-server ran, the order of all. Empty text, which a model may send and the API refuses, is left out.
-Everything between two turns becomes one user message, results first. (Anthropic API reference:
-"Messages"; guide to tool use: "Handle tool calls".)
+server ran, the order of all. The thinking of another model is left out: a model reads its own and
+that of few others, and the API drops or refuses the rest. (Guide "Preserved thinking", on switching
+models; what clients met: anomalyco/opencode#25005, flexion/opencode#17.) Empty text, which a model
+may send and the API refuses, is left out. Everything between two turns becomes one user message,
+results first. (Anthropic API reference: "Messages"; guide to tool use: "Handle tool calls".)
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from ..._transcript.message import Message
 from ..._transcript.result import ToolResult
 from .._wire.front_rendering import FrontRendering
 from .._wire.losses import Loss
+from .._wire.other_model import ModelNames, kept_back, told_apart
 from .._wire.reading import objects_in
 from .._wire.rendered_items import UNREADABLE, arguments_object, send_as_object
 from .._wire.replay import foreign_losses, own_payload
@@ -35,13 +38,16 @@ _NULLABLE: Final = {
 }
 
 
+_THINKING: Final = ("thinking", "redacted_thinking")
+
+
 class Rendering(FrontRendering):
     """Collect the messages of user and assistant."""
 
     facts = FACTS
 
-    def __init__(self, offered: Iterable[str] = ()) -> None:
-        super().__init__(offered)
+    def __init__(self, offered: Iterable[str] = (), model: ModelNames = None) -> None:
+        super().__init__(offered, model)
         self._answers: dict[str, dict[str, Any]] = {}
 
     def _is_refused_first(self, said: dict[str, Any]) -> bool:
@@ -72,7 +78,13 @@ class Rendering(FrontRendering):
             blocks = self._neutral(turn, position)
             self._answers = {call.id: {"tool_use_id": wire_id(call.id)} for call in turn.tool_calls}
         else:
-            blocks = [_replayed(block) for block in payload["content"] if not _is_blank(block)]
+            sent_back = [block for block in payload["content"] if not _is_blank(block)]
+            if told_apart(turn, self.model):
+                others = [block for block in sent_back if block["type"] not in _THINKING]
+                if len(others) < len(sent_back):
+                    self.losses.append(kept_back(position, turn, self.model, "the thinking"))
+                sent_back = others
+            blocks = [_replayed(block) for block in sent_back]
             sent = [block for block in blocks if block["type"] == "tool_use"]
             self._answers = {
                 call.id: {"tool_use_id": block["id"]} if block.get("id") else {}

@@ -6,7 +6,7 @@ calling and thought signatures.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from ..._declare.offer import Descriptions
@@ -14,15 +14,18 @@ from ..._schema.definition import ToolDef
 from ..._text.json import copy_json
 from ..._transcript.assistant import AssistantTurn
 from ..._transcript.request import TranscriptItem, TurnRequest
+from ..._transcript.result import ToolResult
+from ...errors import InvalidValueError
 from .._repair.violations import Change, Violation
 from .._schema.compiler import CompiledSchema
 from .._wire.answer import answer_schema
 from .._wire.extras import add_extras
-from .._wire.losses import EncodedRequest, Loss
+from .._wire.losses import EncodedRequest, Loss, cache_losses
 from .._wire.offered import choice_of, compiled, offered, schema_losses
+from .._wire.other_model import ModelNames
 from .._wire.reading import response_place
 from ._decode import tidy, turn_of
-from ._encode import Rendering
+from ._encode import AfterCached, Rendering
 from ._facts import FACTS, NAME
 from ._rules import check, repair
 from ._stream import StreamDecoder
@@ -209,7 +212,9 @@ def messages(committed: Iterable[TranscriptItem]) -> list[dict[str, Any]]:
     return Rendering.of(committed).said
 
 
-def encode_request(request: TurnRequest, *, strict: bool = False) -> EncodedRequest:
+def encode_request(
+    request: TurnRequest, *, strict: bool = False, model: ModelNames = None
+) -> EncodedRequest:
     """Make the body of a request, without the model's name.
 
     `extra` goes in last and untouched; `generationConfig` and `toolConfig` in it are joined with
@@ -219,13 +224,19 @@ def encode_request(request: TurnRequest, *, strict: bool = False) -> EncodedRequ
     Args:
         request: What is asked of the model.
         strict: Without effect, as in `tools`.
+        model: The model that is asked, by one name or all that it goes by. What only the model that
+            made a turn can read is not sent to another: thoughts and
+            their signatures.
 
     Returns:
-        The body, and on its `losses` what it could not carry.
+        The body, and on its `losses` what it could not carry. With a cached content it has neither
+        the items that this covers, nor instructions, tools and their choice, which it takes from
+        there: the API refuses them beside it.
 
     Raises:
         ToolDefinitionError: A tool's name or schema has no form here.
-        InvalidValueError: The conversation is empty, or begins with calls of the model.
+        InvalidValueError: The conversation is empty, or begins with calls of the model; or what a
+            cached content covers ends inside of a round.
 
     Example:
         >>> from lutum_py._transcript.message import Message
@@ -234,13 +245,24 @@ def encode_request(request: TurnRequest, *, strict: bool = False) -> EncodedRequ
         {'temperature': 0.5}
     """
     names = [definition.name for definition in request.tools]
-    rendering = Rendering.of(request.items, names)
-    losses = rendering.losses
+    cache = request.cache
+    is_cached = cache is not None and cache.content is not None
+    if cache is not None and cache.content is not None:
+        _check_covers(request.items, cache.covers)
+        rendering: Rendering = AfterCached.of(request.items, names, model, cache.covers)
+    else:
+        rendering = Rendering.of(request.items, names, model)
+    losses = [*rendering.losses, *cache_losses(cache, NAME, "content", "covers")]
     contents = rendering.said if "contents" in request.extra else rendering.to_send()
     body: dict[str, Any] = {"contents": contents}
+    if cache is not None and cache.content is not None:
+        body["cachedContent"] = cache.content
     if rendering.system:
         body["systemInstruction"] = {"parts": [{"text": text} for text in rendering.system]}
-    offer = _tools(request.tools, strict)
+    offer = [] if is_cached else _tools(request.tools, strict)
+    if is_cached and request.tool_choice.mode not in ("auto", "none"):
+        text = "the cached content has the choice of tools, and none is sent beside it"
+        losses.append(Loss("tool_choice", text))
     if offer:
         for definition in request.tools:
             losses.extend(schema_losses(definition, FACTS, strict))
@@ -261,3 +283,13 @@ def encode_request(request: TurnRequest, *, strict: bool = False) -> EncodedRequ
         body["generationConfig"] = config
     add_extras(body, request.extra, joined=("generationConfig", "toolConfig"))
     return EncodedRequest(body, losses)
+
+
+def _check_covers(items: Sequence[TranscriptItem], covers: int) -> None:
+    if covers > len(items):
+        raise InvalidValueError(f"Cache: covers={covers}, but the request has {len(items)} items.")
+    if covers < len(items) and isinstance(items[covers], ToolResult):
+        raise InvalidValueError(
+            f"Cache: covers={covers} ends inside of a round: items[{covers}] is a result, and the "
+            "call that it answers is in the cached content. Let a content end where a round does."
+        )

@@ -4,8 +4,8 @@ A turn of this dialect goes back as it came, with its thought signatures. The re
 one content with one part for each call, in the order of the calls; files that go with them, and
 what the user says, come in a content of their own after it. A call of another provider has no
 thought signature, which newer models demand: the one that Google documents for turns of other
-models stands in. (Gemini API reference: "Content"; guides to function calling and to
-thought signatures.)
+models stands in, also for those of another model of Google, whose thoughts and signatures are left
+out. (Gemini API reference: "Content"; guides to function calling and to thought signatures.)
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from ..._transcript.message import Message
 from ..._transcript.result import ToolResult
 from .._wire.front_rendering import FrontRendering
 from .._wire.losses import Loss
+from .._wire.other_model import ModelNames, kept_back, told_apart
 from .._wire.rendered_items import UNREADABLE, arguments_object, carried, data_of, send_as_object
 from .._wire.replay import foreign_losses, own_payload
 from ._facts import FACTS, NAME
 
-__all__ = ["FOREIGN_SIGNATURE", "Rendering"]
+__all__ = ["FOREIGN_SIGNATURE", "AfterCached", "Rendering"]
 
 FOREIGN_SIGNATURE: Final = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 """Base64 of `skip_thought_signature_validator`."""
@@ -35,8 +36,8 @@ class Rendering(FrontRendering):
 
     facts = FACTS
 
-    def __init__(self, offered: Iterable[str] = ()) -> None:
-        super().__init__(offered)
+    def __init__(self, offered: Iterable[str] = (), model: ModelNames = None) -> None:
+        super().__init__(offered, model)
         self._ids: dict[str, str | None] = {}
 
     def _is_refused_first(self, said: dict[str, Any]) -> bool:
@@ -70,6 +71,8 @@ class Rendering(FrontRendering):
             content: dict[str, Any] = {"role": "model", "parts": self._neutral(turn, position)}
         else:
             content = _replayed(payload)
+            if told_apart(turn, self.model) and _forget_thoughts(content):
+                self.losses.append(kept_back(position, turn, self.model, "the thoughts"))
             sent = [part["functionCall"] for part in content["parts"] if "functionCall" in part]
             for call, fields in zip(turn.tool_calls, sent, strict=False):
                 self._ids[call.id] = fields.get("id")
@@ -102,6 +105,34 @@ class Rendering(FrontRendering):
                 part["thoughtSignature"] = FOREIGN_SIGNATURE
             parts.append(part)
         return parts
+
+
+def _forget_thoughts(content: dict[str, Any]) -> bool:
+    """Leave thoughts and signatures out, and tell whether there were any."""
+    parts: list[dict[str, Any]] = content["parts"]
+    lost = any(part.get("thought") or "thoughtSignature" in part for part in parts)
+    kept = [part for part in parts if not part.get("thought")]
+    for part in kept:
+        part.pop("thoughtSignature", None)
+    # A signature may come alone, in a part without text.
+    content["parts"] = [part for part in kept if part and part != {"text": ""}]
+    calls = (part for part in content["parts"] if "functionCall" in part)
+    for part in calls:
+        part["thoughtSignature"] = FOREIGN_SIGNATURE
+        break
+    return lost
+
+
+class AfterCached(Rendering):
+    """Collect what comes after a cached content, which has the instructions and the beginning."""
+
+    def _is_refused_first(self, said: dict[str, Any]) -> bool:  # noqa: ARG002 (it is not the first)
+        return False
+
+    def _instruct(self, message: Message, position: str) -> None:
+        if self._begun and (message.text.strip() or message.attachments):
+            text = "the cached content has the instructions, and none is sent beside it"
+            self.losses.append(Loss(position, text))
 
 
 def _output(result: ToolResult) -> Any:

@@ -100,6 +100,7 @@ def usage_of(response: Place) -> Usage | None:
         output_tokens=usage.count_at("completion_tokens"),
         cached_tokens=next((count for count in found if count is not None), None),
         reasoning_tokens=usage.count_at("completion_tokens_details", "reasoning_tokens"),
+        cache_write_tokens=usage.count_at("prompt_tokens_details", "cache_write_tokens"),
     )
 
 

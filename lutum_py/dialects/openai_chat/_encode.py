@@ -2,15 +2,18 @@
 
 A turn of this dialect goes back as it came, save for what hosts send and refuse to take: empty
 lists of calls, empty shells of unused fields, a call without its type or its arguments, and the
-data of an audio answer, for which its id stands. A turn of another dialect goes out in the neutral
-view. Each result becomes one message.
+data of an audio answer, for which its id stands. The reasoning of another model is left out: hosts
+name its field as they like, and some refuse one that they do not know. (OpenRouter's guide
+"Reasoning tokens" sends it back to the same model; DeepSeek's guide to its reasoning model answers
+400 to `reasoning_content`; OpenAI's reference has no such field.) A turn of another dialect goes
+out in the neutral view. Each result becomes one message.
 (OpenAI API reference: "Create chat completion", messages.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from ..._text.json import copy_json, is_mapping, is_sequence
 from ..._transcript.assistant import AssistantTurn
@@ -19,6 +22,7 @@ from ..._transcript.request import TranscriptItem
 from ..._transcript.result import ToolResult
 from .._wire.losses import Loss
 from .._wire.openai_parts import chat_part, parts_of
+from .._wire.other_model import ModelNames, kept_back, names_of, told_apart
 from .._wire.rendered_items import rendered_items, send_as_text
 from .._wire.replay import foreign_losses, own_payload
 from .._wire.tool_names import WireNames
@@ -29,13 +33,14 @@ __all__ = ["render"]
 
 
 def render(
-    items: Iterable[TranscriptItem], offered: Iterable[str] = ()
+    items: Iterable[TranscriptItem], offered: Iterable[str] = (), model: ModelNames = None
 ) -> tuple[list[dict[str, Any]], list[Loss]]:
     """Render messages, turns and results, and say what was lost.
 
     Args:
         items: The items, oldest first.
         offered: The names of the tools on offer.
+        model: The model that is asked, if it is known.
 
     Raises:
         MisuseError: An item is none of the three.
@@ -43,6 +48,7 @@ def render(
     rendered: list[dict[str, Any]] = []
     losses: list[Loss] = []
     names = WireNames(FACTS, offered)
+    asked = names_of(model)
     answers: dict[str, dict[str, Any]] = {}
     for position, item in rendered_items(items):
         if isinstance(item, ToolResult):
@@ -57,7 +63,13 @@ def render(
         elif isinstance(item, AssistantTurn):
             payload = own_payload(item, NAME)
             losses.extend(foreign_losses(position, item, NAME) if payload is None else ())
-            message = _neutral(item) if payload is None else _replay(payload)
+            if payload is None:
+                message = _neutral(item)
+            else:
+                message = {**copy_json(payload["choices"][0]["message"]), "role": "assistant"}
+                if told_apart(item, asked) and _forget_reasoning(message):
+                    losses.append(kept_back(position, item, asked, "the reasoning"))
+                _tidy(message)
             for number, call in enumerate(_called(message)):
                 where = f"{position}.tool_calls[{number}]"
                 call["name"] = names.sent(call["name"], where, losses)
@@ -88,8 +100,27 @@ def _no_part(attachment: object) -> None:
     """Only a user's message takes more than text."""
 
 
-def _replay(payload: Mapping[str, Any]) -> dict[str, Any]:
-    message: dict[str, Any] = {**copy_json(payload["choices"][0]["message"]), "role": "assistant"}
+_REASONING: Final = ("reasoning", "reasoning_content", "reasoning_details", "thinking")
+
+
+def _forget_reasoning(message: dict[str, Any]) -> bool:
+    """Leave reasoning out, and tell whether there was any."""
+    lost = [key for key in _REASONING if message.pop(key, None)]
+    content = message.get("content")
+    if is_sequence(content):
+        shown = [each for each in content if not _is_thinking(each)]
+        if len(shown) < len(content):
+            message["content"] = shown or None
+            lost.append("content")
+    return bool(lost)
+
+
+def _is_thinking(part: Any) -> bool:
+    return is_mapping(part) and part.get("type") == "thinking"
+
+
+def _tidy(message: dict[str, Any]) -> None:
+    """Take out of a message what hosts send and refuse to take."""
     if not message.get("tool_calls"):
         message.pop("tool_calls", None)
     for call in message.get("tool_calls", ()):
@@ -117,7 +148,6 @@ def _replay(payload: Mapping[str, Any]) -> dict[str, Any]:
         # Null is taken beside something else that the turn says; alone it is refused.
         said = ("tool_calls", "function_call", "audio", "refusal")
         message["content"] = None if any(message.get(key) for key in said) else ""
-    return message
 
 
 def _neutral(turn: AssistantTurn) -> dict[str, Any]:

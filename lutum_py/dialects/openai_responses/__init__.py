@@ -17,9 +17,10 @@ from ..._transcript.request import TranscriptItem, TurnRequest
 from .._repair.violations import Change, Violation
 from .._schema.compiler import CompiledSchema
 from .._wire.answer import answer_schema
-from .._wire.losses import EncodedRequest, Loss
+from .._wire.losses import EncodedRequest, Loss, cache_losses
 from .._wire.offered import choice_of, compiled, offered, schema_losses
 from .._wire.openai_body import body_of
+from .._wire.other_model import ModelNames
 from .._wire.reading import response_place
 from . import _decode as _responses_turn
 from . import _encode as _responses_input
@@ -190,7 +191,9 @@ def messages(committed: Iterable[TranscriptItem]) -> list[dict[str, Any]]:
     return _responses_input.render(committed)[0]
 
 
-def encode_request(request: TurnRequest, *, strict: bool = False) -> EncodedRequest:
+def encode_request(
+    request: TurnRequest, *, strict: bool = False, model: ModelNames = None
+) -> EncodedRequest:
     """Make the body of a request, without the model's name.
 
     `extra` goes in last and untouched; `text` in it is joined with the format of an answer, and
@@ -199,6 +202,9 @@ def encode_request(request: TurnRequest, *, strict: bool = False) -> EncodedRequ
     Args:
         request: What is asked of the model.
         strict: Whether the tools are offered in strict mode, as `tools` offers them.
+        model: The model that is asked, by one name or all that it goes by. What only the model that
+            made a turn can read is not sent to another: its
+            reasoning, and the ids of what came with it.
 
     Returns:
         The body, and on its `losses` what it could not carry.
@@ -212,7 +218,8 @@ def encode_request(request: TurnRequest, *, strict: bool = False) -> EncodedRequ
         {'input': [{'role': 'user', 'content': 'Hello'}], 'max_output_tokens': 9}
     """
     names = [definition.name for definition in request.tools]
-    rendered, losses = _responses_input.render(request.items, names)
+    rendered, losses = _responses_input.render(request.items, names, model)
+    losses.extend(cache_losses(request.cache, NAME, "key", "retention"))
     for definition in request.tools:
         losses.extend(schema_losses(definition, FACTS, strict))
     fields: dict[str, Any] = {}

@@ -123,6 +123,7 @@ def usage_of(response: Place) -> Usage | None:
         output_tokens=usage.count_at("output_tokens"),
         cached_tokens=usage.count_at("input_tokens_details", "cached_tokens"),
         reasoning_tokens=usage.count_at("output_tokens_details", "reasoning_tokens"),
+        cache_write_tokens=usage.count_at("input_tokens_details", "cache_write_tokens"),
     )
 
 

@@ -3,14 +3,19 @@
 A turn of this dialect goes back as the items that came, in their order: a call without the
 reasoning before it is refused. Left out is what the API sends and does not take: the status of a
 reasoning item, who created an item, and reasoning of a response that was not stored and is not
-encrypted, which the API could not find again. A turn of another dialect goes out in the neutral
-view. (OpenAI API reference: "Create a model response", input; guide "Reasoning models".)
+encrypted, which the API could not find again. Of a turn of another model the reasoning is left out,
+which only that model decrypts, and the ids of its other items, by which the API would ask for that
+reasoning: "was provided without its required 'reasoning' item". What may not go without an id,
+because the provider ran it, is left out as well. (pydantic/pydantic-ai#2950 leaves the ids out for
+the same reason; which items need one is in the SDK's types.) A turn of another dialect goes out in
+the neutral view. (OpenAI API reference: "Create a model response", input; guide "Reasoning
+models".)
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from ..._text.json import copy_json
 from ..._transcript.assistant import (
@@ -24,10 +29,11 @@ from ..._transcript.request import TranscriptItem
 from ..._transcript.result import ToolResult
 from .._wire.losses import Loss
 from .._wire.openai_parts import parts_of, responses_part
+from .._wire.other_model import ModelNames, kept_back, names_of, told_apart
 from .._wire.rendered_items import rendered_items, send_as_text
 from .._wire.replay import foreign_losses, own_payload
 from .._wire.tool_names import WireNames
-from ._decode import CALLS, is_call
+from ._decode import CALLS, SEARCH_CALL, is_call
 from ._facts import FACTS, NAME
 from ._spoken import ANSWERS
 
@@ -40,14 +46,18 @@ _NULLABLE: Mapping[str, tuple[str, ...]] = {
 }
 
 
+_WITHOUT_ID: Final = frozenset({*CALLS, SEARCH_CALL, "tool_search_output"})
+
+
 def render(
-    items: Iterable[TranscriptItem], offered: Iterable[str] = ()
+    items: Iterable[TranscriptItem], offered: Iterable[str] = (), model: ModelNames = None
 ) -> tuple[list[dict[str, Any]], list[Loss]]:
     """Render messages, turns and results, and say what was lost.
 
     Args:
         items: The items, oldest first.
         offered: The names of the tools on offer.
+        model: The model that is asked, if it is known.
 
     Raises:
         MisuseError: An item is none of the three.
@@ -57,6 +67,7 @@ def render(
     names = WireNames(FACTS, offered)
     answers: dict[str, dict[str, Any]] = {}
     ids: set[str] = set()
+    asked = names_of(model)
     for position, item in rendered_items(items):
         if isinstance(item, ToolResult):
             form = answers.get(item.id)
@@ -69,7 +80,14 @@ def render(
                 losses.extend(foreign_losses(position, item, NAME))
                 said = list(_neutral(item))
             else:
-                said = list(_replay(payload, position, losses, ids))
+                output = copy_json(payload["output"])
+                if told_apart(item, asked):
+                    output, lost = _of_other(output)
+                    if lost:
+                        what = f"the {', the '.join(lost)}"
+                        losses.append(kept_back(position, item, asked, what))
+                stored = payload.get("store") is not False
+                said = list(_replay(output, stored, position, losses, ids))
             sent = [each for each in said if is_call(each)]
             for number, call in enumerate(sent):
                 if call["type"] in CALLS:
@@ -99,11 +117,40 @@ def _output(result: ToolResult, position: str, losses: list[Loss]) -> str | list
     return parts if any(part["type"] != "input_text" for part in parts) else text
 
 
+def _of_other(output: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
+    """Give items as another model takes them, and say what is left out.
+
+    What may have no id goes without; a message does so in the form that a program writes.
+    """
+    kept: list[dict[str, Any]] = []
+    lost: dict[str, None] = {}
+    for item in output:
+        kind = item.get("type") or "message"
+        if kind == "reasoning":
+            lost["reasoning"] = None
+        elif kind == "message":
+            text = "".join(map(_words, item.get("content") or ()))
+            if text:
+                kept.append({"role": "assistant", "content": text})
+        elif kind in _WITHOUT_ID:
+            item.pop("id", None)
+            kept.append(item)
+        else:
+            lost[f"{kind} that the provider ran"] = None
+    return kept, list(lost)
+
+
+def _words(part: Mapping[str, Any]) -> str:
+    return str(part.get("text") or part.get("refusal") or "")
+
+
 def _replay(
-    payload: Mapping[str, Any], position: str, losses: list[Loss], ids: set[str]
+    output: list[dict[str, Any]],
+    stored: bool,
+    position: str,
+    losses: list[Loss],
+    ids: set[str],
 ) -> Iterator[dict[str, Any]]:
-    stored = payload.get("store") is not False
-    output = copy_json(payload["output"])
     while output and output[-1].get("type") == "reasoning":
         # The answer was cut off before what it led to.
         losses.append(Loss(position, "its reasoning led to nothing, and is refused without that"))

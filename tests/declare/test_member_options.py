@@ -1,0 +1,115 @@
+"""The laws of what is said of members: the innermost word counts."""
+
+from __future__ import annotations
+
+import pickle
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lutum_py import MemoryResults, ResultCap, Toolset, tool, tool_fn, toolset
+from lutum_py._call.member_options import UNSAID, MemberOptions
+from lutum_py.errors import MisuseError, ToolDefinitionError
+
+
+@tool_fn
+def log() -> str:
+    """Give a log."""
+    return "log"
+
+
+A, B, C, D = (ResultCap(400 + at) for at in range(4))
+
+
+def cap_of(toolset: Any, name: str = "log") -> Any:
+    return toolset[name].options.result_cap
+
+
+@pytest.mark.parametrize("said", list(product((UNSAID, None, "cap"), repeat=4)))
+def test_the_innermost_word_counts(said: tuple[Any, ...]) -> None:
+    """Of tool, its class, the group and the outer class the first that says anything decides."""
+    caps = [own if word == "cap" else word for word, own in zip(said, (A, B, C, D), strict=True)]
+    of_tool, of_class, of_group, of_outer = caps
+
+    class Inner(Toolset, result_cap=of_class):
+        log = tool(log, result_cap=of_tool)
+
+    class Outer(Toolset, result_cap=of_outer):
+        inner = toolset(Inner, result_cap=of_group)
+
+    assert cap_of(Inner) is next((each for each in caps[:2] if each is not UNSAID), UNSAID)
+    assert cap_of(Outer) is next((each for each in caps if each is not UNSAID), UNSAID)
+    assert Outer._caps_results is isinstance(cap_of(Outer), ResultCap)
+
+
+options = st.builds(
+    MemberOptions,
+    off=st.booleans(),
+    prefix=st.sampled_from(["", "a_", "b_"]),
+    result_cap=st.sampled_from([UNSAID, None, A, B]),
+)
+
+
+@given(options, options, options)
+def test_nesting_is_associative(one: MemberOptions, two: MemberOptions, three: Any) -> None:
+    """It does not matter in which order groups are put into each other."""
+    assert one.inside(two).inside(three) == one.inside(two.inside(three))
+    assert one.inside(MemberOptions()) == one
+
+
+def test_the_word_of_a_class_is_inherited() -> None:
+    """A toolset that inherits from one without members has its cap, unless it says otherwise."""
+
+    class Base(Toolset, result_cap=A):
+        pass
+
+    class Same(Base):
+        log = tool(log)
+
+    class Lifted(Base, result_cap=None):
+        log = tool(log)
+
+    assert cap_of(Same) is A
+    assert cap_of(Lifted) is None
+
+
+def test_a_toolset_made_at_run_time_takes_options() -> None:
+    """`Toolset.of` bounds what has no bound of its own, and is one class for one content."""
+    made = Toolset.of(
+        "Logs", log, tool(log.definition.with_name("own"), result_cap=B), result_cap=A
+    )
+    assert (cap_of(made), cap_of(made, "own")) == (A, B)
+    assert Toolset.of("Logs", log, result_cap=A) is not Toolset.of("Logs", log)
+    again = Toolset.of("Logs", log, result_cap=ResultCap(400))
+    assert again is Toolset.of("Logs", log, result_cap=A)
+    assert pickle.loads(pickle.dumps(again)) is again
+
+
+def test_a_toolset_made_at_run_time_with_a_store_does_not_pickle() -> None:
+    """A store is one object in one process, so the class that has it stays there too."""
+    made = Toolset.of("Kept", log, result_cap=ResultCap(400, MemoryResults()))
+    with pytest.raises(MisuseError, match="the cap on results of tool `log` has a store"):
+        pickle.dumps(made)
+
+
+def test_what_is_no_cap_is_refused() -> None:
+    """A cap is a ResultCap or None, wherever it is said."""
+    wrong: Any = 400
+    make: Any = type(Toolset)
+    expected = r"`result_cap=` takes a ResultCap or None, not 400. Write"
+    for declare in (
+        lambda: tool(log, result_cap=wrong),
+        lambda: toolset(Toolset, result_cap=wrong),
+        lambda: Toolset.of("Wrong", log, result_cap=wrong),
+        lambda: make("Wrong", (Toolset,), {}, result_cap=wrong),
+    ):
+        with pytest.raises(ToolDefinitionError, match=expected):
+            declare()
+
+
+def test_what_was_not_said_shows_as_dots() -> None:
+    """In a signature and in a representation, what was left out reads as such."""
+    assert repr(MemberOptions()) == "MemberOptions(off=False, prefix='', result_cap=...)"
