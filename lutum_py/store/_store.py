@@ -302,14 +302,12 @@ class Store:
         while True:
             with self._database.read() as rows:
                 before, note, text = self._read(rows, id)
+                if claim is not None:
+                    self._check(claim, before, CallRow.at(rows, id, claim._place)[0])
             if text is None:
-                raise (
-                    self._stale(claim, None)
-                    if claim is not None
-                    else ResumeError(
-                        f"No round of conversation {id!r} is open, so that no call waits. The "
-                        "decision comes too late."
-                    )
+                raise ResumeError(
+                    f"No round of conversation {id!r} is open, so that no call waits. The decision "
+                    "comes too late."
                 )
             plan = self._plan(toolset, id, text)
             try:

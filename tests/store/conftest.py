@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from lutum_py.store import Store, open_store
+from tests.store.desk import KEY, Clock
 from tests.store.servers import Postgres, server
 
-KEY = b"a key of the tests"
 
 
 @pytest.fixture(scope="session")
@@ -35,3 +35,9 @@ def store(where: str) -> Iterator[Store]:
     """An empty store with a key."""
     with open_store(where, key=KEY) as opened:
         yield opened
+
+
+@pytest.fixture
+def clock(store: Store) -> Clock:
+    """The clock of that store's database, which stands still."""
+    return Clock(store)
