@@ -148,8 +148,8 @@ def _bring_up(plan: ToolRoundPlan[Any], rows: list[CallRow]) -> None:
             saved = Saved(json.loads(row.body), f"call {row.place}", PlanError)
             try:
                 plan.record(load_result(saved.inner("result")))
-            except CommitError as error:
-                raise _unfit(row, call, str(error)) from None
+            except CommitError:
+                raise _unfit(row, call, "its result is of another call") from None
 
 
 def _check(row: CallRow, call: AnyToolCall) -> None:

@@ -147,10 +147,9 @@ class Database:
     def _undo(self) -> None:
         """Undo what was begun; a connection that cannot even do that is given up."""
         connection = self._connection
-        if connection is None or not getattr(connection, "in_transaction", True):
-            return
         try:
-            connection.execute("ROLLBACK")
+            if connection is not None and getattr(connection, "in_transaction", True):
+                connection.execute("ROLLBACK")
         except self._dialect.error:
             self._drop()
 

@@ -12,7 +12,6 @@ from tests.store.desk import KEY, Clock
 from tests.store.servers import Postgres, server
 
 
-
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
     """The server of this session."""

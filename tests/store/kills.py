@@ -1,9 +1,9 @@
 """Workers and approvers that compete for one store, while they are killed and paused at random.
 
 `python -m tests.store.kills WHERE FOLDER KILLS SEED` runs three workers and two approvers in
-processes, kills them `KILLS` times (from outside at any moment, or by themselves at any line), pauses
-some past their leases, lets what is left come to its end, and checks what the bank and the store say.
-It prints what it counted, and every payment that is wrong, as JSON.
+processes, kills them `KILLS` times (from outside at any moment, or by themselves at any line),
+pauses some past their leases, lets what is left come to its end, and checks what the bank and the
+store say. It prints what it counted, and every payment that is wrong, as JSON.
 
 The bank stands for a service elsewhere: it pays again for each request without a key.
 """
@@ -26,7 +26,6 @@ from typing import Annotated, Any, Final, NoReturn
 from uuid import uuid4
 
 from lutum_py import (
-    AnyToolCall,
     Skip,
     Suspend,
     SuspendTicket,
@@ -77,7 +76,10 @@ class Bank:
 
 @tool_fn
 def pay(
-    cents: int, bank: Annotated[Bank, Skip()], key: Annotated[str, Skip()], of: Annotated[str, Skip()]
+    cents: int,
+    bank: Annotated[Bank, Skip()],
+    key: Annotated[str, Skip()],
+    of: Annotated[str, Skip()],
 ) -> str:
     """Pay by a bank that knows no keys."""
     return bank.pay(None, of, cents)
@@ -85,7 +87,10 @@ def pay(
 
 @tool_fn(idempotent=True)
 def pay_by_key(
-    cents: int, bank: Annotated[Bank, Skip()], key: Annotated[str, Skip()], of: Annotated[str, Skip()]
+    cents: int,
+    bank: Annotated[Bank, Skip()],
+    key: Annotated[str, Skip()],
+    of: Annotated[str, Skip()],
 ) -> str:
     """Pay by a bank that pays once for each key."""
     return bank.pay(key, of, cents)
@@ -223,7 +228,7 @@ class Run:
         try:
             self.child(role, lines, Random(seed))
             status = 0
-        except BaseException:
+        except BaseException:  # noqa: BLE001 - it is told by the parent
             (self.folder / f"fault-{os.getpid()}").write_text(traceback.format_exc())
         os._exit(status)
 
@@ -237,9 +242,9 @@ class Run:
             while True:
                 is_last = (self.folder / "last").exists()
                 try:
-                    if role == "worker" and not is_last and random.random() < 0.5:
-                        if len(self.open_ones(store)) < OPEN:
-                            produce(store, random)
+                    has_room = not is_last and len(self.open_ones(store)) < OPEN
+                    if role == "worker" and has_room:
+                        produce(store, random)
                     done = step(store, bank, random)
                 except (StaleError, ResumeError):
                     self.tell("stale")
@@ -257,8 +262,7 @@ class Run:
     def open_ones(self, store: Store) -> list[str]:
         with store._database.read() as rows:
             return [
-                id
-                for (id,) in rows.all("SELECT id FROM lutum_conversation WHERE plan IS NOT NULL")
+                id for (id,) in rows.all("SELECT id FROM lutum_conversation WHERE plan IS NOT NULL")
             ]
 
     def tell(self, what: str) -> None:
@@ -374,7 +378,7 @@ class Run:
 def die_after(lines: int) -> None:
     """Kill this process at a line of the store, or of what it does with it."""
     left = lines
-    package = os.path.dirname(sys.modules["lutum_py.store"].__file__ or "")
+    package = str(Path(sys.modules["lutum_py.store"].__file__ or "").parent)
 
     def local(frame: Any, event: str, _argument: object) -> Any:
         nonlocal left

@@ -39,7 +39,8 @@ def test_what_is_killed_or_paused_pays_once_what_was_approved(
     where: str, tmp_path: Path, seed: int
 ) -> None:
     """However workers and approvers are killed and paused, each payment is made once, approved and
-    of the approved amount, and every doubt is said."""
+    of the approved amount, and every doubt is said.
+    """
     told = killed(where, tmp_path, 15, seed)
     assert told["kills"] >= 15
     assert told["payments"] > 0

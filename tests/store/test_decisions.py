@@ -1,0 +1,176 @@
+"""The laws of decisions: on what was shown, once, and by whoever has no tool and no model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from lutum_py import (
+    Decision,
+    HandledCall,
+    RejectedCall,
+    ResumeMode,
+    Suspend,
+    SuspendTicket,
+    Toolset,
+    tool,
+    tool_fn,
+)
+from lutum_py._transcript.metadata import ToolMetadata
+from lutum_py.errors import LifecycleError, ResumeError
+from lutum_py.store import Store, open_store
+from lutum_py.testing import ScriptedModel
+from tests.store.desk import KEY, LOOK, PAY, Desk, begun, claimed, plan_of, states
+
+
+def test_what_waits_is_plain_data(store: Store) -> None:
+    """A question has the final arguments with defaults, what the model wrote, and its ticket."""
+    store.save("a", plan_of(PAY, LOOK), note="")
+    store.save("b", plan_of(("c1", "pay", {"payee": "Bob", "cents": 1})), note="")
+    first, second = store.waiting()
+    assert (first.id, first.call_id, first.tool) == ("a", "c1", "pay")
+    assert first.proposed == '{"cents":500}'
+    assert first.arguments == {"cents": 500, "payee": "Acme"}
+    assert first.ticket == SuspendTicket(id="t1", message="Pay?")
+    assert store.waiting("b") == [second]
+    loaded = store.load("a", Desk).plan
+    assert loaded is not None
+    assert loaded.suspended[0].digest == first.digest
+    loaded.discard()
+
+
+def test_what_is_approved_is_run(store: Store) -> None:
+    """An approved call is claimed with the arguments that were shown, and the decision with it."""
+    store.save("one", plan_of(PAY), note="")
+    (waiting,) = store.waiting()
+    decision = waiting.approve(by="mia", reason="it is due")
+    call = store.decide("one", decision, Desk)
+    assert isinstance(call, Desk.pay.Call)
+    with pytest.raises(LifecycleError, match="Claim it"):
+        call.call_sync()
+    assert store.waiting() == []
+    claim = claimed(store)
+    assert (claim.call.approval, claim.call.digest) == (decision, waiting.digest)
+    log: list[Any] = []
+    store.finish(claim, begun(store, claim).call_sync(log=log))
+    assert log == [("Acme", 500)]
+
+
+def test_what_is_cancelled_is_not_run(store: Store) -> None:
+    """A cancelled call has its result, and is not claimed."""
+    store.save("one", plan_of(PAY), note="")
+    (waiting,) = store.waiting()
+    outcome = store.decide("one", waiting.cancel("too much", by="mia"), Desk)
+    assert isinstance(outcome, RejectedCall)
+    assert (store.claim(Desk), store.settled(), states(store)) == (
+        None,
+        ["one"],
+        {"c1": "rejected"},
+    )
+    stored = store.load("one", Desk)
+    assert stored.plan is not None
+    assert stored.plan.resolve().results[0].model_text == "Cancelled: too much"
+
+
+def test_a_decision_is_taken_in_once(store: Store) -> None:
+    """A decision that is delivered again changes nothing, and gives None."""
+    store.save("one", plan_of(PAY, ("c4", "pay", {"cents": 2})), note="")
+    waiting = store.waiting()[0]
+    decision = waiting.approve()
+    assert store.decide("one", decision, Desk) is not None
+    assert store.decide("one", decision, Desk) is None
+    assert store.load("one").version == 2
+    with pytest.raises(ResumeError, match="which is not suspended in this plan"):
+        store.decide("one", waiting.cancel(), Desk)
+
+
+def test_a_decision_on_something_else_is_refused(store: Store) -> None:
+    """A decision of another digest, without one, or of a round that is over changes nothing."""
+    store.save("one", plan_of(PAY), note="")
+    (waiting,) = store.waiting()
+    other = Decision(call_id="c1", action="resume", digest="sha256:0")
+    for wrong in (other, Decision(call_id="c1", action="resume")):
+        with pytest.raises(ResumeError):
+            store.decide("one", wrong, Desk)
+    assert store.load("one").version == 1
+    store.save("one", None, note="", version=1)
+    with pytest.raises(ResumeError, match="No round of conversation 'one' is open"):
+        store.decide("one", waiting.approve(), Desk)
+
+
+def test_a_decision_is_the_result_where_the_ticket_says_so(store: Store) -> None:
+    """A decision that answers a call in the tool's place leaves nothing to be run."""
+
+    def gate(metadata: ToolMetadata, input: Any) -> Suspend:
+        return Suspend(SuspendTicket(resume_mode=ResumeMode.USE_DECISION_AS_TOOL_RESULT))
+
+    hooks = Desk.HookSet()
+    hooks.gate(Desk.look)(gate)
+    plan = plan_of(LOOK).apply_hooks_sync(hooks)
+    store.save("one", plan, note="")
+    (waiting,) = store.waiting()
+    with pytest.raises(ResumeError, match="does not fit the output type"):
+        store.decide("one", waiting.approve(result=3), Desk)
+    outcome = store.decide("one", waiting.approve(result="seen by hand"), Desk)
+    assert isinstance(outcome, HandledCall)
+    assert (store.settled(), states(store)) == (["one"], {"c2": "handled"})
+
+
+def test_a_decision_and_workers_do_not_wait_for_each_other(store: Store) -> None:
+    """What is begun and finished while somebody decides is not lost, nor is the decision."""
+    store.save("one", plan_of(PAY, LOOK, ("c4", "pay", {"cents": 2})), note="")
+    claim = claimed(store)
+    first, second = store.waiting()
+    plan_text = store._plan
+
+    def meanwhile(*arguments: Any) -> Any:
+        """A plan that was read; meanwhile the other call is decided on, and a third finished."""
+        plan = plan_text(*arguments)
+        store._plan = plan_text  # type: ignore[method-assign]
+        store.decide("one", second.cancel("no"), Desk)
+        store.finish(claim, begun(store, claim).call_sync())
+        return plan
+
+    store._plan = meanwhile  # type: ignore[method-assign]
+    assert store.decide("one", first.approve(), Desk) is not None
+    assert states(store) == {"c1": "pending", "c2": "success", "c4": "rejected"}
+
+
+@tool_fn
+def log_in(user: str, password: SecretStr) -> str:
+    """Log in."""
+    return f"{user} with {password.get_secret_value()}"
+
+
+class Gate(Toolset):
+    log_in = tool(log_in)
+
+
+def test_secrets_are_masked_where_they_are_shown_and_run_as_they_are(where: str) -> None:
+    """What waits shows no secret, neither as it will be run nor as it was proposed."""
+    hooks = Gate.HookSet()
+    hooks.gate(Gate.log_in)(lambda metadata, input: Suspend(SuspendTicket()))
+    call = ("c1", "log_in", {"user": "mia", "password": "sesame"})
+    round = Gate.read_turn(ScriptedModel.tool_calls(call)).round  # type: ignore[union-attr]
+    with open_store(where, key=KEY) as store:
+        store.save("one", round.apply_hooks_sync(hooks), note="")
+        (waiting,) = store.waiting()
+        assert "sesame" not in repr(waiting)
+        assert waiting.arguments == {"user": "mia", "password": "**********"}
+        assert waiting.proposed == '{"user":"mia","password":"**********"}'
+        store.decide("one", waiting.approve(), Gate)
+        claim = store.claim(Gate)
+        assert claim is not None
+        assert store.begin(claim).call_sync().model_text == "mia with sesame"
+
+
+def test_arguments_that_had_to_be_mended_are_shown_as_they_came(store: Store) -> None:
+    """A proposal that is no JSON is shown as the model wrote it."""
+    round = Desk.read_turn(  # type: ignore[union-attr]
+        ScriptedModel.tool_calls(("c1", "pay", '{"cents": 5} </tool>'))
+    ).round
+    if not round.tool_calls:
+        round.discard()
+        pytest.fail("the proposal was not mended")
