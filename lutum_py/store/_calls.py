@@ -11,7 +11,7 @@ from .._call.lifecycle import CallStatus
 from .._call.outcomes import SuspendedCall
 from .._round.plan import ToolRoundPlan
 from .._round.record import doubt
-from .._schema.secrets import mask_secrets
+from .._schema.secrets import MASK, holds_secrets, mask_secrets
 from .._text.json import compact_json
 from .._transcript.result import ToolResult, dump_result, load_result
 from .._transcript.saved import Saved, dump_saved
@@ -99,13 +99,11 @@ def _body(call: AnyToolCall, waiting: SuspendedCall | None) -> str:
 
 def _proposed(call: AnyToolCall) -> str:
     """Give the text that the model wrote, with what is secret masked."""
-    text = call.metadata.arguments
-    try:
-        data: Any = json.loads(text)
-    except ValueError:  # mended when it was read
+    text, schema = call.metadata.arguments, call.selector.definition.input_schema
+    if not holds_secrets(schema):
         return text
-    masked = mask_secrets(data, call.selector.definition.input_schema)
-    return text if masked == data else compact_json(masked)
+    # A text in a text, which had to be mended, may hold anything.
+    return compact_json(MASK if call.mended else mask_secrets(json.loads(text.strip() or "{}"), schema))
 
 
 def with_result(row: CallRow, result: ToolResult) -> CallRow:
