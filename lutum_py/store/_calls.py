@@ -103,7 +103,9 @@ def _proposed(call: AnyToolCall) -> str:
     if not holds_secrets(schema):
         return text
     # A text in a text, which had to be mended, may hold anything.
-    return compact_json(MASK if call.mended else mask_secrets(json.loads(text.strip() or "{}"), schema))
+    return compact_json(
+        MASK if call.mended else mask_secrets(json.loads(text.strip() or "{}"), schema)
+    )
 
 
 def with_result(row: CallRow, result: ToolResult) -> CallRow:

@@ -32,6 +32,7 @@ class Dialect(NamedTuple):
         mark: Stands for a parameter.
         now: The clock of the database, in milliseconds.
         lock: Ends a query whose row nobody else may change before this transaction ends.
+        first: What a connection is told before all else.
         write: Begins a transaction that writes.
         read: Begins one that reads everything as it was at one moment.
         error: What its driver raises.
@@ -40,6 +41,7 @@ class Dialect(NamedTuple):
     mark: str
     now: str
     lock: str
+    first: tuple[str, ...]
     write: str
     read: str
     error: type[Exception]
@@ -140,8 +142,14 @@ class Database:
                     raise
                 self._drop()
         if self._connection is None:
-            self._connection = self._connect()
-            self._connection.execute(begin)
+            connection = self._connect()
+            try:
+                for statement in (*self._dialect.first, begin):
+                    connection.execute(statement)
+            except BaseException:
+                connection.close()
+                raise
+            self._connection = connection
         return self._connection
 
     def _undo(self) -> None:
@@ -183,6 +191,7 @@ SQLITE = Dialect(
     mark="?",
     now="CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)",
     lock="",
+    first=("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL"),
     # At once, since a transaction that reads first may find that another one wrote in between.
     write="BEGIN IMMEDIATE",
     read="BEGIN",
@@ -212,16 +221,9 @@ def database_at(where: str | os.PathLike[str]) -> Database:
 
 
 def _sqlite(path: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(
+    return sqlite3.connect(
         path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
     )
-    try:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
 
 
 def _postgres(where: str) -> Database:
@@ -232,21 +234,12 @@ def _postgres(where: str) -> Database:
             "A store on PostgreSQL needs the package `psycopg`. Install it with "
             "`python -m pip install 'lutum-py[postgres]'`."
         ) from error
-
-    def connect() -> Any:
-        connection = psycopg.connect(where, autocommit=True)
-        try:
-            # Whoever is stopped in the middle of a transaction does not hold up the others.
-            connection.execute(f"SET idle_in_transaction_session_timeout = '{BUSY_SECONDS}s'")
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
     dialect = Dialect(
         mark="%s",
         now="CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)",
         lock="FOR UPDATE",
+        # Whoever is stopped in the middle of a transaction does not hold up the others.
+        first=(f"SET idle_in_transaction_session_timeout = '{BUSY_SECONDS}s'",),
         # Not as the server has it by default: a query sees what was written before it, so that
         # a row is read as it is once its conversation is locked.
         write="BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
@@ -254,4 +247,5 @@ def _postgres(where: str) -> Database:
         error=psycopg.Error,
     )
     address = urlsplit(where)
-    return Database(f"postgresql://{address.hostname or ''}{address.path}", dialect, connect)
+    name = f"postgresql://{address.hostname or ''}{address.path}"
+    return Database(name, dialect, lambda: psycopg.connect(where, autocommit=True))

@@ -15,16 +15,15 @@ __all__ = ["held", "let_go"]
 def held(call: AnyToolCall) -> AnyToolCall:
     """Let a call, and what is copied from it, refuse to run; it can be looked at and answered."""
     kind = type(call)
-    if not hasattr(kind, "_lutum_kind"):
-        members = {
-            "__slots__": (),
-            "__module__": kind.__module__,
-            "__qualname__": kind.__qualname__,
-            "__reduce__": _reduce,
-            "_lutum_kind": kind,
-            "begin": _refuse,
-        }
-        call.__class__ = type(kind.__name__, (kind,), members)
+    members = {
+        "__slots__": (),
+        "__module__": kind.__module__,
+        "__qualname__": kind.__qualname__,
+        "__reduce__": _reduce,
+        "_lutum_kind": kind,
+        "begin": _refuse,
+    }
+    call.__class__ = type(kind.__name__, (kind,), members)
     return call
 
 
