@@ -303,7 +303,7 @@ class Store:
             with self._database.read() as rows:
                 before, note, text = self._read(rows, id)
                 if claim is not None:
-                    self._check(claim, before, CallRow.at(rows, id, claim._place)[0])
+                    self._check(claim, CallRow.at(rows, id, claim._place)[0])
             if text is None:
                 raise ResumeError(
                     f"No round of conversation {id!r} is open, so that no call waits. The decision "
@@ -337,7 +337,7 @@ class Store:
                 return False
             old, clock = CallRow.at(rows, head.id, ids.index(call_id))
             if claim is not None:
-                old = self._check(claim, head, old)
+                old = self._check(claim, old)
             if old is None or old.state not in ("waiting", "ready", "begun"):
                 raise PlanError(
                     f"Call {call_id!r} of conversation {head.id!r} waits by its plan, and its row "
@@ -540,12 +540,12 @@ class Store:
         """Lock the conversation of a claim that still holds, and read its row and the clock."""
         head = self._locked(rows, claim.id)
         row, clock = CallRow.at(rows, claim.id, claim._place)
-        return head, self._check(claim, head, row), clock
+        return head, self._check(claim, row), clock
 
-    def _check(self, claim: Claim, head: Head, row: CallRow | None) -> CallRow:
+    def _check(self, claim: Claim, row: CallRow | None) -> CallRow:
         if row is not None:
             row.check(self._key)
-        if row is None or row.round != claim._round or head.round != claim._round:
+        if row is None or row.round != claim._round:
             raise self._stale(claim, None)
         if row.token != claim.token or row.state not in ("ready", "begun"):
             raise self._stale(claim, row)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from lutum_py import CallStatus
-from lutum_py.errors import LutumError, PlanError, StoreError
+from lutum_py.errors import LutumError, PlanError, StaleError, StoreError
 from lutum_py.store import Store, open_store
 from lutum_py.store._rows import CallRow, prepare, replace_rows
 from tests.store.desk import KEY, LOOK, Clock, Desk, begun, claimed, plan_of
@@ -287,6 +287,43 @@ def test_rows_are_not_moved(store: Store) -> None:
     with pytest.raises(StoreError, match="There is no conversation 'two'"):
         store.claim(Desk)
     assert store.claim(Desk) is None  # it is left alone for the length of the lease
+
+
+@pytest.mark.parametrize("with_digest", [False, True])
+def test_an_older_plan_is_not_put_back(store: Store, with_digest: bool) -> None:
+    """A plan that this store once wrote itself does not count in the place of the present one."""
+    store.save("one", plan_of(LOOK), note="")
+
+    def plan() -> Any:
+        with store._database.read() as rows:
+            return rows.one("SELECT plan, plan_digest FROM lutum_conversation")
+
+    older = plan()
+    store.save("one", plan_of(LOOK, ("c9", "look", {"place": "Rome"})), note="", version=1)
+    text, digest = older if with_digest else (older[0], plan()[1])
+    with store._database.write() as rows:
+        rows.run("UPDATE lutum_conversation SET plan = ?, plan_digest = ?", text, digest)
+    for step in (lambda: store.claim(Desk), lambda: store.load("one", Desk)):
+        with pytest.raises(StoreError, match="was edited by somebody else"):
+            step()
+
+
+@pytest.mark.parametrize("column", ["token", "begun", "until", "round", "place"])
+@pytest.mark.parametrize("move", ["begin", "renew", "release", "finish"])
+def test_a_row_that_was_edited_after_it_was_claimed(store: Store, column: str, move: str) -> None:
+    """Whoever claimed a row goes on only while it is as the store wrote it."""
+    store.save("one", plan_of(LOOK), note="")
+    claim = claimed(store)
+    steps: dict[str, Callable[[], object]] = {
+        "begin": lambda: store.begin(claim),
+        "renew": lambda: store.renew(claim),
+        "release": lambda: store.release(claim),
+        "finish": lambda: store.finish(claim, claim.call.complete("seen")),
+    }
+    with store._database.write() as rows:
+        rows.run(f"UPDATE lutum_call SET {column} = {column} + 1")
+    with pytest.raises((StoreError, StaleError)):
+        steps[move]()
 
 
 def every_row(store: Store) -> list[Any]:
