@@ -281,12 +281,22 @@ class Store:
 
         Raises:
             ResumeError: No call waits for it any more, or another version of it was decided on, or
-                the decision's result does not fit; nothing changed.
+                the decision's result or edit does not fit; nothing changed.
+            MisuseError: It edits arguments, and there are no hooks, or one of them is async.
+            HookError: A hook raised; nothing changed.
             StoreError: There is no such conversation, it was edited, or the database failed.
         """
+        if decision.edit is not None and hooks is None:
+            raise MisuseError(
+                f"Decision {decision.decision_id!r} edits the arguments of call "
+                f"{decision.call_id!r}, so they go through hooks once more. Pass the `hooks=` that "
+                "decided about the round."
+            )
 
         def take(plan: ToolRoundPlan[Any]) -> tuple[str, HookOutcome | None]:
-            return decision.call_id, plan.resume(decision)
+            if hooks is None:
+                return decision.call_id, plan.resume(decision)
+            return decision.call_id, plan.amend_sync(decision, hooks)
 
         outcome = self._change_plan(id, toolset, take)
         return held(outcome) if isinstance(outcome, AnyToolCall) else outcome

@@ -6,8 +6,9 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
+from .._call.asked import Asked
 from .._call.call import AnyToolCall
-from .._context.suspension import Decision, DecisionAction, SuspendTicket
+from .._context.suspension import SuspendTicket
 from .._round.plan import ToolRoundPlan
 from .._round.plan_json import load_ticket
 from .._transcript.saved import Saved
@@ -39,7 +40,7 @@ class Stored(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(Asked):
     """A call that waits for a decision, as plain data.
 
     Attributes:
@@ -61,38 +62,8 @@ class Waiting:
     digest: str
     ticket: SuspendTicket
 
-    def approve(
-        self, *, by: str | None = None, result: Any = None, reason: str | None = None
-    ) -> Decision:
-        """Make the decision to let the call go on, as it is shown here.
-
-        Args:
-            by: Who decides.
-            result: An answer for the tool, or in its place, where the ticket asks for one.
-            reason: Why.
-        """
-        return self._decision("resume", by, reason, result)
-
-    def cancel(self, reason: str | None = None, *, by: str | None = None) -> Decision:
-        """Make the decision not to run the call.
-
-        Args:
-            reason: Why; the model reads it.
-            by: Who decides.
-        """
-        return self._decision("cancel", by, reason, None)
-
-    def _decision(
-        self, action: DecisionAction, by: str | None, reason: str | None, result: Any
-    ) -> Decision:
-        return Decision(
-            call_id=self.call_id,
-            action=action,
-            result=result,
-            reason=reason,
-            digest=self.digest,
-            by=by,
-        )
+    def _of(self) -> tuple[str, str]:
+        return self.call_id, self.tool
 
 
 def waiting_of(row: CallRow) -> Waiting:

@@ -181,8 +181,9 @@ def end(store: Store, id: str) -> None:
     if not stored.plan.is_settled:
         stored.plan.discard()
         return
-    results = stored.plan.resolve().results
-    note = json.dumps([json.loads(result.dump_json()) for result in results])
+    edited = {edit.call_id: edit.final["cents"] for edit in stored.plan.edits}
+    results = [json.loads(result.dump_json()) for result in stored.plan.resolve().results]
+    note = json.dumps({"results": results, "edited": edited})
     store.save(id, None, note=note, version=stored.version)
 
 
@@ -192,14 +193,18 @@ def approve(store: Store, bank: Bank, random: Random) -> bool:
     if not waiting:
         return False
     one = random.choice(waiting)
+    cents = one.arguments["cents"]
+    decision = one.approve()
     if random.random() < 0.2:
         decision = one.cancel("no")
-    else:
-        bank.approve(f"{one.id}/{one.call_id}", one.arguments["cents"])
-        decision = one.approve()
-    store.decide(one.id, decision, Desk)
+    elif random.random() < 0.3:
+        cents += 1000
+        decision = one.edit({"cents": cents})
+    if decision.action == "resume":
+        bank.approve(f"{one.id}/{one.call_id}", cents)
+    store.decide(one.id, decision, Desk, hooks=hooks)
     if random.random() < 0.3:  # delivered twice
-        store.decide(one.id, decision, Desk)
+        store.decide(one.id, decision, Desk, hooks=hooks)
     return True
 
 
@@ -286,7 +291,8 @@ class Run:
 
     def disturb(self, kills: int) -> None:
         """Keep three workers and two approvers going until that many were killed."""
-        while self.told["kills"] < kills:
+        bank = Bank(self.folder / "bank.db")
+        while self.told["kills"] < kills or len(bank.rows("payments")) < kills // 3:
             self.reap()
             roles = Counter(self.alive.values())
             for role, wanted in (("worker", 3), ("approver", 2)):
@@ -341,11 +347,15 @@ class Run:
                 if stored.note == "open":
                     wrong.append(f"{id} is open")
                     continue
-                for text in map(json.dumps, json.loads(stored.note)):
+                note = json.loads(stored.note)
+                self.told["edited"] += len(note["edited"])
+                for text in map(json.dumps, note["results"]):
                     result = ToolResult.load_json(text)
                     call = f"{id}/{result.id}"
                     known.add(call)
-                    wrong += self.faults(call, result, payments.get(call, []), approved)
+                    cents = json.loads(result.arguments).get("cents")
+                    cents = note["edited"].get(result.id, cents)
+                    wrong += self.faults(call, result, cents, payments.get(call, []), approved)
         wrong += [f"{call} was paid and is unknown" for call in payments.keys() - known]
         for name in ("stale", "locked"):
             path = self.folder / name
@@ -353,13 +363,17 @@ class Run:
         return wrong
 
     def faults(
-        self, call: str, result: ToolResult, paid: list[int], approved: set[tuple[Any, ...]]
+        self,
+        call: str,
+        result: ToolResult,
+        cents: int,
+        paid: list[int],
+        approved: set[tuple[Any, ...]],
     ) -> list[str]:
         self.told[f"{result.name} {result.status}"] += 1
         self.told["payments"] += len(paid)
         if result.name == "look":
             return [] if not paid else [f"{call} is no payment"]
-        (cents,) = {json.loads(result.arguments)["cents"]}
         least, most = {"success": (1, 1), "indeterminate": (0, 1), "cancelled": (0, 0)}.get(
             result.status, (0, 0)
         )

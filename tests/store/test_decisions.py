@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,16 +14,17 @@ from lutum_py import (
     RejectedCall,
     ResumeMode,
     Suspend,
+    SuspendedCall,
     SuspendTicket,
     Toolset,
     tool,
     tool_fn,
 )
 from lutum_py._transcript.metadata import ToolMetadata
-from lutum_py.errors import LifecycleError, ResumeError
+from lutum_py.errors import InvalidValueError, LifecycleError, MisuseError, ResumeError
 from lutum_py.store import Store, open_store
 from lutum_py.testing import ScriptedModel
-from tests.store.desk import KEY, LOOK, PAY, Desk, begun, claimed, plan_of, states
+from tests.store.desk import KEY, LOOK, PAY, Desk, begun, claimed, hooks, plan_of, states
 
 
 def test_what_waits_is_plain_data(store: Store) -> None:
@@ -136,6 +138,70 @@ def test_a_decision_and_workers_do_not_wait_for_each_other(store: Store) -> None
     store._plan = meanwhile  # type: ignore[method-assign, assignment]
     assert store.decide("one", first.approve(), Desk) is not None
     assert states(store) == {"c1": "pending", "c2": "success", "c4": "rejected"}
+
+
+def test_an_edit_goes_through_the_hooks(store: Store) -> None:
+    """Edited arguments are validated, sent through the hooks, and what comes of that is run."""
+    store.save("one", plan_of(PAY, LOOK), note="")
+    (waiting,) = store.waiting()
+    decision = waiting.edit({"cents": 400}, by="mia")
+    with pytest.raises(MisuseError, match=r"Pass the `hooks=` that decided about the round"):
+        store.decide("one", decision, Desk)
+    with pytest.raises(ResumeError, match="`cents`"):
+        store.decide("one", waiting.edit({"cents": "much"}), Desk, hooks=hooks)
+    assert store.load("one").version == 1
+    call = store.decide("one", decision, Desk, hooks=hooks)
+    assert isinstance(call, Desk.pay.Call)
+    assert store.decide("one", decision, Desk, hooks=hooks) is None
+    log: list[Any] = []
+    while claim := store.claim(Desk):
+        call = begun(store, claim)
+        store.finish(claim, call.call_sync(**({"log": log} if call.name == "pay" else {})))
+    assert log == [("Acme", 400)]
+    plan = store.load("one", Desk).plan
+    assert plan is not None
+    assert [(edit.by, edit.final["cents"]) for edit in plan.edits] == [("mia", 400)]
+    assert plan.resolve().results[0].model_text.endswith("\npaid Acme 400")
+
+
+def test_an_edit_that_a_hook_changes_waits_again(store: Store) -> None:
+    """What a hook changed after an edit is shown as it is by then, and needs another decision."""
+    store.save("one", plan_of(PAY), note="")
+    (waiting,) = store.waiting()
+    rounding = Desk.HookSet()
+
+    @rounding.on(Desk.pay)
+    def whole(metadata: ToolMetadata, input: Any) -> Any:
+        return Desk.pay.with_args(cents=input.cents // 100 * 100)
+
+    outcome = store.decide("one", waiting.edit({"cents": 450}), Desk, hooks=rounding)
+    assert isinstance(outcome, SuspendedCall)
+    (again,) = store.waiting()
+    assert (again.arguments["cents"], again.digest) == (400, outcome.digest)
+    assert again.digest != waiting.digest
+    assert (store.claim(Desk), again.proposed) == (None, waiting.proposed)
+    store.decide("one", again.approve(), Desk)
+    key = claimed(store).key
+    assert key.startswith("one/1/")
+
+
+def test_what_can_be_decided_is_decided_alike_here_and_there(store: Store) -> None:
+    """A question of a store makes the decisions that the suspended call itself makes."""
+    plan = plan_of(PAY)
+    (here,) = plan.suspended
+    told: list[Any] = []
+    store.save("one", plan, note="")
+    (there,) = store.waiting()
+    for waiting in (here, there):
+        made = [
+            waiting.approve(by="mia", result=1, reason="due"),
+            waiting.cancel("no", by="mia"),
+            waiting.edit({"cents": 1}, by="mia"),
+        ]
+        told.append([replace(each, decision_id="", at="") for each in made])
+        with pytest.raises(InvalidValueError, match="The changes to call 'c1' of tool `pay`"):
+            waiting.edit([])  # type: ignore[arg-type]
+    assert told[0] == told[1]
 
 
 @tool_fn

@@ -43,4 +43,4 @@ def test_what_is_killed_or_paused_pays_once_what_was_approved(
     """
     told = killed(where, tmp_path, 15, seed)
     assert told["kills"] >= 15
-    assert told["payments"] > 0
+    assert told["payments"] >= 5
