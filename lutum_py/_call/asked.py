@@ -21,13 +21,11 @@ class Asked:
     if TYPE_CHECKING:
 
         @property
-        def digest(self) -> str: ...
-        @property
         def arguments(self) -> Any: ...
 
-    def _of(self) -> tuple[str, str]:
-        """Give the id of the call, and the wire name of its tool."""
-        raise NotImplementedError
+        def _of(self) -> tuple[str, str, str]:
+            """Give the id of the call, the name of its tool, and the digest of what is shown."""
+            ...
 
     def approve(
         self, *, by: str | None = None, result: Any = None, reason: str | None = None
@@ -71,7 +69,7 @@ class Asked:
             InvalidValueError: The changes are no mapping of names.
         """
         if not isinstance(changes, Mapping):
-            id, tool = self._of()
+            id, tool, _ = self._of()
             raise InvalidValueError(
                 f"The changes to call {id!r} of tool `{tool}` are a value of type "
                 f"{type(changes).__name__}. Pass a dict of arguments by their names."
@@ -88,12 +86,13 @@ class Asked:
     ) -> Decision:
         from .._context.suspension import Decision  # needed by few, at the first question
 
+        id, _, digest = self._of()
         return Decision(
-            call_id=self._of()[0],
+            call_id=id,
             action=action,
             result=result,
             reason=reason,
-            digest=self.digest,
+            digest=digest,
             edit=edit,
             by=by,
         )

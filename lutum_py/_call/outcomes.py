@@ -159,8 +159,8 @@ class SuspendedCall(Asked):
         """
         return self.call.spec.arguments.to_shown(self.call.input)
 
-    def _of(self) -> tuple[str, str]:
-        return self.call.id, self.call.name
+    def _of(self) -> tuple[str, str, str]:
+        return self.call.id, self.call.name, self.digest
 
 
 @dataclass(frozen=True, slots=True)

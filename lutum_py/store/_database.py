@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from threading import Lock
 from typing import Any, NamedTuple, TypeAlias
@@ -107,7 +107,7 @@ class Database:
         return self._transaction(self._dialect.write)
 
     @contextmanager
-    def _transaction(self, begin: str) -> Iterator[Rows]:
+    def _transaction(self, begin: str) -> Generator[Rows]:
         self._check()
         with self._lock:
             ends = False

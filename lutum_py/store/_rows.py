@@ -149,11 +149,10 @@ class Head(NamedTuple):
         Raises:
             StoreError: The store did not write them.
         """
-        found = rows.one("SELECT note, plan FROM lutum_conversation WHERE id = ?", self.id)
-        note, plan = found or (None, None)
+        query = "SELECT note FROM lutum_conversation WHERE id = ?"
+        (note,) = rows.one(query, self.id) or ("",)
         self._check_text("note", note, self.note_digest)
-        self._check_text("plan", plan, self.plan_digest)
-        return note, plan
+        return note, self.plan_text(rows)
 
     def plan_text(self, rows: Rows) -> str | None:
         """Read the plan alone."""

@@ -62,8 +62,8 @@ class Waiting(Asked):
     digest: str
     ticket: SuspendTicket
 
-    def _of(self) -> tuple[str, str]:
-        return self.call_id, self.tool
+    def _of(self) -> tuple[str, str, str]:
+        return self.call_id, self.tool, self.digest
 
 
 def waiting_of(row: CallRow) -> Waiting:
