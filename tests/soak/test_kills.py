@@ -20,16 +20,24 @@ def postgres() -> Iterator[Postgres]:
     running.remove()
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The place of a store that is not there yet."""
+    if request.param == "sqlite":
+        return str(tmp_path / "store.db")
+    running: Postgres = request.getfixturevalue("postgres")
+    return running.fresh()
+
+
 @pytest.mark.soak
-@pytest.mark.parametrize("database", ["sqlite", "postgres"])
+def test_a_kill_at_every_line(where: str, tmp_path: Path) -> None:
+    """At whichever line a worker is killed, its call is not begun, done, or in doubt."""
+    assert sum(killed("sweep", where, tmp_path, 1, 1).values()) > 500
+
+
+@pytest.mark.soak
 @pytest.mark.parametrize("part", range(10))
-def test_a_thousand_kills(
-    database: str, part: int, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_a_thousand_kills(part: int, where: str, tmp_path: Path) -> None:
     """However often workers and approvers are killed, nothing is paid twice or unapproved."""
-    where = str(tmp_path / "store.db")
-    if database == "postgres":
-        running: Postgres = request.getfixturevalue("postgres")
-        where = running.fresh()
-    told = killed(where, tmp_path, 50, seed=randbits(32))
+    told = killed("kills", where, tmp_path, 50, randbits(32))
     assert told["kills"] >= 50

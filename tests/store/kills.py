@@ -240,7 +240,7 @@ class Run:
     def child(self, role: str, lines: int | None, random: Random) -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         if lines is not None:
-            die_after(lines)
+            die_after(lines, __file__)
         bank = Bank(self.folder / "bank.db")
         step = {"worker": work, "approver": approve}[role]
         with open_store(self.where, key=KEY) as store:
@@ -389,8 +389,8 @@ class Run:
         return wrong
 
 
-def die_after(lines: int) -> None:
-    """Kill this process at a line of the store, or of what it does with it."""
+def die_after(lines: int, file: str) -> None:
+    """Kill this process after so many lines of the store, and of a file that uses it."""
     left = lines
     package = str(Path(sys.modules["lutum_py.store"].__file__ or "").parent)
 
@@ -404,7 +404,7 @@ def die_after(lines: int) -> None:
 
     def trace(frame: Any, _event: str, _argument: object) -> Callable[..., Any] | None:
         name = frame.f_code.co_filename
-        return local if name == __file__ or name.startswith(package) else None
+        return local if name == file or name.startswith(package) else None
 
     sys.settrace(trace)
 

@@ -3,35 +3,39 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 
-def killed(where: str, folder: Path, kills: int, seed: int) -> dict[str, Any]:
-    """Run the driver, and give what it counted."""
-    environment = {**os.environ, "PYTHONFAULTHANDLER": ""}
-    environment.pop("COVERAGE_PROCESS_CONFIG", None)
-    arguments = [where, str(folder), str(kills), str(seed)]
+def killed(program: str, where: str, folder: Path, *options: int) -> dict[str, int]:
+    """Run a driver, and give what it counted."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.store.kills", *arguments],
+        [sys.executable, "-m", f"tests.store.{program}", where, str(folder), *map(str, options)],
         capture_output=True,
         text=True,
-        timeout=60 + kills * 3,
+        timeout=600,
         check=False,
-        env=environment,
         cwd=Path(__file__).parents[2],
     )
     assert done.stdout, done.stderr
-    told: dict[str, Any] = json.loads(done.stdout)
+    told = json.loads(done.stdout)
     assert told["wrong"] == []
     assert done.returncode == 0, done.stderr
-    counted: dict[str, Any] = told["told"]
+    counted: dict[str, int] = told["told"]
     return counted
+
+
+def test_after_a_kill_at_any_line_a_call_is_not_begun_done_or_in_doubt(
+    where: str, tmp_path: Path
+) -> None:
+    """Wherever between two lines a worker is killed, the store tells what is known of its call:
+    that it was not begun, that it is done, or that nobody knows.
+    """
+    told = killed("sweep", where, tmp_path, 3, 23)
+    assert {"missing", "suspended", "pending", "in doubt", "success"} <= told.keys()
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -41,6 +45,6 @@ def test_what_is_killed_or_paused_pays_once_what_was_approved(
     """However workers and approvers are killed and paused, each payment is made once, approved and
     of the approved amount, and every doubt is said.
     """
-    told = killed(where, tmp_path, 15, seed)
+    told = killed("kills", where, tmp_path, 15, seed)
     assert told["kills"] >= 15
     assert told["payments"] >= 5
