@@ -209,6 +209,9 @@ class Store:
             StoreError: There is no such conversation, it was edited, or the database failed.
             PlanError: The plan was edited, or does not fit the toolset any more.
         """
+        _check_word("id", id)
+        if toolset is not None:
+            _check_toolset(toolset)
         with self._database.read() as rows:
             head, note, text = self._read(rows, id)
             calls = CallRow.of(rows, id)
@@ -258,6 +261,8 @@ class Store:
         Raises:
             StoreError: A row was edited, or the database failed.
         """
+        if id is not None:
+            _check_word("id", id)
         with self._database.read() as rows:
             found = CallRow.that_wait(rows, id)
         for row in found:
@@ -286,6 +291,8 @@ class Store:
             HookError: A hook raised; nothing changed.
             StoreError: There is no such conversation, it was edited, or the database failed.
         """
+        _check_word("id", id)
+        _check_toolset(toolset)
         if decision.edit is not None and hooks is None:
             raise MisuseError(
                 f"Decision {decision.decision_id!r} edits the arguments of call "
@@ -382,6 +389,9 @@ class Store:
             PlanError: The plan of a row does not load, or does not allow that call to run.
             StoreError: A row was edited, or the database failed.
         """
+        if id is not None:
+            _check_word("id", id)
+        _check_toolset(toolset)
         if not isinstance(lease, int | float) or not 0 < lease < _LONGEST:
             raise InvalidValueError(f"A lease is a number of seconds, not {shorten(lease)}.")
         while True:
@@ -586,6 +596,14 @@ def _next_claimable(rows: Rows, id: str | None) -> tuple[str, int] | None:
     else:
         found = rows.one(f"{query} AND conversation = ? ORDER BY until, place LIMIT 1", id)
     return None if found is None else (found[0], found[1])
+
+
+def _check_toolset(toolset: object) -> None:
+    if not hasattr(toolset, "load_plan"):
+        raise MisuseError(
+            f"A store goes by the toolset of its plans, not by {shorten(toolset)}. Pass the class, "
+            "as in `store.claim(Desk)`."
+        )
 
 
 def _check_word(what: str, value: object) -> None:

@@ -21,8 +21,9 @@ INSTALL: Final = "PostgreSQL is not here; `apt-get install postgresql` brings it
 
 def binaries() -> Path | None:
     """The folder of the newest server that is installed."""
-    for initdb in sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), reverse=True):
-        return initdb.parent
+    installed = [path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")]
+    if installed:
+        return max(installed, key=lambda path: float(path.parent.name))
     found = shutil.which("initdb")
     return None if found is None else Path(found).resolve().parent
 

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from lutum_py import Session, ToolRoundPlan, execution
+from lutum_py import (
+    RunNormally,
+    Session,
+    Suspend,
+    SuspendTicket,
+    ToolMetadata,
+    ToolRoundPlan,
+    execution,
+)
 from lutum_py.errors import (
     InvalidValueError,
     LifecycleError,
@@ -104,6 +114,26 @@ def test_what_cannot_be_kept_is_refused(store: Store) -> None:
     for id in ("", "a\0b", "\ud800", 3):
         with pytest.raises(InvalidValueError, match="The id of a store's entry is"):
             store.save(id, None, note="")  # type: ignore[arg-type]
+    plan = plan_of(PAY)
+    for id in ("", "\ud800", 3):
+        for step in (
+            lambda id=id: store.load(id),
+            lambda id=id: store.waiting(id),
+            lambda id=id: store.claim(Desk, id=id),
+            lambda id=id: store.decide(id, plan.suspended[0].approve(), Desk),
+        ):
+            with pytest.raises(InvalidValueError, match="The id of a store's entry is"):
+                step()
+    with pytest.raises(InvalidValueError, match="The owner of a store's entry is"):
+        open_store(":memory:", owner="")
+    for what in (
+        lambda: store.load("one", "Desk"),  # type: ignore[call-overload]
+        lambda: store.claim("Desk"),  # type: ignore[arg-type]
+        lambda: store.decide("one", plan.suspended[0].approve(), "Desk"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(MisuseError, match=r"Pass the class, as in `store\.claim\(Desk\)`"):
+            what()
+    plan.discard()
     with pytest.raises(MisuseError, match=r"store\.save takes a text for `note`"):
         store.save("one", None, note=3)  # type: ignore[arg-type]
     with pytest.raises(MisuseError, match=r"store\.save takes a plan or None for `plan`"):
@@ -159,6 +189,31 @@ def test_calls_of_a_loaded_plan_run_only_once_that_is_on_record(store: Store) ->
             execution.execute_sync(each)
     plan.record(call.fail("not today"))
     plan.discard()
+
+
+def test_hooks_of_a_loaded_plan_are_asked_as_ever(store: Store) -> None:
+    """A plan that was loaded goes through hooks; what these leave to be run refuses still."""
+    store.save("one", plan_of(LOOK, ("c4", "look", {"place": "Rome"})), note="")
+    stored = store.load("one", Desk)
+    assert stored.plan is not None
+    asking = Desk.HookSet()
+
+    @asking.on(Desk.look)
+    def elsewhere(metadata: ToolMetadata, input: Any) -> Any:
+        return Desk.look.with_args(place="Bonn") if metadata.id == "c4" else RunNormally(input)
+
+    asking.gate(Desk.look)(
+        lambda metadata, input: Suspend(SuspendTicket()) if metadata.id == "c2" else None
+    )
+    plan = stored.plan.apply_hooks_sync(asking)
+    (call,) = plan.pending
+    with pytest.raises(LifecycleError, match="Claim it"):
+        call.call_sync()
+    store.save("one", plan, note="", version=stored.version)
+    assert [waiting.call_id for waiting in store.waiting()] == ["c2"]
+    claim = claimed(store)
+    store.finish(claim, begun(store, claim).call_sync())
+    assert states(store) == {"c4": "success", "c2": "suspended"}
 
 
 def test_a_round_is_given_up_without_its_toolset(store: Store) -> None:

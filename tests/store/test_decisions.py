@@ -13,6 +13,7 @@ from lutum_py import (
     HandledCall,
     RejectedCall,
     ResumeMode,
+    RunNormally,
     Suspend,
     SuspendedCall,
     SuspendTicket,
@@ -183,6 +184,27 @@ def test_an_edit_that_a_hook_changes_waits_again(store: Store) -> None:
     store.decide("one", again.approve(), Desk)
     key = claimed(store).key
     assert key.startswith("one/1/")
+
+
+def test_two_edits_at_once_count_once(store: Store) -> None:
+    """Where somebody else decided on a call while hooks were asked about it, that one counts."""
+    store.save("one", plan_of(PAY), note="")
+    (waiting,) = store.waiting()
+    slow = Desk.HookSet()
+    asked: list[int] = []
+
+    @slow.on(Desk.pay)
+    def meanwhile(metadata: ToolMetadata, input: Any) -> RunNormally[Any]:
+        asked.append(input.cents)
+        store.decide("one", waiting.edit({"cents": 2}), Desk, hooks=hooks)
+        return RunNormally(input)
+
+    with pytest.raises(ResumeError, match="which is not suspended in this plan"):
+        store.decide("one", waiting.edit({"cents": 1}), Desk, hooks=slow)
+    claim = claimed(store)
+    pay = Desk.pay.match(claim.call)
+    assert pay is not None
+    assert (pay.input.cents, asked, store.load("one").version) == (2, [1], 2)
 
 
 def test_what_can_be_decided_is_decided_alike_here_and_there(store: Store) -> None:
