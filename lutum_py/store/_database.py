@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from threading import Lock
+from time import monotonic, sleep
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
@@ -191,7 +192,7 @@ SQLITE = Dialect(
     mark="?",
     now="CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)",
     lock="",
-    first=("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL"),
+    first=("PRAGMA synchronous = FULL",),
     # At once, since a transaction that reads first may find that another one wrote in between.
     write="BEGIN IMMEDIATE",
     read="BEGIN",
@@ -221,9 +222,29 @@ def database_at(where: str | os.PathLike[str]) -> Database:
 
 
 def _sqlite(path: str) -> sqlite3.Connection:
-    return sqlite3.connect(
+    connection = sqlite3.connect(
         path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
     )
+    try:
+        _write_ahead(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Switch to WAL, which it stays in; unlike for all else, SQLite does not wait by itself."""
+    end = monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or monotonic() >= end:
+                raise
+            sleep(0.01)
+        else:
+            return
 
 
 def _postgres(where: str) -> Database:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Self, cast
 from unittest.mock import patch
@@ -98,6 +99,37 @@ def test_sqlite_survives_the_loss_of_power(tmp_path: Path) -> None:
         connection = store._database._connection
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
+
+
+def test_whoever_opens_first_is_waited_for(tmp_path: Path) -> None:
+    """Where another process keeps the file from being switched to WAL, the store waits for it."""
+    path = tmp_path / "store.db"
+    waits: list[float] = []
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("CREATE TABLE foreign_table (one)")
+        other.execute("BEGIN IMMEDIATE")
+
+        def wait(seconds: float) -> None:
+            waits.append(seconds)
+            if len(waits) == 2:
+                other.execute("COMMIT")
+
+        with patch("lutum_py.store._database.sleep", wait), open_store(path) as store:
+            store.save("one", None, note="")
+    assert len(waits) == 2
+
+
+def test_nobody_is_waited_for_without_end(tmp_path: Path) -> None:
+    """A file that stays locked for too long is a StoreError in the database's words."""
+    path = tmp_path / "store.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("CREATE TABLE foreign_table (one)")
+        other.execute("BEGIN EXCLUSIVE")
+        with (
+            patch("lutum_py.store._database.BUSY_SECONDS", 0),
+            pytest.raises(StoreError, match="database is locked"),
+        ):
+            open_store(path)
 
 
 def test_a_store_is_made_by_many_at_once(where: str) -> None:
