@@ -5,51 +5,41 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Literal
 
 from bank import World
-from command import line_of, parser, run, show, waiting_calls
-from desk import Desk
-from store import Refusal, Store
+from command import Refusal, line_of, parser, run, show, waiting_calls
+from desk import CONVERSATION, Desk
 
-from lutum_py import Decision, SuspendedCall, visible
-from lutum_py.errors import RoundClosedError
+from lutum_py import Decision, visible
+from lutum_py.store import Store, Waiting
 
 _ANSWERS: dict[str, Literal["resume", "cancel"]] = {"y": "resume", "n": "cancel"}
 
 
 def approve(store: Store, _world: World, options: argparse.Namespace) -> None:
-    """Take decisions into the stored plan; each is on disk before the next is asked for."""
-    waiting = waiting_calls(store)
+    """Take decisions into the store; each is on disk before the next is asked for."""
+    waiting = waiting_calls(store, options)
     if not waiting:
-        raise Refusal(f"Nothing waits for a decision. Next: {line_of('resume', store)}")
+        raise Refusal(f"Nothing waits for a decision. Next: {line_of('resume', options)}")
     for each in waiting:
         show(each)
     if options.list:
         return
     for decision in _decisions(waiting, options):
-        session, plan = store.load(Desk)
-        assert plan is not None
-        try:
-            plan.resume(decision)
-            store.save(session, plan)
-        except BaseException:
-            with suppress(RoundClosedError):  # by `save`, where the disk is full after that
-                plan.discard()
-            raise
+        store.decide(CONVERSATION, decision, Desk)
         word = "approved" if decision.action == "resume" else "cancelled"
         print(visible(f"{decision.call_id}: {word}"))
-    left = len(waiting_calls(store))
+    left = len(store.waiting(CONVERSATION))
     print(
         f"{left} still to be decided."
         if left
-        else f"Everything is decided. Next: {line_of('resume', store)}"
+        else f"Everything is decided. Next: {line_of('resume', options)}"
     )
 
 
-def _decisions(waiting: Sequence[SuspendedCall], options: argparse.Namespace) -> Iterator[Decision]:
+def _decisions(waiting: Sequence[Waiting], options: argparse.Namespace) -> Iterator[Decision]:
     """Make a decision for each call that is meant, bound to what was shown."""
     given: list[tuple[str, Literal["resume", "cancel"]]] = []
     given += [(name, "resume") for name in options.approve]
@@ -57,7 +47,7 @@ def _decisions(waiting: Sequence[SuspendedCall], options: argparse.Namespace) ->
     if not given:
         yield from _asked(waiting)
         return
-    known = {each.call.id: each for each in waiting}
+    known = {each.call_id: each for each in waiting}
     for name, action in given:
         meant = list(waiting) if name == "all" else [known[name]] if name in known else []
         if not meant:
@@ -66,7 +56,7 @@ def _decisions(waiting: Sequence[SuspendedCall], options: argparse.Namespace) ->
             yield _decision(each, action, options.reason, options.digest)
 
 
-def _asked(waiting: Sequence[SuspendedCall]) -> Iterator[Decision]:
+def _asked(waiting: Sequence[Waiting]) -> Iterator[Decision]:
     for each in waiting:
         answer = ""
         while answer not in (*_ANSWERS, "later"):
@@ -82,10 +72,7 @@ def _asked(waiting: Sequence[SuspendedCall]) -> Iterator[Decision]:
 
 
 def _decision(
-    waiting: SuspendedCall,
-    action: Literal["resume", "cancel"],
-    reason: str | None,
-    digest: str | None,
+    waiting: Waiting, action: Literal["resume", "cancel"], reason: str | None, digest: str | None
 ) -> Decision:
     made = waiting.cancel(reason) if action == "cancel" else waiting.approve(reason=reason)
     return replace(made, digest=digest) if digest else made

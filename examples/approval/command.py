@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import argparse
+import os
+import secrets
 import sqlite3
 import sys
 from collections.abc import Callable, Sequence
+from errno import EDQUOT, ENOSPC
 from pathlib import Path
 from typing import TypeAlias
 
 from bank import World
-from desk import Desk, advance, scripted
-from store import Refusal, Store, is_full
+from desk import CONVERSATION, Desk, advance, answer_of, scripted
 
-from lutum_py import SuspendedCall, visible
+from lutum_py import Transcript, visible
 from lutum_py.errors import LutumError
+from lutum_py.store import Store, Waiting, open_store
 from lutum_py.testing import ScriptedModel
 
 DEFAULT_FOLDER = Path("approval-data")
 
 Command: TypeAlias = Callable[[Store, World, argparse.Namespace], None]
+
+
+class Refusal(Exception):
+    """What was asked for cannot be done; the text says why, and what can."""
 
 
 def parser(description: str) -> argparse.ArgumentParser:
@@ -34,25 +41,24 @@ def parser(description: str) -> argparse.ArgumentParser:
     return made
 
 
-def line_of(name: str, store: Store) -> str:
+def line_of(name: str, options: argparse.Namespace) -> str:
     """Give the command line of another of the three, as it would be typed here."""
     script = Path(sys.argv[0]).with_name(f"{name}.py")
-    where = "" if store.folder == DEFAULT_FOLDER else f" --folder {store.folder}"
+    where = "" if options.folder == DEFAULT_FOLDER else f" --folder {options.folder}"
     return f"python {script}{where}"
 
 
 def run(command: Command, options: argparse.Namespace) -> int:
     """Run a command, and give its exit status: 1 where it was refused, in one line."""
+    folder: Path = options.folder
     try:
-        store = Store(options.folder)
-        try:
-            world = World(options.folder / "world.db")
+        folder.mkdir(parents=True, exist_ok=True)
+        with open_store(folder / "desk.db", key=_key_in(folder / "key")) as store:
+            world = World(folder / "world.db")
             try:
                 command(store, world, options)
             finally:
                 world.close()
-        finally:
-            store.close()
     except Refusal as refusal:
         print(visible(str(refusal)), file=sys.stderr)
         return 1
@@ -62,58 +68,68 @@ def run(command: Command, options: argparse.Namespace) -> int:
     return 0
 
 
+def _key_in(path: Path) -> bytes:
+    """Read the key, or make it up on the first run; a real desk has it from a vault."""
+    if not path.exists():
+        fresh = path.with_suffix(f".{os.getpid()}")
+        fresh.touch(mode=0o600)
+        fresh.write_text(secrets.token_hex(32))
+        fresh.rename(path)  # all of it, or nothing
+    return path.read_bytes()
+
+
 def _said(error: BaseException) -> str:
     """Say what went wrong; a full disk is that, whatever came of it on the way."""
     cause: BaseException | None = error
     while cause is not None:
-        if is_full(cause):
+        if _is_full(cause):
             return "The disk is full. Nothing is lost: make room, and give the same command again."
         cause = cause.__cause__ or cause.__context__
     return f"{type(error).__name__}: {visible(' '.join(str(error).split()))}"
 
 
-def go_on(store: Store, world: World) -> None:
+def _is_full(error: BaseException) -> bool:
+    if isinstance(error, sqlite3.Error):
+        return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+    return isinstance(error, OSError) and error.errno in (ENOSPC, EDQUOT)
+
+
+def go_on(store: Store, world: World, options: argparse.Namespace) -> None:
     """Run the loop as far as it goes, and say how things stand."""
-    advance(store, world, ScriptedModel(scripted))
-    if store.answer is not None:
-        print(visible(store.answer, "\n"))
+    answer = advance(store, world, ScriptedModel(scripted))
+    if answer is not None:
+        print(visible(answer, "\n"))
         return
-    waiting = waiting_calls(store)
+    waiting = store.waiting(CONVERSATION)
     counted = "1 call waits" if len(waiting) == 1 else f"{len(waiting)} calls wait"
-    print(f"{counted} for a decision. Next: {line_of('approve', store)}")
+    print(f"{counted} for a decision. Next: {line_of('approve', options)}")
 
 
-def waiting_calls(store: Store) -> Sequence[SuspendedCall]:
+def is_begun(store: Store) -> bool:
+    """Whether there is a conversation here."""
+    return CONVERSATION in store.ids()
+
+
+def waiting_calls(store: Store, options: argparse.Namespace) -> Sequence[Waiting]:
     """List what waits for a decision.
 
     Raises:
         Refusal: There is no conversation, or it is over.
     """
-    if store.conversation_id is None:
-        raise Refusal(f"Nothing was begun here. First: {line_of('pay', store)}")
-    if store.answer is not None:
-        raise Refusal(f"This conversation is over. To begin anew, remove {store.folder}.")
-    _, plan = store.load(Desk)
-    if plan is None:
-        return ()
-    plan.discard()  # only looked at
-    return plan.remaining()
+    if not is_begun(store):
+        raise Refusal(f"Nothing was begun here. First: {line_of('pay', options)}")
+    stored = store.load(CONVERSATION, Desk)
+    if stored.plan is not None:
+        stored.plan.discard()  # only looked at
+    elif answer_of(Transcript.load_json(stored.note)) is not None:
+        raise Refusal(f"This conversation is over. To begin anew, remove {options.folder}.")
+    return store.waiting(CONVERSATION)
 
 
-def decisions_were_made(store: Store) -> bool:
-    """Whether the open round has calls that somebody was asked about."""
-    _, plan = store.load(Desk)
-    if plan is None:
-        return False
-    plan.discard()  # only looked at
-    return bool(plan.decisions)
-
-
-def show(waiting: SuspendedCall) -> None:
+def show(waiting: Waiting) -> None:
     """Show all that an approver should see."""
-    call = waiting.call
     # What the model wrote must not repaint the line that somebody approves.
-    print(visible(f"{call.id}  {waiting.ticket.message}"))
-    print(f"    tool       {call.name}")
-    print(visible(f"    arguments  {call.input}"))
+    print(visible(f"{waiting.call_id}  {waiting.ticket.message}"))
+    print(f"    tool       {waiting.tool}")
+    print(visible(f"    arguments  {waiting.arguments}"))
     print(f"    digest     {waiting.digest}")

@@ -1,24 +1,24 @@
 """The desk that pays invoices: its tools, who has a say, and the loop.
 
 `advance` is the whole loop. It can be killed anywhere and called again: whatever it does next
-follows from what `store.py` has, and nothing that was begun is begun again blindly.
+follows from what the store has, and nothing that was begun is begun again blindly.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
+from time import sleep
 from typing import Annotated
 from uuid import uuid4
 
 from bank import Receipt, World
 from pydantic import BaseModel, Field
-from store import Store
 
 from lutum_py import (
-    AnyToolCall,
     AssistantTurn,
-    CallStatus,
     Finished,
     NeedsTools,
+    Session,
     Skip,
     Suspend,
     SuspendTicket,
@@ -27,13 +27,21 @@ from lutum_py import (
     ToolMetadata,
     ToolResult,
     Toolset,
+    Transcript,
     TurnRequest,
     execution,
     tool,
     tool_fn,
     visible,
 )
+from lutum_py.errors import StaleError
+from lutum_py.execution import Outcome
+from lutum_py.store import Claim, Store
 from lutum_py.testing import ScriptedModel
+
+CONVERSATION = "invoices"
+LEASE = 3.0
+"""Seconds after which a call that was begun is taken to be in doubt: longer than any tool runs."""
 
 QUESTION = "Pay the open invoices, and tell Initech that theirs is disputed."
 
@@ -102,65 +110,72 @@ def ask_somebody(_metadata: ToolMetadata, input: Payment) -> Suspend:
     return Suspend(SuspendTicket(action="approve_payment", message=f"Pay {input.payee} {amount}?"))
 
 
-def advance(store: Store, world: World, model: ScriptedModel) -> None:
-    """Go on with the conversation until it waits for somebody, or is over."""
+def advance(store: Store, world: World, model: ScriptedModel) -> str | None:
+    """Go on until somebody has to decide, or the conversation is over; give its answer then."""
     while True:
-        session, plan = store.load(Desk)
+        run_calls(store, world)
+        stored = store.load(CONVERSATION, Desk)
+        session, plan = Session(Transcript.load_json(stored.note)), stored.plan
         if plan is None:
+            if (answer := answer_of(session.transcript)) is not None:
+                return answer
             match session.text_turn(model).tools(Desk).collect_sync():
-                case Finished(result):
-                    store.save_answer(session, result.text)
-                    return
                 case NeedsTools(round):
-                    store.save(session, round.apply_hooks_sync(hooks))
-            continue
-
-        place = f"{store.conversation_id}/{len(session.transcript)}"
-        results: list[ToolResult] = []
-        try:
-            for call in plan.pending:
-                settled = settle(call, f"{place}/{call.idempotency_key}", store, world)
-                if settled is not None:
-                    results.append(settled)
-        except BaseException:
-            plan.discard()  # the store has it as it was
-            raise
-        if plan.remaining():
-            plan.discard()  # what waits is in the store as it was
-            return
-        if len(results) == len(plan.pending):
-            plan.commit(session, results)
+                    plan = round.apply_hooks_sync(hooks)
+                case Finished():
+                    pass
+        elif plan.is_settled:
+            plan.commit(session)
+            plan = None
         else:
-            plan.abort(session, "The program was killed while the tool ran.", results)
-        store.save(session, None)
+            plan.discard()  # the store has it
+            if plan.remaining():
+                return None
+            sleep(LEASE / 10)  # a call runs elsewhere, or a process was killed in it
+            continue
+        try:
+            note = session.transcript.dump_json()
+            store.save(CONVERSATION, plan, note=note, version=stored.version)
+        except BaseException as error:
+            if plan is not None:
+                plan.discard()
+            if not isinstance(error, StaleError):  # another process was faster
+                raise
 
 
-def settle(call: AnyToolCall, key: str, store: Store, world: World) -> ToolResult | None:
-    """Find the result of a call, or run it; None where nobody can know what it did.
+def run_calls(store: Store, world: World) -> None:
+    """Run what may run, one call after the other."""
+    while (claim := store.claim(Desk, id=CONVERSATION, lease=LEASE)) is not None:
+        with suppress(StaleError):  # it took longer than its lease, and is somebody else's
+            store.finish(claim, outcome_of(claim, store, world))
 
-    The key is on record before the tool is run, and the result right after. A key without a result
-    therefore means that a process was killed in between.
-    """
-    attempt = store.attempt(key, call)
-    if attempt is None:
-        store.start(key, call)
-    elif attempt.result is not None:
-        return attempt.result
-    elif not call.selector.definition.idempotent:
-        print(f"  {call.name}: a process was killed in the middle of it; its outcome is unknown")
-        call.move_to(CallStatus.RUNNING)  # it was begun: this is how `plan.abort` knows
-        return None
-    else:
-        # A second run does no harm: the bank takes the same key for the same payment. Asking it
-        # first is what one would do where a request costs something.
-        paying, receipt = Desk.pay.match(call), world.find_payment(key)
+
+def outcome_of(claim: Claim, store: Store, world: World) -> Outcome:
+    """Run a call, or find out what became of it where a process was killed in the middle."""
+    call = claim.call
+    if claim.in_doubt:
+        print(f"  {call.name}: a process was killed in the middle of it", end="; ")
+        # A second payment does no harm: the bank takes the same key for the same payment. Asking
+        # it first is what one would do where a request costs something.
+        paying, receipt = Desk.pay.match(call), world.find_payment(claim.key)
         if paying is not None and receipt is not None:
-            print(f"  {call.name}: a process was killed in the middle of it; the bank has made it")
-            return store.finish(key, paying.complete(receipt))
-    outcome = execution.execute_sync(call, skipped={"world": world, "key": key})
+            print("the bank has made it")
+            return paying.complete(receipt)
+        if not claim.idempotent:
+            print("its outcome is unknown")
+            return call.indeterminate("The program was killed while the tool ran.")
+        print("it is run again")
+    call = store.begin(claim)
+    outcome = execution.execute_sync(call, skipped={"world": world, "key": claim.key})
     assert isinstance(outcome, ToolResult)  # none of these tools suspends itself
     print(visible(f"  {call.name} {call.metadata.arguments}: {outcome.model_text}"))
-    return store.finish(key, outcome)
+    return outcome
+
+
+def answer_of(transcript: Transcript) -> str | None:
+    """Give the last word of a conversation that is over."""
+    last = transcript[-1]
+    return last.text if isinstance(last, AssistantTurn) else None
 
 
 def scripted(request: TurnRequest) -> AssistantTurn:

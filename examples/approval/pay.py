@@ -7,25 +7,34 @@ import sys
 from collections.abc import Sequence
 
 from bank import World
-from command import decisions_were_made, go_on, line_of, parser, run, waiting_calls
-from desk import QUESTION
-from store import Refusal, Store
+from command import Refusal, go_on, is_begun, line_of, parser, run, waiting_calls
+from desk import CONVERSATION, QUESTION, Desk
 
 from lutum_py import Session
+from lutum_py.store import Store
 
 
-def pay(store: Store, world: World, _options: argparse.Namespace) -> None:
+def pay(store: Store, world: World, options: argparse.Namespace) -> None:
     """Begin, or go on where a process was killed before anything could wait."""
-    if store.conversation_id is None:
+    if not is_begun(store):
         session = Session()
         session.push_user(QUESTION)
-        store.begin(session)
+        store.save(CONVERSATION, None, note=session.transcript.dump_json())
         print(f"> {QUESTION}")
-    elif waiting_calls(store):
-        raise Refusal(f"Begun already, and payments wait. Next: {line_of('approve', store)}")
+    elif waiting_calls(store, options):
+        raise Refusal(f"Begun already, and payments wait. Next: {line_of('approve', options)}")
     elif decisions_were_made(store):
-        raise Refusal(f"Begun already, and all is decided. Next: {line_of('resume', store)}")
-    go_on(store, world)
+        raise Refusal(f"Begun already, and all is decided. Next: {line_of('resume', options)}")
+    go_on(store, world, options)
+
+
+def decisions_were_made(store: Store) -> bool:
+    """Whether the open round has calls that somebody was asked about."""
+    plan = store.load(CONVERSATION, Desk).plan
+    if plan is None:
+        return False
+    plan.discard()  # only looked at
+    return bool(plan.decisions)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

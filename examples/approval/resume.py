@@ -7,18 +7,19 @@ import sys
 from collections.abc import Sequence
 
 from bank import World
-from command import go_on, line_of, parser, run, show, waiting_calls
-from store import Refusal, Store
+from command import Refusal, go_on, line_of, parser, run, show, waiting_calls
+
+from lutum_py.store import Store
 
 
-def resume(store: Store, world: World, _options: argparse.Namespace) -> None:
+def resume(store: Store, world: World, options: argparse.Namespace) -> None:
     """Go on, once nothing waits any more."""
-    waiting = waiting_calls(store)
+    waiting = waiting_calls(store, options)
     for call in waiting:
         show(call)
     if waiting:
-        raise Refusal(f"Not everything is decided. Next: {line_of('approve', store)}")
-    go_on(store, world)
+        raise Refusal(f"Not everything is decided. Next: {line_of('approve', options)}")
+    go_on(store, world, options)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

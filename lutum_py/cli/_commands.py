@@ -12,13 +12,16 @@ import typer
 
 from .. import __version__
 from .._declare.offer import ToolAvailability
+from .._text.json import read_json
+from .._text.suggestion import did_you_mean
 from .._toolset import Toolset
 from ..dialects import DIALECTS
 from ..dialects._facts import facts_of
 from ..dialects._repair.violations import Change, Violation
-from ..errors import MissingExtraError, ToolDefinitionError
+from ..errors import LutumError, MissingExtraError, ToolDefinitionError
 from ._atomic_write import write_file
 from ._conversation_file import dialect_module, read_conversation
+from ._inbox import ACTIONS, Answer, decide, store_at, waiting_data, waiting_lines
 from ._loading import load_toolset
 from ._lock.command import check_lock, write_lock
 from ._lock.file import DEFAULT_FILE
@@ -42,7 +45,8 @@ __all__ = ["run"]
 
 app = typer.Typer(
     add_completion=False,
-    help="Look at toolsets, check and repair conversations, lock the schemas of tools.",
+    help="Look at toolsets, check and repair conversations, lock the schemas of tools, decide on "
+    "calls that wait.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -330,3 +334,112 @@ def lock(
     else:
         code = write_lock(named, file, dropped, as_json, with_traceback)
     raise typer.Exit(code)
+
+
+@app.command(
+    epilog="Exit codes: 0 shown, or decided; 2 refused: nothing waits by that name, it is not what "
+    "was shown, or the store, the tools or the hooks cannot be used."
+)
+def inbox(
+    store: Annotated[str, typer.Argument(metavar="STORE", help="A SQLite file, or postgresql://…")],
+    action: Annotated[
+        str | None, typer.Argument(metavar="[approve|edit|cancel]", help="What is decided.")
+    ] = None,
+    which: Annotated[
+        str | None, typer.Argument(metavar="[CONVERSATION/CALL]", help="Of which call.")
+    ] = None,
+    digest: Annotated[
+        str | None, typer.Option(metavar="DIGITS", help="What was shown: 8 digits, or more.")
+    ] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=JSON", help="With edit: another argument."),
+    ] = None,
+    result: Annotated[
+        str | None, typer.Option(metavar="JSON", help="What the question asks for.")
+    ] = None,
+    reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Why.")] = None,
+    by: Annotated[str | None, typer.Option(metavar="WHO", help="Who decides.")] = None,
+    tools: Annotated[
+        str | None, typer.Option(metavar="TOOLSET", help=f"To decide: {_TOOLSET}")
+    ] = None,
+    hooks: Annotated[
+        str | None, typer.Option(metavar="HOOKS", help="To edit: module:hooks.")
+    ] = None,
+    key_env: Annotated[
+        str | None,
+        typer.Option(metavar="VARIABLE", help="Where the store's key is, such as LUTUM_KEY."),
+    ] = None,
+    as_json: AsJson = False,
+    with_traceback: WithTraceback = False,
+) -> None:
+    """Show the calls that wait in a store, or decide on one.
+
+    An approval is of what was shown: it names the digest, and other arguments are refused.
+    """
+    answer = None if action is None else _answer(action, which, digest, changes, result, reason, by)
+    with store_at(store, key_env) as opened:
+        if answer is None:
+            try:
+                waiting = opened.waiting()
+            except LutumError as error:
+                raise Failure(str(error)) from error
+            if as_json:
+                write(sys.stdout, json_text(waiting_data(waiting)) + "\n")
+            else:
+                render(*(waiting_lines(waiting) or [text("Nothing waits for a decision.")]))
+            return
+        outcome, lines = decide(opened, answer, tools, hooks, with_traceback=with_traceback)
+    if as_json:
+        data = {"call": answer.which, "action": answer.action, "outcome": outcome}
+        write(sys.stdout, json_text(data) + "\n")
+    else:
+        render(*lines)
+
+
+def _answer(
+    action: str,
+    which: str | None,
+    digest: str | None,
+    changes: list[str] | None,
+    result: str | None,
+    reason: str | None,
+    by: str | None,
+) -> Answer:
+    known = {each: each for each in ACTIONS}
+    if action not in known:
+        near = did_you_mean(action, known)
+        meant = f" Did you mean `{near}`?" if near else ""
+        raise Failure(f"`{action}` is none of {', '.join(ACTIONS)}.{meant}")
+    if which is None:
+        raise Failure(f"Say which call to {action}: CONVERSATION/CALL, as it is shown.")
+    if bool(changes) != (action == "edit"):
+        raise Failure("`--set NAME=JSON` says what an edit changes, and goes with `edit` only.")
+    if result is not None and action == "cancel":
+        raise Failure("`--result` does not go with `cancel`: a call that is not run has none.")
+    return Answer(
+        action=known[action],
+        which=which,
+        digest=digest,
+        changes=dict(map(_change, changes or ())),
+        result=None if result is None else _json_of(result, "--result"),
+        reason=reason,
+        by=by,
+    )
+
+
+def _change(given: str) -> tuple[str, Any]:
+    name, equals, value = given.partition("=")
+    if not name or not equals:
+        raise Failure(f"`--set {given}` names no argument. Write `--set NAME=JSON`.")
+    return name, _json_of(value, f"--set {name}=")
+
+
+def _json_of(given: str, option: str) -> Any:
+    try:
+        return read_json(given)
+    except ValueError as error:
+        raise Failure(
+            f"`{option}`: {given!r} is no JSON ({error}). Text needs quotes within quotes: "
+            "'\"text\"'."
+        ) from None

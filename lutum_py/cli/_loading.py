@@ -1,4 +1,4 @@
-"""Find the toolset that the command line names: `module:Toolset`, `path/to/file.py:Toolset`."""
+"""Find what the command line names: `module:Toolset`, `path/to/file.py:Toolset`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .._text.suggestion import did_you_mean
 from .._toolset import Toolset
 from ._screen import Failure, write_traceback
 
-__all__ = ["ImportFailure", "load_toolset"]
+__all__ = ["ImportFailure", "load_named", "load_toolset"]
 
 _PACKAGE: Final = str(Path(__file__).resolve().parent.parent)
 _FORM: Final = (
@@ -44,14 +44,43 @@ def load_toolset(reference: str, *, with_traceback: bool = False) -> type[Toolse
         ImportFailure: The module raised while it was imported, or looked at.
     """
     try:
-        return _load(reference, with_traceback)
+        return _toolset(reference, with_traceback)
     except (Failure, KeyboardInterrupt):
         raise
     except BaseException as error:  # what is in a module may do anything when it is looked at
         raise _failure_of(error, f"Looking at `{reference}`", with_traceback) from error
 
 
-def _load(reference: str, with_traceback: bool) -> type[Toolset]:
+def load_named(reference: str, *, with_traceback: bool = False) -> Any:
+    """Import a module and give whatever is named in it, such as a hook set.
+
+    Args:
+        reference: As for `load_toolset`.
+        with_traceback: Whether the traceback of a failing import goes to standard error.
+
+    Raises:
+        Failure: There is no such thing.
+        ImportFailure: The module raised while it was imported, or looked at.
+    """
+    try:
+        return _named(reference, with_traceback)[1]
+    except (Failure, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # as above
+        raise _failure_of(error, f"Looking at `{reference}`", with_traceback) from error
+
+
+def _toolset(reference: str, with_traceback: bool) -> type[Toolset]:
+    module, found = _named(reference, with_traceback)
+    if not _is_toolset(found):
+        kind = "a class" if isinstance(found, type) else f"of type `{type(found).__name__}`"
+        hint = _hint(module, reference.rpartition(":")[0])
+        raise Failure(f"`{reference}` is no toolset: it is {kind}. {hint}.")
+    toolset: type[Toolset] = found
+    return toolset
+
+
+def _named(reference: str, with_traceback: bool) -> tuple[ModuleType, Any]:
     place, colon, name = reference.rpartition(":")
     if not colon or not place or not name:
         module = _import(reference, with_traceback) if reference and not colon else None
@@ -67,11 +96,7 @@ def _load(reference: str, with_traceback: bool) -> type[Toolset]:
             owner = getattr(found, "__name__", place)
             raise Failure(f"`{owner}` has no `{step}`.{meant} {_hint(module, place)}.")
         found = inner
-    if not _is_toolset(found):
-        kind = "a class" if isinstance(found, type) else f"of type `{type(found).__name__}`"
-        raise Failure(f"`{reference}` is no toolset: it is {kind}. {_hint(module, place)}.")
-    toolset: type[Toolset] = found
-    return toolset
+    return module, found
 
 
 def _hint(module: ModuleType | None, place: str) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -18,3 +20,14 @@ def root(tmp_path: Path) -> Path:
     (made / "docs" / "frogs.txt").write_text("one\ntwo\nA frog is green.\nfour\n")
     (tmp_path / "secret.txt").write_text("the frog password")
     return made
+
+
+@pytest.fixture
+def in_memory(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory, where there is one: thousands of transactions wait for no disk."""
+    memory = Path("/dev/shm")
+    if not memory.is_dir():
+        yield tmp_path
+        return
+    with TemporaryDirectory(dir=memory) as made:
+        yield Path(made)

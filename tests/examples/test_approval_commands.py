@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
@@ -52,7 +53,7 @@ def test_the_three_commands_of_the_readme_are_enough(tmp_path: Path) -> None:
 
 
 FULL: Final = """
-import contextlib, io, json, os, sqlite3, sys
+import contextlib, io, json, os, shutil, sqlite3, sys
 example, name, *options = sys.argv[1:]
 sys.path.insert(0, example)
 main = __import__(name).main
@@ -74,72 +75,64 @@ class Full(sqlite3.Connection):
 
 connect = sqlite3.connect
 sqlite3.connect = lambda *a, **o: connect(*a, **o, factory=Full)
-told = []
-for statement in range(1, 100):
+def tried(statement):
+    global left
     left = statement
     said = io.StringIO()
     with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
-        status = main(options)
+        return main(options), said.getvalue()
+
+told = []
+for statement in range(1, 400):
+    shutil.rmtree("approval-data", ignore_errors=True)
+    if os.path.isdir("before"):
+        shutil.copytree("before", "approval-data")
+    status, said = tried(statement)
     if left > 0:
         break
-    told.append((status, said.getvalue()))
+    told.append((status, said, tried(0) if status else (0, "")))
 print(json.dumps(told))
 """
 
 
 @pytest.mark.parametrize(("name", "options"), [("pay", ()), ("approve", ("--approve", "all"))])
-def test_a_full_disk_is_called_that(tmp_path: Path, name: str, options: tuple[str, ...]) -> None:
+def test_a_full_disk_is_called_that(in_memory: Path, name: str, options: tuple[str, ...]) -> None:
     """Whichever statement finds no room, the user reads so, and the same command goes on later."""
     if name == "approve":
-        assert command("pay", tmp_path)[0] == 0
+        assert command("pay", in_memory)[0] == 0
+        (in_memory / "approval-data").rename(in_memory / "before")
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", FULL, str(EXAMPLE), name, *options],
         capture_output=True,
         text=True,
         check=False,
-        cwd=tmp_path,
+        cwd=in_memory,
     )
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     full = "The disk is full. Nothing is lost: make room, and give the same command again.\n"
-    assert len(told) > 8
-    # Where the post office has no room, a tool has failed: that is for the model to read.
-    failed_tools = [status for status, said in told if (status, said) == (0, "")]
-    assert len(failed_tools) == (name == "pay")
-    assert {said for status, said in told if status} == {full}
+    assert len(told) > 20
+    # Here and there it does no harm: the post office has no room, and the model reads that.
+    assert len([status for status, _, _ in told if status == 0]) <= 8
+    assert {said for status, said, _ in told if status} == {full}
+    # What was done before there was no room stays done.
+    assert all(status == 0 or "Next: python" in said for _, _, (status, said) in told)
 
 
-def test_an_attempt_that_was_written_by_somebody_else_is_refused(tmp_path: Path) -> None:
+def test_a_result_that_somebody_else_wrote_is_refused(tmp_path: Path) -> None:
     """A result that is put into the store by hand makes no payment look made."""
-    folder = tmp_path / "approval-data"
     assert command("pay", tmp_path)[0] == 0
     assert command("approve", tmp_path, "--approve", "all")[0] == 0
-    code = """
-import sys, sqlite3, json
-sys.path.insert(0, sys.argv[1])
-from pathlib import Path
-from store import Store
-from desk import Desk
-store = Store(Path("approval-data"))
-session, plan = store.load(Desk)
-plan.discard()
-for call in plan.pending:
-    key = f"{store.conversation_id}/{len(session.transcript)}/{call.idempotency_key}"
-    result = json.dumps({"result": '{"number":1,"payee":"Acme","cents":1}', "status": "success"})
-    columns = [each[1] for each in store._db.execute("PRAGMA table_info(attempts)")]
-    row = {"key": key, "call_id": call.id, "result": result, "seal": "0" * 64}
-    values = [row[each] for each in columns]
-    marks = ", ".join("?" * len(values))
-    store._db.execute(f"INSERT OR REPLACE INTO attempts VALUES ({marks})", values)
-store.close()
-"""
-    forged = [sys.executable, "-c", code, str(EXAMPLE)]
-    subprocess.run(forged, check=True, cwd=tmp_path)
+    books = sqlite3.connect(tmp_path / "approval-data" / "desk.db")
+    try:
+        (done,) = books.execute("SELECT body FROM lutum_call WHERE state = 'done'").fetchone()
+        books.execute("UPDATE lutum_call SET state = 'done', until = NULL, body = ?", (done,))
+        books.commit()
+    finally:
+        books.close()
     status, said = command("resume", tmp_path)
-    assert (status, "was not written by this desk" in said) == (1, True)
-    world = sqlite3.connect(folder / "world.db")
-    assert world.execute("SELECT count(*) FROM payments").fetchone() == (0,)
-    world.close()
+    assert (status, "was edited by somebody else" in said) == (1, True)
+    assert payments_in(tmp_path) == 0
 
 
 def test_what_a_model_wrote_does_not_repaint_what_is_approved(tmp_path: Path) -> None:
@@ -202,8 +195,8 @@ def test_the_wrong_order_is_told_the_right_one(tmp_path: Path) -> None:
 def edit(folder: Path, column: str, change: Callable[[str], str]) -> None:
     books = sqlite3.connect(folder / "approval-data" / "desk.db")
     try:
-        (text,) = books.execute(f"SELECT {column} FROM conversation").fetchone()
-        books.execute(f"UPDATE conversation SET {column} = ?", (change(text),))
+        (text,) = books.execute(f"SELECT {column} FROM lutum_conversation").fetchone()
+        books.execute(f"UPDATE lutum_conversation SET {column} = ?", (change(text),))
         books.commit()
     finally:
         books.close()
@@ -221,48 +214,33 @@ def other_message(text: str) -> str:
 
 
 def without_a_result(text: str) -> str:
-    saved = json.loads(text)
+    saved = json.loads(json.loads(text))
     saved["items"].pop()
-    return json.dumps(saved)
+    return json.dumps(json.dumps(saved))
 
 
 @pytest.mark.parametrize(
-    ("column", "change", "told"),
+    ("column", "change"),
     [
-        ("plan", more_money, "PlanError: .*edited"),
-        ("plan", other_message, "PlanError: .*edited"),
-        ("plan", lambda text: text[:-20], "PlanError: This is no saved plan"),
-        ("transcript", without_a_result, "TranscriptError: This transcript would be invalid"),
+        ("plan", more_money),
+        ("plan", other_message),
+        ("plan", lambda text: text[:-20]),
+        ("note", without_a_result),
     ],
     ids=["arguments", "ticket", "cut off", "transcript"],
 )
 @pytest.mark.parametrize("name", ["pay", "approve", "resume"])
 def test_an_edited_row_is_refused_in_one_line(
-    name: str, column: str, change: Callable[[str], str], told: str, tmp_path: Path
+    name: str, column: str, change: Callable[[str], str], tmp_path: Path
 ) -> None:
-    """What was changed behind the library's back is refused, in one line, and nothing is paid."""
+    """What was changed behind the store's back is refused, in one line, and nothing is paid."""
     assert command("pay", tmp_path)[0] == 0
     edit(tmp_path, column, change)
     status, said = command(name, tmp_path)
     assert status == 1
-    assert re.match(told, said)
+    assert re.match("StoreError: .*was edited by somebody else", said)
     assert said.count("\n") == 1
     assert payments_in(tmp_path) == 0
-
-
-def test_a_damaged_result_is_refused(tmp_path: Path) -> None:
-    """A stored result that is none is refused, and its tool is not run in its place."""
-    command("pay", tmp_path)
-    command("approve", tmp_path, "--cancel", "all")
-    books = sqlite3.connect(tmp_path / "approval-data" / "desk.db")
-    try:
-        books.execute('UPDATE attempts SET result = \'{"status": "success"}\'')
-        books.commit()
-    finally:
-        books.close()
-    status, said = command("resume", tmp_path)
-    assert status == 1
-    assert re.fullmatch(r"What is stored of call '\w+' was not written by this desk\.\n", said)
 
 
 def payments_in(folder: Path) -> int:
@@ -286,18 +264,13 @@ def test_an_approval_for_another_digest_is_refused(tmp_path: Path) -> None:
     assert payments_in(tmp_path) == 0
 
 
-def test_two_processes_at_once_are_one_too_many(tmp_path: Path) -> None:
-    """While one process is at work, another is refused, and told to wait."""
-    folder = tmp_path / "approval-data"
-    folder.mkdir()
-    lock = sqlite3.connect(folder / "lock", isolation_level=None)
-    try:
-        lock.execute("BEGIN EXCLUSIVE")
-        status, said = command("pay", tmp_path)
-        assert (status, said) == (
-            1,
-            "Another process is at work in approval-data. Wait until it has ended.\n",
-        )
-    finally:
-        lock.close()
+def test_two_processes_at_once_pay_once(tmp_path: Path) -> None:
+    """Whoever runs beside another does what that one does not: each payment is made once."""
     assert command("pay", tmp_path)[0] == 0
+    assert command("approve", tmp_path, "--approve", "all")[0] == 0
+    with ThreadPoolExecutor() as pool:
+        ran = list(pool.map(lambda _: command("resume", tmp_path), range(3)))
+    assert any(status == 0 and "Done." in said for status, said in ran)
+    over = "This conversation is over."
+    assert all(status == 0 or over in said for status, said in ran), ran
+    assert payments_in(tmp_path) == 2

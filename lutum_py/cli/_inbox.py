@@ -1,0 +1,217 @@
+"""What waits for a decision in a store: shown to a person, and decided on.
+
+A person approves what is on the screen. So a decision names the digest of what was shown, and one
+of other arguments is refused; and nothing that a model wrote can move the cursor or hide a line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from rich.text import Text
+
+from .._call.outcomes import HandledCall, RejectedCall, SuspendedCall
+from .._context.suspension import Decision
+from .._text.json import compact_json
+from .._text.suggestion import did_you_mean
+from ..errors import LutumError
+from ..store import Store, Waiting, open_store
+from ._loading import load_named, load_toolset
+from ._screen import Failure, text
+
+__all__ = ["ACTIONS", "Action", "Answer", "decide", "store_at", "waiting_data", "waiting_lines"]
+
+Action: TypeAlias = Literal["approve", "edit", "cancel"]
+ACTIONS: tuple[Action, ...] = ("approve", "edit", "cancel")
+
+_FEWEST_DIGITS = 8
+_SHOWN_DIGITS = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What somebody says to a call that waits.
+
+    Attributes:
+        action: What is to become of it.
+        which: The conversation and the call, with a slash between them.
+        digest: At least the first 8 digits of the digest that was shown.
+        changes: The arguments that are to be others.
+        result: What the ticket asks for; None where nothing was given.
+        reason: Why.
+        by: Who says so.
+    """
+
+    action: Action
+    which: str
+    digest: str | None
+    changes: Mapping[str, Any]
+    result: Any
+    reason: str | None
+    by: str | None
+
+
+def store_at(where: str, key_variable: str | None) -> Store:
+    """Open a store that is there; nothing is made.
+
+    Args:
+        where: The path of a SQLite database, or the address of a PostgreSQL one.
+        key_variable: The environment variable that holds the key of the store, if it has one.
+
+    Raises:
+        Failure: There is no such file, no such variable, or the store cannot be opened.
+    """
+    if "://" not in where and not Path(where).is_file():
+        raise Failure(f"There is no store at `{where}`. `open_store` makes one in your program.")
+    key: bytes | None = None
+    if key_variable is not None:
+        found = os.environ.get(key_variable)
+        if not found:
+            raise Failure(f"`--key-env {key_variable}`: there is no such variable, or it is empty.")
+        key = found.encode()
+    try:
+        return open_store(where, key=key)
+    except LutumError as error:
+        raise Failure(str(error)) from error
+
+
+def waiting_data(waiting: Iterable[Waiting]) -> list[dict[str, Any]]:
+    """Give what waits as plain data."""
+    return [
+        {
+            "id": each.id,
+            "call_id": each.call_id,
+            "tool": each.tool,
+            "proposed": each.proposed,
+            "arguments": each.arguments,
+            "digest": each.digest,
+            "ticket": each.ticket.to_dict(),
+        }
+        for each in waiting
+    ]
+
+
+def waiting_lines(waiting: Sequence[Waiting]) -> list[Text]:
+    """Show all that somebody who decides has to see."""
+    lines: list[Text] = []
+    for each in waiting:
+        lines += [text("")] if lines else []
+        lines.append(text(f"{_name(each)}  {each.tool}", "bold"))
+        if each.ticket.message:
+            lines.append(text(f"  {each.ticket.message}"))
+        lines.append(text(f"  arguments  {compact_json(each.arguments)}"))
+        if _differs(each):
+            lines.append(text(f"  the model  {each.proposed}"))
+        if each.ticket.response_schema is not None:
+            lines.append(text(f"  asks for   {compact_json(each.ticket.response_schema)}"))
+        lines.append(text(f"  digest     {_digits(each)[:_SHOWN_DIGITS]}"))
+    return lines
+
+
+def _differs(waiting: Waiting) -> bool:
+    """Whether the call would not run with just what the model wrote."""
+    try:
+        return bool(json.loads(waiting.proposed) != waiting.arguments)
+    except ValueError:
+        return True
+
+
+def decide(
+    store: Store,
+    answer: Answer,
+    tools: str | None,
+    hooks: str | None,
+    *,
+    with_traceback: bool = False,
+) -> tuple[str, list[Text]]:
+    """Take a decision into the store.
+
+    Args:
+        store: The store.
+        answer: The decision.
+        tools: The toolset of the plan, as `load_toolset` takes it.
+        hooks: What an edit is sent through, as `load_named` takes it.
+        with_traceback: Whether the traceback of a failing import goes to standard error.
+
+    Returns:
+        What became of the call, in a word and in lines.
+
+    Raises:
+        Failure: The decision was refused; nothing changed.
+    """
+    if tools is None:
+        raise Failure("A decision needs the tools of the plan: pass `--tools module:Toolset`.")
+    if answer.action == "edit" and hooks is None:
+        raise Failure("An edit goes through your hooks: pass `--hooks module:hooks`.")
+    toolset = load_toolset(tools, with_traceback=with_traceback)
+    asked = None if hooks is None else load_named(hooks, with_traceback=with_traceback)
+    try:
+        waiting = _find(store.waiting(), answer.which)
+        decision = _decision(waiting, answer)
+        outcome = store.decide(waiting.id, decision, toolset, hooks=asked)
+    except LutumError as error:
+        raise Failure(str(error)) from error
+    name = _name(waiting)
+    if isinstance(outcome, SuspendedCall):
+        again = [each for each in store.waiting(waiting.id) if each.call_id == waiting.call_id]
+        changed = f"{name}: waits again, because a hook changed what was edited:"
+        return "waiting", [text(changed), *waiting_lines(again)]
+    if isinstance(outcome, RejectedCall):
+        return "rejected", [text(f"{name}: will not run: {outcome.reason}")]
+    if isinstance(outcome, HandledCall):
+        return "answered", [text(f"{name}: answered without being run")]
+    word = "edited and approved" if answer.action == "edit" else "approved"
+    return "ready", [text(f"{name}: {word}, to be run by whoever claims it")]
+
+
+def _decision(waiting: Waiting, answer: Answer) -> Decision:
+    _check_digest(waiting, answer)
+    if answer.action == "cancel":
+        return waiting.cancel(answer.reason, by=answer.by)
+    if answer.action == "edit":
+        return waiting.edit(
+            answer.changes, by=answer.by, result=answer.result, reason=answer.reason
+        )
+    return waiting.approve(by=answer.by, result=answer.result, reason=answer.reason)
+
+
+def _check_digest(waiting: Waiting, answer: Answer) -> None:
+    """Make sure that somebody decides on what they were shown."""
+    if answer.digest is None:
+        if answer.action == "cancel":
+            return
+        raise Failure(
+            f"To {answer.action} a call, say what you were shown: `--digest`, with at least the "
+            f"first {_FEWEST_DIGITS} digits of it. `lutum inbox` shows it."
+        )
+    given = answer.digest.removeprefix("sha256:").lower()
+    if len(given) < _FEWEST_DIGITS:
+        raise Failure(f"`--digest {answer.digest}` has fewer than {_FEWEST_DIGITS} digits.")
+    if not _digits(waiting).startswith(given):
+        raise Failure(
+            f"{_name(waiting)} is not what you were shown any more: its digest begins with "
+            f"{_digits(waiting)[:_SHOWN_DIGITS]}, not with {given}. Look at it again with "
+            "`lutum inbox`."
+        )
+
+
+def _find(waiting: Sequence[Waiting], which: str) -> Waiting:
+    names = {_name(each): each for each in waiting}
+    if which in names:
+        return names[which]
+    near = did_you_mean(which, names)
+    meant = f" Did you mean `{near}`?" if near else ""
+    raise Failure(f"No call `{which}` waits in this store.{meant}")
+
+
+def _name(waiting: Waiting) -> str:
+    return f"{waiting.id}/{waiting.call_id}"
+
+
+def _digits(waiting: Waiting) -> str:
+    return waiting.digest.removeprefix("sha256:")

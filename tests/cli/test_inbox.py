@@ -1,0 +1,274 @@
+"""`lutum inbox`: what waits in a store, and decisions on it."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lutum_py import Toolset
+from lutum_py.store import open_store
+from lutum_py.testing import ScriptedModel
+
+from .conftest import Lutum
+
+DESK = """
+from pydantic import BaseModel, SecretStr
+
+from lutum_py import *
+
+
+@tool_fn
+def refund(cents: int, to: str = "card") -> str:
+    return f"refunded {cents} to {to}"
+
+
+@tool_fn
+def ask(pin: SecretStr) -> str:
+    return "asked"
+
+
+class Desk(Toolset):
+    refund = tool(refund)
+    ask = tool(ask)
+
+
+hooks = Desk.HookSet()
+
+
+@hooks.gate(Desk.refund)
+def wait(metadata, input):
+    return Suspend(SuspendTicket(action="approve", message=f"Refund {input.cents}?"))
+
+
+@hooks.gate(Desk.ask)
+def question(metadata, input):
+    schema = {"type": "object", "properties": {"sure": {"type": "boolean"}}, "required": ["sure"]}
+    return Suspend(SuspendTicket(action="ask", response_schema=schema))
+
+
+def limited(call):
+    if call.name == "refund" and call.input.cents > 1000:
+        return RunNormally(call.input.model_copy(update={"cents": 1000}))
+    return None
+
+
+blocking = Desk.HookSet()
+
+
+@blocking.gate(Desk.refund)
+def block(metadata, input):
+    return Block("closed")
+"""
+
+Opened = Callable[..., list[Any]]
+
+
+@pytest.fixture
+def desk(lutum: Lutum, tmp_path: Path) -> type[Toolset]:
+    """A desk whose module the command can import."""
+    (tmp_path / "desk.py").write_text(DESK, encoding="utf-8")
+    sys.path.insert(0, str(tmp_path))
+    try:
+        found: type[Toolset] = importlib.import_module("desk").Desk
+    finally:
+        sys.path.remove(str(tmp_path))
+    return found
+
+
+@pytest.fixture
+def opened(desk: type[Toolset]) -> Opened:
+    """Save a round whose calls wait, and give what a store says of them."""
+
+    def make(*calls: tuple[str, str, Any], key: bytes | None = None, id: str = "t/7") -> list[Any]:
+        module = importlib.import_module("desk")
+
+        turn = ScriptedModel.tool_calls(*calls)
+        plan = desk.read_turn(turn).round.apply_hooks_sync(module.hooks)  # type: ignore[union-attr]
+        with open_store("desk.db", key=key) as store:
+            store.save(id, plan, note="x")
+            return store.waiting()
+
+    return make
+
+
+def test_what_waits_is_shown_with_final_arguments(lutum: Lutum, opened: Opened) -> None:
+    """Each call is shown with its question, its final arguments, what the model wrote, a digest."""
+    (waiting,) = opened(("c1", "refund", {"cents": "500"}))
+    ran = lutum("inbox", "desk.db")
+    assert (ran.code, ran.err) == (0, "")
+    lines = [line.strip() for line in ran.out.splitlines()]
+    assert lines[:2] == ["t/7/c1  refund", "Refund 500?"]
+    assert lines[2].split(maxsplit=1) == ["arguments", '{"cents":500,"to":"card"}']
+    assert lines[3].split(maxsplit=2)[2] == '{"cents":"500"}'
+    assert lines[4].split()[1] == waiting.digest.removeprefix("sha256:")[:12]
+
+
+def test_what_ran_as_it_was_written_is_shown_once(lutum: Lutum, opened: Opened) -> None:
+    """Where the final arguments are those of the model, they are not repeated."""
+    opened(("c1", "refund", {"cents": 500, "to": "card"}))
+    assert "the model" not in lutum("inbox", "desk.db").out
+
+
+def test_an_empty_inbox_says_so(lutum: Lutum, desk: type[Toolset]) -> None:
+    """Where nothing waits, a line says that, and the JSON is an empty list."""
+    open_store("desk.db").close()
+    assert lutum("inbox", "desk.db").out == "Nothing waits for a decision.\n"
+    assert json.loads(lutum("inbox", "desk.db", "--json").out) == []
+
+
+def test_json_holds_all_of_what_waits(lutum: Lutum, opened: Opened) -> None:
+    """Programs read the same as people: all fields of `Waiting`, secrets masked."""
+    refund, ask = opened(("c1", "refund", {"cents": 500}), ("c2", "ask", {"pin": "1234"}))
+    ran = lutum("inbox", "desk.db", "--json")
+    first, second = json.loads(ran.out)
+    assert first["arguments"] == refund.arguments
+    assert second["digest"] == ask.digest
+    assert second["ticket"] == ask.ticket.to_dict()
+    assert "1234" not in ran.out
+
+
+def test_an_approval_names_what_was_shown(lutum: Lutum, opened: Opened) -> None:
+    """With eight digits of the digest a call is approved, and who did it is on record."""
+    (waiting,) = opened(("c1", "refund", {"cents": 500}))
+    digits = waiting.digest.removeprefix("sha256:")[:8].upper()
+    given = ("approve", "t/7/c1", "--digest", digits, "--tools", "desk:Desk", "--by", "mia")
+    ran = lutum("inbox", "desk.db", *given)
+    assert (ran.code, ran.out) == (0, "t/7/c1: approved, to be run by whoever claims it\n")
+    module = importlib.import_module("desk")
+
+    with open_store("desk.db") as store:
+        plan = store.load("t/7", module.Desk).plan
+        assert plan is not None
+        (call,) = plan.pending
+        assert call.approval is not None
+        assert call.approval.by == "mia"
+        plan.discard()
+        assert store.waiting() == []
+    again = lutum("inbox", "desk.db", *given)
+    assert (again.code, again.out) == (2, "")
+    assert "No call `t/7/c1` waits" in again.err
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("approve", "t/7/c1", "--digest", "00000000"), "not what you were shown"),
+        (("approve", "t/7/c1", "--digest", "0000"), "fewer than 8 digits"),
+        (("approve", "t/7/c1"), "`--digest`"),
+        (("edit", "t/7/c1", "--set", "cents=1", "--hooks", "desk:hooks"), "`--digest`"),
+        (("cancel", "t/7/c1", "--digest", "00000000"), "not what you were shown"),
+        (("approve", "t/7/c2"), "Did you mean `t/7/c1`?"),
+        (("approve",), "CONVERSATION/CALL"),
+        (("aprove", "t/7/c1"), "Did you mean `approve`?"),
+        (("edit", "t/7/c1"), "`--set NAME=JSON`"),
+        (("edit", "t/7/c1", "--set", "cents"), "`--set NAME=JSON`"),
+        (("edit", "t/7/c1", "--set", "to=bank"), "is no JSON"),
+        (("edit", "t/7/c1", "--set", "cents=1"), "`--hooks module:hooks`"),
+        (("edit", "t/7/c1", "--set", "cents=1", "--hooks", "desk:nothing"), "has no `nothing`"),
+        (("edit", "t/7/c1", "--set", "cents=1", "--hooks", "desk"), "`desk` names no"),
+        (("cancel", "t/7/c1", "--result", "1"), "`--result` does not go with"),
+        (("cancel", "t/7/c1", "--set", "cents=1"), "goes with `edit` only"),
+    ],
+)
+def test_what_is_refused_says_why_and_changes_nothing(
+    lutum: Lutum, opened: Opened, options: tuple[str, ...], why: str
+) -> None:
+    """A decision that does not fit ends with 2, says why, and leaves everything as it was."""
+    before = opened(("c1", "refund", {"cents": 500}))
+    ran = lutum("inbox", "desk.db", *options, "--tools", "desk:Desk")
+    assert (ran.code, ran.out) == (2, "")
+    assert why in ran.err
+    assert ran.err.count("\n") == 1
+    with open_store("desk.db") as store:
+        assert store.waiting() == before
+
+
+def test_a_decision_needs_the_tools(lutum: Lutum, opened: Opened) -> None:
+    """Without the toolset of the plan nothing is decided."""
+    opened(("c1", "refund", {"cents": 500}))
+    ran = lutum("inbox", "desk.db", "cancel", "t/7/c1")
+    assert (ran.code, "`--tools module:Toolset`" in ran.err) == (2, True)
+
+
+def test_a_call_is_cancelled_with_a_reason(lutum: Lutum, opened: Opened) -> None:
+    """A cancelled call will not run, and the model reads why; JSON says what became of it."""
+    opened(("c1", "refund", {"cents": 500}))
+    options = ("cancel", "t/7/c1", "--reason", "too much", "--tools", "desk:Desk", "--json")
+    ran = lutum("inbox", "desk.db", *options)
+    outcome = {"call": "t/7/c1", "action": "cancel", "outcome": "rejected"}
+    assert (ran.code, json.loads(ran.out)) == (0, outcome)
+    module = importlib.import_module("desk")
+
+    with open_store("desk.db") as store:
+        plan = store.load("t/7", module.Desk).plan
+        assert plan is not None
+        assert [each.model_text for each in plan.resolve().results] == ["Cancelled: too much"]
+
+
+@pytest.mark.parametrize(
+    ("cents", "hooks", "outcome", "said"),
+    [
+        (200, "desk:hooks", "ready", "edited and approved"),
+        (5000, "desk:limited", "waiting", '"cents":1000'),
+        (200, "desk:blocking", "rejected", "closed"),
+    ],
+)
+def test_an_edit_goes_through_the_hooks(
+    lutum: Lutum, opened: Opened, cents: int, hooks: str, outcome: str, said: str
+) -> None:
+    """What people change is asked of the hooks: it runs, waits once more, or is blocked."""
+    (waiting,) = opened(("c1", "refund", {"cents": 500}))
+    digest = waiting.digest
+    decided = ("edit", "t/7/c1", "--digest", digest, "--set", f"cents={cents}", "--hooks", hooks)
+    ran = lutum("inbox", "desk.db", *decided, "--tools", "desk:Desk")
+    assert ran.code == 0, ran.err
+    assert said in ran.out
+    with open_store("desk.db") as store:
+        assert bool(store.waiting()) == (outcome == "waiting")
+
+
+def test_a_question_takes_an_answer(lutum: Lutum, opened: Opened) -> None:
+    """A ticket with a schema is answered by `--result`, and one that does not fit is refused."""
+    (waiting,) = opened(("c1", "ask", {"pin": "1234"}))
+    asked = lutum("inbox", "desk.db").out
+    assert '"sure":{"type":"boolean"}' in asked
+    given = ("approve", "t/7/c1", "--digest", waiting.digest, "--tools", "desk:Desk", "--result")
+    refused = lutum("inbox", "desk.db", *given, '{"sure": "maybe"}')
+    assert (refused.code, "sure" in refused.err) == (2, True)
+    assert lutum("inbox", "desk.db", *given, '{"sure": true}').code == 0
+
+
+def test_a_store_has_its_key(lutum: Lutum, opened: Opened, monkeypatch: Any) -> None:
+    """A sealed store opens with the variable that holds its key, and with no other."""
+    opened(("c1", "refund", {"cents": 500}), key=b"right")
+    monkeypatch.setenv("LUTUM_KEY", "right")
+    assert lutum("inbox", "desk.db", "--key-env", "LUTUM_KEY").code == 0
+    monkeypatch.setenv("LUTUM_KEY", "wrong")
+    assert lutum("inbox", "desk.db", "--key-env", "LUTUM_KEY").code == 2
+    monkeypatch.setenv("LUTUM_KEY", "")
+    ran = lutum("inbox", "desk.db", "--key-env", "LUTUM_KEY")
+    assert (ran.code, "no such variable, or it is empty" in ran.err) == (2, True)
+
+
+def test_looking_makes_no_store(lutum: Lutum, tmp_path: Path) -> None:
+    """A path where no store is, or another file is, is refused, and nothing is written there."""
+    ran = lutum("inbox", "none.db")
+    assert (ran.code, "There is no store at `none.db`" in ran.err) == (2, True)
+    assert not (tmp_path / "none.db").exists()
+    (tmp_path / "other").write_text("no database, but a text\n" * 100)
+    assert lutum("inbox", "other").code == 2
+
+
+def test_what_a_model_wrote_moves_nothing_on_the_screen(lutum: Lutum, opened: Opened) -> None:
+    """Ids, arguments and questions show control characters, and obey none."""
+    wipe = "card\x1b[2K\r\u202e"
+    opened(("c1", "refund", {"cents": 500, "to": wipe}), id="t\x1b[1A")
+    out = lutum("inbox", "desk.db").out
+    assert all(char.isprintable() or char == "\n" for char in out)
+    assert "\\x1b[1A" in out
