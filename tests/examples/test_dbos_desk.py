@@ -1,0 +1,112 @@
+"""The desk on DBOS, killed in the middle of its tools: each payment once, and every doubt said."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+EXAMPLE: Final = Path(__file__).resolve().parents[2] / "examples" / "dbos_desk.py"
+
+DRIVER: Final = """
+import os, signal, sys
+
+sys.path.insert(0, sys.argv[1])
+import dbos_desk as desk
+
+word, moment, folder = sys.argv[2:]
+do = desk.World.do
+
+def fused(self, statement, *values):
+    if word in statement and moment == "before":
+        os.kill(os.getpid(), signal.SIGKILL)
+    do(self, statement, *values)
+    if word in statement and moment == "after":
+        os.kill(os.getpid(), signal.SIGKILL)
+
+desk.World.do = fused
+desk.main(["--folder", folder, "ask"])
+"""
+
+
+def process(folder: Path, word: str, moment: str) -> subprocess.Popen[str]:
+    """Begin the conversation, or go on with it, in a process that may die in the middle."""
+    arguments = [sys.executable, "-c", DRIVER, str(EXAMPLE.parent), word, moment, str(folder)]
+    return subprocess.Popen(
+        arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder
+    )
+
+
+def command(folder: Path, *options: str) -> str:
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLE), "--folder", str(folder), *options],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    return done.stdout
+
+
+def decide(folder: Path) -> None:
+    """Look at what waits until it is there, then approve one payment and cancel the other."""
+    shown = ""
+    for _ in range(60):
+        shown = command(folder, "inbox")
+        if "call_2" in shown:
+            break
+    lines = shown.splitlines()
+    at = next(place for place, line in enumerate(lines) if line.startswith("call_1"))
+    command(folder, "approve", "call_1", lines[at + 2].split()[-1])
+    command(folder, "cancel", "call_2", "--reason", "too much")
+
+
+@pytest.mark.parametrize(
+    ("word", "moment", "pay", "letter", "letters"),
+    [
+        ("payments VALUES", "before", "success", "success", 1),
+        ("payments VALUES", "after", "success", "success", 1),
+        ("letters VALUES", "before", "success", "indeterminate", 0),
+        ("letters VALUES", "after", "success", "indeterminate", 1),
+    ],
+)
+def test_a_kill_in_the_middle_of_a_tool(
+    tmp_path: Path, word: str, moment: str, pay: str, letter: str, letters: int
+) -> None:
+    """A payment is made once whenever the process dies; a letter is not sent again, and is told."""
+    with process(tmp_path, word, moment) as first:
+        try:
+            decide(tmp_path)
+        except BaseException:
+            first.kill()
+            raise
+        assert first.wait(timeout=120) == -9
+    with process(tmp_path, "nothing", "ever") as second:
+        said, _ = second.communicate(timeout=120)
+    assert second.returncode == 0, said
+    assert said.splitlines()[-3:] == [f"pay: {pay}", "pay: cancelled", f"send_letter: {letter}"]
+    with closing(sqlite3.connect(tmp_path / "world.db")) as world:
+        paid = world.execute("SELECT payee, cents FROM payments").fetchall()
+        (sent,) = world.execute("SELECT count(*) FROM letters").fetchone()
+    assert paid == [("Acme", 12_000)]
+    assert sent == letters
+
+
+def test_a_decision_on_other_arguments_is_refused(tmp_path: Path) -> None:
+    """An approval that names another digest than what waits is sent nowhere."""
+    with process(tmp_path, "nothing", "ever") as first:
+        try:
+            for _ in range(60):
+                if "call_1" in command(tmp_path, "inbox"):
+                    break
+            with pytest.raises(subprocess.CalledProcessError) as refused:
+                command(tmp_path, "approve", "call_1", "00000000")
+            assert "That is not what waits" in refused.value.stderr
+            assert "call_1" in command(tmp_path, "inbox")
+        finally:
+            first.kill()
