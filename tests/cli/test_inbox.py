@@ -52,10 +52,12 @@ def question(metadata, input):
     return Suspend(SuspendTicket(action="ask", response_schema=schema))
 
 
-def limited(call):
-    if call.name == "refund" and call.input.cents > 1000:
-        return RunNormally(call.input.model_copy(update={"cents": 1000}))
-    return None
+limited = Desk.HookSet()
+
+
+@limited.on(Desk.refund)
+def at_most_ten(metadata, input):
+    return RunNormally(input.model_copy(update={"cents": min(input.cents, 1000)}))
 
 
 blocking = Desk.HookSet()
