@@ -21,7 +21,7 @@ from ..dialects._repair.violations import Change, Violation
 from ..errors import LutumError, MissingExtraError, ToolDefinitionError
 from ._atomic_write import write_file
 from ._conversation_file import dialect_module, read_conversation
-from ._inbox import ACTIONS, Answer, decide, store_at, waiting_data, waiting_lines
+from ._inbox import ACTIONS, Action, Answer, decide, store_at, waiting_data, waiting_lines
 from ._loading import load_toolset
 from ._lock.command import check_lock, write_lock
 from ._lock.file import DEFAULT_FILE
@@ -406,7 +406,7 @@ def _answer(
     reason: str | None,
     by: str | None,
 ) -> Answer:
-    known = {each: each for each in ACTIONS}
+    known: dict[str, Action] = {each: each for each in ACTIONS}
     if action not in known:
         near = did_you_mean(action, known)
         meant = f" Did you mean `{near}`?" if near else ""
