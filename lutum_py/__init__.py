@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ._declare.result_reader import result_reader
     from ._declare.tool_fn import ToolFn, tool_fn
     from ._declare.tool_input import ToolInput, tool_input
+    from ._declare.tool_search import search_tools, tool_search
     from ._hooks.capability_gate import capability_gate, dry_run_in
     from ._hooks.decisions import Block, CallGate, GateDecision, Suspend
     from ._hooks.hook_set import HookSet
@@ -82,6 +83,7 @@ if TYPE_CHECKING:
     from ._transcript.attachment import Attachment
     from ._transcript.cache import Cache
     from ._transcript.committed import CommittedRound
+    from ._transcript.deferred import DeferredTools
     from ._transcript.message import Message
     from ._transcript.metadata import ToolMetadata
     from ._transcript.request import TranscriptItem, TurnRequest
@@ -244,6 +246,11 @@ _HOME: Final = {
         "ToolInput",
         "tool_input",
     ),
+    "_declare.tool_search": (
+        "search_tools",
+        "tool_search",
+    ),
+    "_transcript.deferred": ("DeferredTools",),
     "_transcript.tool_choice": ("ToolChoice",),
     "_text.escaping": ("visible",),
     "_toolset": ("Toolset",),
@@ -302,6 +309,7 @@ __all__ = [
     "ContinueSuggestion",
     "Decision",
     "DecisionRecord",
+    "DeferredTools",
     "DryRun",
     "EditRecord",
     "EffectKind",
@@ -383,9 +391,11 @@ __all__ = [
     "errors",
     "result_reader",
     "risk_of",
+    "search_tools",
     "tool",
     "tool_fn",
     "tool_input",
+    "tool_search",
     "toolset",
     "visible",
 ]

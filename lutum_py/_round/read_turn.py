@@ -256,7 +256,15 @@ def _not_on_offer(
 ) -> RecoverableToolCallIssue:
     name = quoted(metadata.name)
     on_offer = f"Tools on offer: {names_for_message(offered.by_name)}."
-    if metadata.name in toolset:
+    known = toolset._by_name.get(metadata.name)
+    searches = [each.name for each in offered.selectors if each.loads_tools]
+    if known is not None and known.is_deferred and searches:
+        text = (
+            f"Tool {name} is not loaded, so it was not run. Search for it first, with "
+            f"{names_for_message(searches)}; what is found can be called from the next turn on."
+        )
+        return RecoverableToolCallIssue(metadata, "not_available", text)
+    if known is not None:
         text = f"Tool {name} is not available in this turn, so it was not run. {on_offer}"
         return RecoverableToolCallIssue(metadata, "not_available", text)
     near = did_you_mean(metadata.name, offered.by_name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Protocol, cast, overload
+from typing import Any, Protocol, cast, overload
 
 from .._text.json import shorten
 from ..errors import InvalidValueError, MisuseError
@@ -32,11 +32,15 @@ class Transcript(Sequence[TranscriptItem]):
         True
     """
 
-    __slots__ = ("__weakref__", "_items", "_last")
+    __slots__ = ("__weakref__", "_items", "_last", "derived")
+
+    derived: dict[object, Any]
+    """What others read of the items, each under a key of its own: kept, for items only come."""
 
     def __init__(self) -> None:
         self._items: list[TranscriptItem] = []
         self._last: CommittedRound | None = None
+        self.derived = {}
 
     def push(self, message: Message) -> None:
         """Append what someone other than the model says."""
@@ -107,6 +111,7 @@ class Transcript(Sequence[TranscriptItem]):
         """Return a transcript of its own with the same items."""
         made = Transcript()
         made._items = self._items.copy()
+        made.derived = self.derived.copy()
         return made
 
     def dump_json(self) -> str:

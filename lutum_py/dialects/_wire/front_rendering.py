@@ -62,6 +62,7 @@ class FrontRendering(ABC):
         offered: Iterable[str] = (),
         model: ModelNames = None,
         start: int = 0,
+        **options: Any,
     ) -> Self:
         """Render messages, turns and results.
 
@@ -70,11 +71,12 @@ class FrontRendering(ABC):
             offered: The names of the tools on offer.
             model: The model that is asked, if it is known.
             start: How many of the first items go out in another way.
+            options: What the dialect's own rendering is made with besides.
 
         Raises:
             MisuseError: An item is none of the three.
         """
-        rendering = cls(offered, model)
+        rendering = cls(offered, model, **options)
         rendering._begun = start > 0
         ephemeral = {id(message) for _, message in getattr(items, "ephemeral", ())}
         for position, item in rendered_items(items, start):

@@ -18,6 +18,7 @@ from .._repair.violations import Change, Violation
 from .._schema.compiler import CompiledSchema
 from .._wire.answer import definition_of
 from .._wire.losses import EncodedRequest, Loss, cache_losses
+from .._wire.native_search import always_offered, native_search_of, native_tools
 from .._wire.offered import choice_of, compiled, offered, schema_losses
 from .._wire.other_model import ModelNames
 from .._wire.reading import response_place
@@ -205,7 +206,11 @@ def messages(committed: Iterable[TranscriptItem]) -> list[dict[str, Any]]:
 
 
 def encode_request(
-    request: TurnRequest, *, strict: bool = False, model: ModelNames = None
+    request: TurnRequest,
+    *,
+    strict: bool = False,
+    model: ModelNames = None,
+    native_search: bool = False,
 ) -> EncodedRequest:
     """Make the body of a request, without the model's name.
 
@@ -218,6 +223,8 @@ def encode_request(
         model: The model that is asked, by one name or all that it goes by. What only the model that
             made a turn can read is not sent to another: blocks of
             thinking.
+        native_search: Whether deferred tools are sent with `defer_loading`, and what a search found
+            as references to them; not every model and host takes that.
 
     Returns:
         The body, and on its `losses` what it could not carry. `max_tokens`, which the API demands,
@@ -235,7 +242,8 @@ def encode_request(
         ('Be brief.', 4096)
     """
     names = [definition.name for definition in request.tools]
-    rendering = Rendering.of(request.items, names, model)
+    native = native_search_of(request, native_search)
+    rendering = Rendering.of(request.items, names, model, native=native)
     limit = request.max_output_tokens
     body: dict[str, Any] = {
         "messages": rendering.said if "messages" in request.extra else rendering.to_send(),
@@ -246,10 +254,11 @@ def encode_request(
     elif rendering.system:
         body["system"] = [{"type": "text", "text": text} for text in rendering.system]
     losses = [*rendering.losses, *cache_losses(request.cache, NAME, "ttl")]
-    offer = [_tool(definition, strict) for definition in request.tools]
+    offer: list[dict[str, Any]] = []
+    for definition, is_deferred in native_tools(request, native, rendering.loaded):
+        losses.extend(schema_losses(definition, FACTS, strict))
+        offer.append(_tool(definition, strict) | ({"defer_loading": True} if is_deferred else {}))
     if offer:
-        for definition in request.tools:
-            losses.extend(schema_losses(definition, FACTS, strict))
         body["tools"] = offer
         choice = tool_choice(request.tool_choice)
         if request.parallel_tool_calls is not None and choice["type"] != "none":
@@ -261,7 +270,7 @@ def encode_request(
         losses.extend(schema_losses(request.answer, FACTS, True))
         body |= answer_format(request.answer)
     if request.cache is not None:
-        mark(body, request.cache, rendering, len(offer))
+        mark(body, request.cache, rendering, len(always_offered(request)))
     for key, value in request.extra.items():
         body[key] = [*offer, *value] if key == "tools" and isinstance(value, list) else value
     return EncodedRequest(body, losses)

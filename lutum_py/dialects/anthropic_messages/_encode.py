@@ -19,11 +19,12 @@ from ..._transcript.message import Message
 from ..._transcript.result import ToolResult
 from .._wire.front_rendering import FrontRendering
 from .._wire.losses import Loss
+from .._wire.native_search import NativeSearch
 from .._wire.other_model import ModelNames, kept_back, told_apart
 from .._wire.reading import objects_in
 from .._wire.rendered_items import UNREADABLE, arguments_object, send_as_object
 from .._wire.replay import foreign_losses, own_payload
-from ._encode_blocks import blocks_of, result_block, wire_id
+from ._encode_blocks import blocks_of, references, result_block, wire_id
 from ._facts import FACTS, NAME
 
 __all__ = ["Rendering"]
@@ -42,12 +43,28 @@ _THINKING: Final = ("thinking", "redacted_thinking")
 
 
 class Rendering(FrontRendering):
-    """Collect the messages of user and assistant."""
+    """Collect the messages of user and assistant.
+
+    Args:
+        offered: The names of the tools on offer.
+        model: The model that is asked, if it is known.
+        native: What the results of searches may name; None where deferred tools go out as others.
+
+    Attributes:
+        loaded: The names of deferred tools that results have named.
+    """
 
     facts = FACTS
 
-    def __init__(self, offered: Iterable[str] = (), model: ModelNames = None) -> None:
+    def __init__(
+        self,
+        offered: Iterable[str] = (),
+        model: ModelNames = None,
+        native: NativeSearch | None = None,
+    ) -> None:
         super().__init__(offered, model)
+        self.loaded: set[str] = set()
+        self._native = native
         self._answers: dict[str, dict[str, Any]] = {}
 
     def _is_refused_first(self, said: dict[str, Any]) -> bool:
@@ -57,7 +74,12 @@ class Rendering(FrontRendering):
         answers = self._answers.get(result.id)
         if answers is None:
             answers = {"tool_use_id": wire_id(result.id)}
-        self._results.append(result_block(result, answers, position, self.losses))
+        found = [] if self._native is None else self._native.found_by(result)
+        if found:
+            self.loaded.update(found)
+            self._results.append({"type": "tool_result", **answers, "content": references(found)})
+        else:
+            self._results.append(result_block(result, answers, position, self.losses))
 
     def _user(self, message: Message, position: str) -> None:
         self._of_user += blocks_of(message.text, message.attachments, position, self.losses)

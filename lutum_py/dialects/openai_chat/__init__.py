@@ -193,7 +193,11 @@ def messages(committed: Iterable[TranscriptItem]) -> list[dict[str, Any]]:
 
 
 def encode_request(
-    request: TurnRequest, *, strict: bool = False, model: ModelNames = None
+    request: TurnRequest,
+    *,
+    strict: bool = False,
+    model: ModelNames = None,
+    native_search: bool = False,  # noqa: ARG001 - all dialects take the same
 ) -> EncodedRequest:
     """Make the body of a request, without the model's name.
 
@@ -206,6 +210,8 @@ def encode_request(
         model: The model that is asked, by one name or all that it goes by. What only the model that
             made a turn can read is not sent to another: its
             reasoning.
+        native_search: Without effect: the API knows no deferred tools, and loaded ones go out as
+            any others.
 
     Returns:
         The body, and on its `losses` what it could not carry.

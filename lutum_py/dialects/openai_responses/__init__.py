@@ -24,6 +24,7 @@ from .._wire.other_model import ModelNames
 from .._wire.reading import response_place
 from . import _decode as _responses_turn
 from . import _encode as _responses_input
+from ._encode_tools import ToolsOfRequest, tool_of
 from ._facts import FACTS, NAME
 from ._rules import check, repair
 from ._stream import StreamDecoder
@@ -97,16 +98,7 @@ def tools(
         >>> tools([echo])[0]["name"]
         'echo'
     """
-    return [_tool(definition, strict) for definition in offered(toolset, available, descriptions)]
-
-
-def _tool(definition: ToolDef, strict: bool) -> dict[str, Any]:
-    tool: dict[str, Any] = {"type": "function", "name": definition.name}
-    if definition.description:
-        tool["description"] = definition.description
-    tool["parameters"] = copy_json(compiled(definition, FACTS, strict).schema)
-    tool["strict"] = strict
-    return tool
+    return [tool_of(definition, strict) for definition in offered(toolset, available, descriptions)]
 
 
 def tool_choice(requirement: Any) -> str | dict[str, Any]:
@@ -192,7 +184,11 @@ def messages(committed: Iterable[TranscriptItem]) -> list[dict[str, Any]]:
 
 
 def encode_request(
-    request: TurnRequest, *, strict: bool = False, model: ModelNames = None
+    request: TurnRequest,
+    *,
+    strict: bool = False,
+    model: ModelNames = None,
+    native_search: bool = False,
 ) -> EncodedRequest:
     """Make the body of a request, without the model's name.
 
@@ -205,12 +201,16 @@ def encode_request(
         model: The model that is asked, by one name or all that it goes by. What only the model that
             made a turn can read is not sent to another: its
             reasoning, and the ids of what came with it.
+        native_search: Whether deferred tools are sent with `defer_loading`, and the search as the
+            API's own, which your program answers. There the search has one name: make it with
+            `tool_search(name="tool_search")`.
 
     Returns:
         The body, and on its `losses` what it could not carry.
 
     Raises:
         ToolDefinitionError: A tool's name or schema has no form here.
+        MisuseError: The native search has another name.
 
     Example:
         >>> from lutum_py import Message
@@ -218,9 +218,10 @@ def encode_request(
         {'input': [{'role': 'user', 'content': 'Hello'}], 'max_output_tokens': 9}
     """
     names = [definition.name for definition in request.tools]
-    rendered, losses = _responses_input.render(request.items, names, model)
+    of_request = ToolsOfRequest(request, strict=strict, native_search=native_search)
+    rendered, losses = _responses_input.render(request.items, names, model, of_request.found_by)
     losses.extend(cache_losses(request.cache, NAME, "key", "retention"))
-    for definition in request.tools:
+    for definition in of_request.definitions():
         losses.extend(schema_losses(definition, FACTS, strict))
     fields: dict[str, Any] = {}
     if request.answer is not None:
@@ -229,7 +230,7 @@ def encode_request(
     body = body_of(
         request,
         {"input": rendered, **fields},
-        tools=[_tool(definition, strict) for definition in request.tools],
+        tools=of_request.tools(),
         tool_choice=tool_choice(request.tool_choice),
         limit="max_output_tokens",
     )

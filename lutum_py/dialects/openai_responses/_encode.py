@@ -14,7 +14,7 @@ models".)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from ..._text.json import copy_json
@@ -30,14 +30,16 @@ from ..._transcript.result import ToolResult
 from .._wire.losses import Loss
 from .._wire.openai_parts import parts_of, responses_part
 from .._wire.other_model import ModelNames, kept_back, names_of, told_apart
-from .._wire.rendered_items import rendered_items, send_as_text
+from .._wire.rendered_items import arguments_object, rendered_items, send_as_text
 from .._wire.replay import foreign_losses, own_payload
 from .._wire.tool_names import WireNames
-from ._decode import CALLS, SEARCH_CALL, is_call
+from ._decode import CALLS, SEARCH, SEARCH_CALL, SEARCH_OUTPUT, is_call
 from ._facts import FACTS, NAME
 from ._spoken import ANSWERS
 
 __all__ = ["render"]
+
+_CLIENT: Mapping[str, str] = {"execution": "client", "status": "completed"}
 
 # Fields that an item has to have, if only as null.
 _NULLABLE: Mapping[str, tuple[str, ...]] = {
@@ -50,7 +52,10 @@ _WITHOUT_ID: Final = frozenset({*CALLS, SEARCH_CALL, "tool_search_output"})
 
 
 def render(
-    items: Iterable[TranscriptItem], offered: Iterable[str] = (), model: ModelNames = None
+    items: Iterable[TranscriptItem],
+    offered: Iterable[str] = (),
+    model: ModelNames = None,
+    found_by: Callable[[ToolResult], list[dict[str, Any]]] | None = None,
 ) -> tuple[list[dict[str, Any]], list[Loss]]:
     """Render messages, turns and results, and say what was lost.
 
@@ -58,6 +63,8 @@ def render(
         items: The items, oldest first.
         offered: The names of the tools on offer.
         model: The model that is asked, if it is known.
+        found_by: Gives the tools that a result loads, where deferred tools and the search for them
+            are sent as such.
 
     Raises:
         MisuseError: An item is none of the three.
@@ -68,17 +75,24 @@ def render(
     answers: dict[str, dict[str, Any]] = {}
     ids: set[str] = set()
     asked = names_of(model)
+    searches: set[str] = set()
     for position, item in rendered_items(items):
         if isinstance(item, ToolResult):
             form = answers.get(item.id)
             if form is None:
                 form = {"type": "function_call_output", "call_id": item.id}
-            rendered.append({**form, "output": _output(item, position, losses)})
+            found = found_by(item) if found_by and item.id in searches else []
+            if found:
+                rendered.append({**form, **_CLIENT, "type": SEARCH_OUTPUT, "tools": found})
+            else:
+                rendered.append({**form, "output": _output(item, position, losses)})
         elif isinstance(item, AssistantTurn):
             payload = own_payload(item, NAME)
             if payload is None:
                 losses.extend(foreign_losses(position, item, NAME))
                 said = list(_neutral(item))
+                if found_by is not None:
+                    said = list(map(_as_search, said))
             else:
                 output = copy_json(payload["output"])
                 if told_apart(item, asked):
@@ -94,6 +108,8 @@ def render(
                     where = f"{position}.tool_calls[{number}]"
                     call["name"] = names.sent(call["name"], where, losses)
             answers = _answers(item, sent)
+            calls = zip(item.tool_calls, sent, strict=True)
+            searches = {call.id for call, each in calls if each["type"] == SEARCH_CALL}
             rendered.extend(said)
         else:
             rendered.append(_message(item, position, losses))
@@ -198,6 +214,17 @@ def _neutral(turn: AssistantTurn) -> Iterator[dict[str, Any]]:
         silent = False
     if silent:
         yield {"role": "assistant", "content": ""}
+
+
+def _as_search(item: dict[str, Any]) -> dict[str, Any]:
+    """Let a call by the name that the search has here be one, as another provider's is not."""
+    if item.get("type") != "function_call" or item["name"] != SEARCH:
+        return item
+    arguments, is_read = arguments_object(item["arguments"])
+    if not is_read:
+        return item
+    call = {"type": SEARCH_CALL, "call_id": item["call_id"], "arguments": arguments}
+    return {**call, **_CLIENT}
 
 
 def _answers(turn: AssistantTurn, sent: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
