@@ -185,6 +185,20 @@ def test_naming_a_deferred_tool_offers_it() -> None:
     assert len(turn.available_tools_all().request().tools) == len(ManyTools)
 
 
+@pytest.mark.parametrize("native_search", [False, True])
+def test_the_cache_marker_stands_before_what_was_loaded(native_search: bool) -> None:
+    """The marker is on the last tool that every request offers, the answer's included."""
+    session, model = Session(), ScriptedModel(asks("customer"))
+    session.push_user("Go")
+    turn = session.text_turn(model).tools(ManyTools).answer(int).cache()
+    for _ in range(2):
+        body = anthropic_messages.encode_request(turn.request(), native_search=native_search)
+        marked = [each["name"] for each in body["tools"] if "cache_control" in each]
+        assert marked == ["answer"]
+        if not ManyTools.loaded(session):
+            answer_all(session, turn.collect_sync())
+
+
 def test_a_request_carries_what_can_be_loaded() -> None:
     """`request.deferred` has all that a search may load, what it has loaded, and the searches."""
     first, second = talk(asks("rain"))
