@@ -260,6 +260,18 @@ def test_toolsets_of_run_time_defer_too() -> None:
     assert Toolset.of("Run", tool_search(limit=2), tool(find_customer, deferred=True)) is not made
 
 
+def test_a_toolset_of_definitions_is_deferred_as_a_group() -> None:
+    """Tools that are known by their schemas only, as a server's are, are found too."""
+    server = Toolset.from_definitions("Server", [refund_order.definition])
+
+    class App(Toolset):
+        search_tools = tool(tool_search())
+        server_ = toolset(server, deferred=True, prefix="srv_")
+
+    assert names(search_tools(App, "money")) == ["srv_refund_order"]
+    assert not any(each.is_deferred for each in server)
+
+
 def test_the_stock_tool_can_be_copied() -> None:
     """Copies and pickles of a search are equal to it, and of other words they are not."""
     stock = tool_search(name="more")
