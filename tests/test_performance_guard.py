@@ -13,16 +13,19 @@ from functools import partial
 from statistics import median
 from time import thread_time
 from timeit import repeat
+from typing import Any
 
 import pytest
 
 from lutum_py import (
     AssistantTurn,
+    CommittedRound,
     Finished,
     NeedsTools,
     RunNormally,
     Session,
     ToolMetadata,
+    ToolResult,
     Toolset,
     Transcript,
     TurnRequest,
@@ -32,6 +35,7 @@ from lutum_py import (
 from lutum_py.execution import execute_all
 from lutum_py.testing import ScriptedModel
 from tests.instructions import instructions
+from tests.many_tools import ManyTools
 
 SMALL = '{"query":"hello world","max_results":3}'
 
@@ -98,6 +102,33 @@ def loop_of(turns: int) -> Session:
                 plan.commit(session, [call.call_sync() for call in plan.pending])
             case Finished():
                 return session
+
+
+def test_loaded_tools_cost_the_same_however_long_the_conversation() -> None:
+    """A turn that offers loaded tools takes as many instructions at 10,000 items as at 1,000."""
+    counts: list[int] = []
+    for rounds in (500, 5000):
+        session = Session()
+        session.push_user("go")
+        for _ in range(rounds):
+            call = ToolMetadata(id="c1", name="search_tools", arguments="{}")
+            result = ToolResult(
+                id="c1",
+                name="search_tools",
+                arguments="{}",
+                result='["forecast","crm_find_customer"]',
+            )
+            turn = AssistantTurn(tool_calls=[call])
+            session.transcript.append_round(CommittedRound(turn, [result]))
+        asked = session.text_turn(Echo()).tools(ManyTools)
+        assert len(asked.request().tools) == 4
+
+        def next_turn(session: Session = session, asked: Any = asked) -> None:
+            session.push_user("more")
+            asked.request()
+
+        counts.append(instructions(next_turn))
+    assert counts[1] == counts[0] <= 600
 
 
 def test_decoding_a_call_takes_few_instructions() -> None:
