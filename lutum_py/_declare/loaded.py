@@ -22,7 +22,6 @@ from .offer import Available, Offer, OfferedTools, ToolAvailability
 __all__ = ["loaded_from", "offered_in"]
 
 
-_MOST = 16
 """Of so many toolsets a transcript is read for: who makes one for each turn keeps no more alive."""
 
 
@@ -68,20 +67,20 @@ def offered_in(offer: Offer, transcript: Transcript, available: Available = None
 
 
 def _read(offer: Offer, transcript: Transcript) -> _Loaded:
-    kept = transcript.derived
-    known: _Loaded | None = kept.get(offer)
+    kept = transcript.kept.loaded
+    known: _Loaded | None = kept.take(offer)
     if known is None:
         known = _Loaded(0, (), offer.with_loaded(offer.default, ()))
     length = len(transcript)
     if known.read == length:
+        kept.put(offer, known)
         return known
     selectors = _more(offer, known.selectors, transcript[known.read : length])
     offered = known.offered
     if len(selectors) > len(known.selectors):
         offered = offer.with_loaded(offer.default, selectors)
-    if len(kept) >= _MOST:
-        kept.clear()
-    kept[offer] = made = _Loaded(length, selectors, offered)
+    made = _Loaded(length, selectors, offered)
+    kept.put(offer, made)
     return made
 
 

@@ -129,7 +129,7 @@ def test_one_transcript_serves_many_toolsets() -> None:
     for number in range(50):
         made = Toolset.of(f"Made{number}", tool_search(), tool(ping, deferred=True))
         assert made.loaded(transcript) == ()
-    assert len(transcript.derived) <= 16
+    assert len(transcript.kept.loaded) <= 16
     assert names(ManyTools.loaded(said_with(found("forecast")))) == ["forecast"]
 
 

@@ -200,7 +200,7 @@ def messages(committed: Iterable[TranscriptItem]) -> list[dict[str, Any]]:
     Example:
         >>> from lutum_py._transcript.message import Message
         >>> messages([Message("user", "Hello")])
-        [{'role': 'user', 'content': 'Hello'}]
+        [{'role': 'user', 'content': [{'type': 'text', 'text': 'Hello'}]}]
     """
     return Rendering.of(committed).said
 
@@ -243,7 +243,7 @@ def encode_request(
     """
     names = [definition.name for definition in request.tools]
     native = native_search_of(request, native_search)
-    rendering = Rendering.of(request.items, names, model, native=native)
+    rendering = Rendering.of(request.items, names, model, native)
     limit = request.max_output_tokens
     body: dict[str, Any] = {
         "messages": rendering.said if "messages" in request.extra else rendering.to_send(),

@@ -43,28 +43,18 @@ _THINKING: Final = ("thinking", "redacted_thinking")
 
 
 class Rendering(FrontRendering):
-    """Collect the messages of user and assistant.
-
-    Args:
-        offered: The names of the tools on offer.
-        model: The model that is asked, if it is known.
-        native: What the results of searches may name; None where deferred tools go out as others.
-
-    Attributes:
-        loaded: The names of deferred tools that results have named.
-    """
+    """Collect the messages of user and assistant."""
 
     facts = FACTS
+    found: NativeSearch | None
 
     def __init__(
         self,
         offered: Iterable[str] = (),
         model: ModelNames = None,
-        native: NativeSearch | None = None,
+        found: NativeSearch | None = None,
     ) -> None:
-        super().__init__(offered, model)
-        self.loaded: set[str] = set()
-        self._native = native
+        super().__init__(offered, model, found)
         self._answers: dict[str, dict[str, Any]] = {}
 
     def _is_refused_first(self, said: dict[str, Any]) -> bool:
@@ -74,7 +64,7 @@ class Rendering(FrontRendering):
         answers = self._answers.get(result.id)
         if answers is None:
             answers = {"tool_use_id": wire_id(result.id)}
-        found = [] if self._native is None else self._native.found_by(result)
+        found = [] if self.found is None else self.found.found_by(result)
         if found:
             self.loaded.update(found)
             self._results.append({"type": "tool_result", **answers, "content": references(found)})
@@ -85,13 +75,8 @@ class Rendering(FrontRendering):
         self._of_user += blocks_of(message.text, message.attachments, position, self.losses)
 
     def _write(self, results: list[dict[str, Any]], of_user: list[dict[str, Any]]) -> None:
-        blocks = results + of_user
-        if not blocks:
-            return
-        content: Any = blocks
-        if len(blocks) == 1 and blocks[0]["type"] == "text":
-            content = blocks[0]["text"]
-        self.said.append({"role": "user", "content": content})
+        if results or of_user:
+            self.said.append({"role": "user", "content": results + of_user})
 
     def _turn(self, turn: AssistantTurn, position: str) -> None:
         payload = own_payload(turn, NAME)

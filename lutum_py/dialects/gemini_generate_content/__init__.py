@@ -255,7 +255,7 @@ def encode_request(
     is_cached = cache is not None and cache.content is not None
     if cache is not None and cache.content is not None:
         _check_covers(request.items, cache.covers)
-        rendering: Rendering = AfterCached.of(request.items, names, model, cache.covers)
+        rendering: Rendering = AfterCached.of(request.items, names, model, start=cache.covers)
     else:
         rendering = Rendering.of(request.items, names, model)
     losses = [*rendering.losses, *cache_losses(cache, NAME, "content", "covers")]

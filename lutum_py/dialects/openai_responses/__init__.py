@@ -23,8 +23,8 @@ from .._wire.openai_body import body_of
 from .._wire.other_model import ModelNames
 from .._wire.reading import response_place
 from . import _decode as _responses_turn
-from . import _encode as _responses_input
-from ._encode_tools import ToolsOfRequest, tool_of
+from ._encode import Rendering
+from ._encode_tools import described, found_of, offer_of, tool_of
 from ._facts import FACTS, NAME
 from ._rules import check, repair
 from ._stream import StreamDecoder
@@ -180,7 +180,7 @@ def messages(committed: Iterable[TranscriptItem]) -> list[dict[str, Any]]:
         >>> messages([Message("user", "Hello")])
         [{'role': 'user', 'content': 'Hello'}]
     """
-    return _responses_input.render(committed)[0]
+    return Rendering.of(committed).said
 
 
 def encode_request(
@@ -218,10 +218,11 @@ def encode_request(
         {'input': [{'role': 'user', 'content': 'Hello'}], 'max_output_tokens': 9}
     """
     names = [definition.name for definition in request.tools]
-    of_request = ToolsOfRequest(request, strict=strict, native_search=native_search)
-    rendered, losses = _responses_input.render(request.items, names, model, of_request.found_by)
-    losses.extend(cache_losses(request.cache, NAME, "key", "retention"))
-    for definition in of_request.definitions():
+    found = found_of(request, strict=strict, native_search=native_search)
+    rendering = Rendering.of(request.items, names, model, found)
+    losses = [*rendering.losses, *cache_losses(request.cache, NAME, "key", "retention")]
+    offer = offer_of(request, found, rendering.loaded)
+    for definition, _ in offer:
         losses.extend(schema_losses(definition, FACTS, strict))
     fields: dict[str, Any] = {}
     if request.answer is not None:
@@ -229,8 +230,8 @@ def encode_request(
         fields = answer_format(request.answer)
     body = body_of(
         request,
-        {"input": rendered, **fields},
-        tools=of_request.tools(),
+        {"input": rendering.said, **fields},
+        tools=[described(each, is_deferred, found, strict) for each, is_deferred in offer],
         tool_choice=tool_choice(request.tool_choice),
         limit="max_output_tokens",
     )
