@@ -44,10 +44,12 @@ if TYPE_CHECKING:
     from ._hooks.capability_gate import capability_gate, dry_run_in
     from ._hooks.decisions import Block, CallGate, GateDecision, Suspend
     from ._hooks.hook_set import HookSet
+    from ._round.cut import Cut
     from ._round.edits import EditRecord
     from ._round.plan import ToolRoundPlan
     from ._round.read_turn import Finished, NeedsTools, NoAnswer, TextResult
     from ._round.round import ToolRound
+    from ._round.view import View
     from ._schema.capabilities import (
         EFFECT_DEFAULTS,
         Confirmation,
@@ -190,6 +192,7 @@ _HOME: Final = {
         "SuspendedCall",
     ),
     "_round.edits": ("EditRecord",),
+    "_round.cut": ("Cut",),
     "_round.plan": ("ToolRoundPlan",),
     "_context.progress": (
         "TOOL_CALL_PROGRESS_ACTIVITY_TYPE",
@@ -210,6 +213,7 @@ _HOME: Final = {
         "ResultStore",
     ),
     "_round.round": ("ToolRound",),
+    "_round.view": ("View",),
     "_call.reply": ("Reply",),
     "_call.selector": (
         "AnySelector",
@@ -307,6 +311,7 @@ __all__ = [
     "Complete",
     "Confirmation",
     "ContinueSuggestion",
+    "Cut",
     "Decision",
     "DecisionRecord",
     "DeferredTools",
@@ -385,6 +390,7 @@ __all__ = [
     "TurnRequest",
     "Usage",
     "UsageReported",
+    "View",
     "__version__",
     "capability_gate",
     "dry_run_in",

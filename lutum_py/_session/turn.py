@@ -38,6 +38,9 @@ from .turn_stream import SyncTurnStream, TurnStream
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
+    from .._round.view import View
+    from .._transcript.transcript_view import TranscriptView
+
 __all__ = ["Turn", "TurnWithTools", "check_model"]
 
 T = TypeVar("T", bound=Toolset)
@@ -84,6 +87,26 @@ class _Builder(ABC):
                 '`.extra({"seed": 1})`.'
             )
         return self._but(extra={**self._generation.get("extra", {}), **fields})
+
+    def view(self, view: View) -> Self:
+        """Send what a view says of the transcript; ephemeral messages keep their places.
+
+        Raises:
+            MisuseError: It is no view.
+        """
+        from .._round.view import View as Cuts  # only who cuts loads it
+
+        if not isinstance(view, Cuts):
+            raise MisuseError(
+                f"`.view` takes a View, not {shorten(view)}: write `.view(view)` with `view = "
+                "View()`, or with what one of its methods gave."
+            )
+        return self._but(view=view)
+
+    def _items(self) -> tuple[TranscriptView, dict[str, Any]]:
+        """Give what is said, and how the answer is generated."""
+        generation = dict(self._generation)
+        return self._session.request_items(generation.pop("view", None)), generation
 
     @overload
     def cache(self, cache: Cache | None, /) -> Self: ...
@@ -235,9 +258,9 @@ class Turn(_Builder):
 
     def prepare(self) -> Prepared:
         """Work out the request."""
-        session = self._session
-        request = TurnRequest(items=session.request_items(), **self._generation)
-        return Prepared(session, Toolset, Toolset._offer.all, request, False)
+        items, generation = self._items()
+        request = TurnRequest(items=items, **generation)
+        return Prepared(self._session, Toolset, Toolset._offer.all, request, False)
 
 
 class _Offering(_Builder, Generic[T]):
@@ -324,12 +347,13 @@ class _Offering(_Builder, Generic[T]):
     def prepare(self) -> Prepared:
         """Work out the request, from what was said and the toolset alone."""
         session, toolset, choice = self._session, self._toolset, self._choice
-        items = session.request_items()
         answer: Answer[Any] | None = choice.get("answer")
         if not choice and not self._generation:
             offered = offered_in(toolset._offer, session.transcript)
+            items = session.request_items()
             request = plain_request(items, offered.definitions, offered.deferred)
             return Prepared(session, toolset, offered, request, False)
+        items, generation = self._items()
         try:
             offered = offered_in(toolset._offer, session.transcript, choice.get("available"))
             definitions = toolset._offer.describe(
@@ -356,7 +380,7 @@ class _Offering(_Builder, Generic[T]):
             tool_choice=tool_choice,
             answer=by_format,
             deferred=deferred,
-            **self._generation,
+            **generation,
         )
         return Prepared(session, toolset, offered, request, choice.get("redact", False), answer)
 
