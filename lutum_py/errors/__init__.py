@@ -200,14 +200,11 @@ class ViewError(DeveloperError, ValueError):
 
     Example:
         >>> from lutum_py import View
-        >>> plan = round_of(oslo).plan()
-        >>> _ = plan.commit(session, [plan.pending[0].complete("sunny")])
-        >>> View().drop_rounds(session, span=(0, 1))
+        >>> View().drop_rounds(session, span=(0, 9))
         Traceback (most recent call last):
-        lutum_py.errors.ViewError: The span from 0 to 1 has what the model has not answered yet, ...
-        >>> session.push_user("And Rome?")
-        >>> View().tokens(session) > 0
-        True
+        lutum_py.errors.ViewError: The span from 0 to 9 is empty, or not in this transcript of ...
+        >>> View().drop_rounds(session, older_than=3)
+        View(cuts=())
     """
 
 
