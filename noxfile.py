@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import secrets
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from fnmatch import fnmatchcase
 from pathlib import Path
+from random import Random
 from typing import Any, Final
 
 import nox
@@ -93,6 +96,8 @@ RUNNING: Final = "{}.{}".format(*sys.version_info[:2])
 OTHERS: Final = [version for version in SUPPORTED if version != RUNNING and runs(version)]
 OLDEST: Final = next((version for version in OTHERS if version < RUNNING), None)
 """The oldest Python that is here, or None if that is the running one."""
+NEWEST: Final = max([RUNNING, *OTHERS], key=lambda version: int(version.partition(".")[2]))
+"""The newest Python that is here."""
 
 
 def group(*names: str) -> tuple[str, ...]:
@@ -150,6 +155,7 @@ def typing(session: nox.Session) -> None:
     install(session, "-e", package(*EXTRAS), *group("typing"))
     session.run("mypy", "lutum_py", "tests", "examples", "noxfile.py", *DOCS_SCRIPTS)
     session.run("pyright")
+    session.run("pyright", "--verifytypes", "lutum_py", "--ignoreexternal")
     session.run("python", "tests/typing/check_idioms.py")
 
 
@@ -219,22 +225,63 @@ def soak(session: nox.Session) -> None:
     install(session, "-e", package(*EXTRAS), *group("test"))
     minutes = float(session.posargs[0]) if session.posargs else 60
     end = time.monotonic() + 60 * minutes
-    env = {"HYPOTHESIS_PROFILE": "soak"}
     while time.monotonic() < end:
-        for folder in ("tests/soak", "tests"):
-            laws = ("-m", "hypothesis", f"--hypothesis-seed={secrets.randbits(32)}", folder)
+        seed = str(secrets.randbits(32))
+        env = {"HYPOTHESIS_PROFILE": "soak", "LUTUM_SOAK_SEED": seed}
+        for folder, chosen in (("tests/soak", ()), ("tests", ("-m", "hypothesis"))):
+            laws = (*chosen, f"--hypothesis-seed={seed}", folder)
             session.run("python", "-m", "pytest", "-q", *PARALLEL, *laws, env=env)
 
 
-@nox.session(default=False)
+@nox.session(default=False, python=NEWEST)
 def mutants(session: nox.Session) -> None:
     """Change core and dialects in one place at a time; say which changes no test found.
 
-    It takes hours: `nox -s mutants -- 'lutum_py._round.commit.*'` takes the changes of one file.
+    All of them take a day. `nox -s mutants -- --sample 500 --seed 1 'lutum_py.dialects.*'` draws
+    some of those whose names fit; the same seed draws the same of the same code. The newest Python
+    runs it, because CPython 3.11 has crashed under the tool.
     """
+    parser = argparse.ArgumentParser(prog="nox -s mutants --")
+    parser.add_argument("patterns", nargs="*", default=["*"])
+    parser.add_argument("--sample", type=int)
+    parser.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args(session.posargs)
     install(session, "-e", package(*EXTRAS), *group("mutants"))
-    session.run("mutmut", "run", *session.posargs, env={"HYPOTHESIS_PROFILE": "quick"})
-    session.run("mutmut", "results")
+    env = {"HYPOTHESIS_PROFILE": "quick"}
+    # No change has this name, so that it ends when all are made and the tests are timed.
+    said = session.run("mutmut", "run", "-", silent=True, success_codes=[1], env=env)
+    if "nothing matches" not in str(said):
+        session.error(f"{said}\nThe tests must pass before anything is changed.")
+    names = sorted(
+        name
+        for name in outcomes(session)
+        if any(fnmatchcase(name, pattern) for pattern in asked.patterns)
+    )
+    if not names:
+        session.error(f"no change has a name like {' or '.join(asked.patterns)}")
+    if asked.sample is not None:
+        names = Random(asked.seed).sample(names, min(asked.sample, len(names)))
+    for at in range(0, len(names), AT_ONCE):
+        session.run("mutmut", "run", *names[at : at + AT_ONCE], silent=True, env=env)
+    found = outcomes(session)
+    for name in sorted(names):
+        if found[name] not in FOUND:
+            session.log(f"{found[name]}: {name}")
+    killed = sum(found[name] in FOUND for name in names)
+    session.log(f"{killed} of {len(names)} were found ({killed / len(names):.1%})")
+
+
+AT_ONCE: Final = 2_000
+"""So many names of changes go into one command: a system takes no longer one."""
+FOUND: Final = ("killed", "timeout")
+"""What becomes of a change that a test finds: it fails, or never ends."""
+
+
+def outcomes(session: nox.Session) -> dict[str, str]:
+    """Give what became of each change, by its name."""
+    listed = str(session.run("mutmut", "results", "--all", "true", silent=True))
+    entries = (line.strip().rpartition(": ") for line in listed.splitlines())
+    return {name: outcome for name, _, outcome in entries if name.startswith("lutum_py.")}
 
 
 @nox.session(default=False)

@@ -28,12 +28,14 @@ from file_tools import (
     write_file,
 )
 from models import LOCAL, make_model
+from pydantic import BaseModel
 from show import Show, clean
 
 from lutum_py import (
     Finished,
     HookSet,
     NeedsTools,
+    NoAnswer,
     Reject,
     RunNormally,
     Session,
@@ -53,7 +55,7 @@ REPOSITORY: Final = Path(__file__).resolve().parent.parent
 QUESTION: Final = 'What is this, and where does it say "own the loop"?'
 INSTRUCTIONS: Final = (
     "Answer the user's question about the files of one directory, from what the tools give you and "
-    "nothing else. All paths are relative to that directory. Say which files your answer is from."
+    "nothing else. All paths are relative to that directory. Call `answer` when you know it."
 )
 MAX_TURNS: Final = 20
 
@@ -71,6 +73,13 @@ class FileTools(Toolset):
     read_file = tool(read_file)
     search_text = tool(search_text)
     edit = toolset(WriteTools, off=True)
+
+
+class Findings(BaseModel):
+    """What the files say to the question, and which of them say so."""
+
+    text: str
+    files: list[str]
 
 
 Ask = Callable[[str], bool | None]
@@ -113,20 +122,26 @@ def answer(
     root: Path,
     available: ToolAvailability,
     show: Show,
-) -> str | None:
+) -> Findings | None:
     """Go from turn to turn until the model answers; None where it does not come to an end."""
     for _ in range(MAX_TURNS):
         turn = session.text_turn(model).tools(FileTools).available_tools(available)
-        match turn.collect_sync():
+        match turn.answer(Findings).collect_sync():
             case NeedsTools(round):
                 take_round(round, session, hooks, root, show)
+                if round.answer is not None:
+                    return round.answer
             case Finished(result):
-                return result.text
+                return result.answer
+            case NoAnswer(result, "refused"):
+                return Findings(text=result.refusal or result.text, files=[])
+            case NoAnswer(text=text):
+                session.push_user(text)
     return None
 
 
 def take_round(
-    tool_round: ToolRound[FileTools],
+    tool_round: ToolRound[FileTools, Findings],
     session: Session,
     hooks: HookSet[FileTools],
     root: Path,
@@ -229,9 +244,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     available = ToolAvailability.all() if args.allow_write else ToolAvailability.default()
     status = 1
     try:
-        text = answer(session, args.chosen.model, hooks, args.root, available, show)
-        status = 0 if text is not None else 1
-        show.answer(text or f"None: the model still asked for tools after {MAX_TURNS} turns.")
+        found = answer(session, args.chosen.model, hooks, args.root, available, show)
+        if found is not None:
+            status = 0
+            show.answer(found.text, found.files)
+        else:
+            show.answer(f"None: the model had none after {MAX_TURNS} turns.")
     except KeyboardInterrupt:
         status = 130
         print("\nStopped.", file=sys.stderr)

@@ -51,7 +51,9 @@ def decide(items: Sequence[object]) -> AssistantTurn:
         calls = [call for call in step(seen) if not seen.was_made(call)]
         if calls:
             return _turn(remark, calls, start=len(seen.results) + 1)
-    return AssistantTurn(text=answer(seen), finish_reason="stop")
+    files = list(dict.fromkeys(text["path"] for text in seen.outputs("read_file")))
+    final: Call = ("answer", {"text": answer(seen), "files": files})
+    return _turn("", [final], start=len(seen.results) + 1)
 
 
 def _turn(remark: str, calls: list[Call], start: int) -> AssistantTurn:

@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 import textwrap
+from collections.abc import Sequence
 from typing import Any, Final, TextIO
 
 from lutum_py import AnyToolCall, AssistantTurn, ToolResult, ToolRoundPlan, visible
@@ -92,8 +93,8 @@ class Show:
         if self.has_colours:
             self.out.write("\r\x1b[K")
 
-    def answer(self, text: str) -> None:
-        """Show the answer, last."""
+    def answer(self, text: str, files: Sequence[str] = ()) -> None:
+        """Show the answer, last, and the files that it is from."""
         self._line("")
         self._line(self._painted("answer", "1"))
         for line in text.splitlines():
@@ -104,6 +105,8 @@ class Show:
                     self._line(indent + part)
             else:
                 self._line(self._cut(indent + body))
+        if files:
+            self._line(self._cut(f"  from {clean(', '.join(files))}"))
 
     def _event(self, call_id: str, kind: str, text: str, *, is_cut: bool = True) -> None:
         start = f"  {self.place[call_id]} {kind:<9}"

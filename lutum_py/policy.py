@@ -1,7 +1,8 @@
 """Policies: objects whose methods are hooks, each marked with the tool that it is for.
 
 A marked method is typed like the hook of a hook set, and may be called anything. Register them all
-with `hooks.register_hooks(policy)`: bound to the object, in the order of definition.
+with `hooks.register_hooks(policy)`: bound to the object, in the order of definition. A method that
+overrides a marked one is marked as that is, unless it has marks of its own; None takes it out.
 
 Example:
     >>> from lutum_py import Reject, RunNormally, Toolset, policy, tool, tool_fn

@@ -238,7 +238,7 @@ class AsyncSink(_Closing):
         """
         if limit is not None and limit < 1:
             raise InvalidValueError(f"`limit` is {limit}. Give at least 1, or None for no bound.")
-        self.dropped = 0
+        self.dropped: int = 0
         self._limit = limit
         self._lock = Lock()
         self._queue: deque[ToolEvent] = deque()

@@ -11,6 +11,7 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from .._schema.output import Output
+from .._text.escaping import words_of
 from .._text.json import compact_json, shorten
 from .._text.unicode import sendable
 from .._transcript.metadata import ToolMetadata
@@ -130,7 +131,7 @@ class AnyToolCall(CallState):
             message: What went wrong, and what the model might do about it.
             code: A stable code for programs; it is put before the message in brackets.
         """
-        message = sendable(str(message))
+        message = sendable(words_of(message))
         if code is not None:
             _check_text(self, "code", code)
             code = sendable(code)
@@ -234,7 +235,7 @@ class AnyToolCall(CallState):
         if seconds is not None:
             from .deadline import in_time  # with asyncio, which few need as early as this
 
-            return self.complete(await in_time(self, invocation, input, skipped, seconds))
+            return self.finish(await in_time(self, invocation, input, skipped, seconds))
         if invocation.is_async:
             return self.finish(await invocation.start(self, input, skipped))
         return self.finish(await invocation.run(self, input, skipped))
@@ -353,16 +354,9 @@ def _check_text(call: AnyToolCall, what: str, value: object) -> None:
 
 
 def _checked(call: AnyToolCall, attachments: Iterable[Attachment]) -> tuple[Attachment, ...]:
-    from .._transcript.attachment import Attachment
+    from .._transcript.attachment import attachments_of
 
-    listed = tuple(attachments)
-    for each in listed:
-        if not isinstance(each, Attachment):
-            raise MisuseError(
-                f"An attachment of call {call.id!r} of tool `{call.name}` is {shorten(each)}. Give "
-                "a list of `Attachment(media_type=..., mime_type=..., url=...)`."
-            )
-    return listed
+    return attachments_of(f"Call {call.id!r} of tool `{call.name}`", attachments)
 
 
 class ToolCall(AnyToolCall, Generic[In, Out]):
@@ -407,7 +401,7 @@ class FnCall(ToolCall[Any, Out], Generic[P, Out]):
             skipped: The parameters that are hidden from the model, by name.
 
         Raises:
-            MisuseError: A hidden parameter is missing or unknown.
+            MisuseError: A hidden parameter is missing or unknown, or it is no function.
             LifecycleError: The call has ended, waits for a decision, or is not what was approved.
 
         Example:
@@ -422,9 +416,14 @@ class FnCall(ToolCall[Any, Out], Generic[P, Out]):
             >>> call.apply(lambda a, b: a * b)
             2
         """
+        if not callable(function):
+            raise MisuseError(
+                f"`apply` takes a function of the parameters of tool `{self.name}`, not "
+                f"{shorten(function)}. Pass the function itself."
+            )
+        given: Any = function
         invocation = self.begin(skipped)
         positional, keywords = invocation.bind(self, self.input, skipped)
-        given: Any = function
         applied: X = given(*positional, **keywords)
         return applied
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
-from pydantic_core import PydanticSerializationError
-
 from .._schema.secrets import mask_secrets
 from .._text.json import cut, digest_of
 from .._transcript.metadata import ToolMetadata
@@ -196,7 +194,7 @@ class CallState:
     def _final_arguments(self) -> Any:
         try:
             return self.spec.arguments.to_data(self._input)
-        except PydanticSerializationError as error:
+        except ValueError as error:  # pydantic has a kind of its own, but not for what is too deep
             reason = cut(" ".join(str(error).split()), 200)
             raise ToolInputError(
                 f"The input of call {self.id!r} of tool `{self.name}` has no JSON form ({reason}). "

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar, overload
 
 from .._text.frozen import Immutable
+from .reply import Reply
 
 __all__ = ["ArgsDecision", "Complete", "Reject", "RunNormally", "ToolDecision"]
 
@@ -38,7 +39,7 @@ class RunNormally(Immutable, Generic[In]):
         theirs: Any = other
         return bool(self.input == theirs.input)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
 
 _set_input: Any = vars(RunNormally)["input"].__set__
@@ -46,9 +47,17 @@ _set_input: Any = vars(RunNormally)["input"].__set__
 
 @dataclass(frozen=True, slots=True)
 class Complete(Generic[Out]):
-    """Answer the call with this output; the tool is not run."""
+    """Answer the call with this output, or with a `Reply` of it; the tool is not run."""
 
-    output: Out
+    output: Out | Reply[Out]
+
+    if TYPE_CHECKING:
+        # Of a union two of four checkers would not find the type in a reply.
+        @overload
+        def __init__(self, output: Reply[Out]) -> None: ...
+        @overload
+        def __init__(self, output: Out) -> None: ...
+        def __init__(self, output: Any) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeAlias, TypeVar, get_args
 
 from .._text.json import shorten
 from .._text.unicode import sendable
@@ -69,11 +69,15 @@ class Reply(Generic[Out]):
         for field, text in (("message", message), ("code", code)):
             if not isinstance(text, str | None):
                 raise MisuseError.of_field("Reply", field, "a text", text)
-        self.output = output
-        self.message = None if message is None else sendable(message)
-        self.attachments = tuple(attachments)
+        self.output: Out = output
+        self.message: str | None = None if message is None else sendable(message)
+        self.attachments: tuple[Attachment, ...] = ()
+        if attachments != ():
+            from .._transcript.attachment import attachments_of  # most replies have none
+
+            self.attachments = attachments_of("Reply", attachments)
         self.status: ReplyStatus = status
-        self.code = code
+        self.code: str | None = None if code is None else sendable(code)
 
     @property
     def model_message(self) -> str | None:
@@ -88,7 +92,7 @@ class Reply(Generic[Out]):
         theirs: Any = other
         return all(getattr(self, name) == getattr(theirs, name) for name in self.__slots__)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         said = "".join(

@@ -103,6 +103,12 @@ class ToolSpec(Immutable, Generic[In, Out]):
                 tool=tool,
                 fields=issues,
             ) from error
+        except RecursionError:
+            raise ToolInputError(
+                f"This input does not fit tool `{tool}`: it is nested too deeply, or holds itself. "
+                f"Pass a valid `{type_name(self.arguments.type)}`.",
+                tool=tool,
+            ) from None
         return checked
 
     def shown_json(self, value: Any) -> str:

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
 from .._text.json import copy_json, is_mapping, shorten
-from ..errors import InvalidValueError
+from ..errors import InvalidValueError, MisuseError
 
 __all__ = ["Decision", "DecisionAction", "ResumeMode", "SuspendTicket"]
 
@@ -58,6 +58,7 @@ class SuspendTicket:
 
     Raises:
         InvalidValueError: `resume_mode` is no mode.
+        MisuseError: Another field is of another type.
 
     Example:
         >>> SuspendTicket(action="approve", message="Pay 20 EUR?").resume_mode.value
@@ -81,6 +82,13 @@ class SuspendTicket:
                 f"which is none of the modes: {modes}. Give one of `ResumeMode`."
             ) from None
         object.__setattr__(self, "resume_mode", mode)
+        _check_texts(self, ("id", "action"), ("message",))
+        for name, given in (
+            ("parameters", self.parameters),
+            ("response_schema", self.response_schema),
+        ):
+            if not (is_mapping(given) or (given is None and name == "response_schema")):
+                raise MisuseError.of_field("SuspendTicket", name, "a dict", given)
 
     def to_dict(self) -> dict[str, Any]:
         """Give the ticket as plain data; what is not set is left out."""
@@ -114,6 +122,7 @@ class Decision:
     Raises:
         InvalidValueError: The action is none, or `edit` is no mapping of names, or beside another
             action than `resume`.
+        MisuseError: Another field is of another type.
 
     Example:
         >>> Decision(call_id="c1", action="cancel", reason="too expensive").action
@@ -136,6 +145,7 @@ class Decision:
                 f"Decision for call {self.call_id!r}: action {self.action!r} is neither "
                 "'resume' nor 'cancel'."
             )
+        _check_texts(self, ("call_id", "decision_id", "at"), ("reason", "digest", "by"))
         if self.edit is None:
             return
         if self.action != "resume":
@@ -153,3 +163,11 @@ class Decision:
                 "with `waiting.edit(changes)`."
             )
         object.__setattr__(self, "edit", copy_json(given))
+
+
+def _check_texts(made: object, texts: tuple[str, ...], optional: tuple[str, ...]) -> None:
+    """Refuse what a saved plan could not be loaded with."""
+    for names, kind, takes in ((texts, str, "a text"), (optional, str | None, "a text or None")):
+        for name in names:
+            if not isinstance(value := getattr(made, name), kind):
+                raise MisuseError.of_field(type(made).__name__, name, takes, value)

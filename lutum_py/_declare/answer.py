@@ -5,19 +5,20 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from pydantic import ValidationError
 from typing_extensions import is_typeddict
 
+from .._call.call import AnyToolCall
 from .._call.selector import finish_spec
 from .._call.spec import ToolSpec
-from .._schema.arguments import Arguments
+from .._schema.arguments import NO_ARGUMENTS, Arguments
 from .._schema.closed_schema import is_model
 from .._schema.definition import ToolDef
 from .._schema.options import ToolOptions
 from .._schema.output import Output
 from .._schema.signature import REQUIRED, Parameter, reason_of, type_name
 from .._text.json import is_object, shorten
-from ..errors import FieldIssue, MisuseError, ToolDefinitionError
+from .._transcript.metadata import ToolMetadata
+from ..errors import FieldIssue, InvalidArgumentsError, MisuseError, ToolDefinitionError
 from .define import define
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ class Answer(Generic[A]):
         self.type = type
         self.by: Literal["tool", "format"] = by
         self.name = name
+        self._description = description
         self._spec = _spec_of(type, name, description)
 
     @property
@@ -97,16 +99,24 @@ class Answer(Generic[A]):
         return data.get(_FIELD) if is_object(data) else None
 
     def read_text(self, text: str, *, redact: bool) -> tuple[A | None, tuple[FieldIssue, ...]]:
-        """Read an answer that is a text; what is wrong with it where it is none."""
-        spec = self._spec
+        """Read an answer that is a text; what is wrong with it where it is none.
+
+        Raises:
+            ToolInputError: A validator of the type broke.
+        """
+        if text.strip() in NO_ARGUMENTS:
+            # To a tool that is a call without arguments; as a text it is no answer at all.
+            issue = FieldIssue("", "There is no answer: give a JSON object", repr(text))
+            return None, (issue,)
+        metadata = ToolMetadata(id=self.name, name=self.name, arguments=text)
         try:
-            try:
-                return self.value_of(spec.validate_json(text)), ()
-            except ValidationError as error:
-                value, _ = spec.arguments.mend(text, error)
-                return self.value_of(value), ()
-        except ValidationError as error:
-            return None, spec.issues_of(error, redact=redact)
+            call: AnyToolCall = self._spec.free_selector.decode(metadata, redact=redact)
+        except InvalidArgumentsError as error:
+            return None, error.fields
+        return self.value_of(call.input), ()
+
+    def __reduce__(self) -> Any:
+        return _made, (self.type, self.by, self.name, self._description)
 
     def __repr__(self) -> str:
         return f"Answer({type_name(self.type)}, by={self.by!r}, name={self.name!r})"
@@ -117,6 +127,10 @@ def answer_of(given: Any) -> Answer[Any]:
     kind: Any = Answer  # as a class it would narrow to an answer of nobody knows what
     answer: Answer[Any] = given if isinstance(given, kind) else kind(given)
     return answer
+
+
+def _made(kind: Any, by: Any, name: str, description: str | None) -> Answer[Any]:
+    return Answer(kind, by=by, name=name, description=description)
 
 
 def _is_wrapped(kind: Any) -> bool:
@@ -145,19 +159,27 @@ def _spec_of(kind: Any, name: Any, description: str | None) -> ToolSpec[Any, Any
             model = kind
         arguments = Arguments(model)
     except Exception as error:
-        # What is said of a parameter means the field that a type is wrapped in.
-        cause = error.__cause__ if isinstance(error, ToolDefinitionError) else error
-        reason = reason_of(cause if isinstance(cause, Exception) else error)
-        raise ToolDefinitionError(
-            f"{place} has no schema ({reason}). Use a type that pydantic knows."
-        ) from error
+        raise _no_schema(place, error) from error
     own = (kind.__dict__.get("__doc__") if isinstance(kind, type) else None) or _DESCRIPTION
     told = ToolOptions(name=name, description=own if description is None else description)
+    try:
+        definition = define(place, told, arguments=arguments, output=Output(str))
+    except ToolDefinitionError as error:
+        if error.__cause__ is None or not _is_wrapped(kind):
+            raise
+        raise _no_schema(place, error) from error
     made: ToolSpec[Any, Any] = ToolSpec(
-        definition=define(place, told, arguments=arguments, output=Output(str)),
+        definition=definition,
         origin=kind,
         arguments=arguments,
         output=Output(str),
         invocation=None,
     )
     return finish_spec(made, input_name="Answer", module=__name__, qualname="Answer")
+
+
+def _no_schema(place: str, error: Exception) -> ToolDefinitionError:
+    # What is said of a parameter means the field that a type is wrapped in.
+    cause = error.__cause__ if isinstance(error, ToolDefinitionError) else error
+    reason = reason_of(cause if isinstance(cause, Exception) else error)
+    return ToolDefinitionError(f"{place} has no schema ({reason}). Use a type that pydantic knows.")

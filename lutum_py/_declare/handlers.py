@@ -201,8 +201,12 @@ class Handlers(Generic[T]):
         """Give what runs a call.
 
         Raises:
-            MisuseError: Nobody does the tool, or it is not in the toolset.
+            MisuseError: Nobody does the tool, or it is not in the toolset; or it is no call.
         """
+        if not isinstance(call, AnyToolCall):
+            raise MisuseError(
+                f"Handlers are given a call, not {shorten(call)}. Take it from `plan.pending`."
+            )
         toolset = self._toolset
         member = call.selector.reaches(toolset)
         if call.selector.toolset is None:
@@ -225,10 +229,6 @@ class Handlers(Generic[T]):
     def _begin(
         self, call: AnyToolCall, skipped: Mapping[str, Any]
     ) -> tuple[Invocation, dict[str, Any]]:
-        if not isinstance(call, AnyToolCall):
-            raise MisuseError(
-                f"Handlers are given a call, not {shorten(call)}. Take it from `plan.pending`."
-            )
         invocation = self.invocation_of(call)
         known = {*invocation.hidden, invocation.context}
         taken = {name: value for name, value in skipped.items() if name in known}

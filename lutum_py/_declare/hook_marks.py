@@ -50,7 +50,16 @@ def mark(phase: Phase, verb: str, selector: AnySelector | None) -> Callable[[F],
     return decorate
 
 
-def marks_of(method: Any) -> tuple[Mark, ...]:
-    """Give the marks of a method, bound or not, the one that stands nearest to it first."""
-    inner = getattr(method, "__func__", method)
-    return tuple(getattr(inner, "__dict__", {}).get(_MARKS, ()))
+def marks_of(mro: tuple[type, ...], name: str, defined: Any) -> tuple[Mark, ...]:
+    """Give the marks of a method, the one that stands nearest to it first.
+
+    A method without marks keeps those of the method that it overrides: whoever refines a guard
+    does not take it out. None does, as any attribute that cannot be called.
+    """
+    if not callable(getattr(defined, "__func__", defined)):
+        return ()
+    for each in (defined, *(cls.__dict__.get(name) for cls in mro)):
+        inner = getattr(each, "__func__", each)
+        if marks := getattr(inner, "__dict__", {}).get(_MARKS):
+            return tuple(marks)
+    return ()

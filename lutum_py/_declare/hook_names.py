@@ -102,7 +102,7 @@ def policy_methods(toolset: Any, policy: Any) -> Iterator[tuple[Mark, Any]]:
     names.update(dict.fromkeys(getattr(policy, "__dict__", ())))
     for name in names:
         # An attribute that cannot be called is data; None takes an inherited hook out.
-        if marks := marks_of(inspect.getattr_static(policy, name)):
+        if marks := marks_of(type(policy).__mro__, name, inspect.getattr_static(policy, name)):
             yield from ((each, getattr(policy, name)) for each in marks)
         elif _ends_like_a_hook(name) and callable(method := getattr(policy, name)):
             slot = slot_of(members, name)
@@ -141,7 +141,7 @@ def policy_base(toolset: Any) -> type:
             for name, defined in cls.__dict__.items():
                 if (
                     _ends_like_a_hook(name)
-                    and not marks_of(defined)
+                    and not marks_of(cls.__mro__, name, defined)
                     and callable(getattr(cls, name))
                     and slot_of(members, name) is None
                 ):

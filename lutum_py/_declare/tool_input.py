@@ -72,7 +72,7 @@ class ToolInput(BaseModel, Generic[Out]):
         'Greet someone.'
     """
 
-    model_config = ConfigDict(extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     if TYPE_CHECKING:
         Call: ClassVar[Any]

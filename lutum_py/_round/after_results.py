@@ -14,7 +14,7 @@ from .._hooks.places import HookPlaces
 from .._text.json import shorten
 from .._transcript.result import ToolResult
 from ..errors import HookError
-from .commit import Answer, as_results
+from .commit import ResultLike, as_results
 from .sorted_calls import SortedCalls
 
 __all__ = ["show_results"]
@@ -24,7 +24,7 @@ Marks = set[tuple[str, str]]
 
 
 def show_results(
-    calls: SortedCalls, hooks: Hooks, answers: Iterable[Answer | SuspendedCall]
+    calls: SortedCalls, hooks: Hooks, answers: Iterable[ResultLike | SuspendedCall]
 ) -> Steps[list[ToolResult | SuspendedCall]]:
     """Show results to the after-hooks; see `ToolRoundPlan.apply_after_hooks`.
 

@@ -28,7 +28,7 @@ from ..errors import (
 from .sorted_calls import SortedCalls
 
 __all__ = [
-    "Answer",
+    "ResultLike",
     "are_in_order",
     "as_results",
     "check_after_hooks",
@@ -38,7 +38,7 @@ __all__ = [
     "unfinished",
 ]
 
-Answer: TypeAlias = ToolResult | HandledCall[Any, Any] | RejectedCall
+ResultLike: TypeAlias = ToolResult | HandledCall[Any, Any] | RejectedCall
 """What may be passed where a result is wanted."""
 
 
@@ -46,7 +46,7 @@ _ANSWERS = (ToolResult, HandledCall, RejectedCall, SuspendedCall)
 
 
 def as_results(
-    answers: Iterable[Answer | SuspendedCall],
+    answers: Iterable[ResultLike | SuspendedCall],
 ) -> tuple[list[ToolResult], list[SuspendedCall]]:
     """Take each answer as a result; calls that suspended themselves have none yet.
 
@@ -224,7 +224,13 @@ def _not_asked(
 
 
 def unfinished(call: AnyToolCall, was_started: bool, reason: str) -> ToolResult:
-    """Make the honest result of a call that was given up: nobody knows more of it than this."""
+    """Make the honest result of a call that was given up: nobody knows more of it than this.
+
+    Raises:
+        MisuseError: The reason is no text.
+    """
+    if not isinstance(reason, str):
+        raise MisuseError.of_field("abort", "reason", "a text", reason, "The model reads it.")
     if was_started:
         why = f"the tool was started, and nobody knows what it did. {reason}"
         return unknown_outcome(call.metadata, why)

@@ -16,7 +16,7 @@ from .._call.outcomes import SuspendedCall
 from .._transcript.committed import CommittedRound, seal
 from .._transcript.result import ToolResult
 from .caps import capped
-from .commit import Answer, are_in_order, as_results, check_after_hooks, match_results
+from .commit import ResultLike, are_in_order, as_results, check_after_hooks, match_results
 from .edits import with_edit_lines
 from .sorted_calls import SortedCalls
 
@@ -25,7 +25,7 @@ __all__ = ["end_round"]
 
 def end_round(
     calls: SortedCalls,
-    answers: Iterable[Answer | SuspendedCall],
+    answers: Iterable[ResultLike | SuspendedCall],
     unfinished: Mapping[str, ToolResult] | None = None,
 ) -> CommittedRound:
     """Join the turn with its results, as they go into a transcript.
@@ -50,7 +50,7 @@ def end_round(
 
 def _matched(
     calls: SortedCalls,
-    answers: Iterable[Answer | SuspendedCall],
+    answers: Iterable[ResultLike | SuspendedCall],
     unfinished: Mapping[str, ToolResult] | None,
 ) -> tuple[ToolResult, ...]:
     """Find one result for each call, or every fault."""

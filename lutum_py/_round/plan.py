@@ -27,7 +27,7 @@ from .._transcript.committed import CommittedRound
 from .._transcript.result import ToolResult
 from .._transcript.transcript import transcript_of
 from ..errors import MisuseError
-from .commit import Answer, unfinished
+from .commit import ResultLike, unfinished
 from .ending import end_round
 from .sorted_calls import SortedCalls
 
@@ -111,14 +111,14 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
 
     @overload
     async def apply_after_hooks(
-        self, hooks: Hooks, results: Iterable[Answer] = ...
+        self, hooks: Hooks, results: Iterable[ResultLike] = ...
     ) -> list[ToolResult]: ...
     @overload
     async def apply_after_hooks(
-        self, hooks: Hooks, results: Iterable[Answer | SuspendedCall]
+        self, hooks: Hooks, results: Iterable[ResultLike | SuspendedCall]
     ) -> list[ToolResult | SuspendedCall]: ...
     async def apply_after_hooks(
-        self, hooks: Hooks, results: Iterable[Answer | SuspendedCall] = ()
+        self, hooks: Hooks, results: Iterable[ResultLike | SuspendedCall] = ()
     ) -> Any:
         """Show results to the after-hooks, those of handled calls and recorded ones included.
 
@@ -140,21 +140,21 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
 
     @overload
     def apply_after_hooks_sync(
-        self, hooks: Hooks, results: Iterable[Answer] = ...
+        self, hooks: Hooks, results: Iterable[ResultLike] = ...
     ) -> list[ToolResult]: ...
     @overload
     def apply_after_hooks_sync(
-        self, hooks: Hooks, results: Iterable[Answer | SuspendedCall]
+        self, hooks: Hooks, results: Iterable[ResultLike | SuspendedCall]
     ) -> list[ToolResult | SuspendedCall]: ...
     def apply_after_hooks_sync(
-        self, hooks: Hooks, results: Iterable[Answer | SuspendedCall] = ()
+        self, hooks: Hooks, results: Iterable[ResultLike | SuspendedCall] = ()
     ) -> Any:
         """Do the same where every after-hook is sync."""
         self._state._check_open()
         return drive_sync(self._after(hooks, results))
 
     def _after(
-        self, hooks: Hooks, results: Iterable[Answer | SuspendedCall]
+        self, hooks: Hooks, results: Iterable[ResultLike | SuspendedCall]
     ) -> Steps[list[ToolResult | SuspendedCall]]:
         from .after_results import show_results
 
@@ -162,7 +162,7 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
 
     # Recording, suspending and resuming.
 
-    def record(self, outcome: Answer | SuspendedCall, /) -> None:
+    def record(self, outcome: ResultLike | SuspendedCall, /) -> None:
         """Take in what a call came to: from here on the plan has it, and a dump too.
 
         A result leaves `pending` or `in_doubt` for `finished`, wherever it was made; a call that
@@ -252,7 +252,7 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
 
     # Ending.
 
-    def resolve(self, results: Iterable[Answer | SuspendedCall] = ()) -> CommittedRound:
+    def resolve(self, results: Iterable[ResultLike | SuspendedCall] = ()) -> CommittedRound:
         """Close the round without a transcript: validate, and give the turn with its results.
 
         Args:
@@ -268,7 +268,7 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
         return committed
 
     def commit(
-        self, target: HasTranscript | Transcript, results: Iterable[Answer | SuspendedCall] = ()
+        self, target: HasTranscript | Transcript, results: Iterable[ResultLike | SuspendedCall] = ()
     ) -> CommittedRound:
         """Append the turn and one result for each of its calls, in order, or nothing at all.
 
@@ -292,7 +292,7 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
         self,
         target: HasTranscript | Transcript,
         reason: str,
-        results: Iterable[Answer | SuspendedCall] = (),
+        results: Iterable[ResultLike | SuspendedCall] = (),
     ) -> CommittedRound:
         """Close the round early, with an honest result for each call that has none.
 
@@ -313,7 +313,7 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
         open_calls = (*self.pending, *self.in_doubt)
         own = {call.metadata for call in open_calls}
         waits = list(self.suspended)
-        finished: list[Answer] = []
+        finished: list[ResultLike] = []
         for outcome in results:
             if not isinstance(outcome, SuspendedCall):
                 finished.append(outcome)

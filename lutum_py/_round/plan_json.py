@@ -34,6 +34,7 @@ from .._context.suspension import (
 )
 from .._text.json import shorten
 from .._transcript.assistant import AssistantTurn, dump_turn, load_turn
+from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult, dump_result, load_result
 from .._transcript.saved import Saved, dump_saved, open_saved
 from ..errors import FieldIssue, PlanError, UnknownToolError
@@ -303,7 +304,7 @@ class _Loader:
         self.seen.add(call_id)
         state = saved.get("state", str)
         if state == "finished":
-            self.finished[call_id] = load_result(saved.inner("result"))
+            self.finished[call_id] = self._result(saved, metadata)
         if state == "issue" or (state == "finished" and "reason" in saved.data):
             self.issues.append(
                 RecoverableToolCallIssue(
@@ -322,10 +323,10 @@ class _Loader:
                 )
             )
         elif state == "answer":
-            self.finished[call_id] = load_result(saved.inner("result"))
+            self.finished[call_id] = self._result(saved, metadata)
         elif state == "handled":
             call = self._call(saved, call_id, checked=False)
-            result = load_result(saved.inner("result"))
+            result = self._result(saved, metadata)
             handled_type = call.spec.handled_type
             output = _output_of(call, result)
             self.handled.append(handled_type(metadata, call.input, output, result))
@@ -354,6 +355,13 @@ class _Loader:
             )
         else:
             raise saved.wrong("state", f"{state!r} is none that this release knows")
+
+    def _result(self, saved: Saved, metadata: ToolMetadata) -> ToolResult:
+        """Read the result of a call; with that of another the round could never end."""
+        result = load_result(saved.inner("result"))
+        if not result.answers(metadata):
+            raise saved.wrong("result", f"it answers another call, {shorten(result.id)}")
+        return result
 
     def _call(self, saved: Saved, call_id: str, *, checked: bool) -> AnyToolCall:
         """Rebuild a call; where it is still to be run, make sure that it is what was saved."""

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from .._call.call import AnyToolCall
 from .._call.outcomes import RecoverableToolCallIssue
 from .._declare.answer import ACCEPTED, Answer
-from .._transcript.assistant import AssistantTurn
+from .._transcript.assistant import AssistantTurn, TextItem
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult
 from ..errors import FieldIssue, InvalidArgumentsError
@@ -81,7 +81,7 @@ def missing_answer(
         return None, Missing("refused", f"You refused to answer. {again}")
     fields: tuple[FieldIssue, ...] = ()
     if answer.by == "format":
-        value, fields = answer.read_text(turn.text, redact=redact)
+        value, fields = _read_texts(turn, answer, redact)
         if not fields:
             return value, None
     if turn.is_truncated:
@@ -90,3 +90,21 @@ def missing_answer(
         return None, Missing("no_call", f"That was no answer yet. {again}")
     lines = "\n".join(f"- {each}" for each in fields)
     return None, Missing("invalid", f"The answer is not valid:\n{lines}\n{again}", fields)
+
+
+def _read_texts(
+    turn: AssistantTurn, answer: Answer[Any], redact: bool
+) -> tuple[Any, tuple[FieldIssue, ...]]:
+    """Read the text of a turn as the answer; what is wrong with it where it is none.
+
+    Models say things before the answer, and some say the answer twice: where the text as a whole is
+    none, the texts that are one by themselves must be of one mind.
+    """
+    value, fields = answer.read_text(turn.text, redact=redact)
+    if fields:
+        texts = [item.text for item in turn.items if isinstance(item, TextItem)]
+        read = [answer.read_text(text, redact=redact) for text in texts if len(texts) > 1]
+        found = [each for each, wrong in read if not wrong]
+        if found and all(each == found[0] for each in found):
+            return found[0], ()
+    return value, fields

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Never, NoReturn, final
 
@@ -208,7 +209,9 @@ def open_turn(
             continue
         selector = by_name.get(metadata.name)
         if selector is None:
-            issues.append(_not_on_offer(toolset, metadata, offered))
+            own = () if answer is None or answer.by == "format" else (answer.definition.name,)
+            names = (*offered.by_name, *own)
+            issues.append(_not_on_offer(toolset, metadata, offered, names))
             continue
         if metadata is cut_off and selector.definition.input_schema.get("properties"):
             issues.append(_cut_off(metadata))
@@ -252,10 +255,10 @@ def _check_ids(metadatas: tuple[ToolMetadata, ...]) -> None:
 
 
 def _not_on_offer(
-    toolset: Any, metadata: ToolMetadata, offered: OfferedTools
+    toolset: Any, metadata: ToolMetadata, offered: OfferedTools, names: Collection[str]
 ) -> RecoverableToolCallIssue:
     name = quoted(metadata.name)
-    on_offer = f"Tools on offer: {names_for_message(offered.by_name)}."
+    on_offer = f"Tools on offer: {names_for_message(names)}."
     known = toolset._by_name.get(metadata.name)
     searches = [each.name for each in offered.selectors if each.loads_tools]
     if known is not None and known.is_deferred and searches:
@@ -267,7 +270,7 @@ def _not_on_offer(
     if known is not None:
         text = f"Tool {name} is not available in this turn, so it was not run. {on_offer}"
         return RecoverableToolCallIssue(metadata, "not_available", text)
-    near = did_you_mean(metadata.name, offered.by_name)
+    near = did_you_mean(metadata.name, names)
     hint = f" Did you mean {quoted(near)}?" if near else ""
     text = f"There is no tool {name}, so nothing was run.{hint} {on_offer}"
     return RecoverableToolCallIssue(metadata, "unknown_tool", text, (), near)

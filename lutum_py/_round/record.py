@@ -19,7 +19,7 @@ from ..errors import (
     LifecycleError,
     UnresolvedSuspension,
 )
-from .commit import Answer, as_results, mismatches
+from .commit import ResultLike, as_results, mismatches
 from .sorted_calls import SortedCalls
 
 __all__ = ["record", "suspend"]
@@ -33,7 +33,7 @@ _ENDS: dict[ResultStatus, CallStatus] = {
 }
 
 
-def record(calls: SortedCalls, outcome: Answer | SuspendedCall) -> None:
+def record(calls: SortedCalls, outcome: ResultLike | SuspendedCall) -> None:
     """Take in one outcome; see `ToolRoundPlan.record`."""
     if isinstance(outcome, SuspendedCall):
         suspend(calls, outcome)

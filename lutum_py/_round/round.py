@@ -16,7 +16,7 @@ from .._transcript.assistant import AssistantTurn, Usage
 from .._transcript.committed import CommittedRound
 from .._transcript.result import ToolResult
 from ..errors import MisuseError, ToolRoundArityError
-from .commit import Answer
+from .commit import ResultLike
 from .plan import ToolRoundPlan, closed, decided
 from .round_state import RoundState
 from .sorted_calls import SortedCalls
@@ -47,9 +47,9 @@ class _RoundFields(RoundState):
         issues: tuple[RecoverableToolCallIssue, ...],
     ) -> None:
         RoundState.__init__(self, turn)
-        self.toolset = toolset
-        self.tool_calls = tool_calls
-        self.recoverable_tool_call_issues = issues
+        self.toolset: Any = toolset
+        self.tool_calls: tuple[AnyToolCall, ...] = tool_calls
+        self.recoverable_tool_call_issues: tuple[RecoverableToolCallIssue, ...] = issues
         self.answer: Any = None
         self.answered: tuple[ToolResult, ...] = ()
 
@@ -168,12 +168,12 @@ class ToolRound(Immutable, _RoundFields, Generic[T, AN]):
         self._check_open()
         return drive_sync(decided(self._sorted(), hooks))
 
-    def resolve(self, results: Iterable[Answer | SuspendedCall] = ()) -> CommittedRound:
+    def resolve(self, results: Iterable[ResultLike | SuspendedCall] = ()) -> CommittedRound:
         """Close the round without hooks or a transcript; see `ToolRoundPlan.resolve`."""
         return self.plan().resolve(results)
 
     def commit(
-        self, target: HasTranscript | Transcript, results: Iterable[Answer | SuspendedCall] = ()
+        self, target: HasTranscript | Transcript, results: Iterable[ResultLike | SuspendedCall] = ()
     ) -> CommittedRound:
         """Commit the round without hooks; see `ToolRoundPlan.commit`."""
         return self.plan().commit(target, results)
@@ -182,7 +182,7 @@ class ToolRound(Immutable, _RoundFields, Generic[T, AN]):
         self,
         target: HasTranscript | Transcript,
         reason: str,
-        results: Iterable[Answer | SuspendedCall] = (),
+        results: Iterable[ResultLike | SuspendedCall] = (),
     ) -> CommittedRound:
         """Close the round early; see `ToolRoundPlan.abort`."""
         return self.plan().abort(target, reason, results)

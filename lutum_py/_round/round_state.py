@@ -28,7 +28,7 @@ class RoundState:
     __slots__ = ("__weakref__", "_amending", "_closed_by", "_ran_before", "_started", "turn")
 
     def __init__(self, turn: AssistantTurn) -> None:
-        self.turn = turn
+        self.turn: AssistantTurn = turn
         self._amending = _NONE
         self._closed_by: str | None = None
         self._ran_before = _NO_MARKS

@@ -65,9 +65,9 @@ class SortedCalls:
         issues: tuple[RecoverableToolCallIssue, ...],
     ) -> None:
         self._state = state
-        self.toolset = toolset
-        self.pending = pending
-        self.recoverable_tool_call_issues = issues
+        self.toolset: Any = toolset
+        self.pending: tuple[AnyToolCall, ...] = pending
+        self.recoverable_tool_call_issues: tuple[RecoverableToolCallIssue, ...] = issues
         self.handled: tuple[HandledCall[Any, Any], ...] = ()
         self.rejected: tuple[RejectedCall, ...] = ()
         self.suspended: tuple[SuspendedCall, ...] = ()

@@ -40,7 +40,7 @@ from .exact_data import exact_data
 from .mended_arguments import container_in, mend_places, path_of
 from .plain_types import is_fixed
 
-__all__ = ["Arguments", "field_issues", "fields_of"]
+__all__ = ["NO_ARGUMENTS", "Arguments", "field_issues", "fields_of"]
 
 # What these kinds of failures say is made by pydantic, of the schema alone. All other texts may
 # quote what came: those of a validator's own errors, and some of pydantic's.
@@ -56,6 +56,9 @@ _SAYS_NO_VALUE = frozenset(get_args(ErrorType)) - {
     "uuid_parsing",
     "value_error",
 }
+NO_ARGUMENTS = frozenset({"", "null", '""'})
+"""What models write for no arguments at all."""
+
 _EMPTY = "{}"
 _MAX_ISSUES = 20
 _MAX_MENDING = 4
@@ -102,7 +105,7 @@ class Arguments:
         plain = input_type
         while get_origin(plain) is Annotated:
             plain = get_args(plain)[0]
-        self.type = plain
+        self.type: Any = plain
         self._documented = documented
         self._is_union = is_model(plain) and plain.__pydantic_root_model__
         self._mending: JsonSchema | None = None
@@ -114,7 +117,7 @@ class Arguments:
         self._bounded = closing.bounded
         self._by_alias = not closing.renames
         self._is_plain = is_plain
-        self.is_fixed = is_model(input_type) and _is_frozen(input_type)
+        self.is_fixed: bool = is_model(input_type) and _is_frozen(input_type)
         self.validate_json: Callable[[str], Any] = self._validator.validate_json
 
     def mend(self, text: str, error: ValidationError) -> tuple[Any, tuple[str, ...]]:
@@ -123,7 +126,7 @@ class Arguments:
         Raises:
             ValidationError: The error that is given, where no mending helps.
         """
-        if text.strip() in ("", "null", '""'):
+        if text.strip() in NO_ARGUMENTS:
             return self.validate_json(_EMPTY), ()
         try:
             data: Any = from_json(text)

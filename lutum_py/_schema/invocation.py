@@ -15,7 +15,7 @@ from typing import Any, NoReturn, Self
 
 from .._text.suggestion import names_for_message
 from ..errors import MisuseError
-from .signature import Parameter, Signature, read_others
+from .signature import Hidden, Parameter, Signature, read_others
 
 __all__ = ["Invocation"]
 
@@ -34,6 +34,7 @@ class Invocation:
         "_arguments",
         "_as_is",
         "_fields",
+        "_is_handler",
         "_signature",
         "context",
         "function",
@@ -50,16 +51,19 @@ class Invocation:
         signature: Signature,
         fields: Mapping[str, str] | None,
     ) -> None:
-        self.function = function
+        self.function: Callable[..., Any] = function
         self._signature = signature
         self._fields = fields
-        self.is_async = signature.is_async
-        self.context = signature.context
-        self.hidden = signature.hidden
-        self.positional = signature.positional
-        self.whole = signature.parameters[0].name if fields is None else None
+        self._is_handler = False
+        self.is_async: bool = signature.is_async
+        self.context: str | None = signature.context
+        self.hidden: Mapping[str, Hidden] = signature.hidden
+        self.positional: tuple[str, ...] = signature.positional
+        self.whole: str | None = signature.parameters[0].name if fields is None else None
         self._arguments = tuple((fields or {}).items())
-        self.required = frozenset(n for n, h in signature.hidden.items() if h.required)
+        self.required: frozenset[str] = frozenset(
+            n for n, h in signature.hidden.items() if h.required
+        )
         # Nothing renamed, hidden or positional: the fields are the keyword arguments.
         self._as_is = (
             fields is not None
@@ -99,7 +103,9 @@ class Invocation:
             output=Any,
             is_async=is_async,
         )
-        return cls(function, signature, fields)
+        made = cls(function, signature, fields)
+        made._is_handler = True
+        return made
 
     def bound_to(self, instance: object) -> Invocation | None:
         """Know how to call the function as a method of an instance; None where it is no method."""
@@ -198,12 +204,18 @@ class Invocation:
             self._refuse_unknown(call, skipped)
         if missing := sorted(self.required - skipped.keys()):
             listed = ", ".join(f"{name}=..." for name in missing)
-            await_, method = ("await ", "call") if self.is_async else ("", "call_sync")
             raise MisuseError(
                 f"Tool `{call.name}` (call {call.id!r}) needs {names_for_message(missing)}, which "
-                f"the model does not see. Pass it where you run the call: "
-                f"`{await_}call.{method}({listed})`."
+                "the model does not see. Pass it where you run the call: "
+                f"`{'await ' * self.is_async}{self._run(listed, sync=not self.is_async)}`."
             )
+
+    def _run(self, given: str = "", *, sync: bool = False) -> str:
+        """Write what a program says to have a call run."""
+        if self._is_handler:
+            run = "run.call_sync" if sync else "run"
+            return f"{run}(call, {given})" if given else f"{run}(call)"
+        return f"call.{'call_sync' if sync else 'call'}({given})"
 
     def _refuse_unknown(self, call: Any, skipped: dict[str, Any]) -> None:
         unknown = sorted(skipped.keys() - self.hidden.keys() - {self.context})
@@ -244,6 +256,6 @@ class Invocation:
     def refuse_sync(self, call: Any) -> NoReturn:
         """Say that the function is async."""
         raise MisuseError(
-            f"Tool `{call.name}` (call {call.id!r}) is async: use `await call.call()` instead of "
-            "`call.call_sync()`, or `asyncio.run(call.call())` outside of a loop."
+            f"Tool `{call.name}` (call {call.id!r}) is async: use `await {self._run()}` instead of "
+            f"`{self._run(sync=True)}`, or `asyncio.run({self._run()})` outside of a loop."
         )

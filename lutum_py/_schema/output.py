@@ -58,7 +58,7 @@ class Output:
     __slots__ = ("_adapter", "_is_plain", "_mode", "_serialize", "_trace", "_validate", "type")
 
     def __init__(self, output_type: Any) -> None:
-        self.type = output_type
+        self.type: Any = output_type
         self._adapter: TypeAdapter[Any] | None = None
         self._validate: Any = None
         self._serialize: Any = None

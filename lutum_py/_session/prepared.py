@@ -49,12 +49,12 @@ class Prepared:
         redact: bool,
         answer: Answer[Any] | None = None,
     ) -> None:
-        self.session = session
-        self.toolset = toolset
-        self.offered = offered
-        self.request = request
-        self.redact = redact
-        self.answer = answer
+        self.session: SpokenIn = session
+        self.toolset: type[Any] = toolset
+        self.offered: OfferedTools = offered
+        self.request: TurnRequest = request
+        self.redact: bool = redact
+        self.answer: Answer[Any] | None = answer
 
     def take(self, turn: AssistantTurn) -> Any:
         """Read the turn: an answer goes into the transcript, a round waits for its commit."""

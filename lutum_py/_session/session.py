@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from .._transcript.attachment import Attachment
+from .._transcript.attachment import Attachment, attachments_of
 from .._transcript.message import Message, Role
 from .._transcript.transcript import Transcript
 from .._transcript.transcript_view import TranscriptView
@@ -49,7 +49,7 @@ class Session:
                 f"A session goes on from a Transcript, not from a {type(transcript).__name__}. "
                 "Load one with `Transcript.load_json(text)`."
             )
-        self.transcript = Transcript() if transcript is None else transcript
+        self.transcript: Transcript = Transcript() if transcript is None else transcript
         self._ephemeral: tuple[tuple[int, Message], ...] = ()
 
     def push_system(self, text: str, attachments: Iterable[Attachment] = ()) -> None:
@@ -77,10 +77,10 @@ class Session:
         self._push_ephemeral("user", text, attachments)
 
     def _push(self, role: Role, text: str, attachments: Iterable[Attachment]) -> None:
-        self.transcript.push(Message(role, text, tuple(attachments)))
+        self.transcript.push(Message(role, text, attachments_of("Message", attachments)))
 
     def _push_ephemeral(self, role: Role, text: str, attachments: Iterable[Attachment]) -> None:
-        message = Message(role, text, tuple(attachments))
+        message = Message(role, text, attachments_of("Message", attachments))
         self._ephemeral = (*self._ephemeral, (len(self.transcript), message))
 
     def text_turn(self, model: AnyModel) -> Turn:

@@ -6,11 +6,12 @@ from collections.abc import AsyncGenerator, Iterator
 from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
-from pydantic_core import from_json
-
 from .._declare.answer import Answer
+from .._text.json import parse_json
+from .._text.partial_json import PartialJson
 from .._transcript.stream_events import (
     ArgumentsDelta,
+    CallCompleted,
     CallStarted,
     StreamEvent,
     TextDelta,
@@ -33,7 +34,7 @@ class _StreamOutcome(Generic[Outcome]):
         self._prepared = prepared
         self._outcome: Outcome | None = None
         self._is_started = False
-        self._said = ""
+        self._text = PartialJson()
         self._answer_call: int | None = None
         self.partial: Any = None
         """The final answer so far as plain data, as far as it can be read; for display only."""
@@ -76,14 +77,20 @@ class _StreamOutcome(Generic[Outcome]):
     def _see_answer(self, answer: Answer[Any], event: StreamEvent) -> None:
         if answer.by == "format":
             if isinstance(event, TextDelta):
-                self._said += event.text
-                with suppress(ValueError):
-                    data = from_json(self._said, allow_partial="trailing-strings")
-                    self.partial = answer.partial_of(data)
+                self.partial = answer.partial_of(self._text.add(event.text))
+            elif isinstance(event, TurnFinished):
+                self._see_whole(answer, event.turn.text)
         elif isinstance(event, CallStarted) and event.name == answer.definition.name:
             self._answer_call = event.index
         elif isinstance(event, ArgumentsDelta) and event.index == self._answer_call:
             self.partial = answer.partial_of(event.partial)
+        elif isinstance(event, CallCompleted) and event.index == self._answer_call:
+            self._see_whole(answer, event.metadata.arguments)
+
+    def _see_whole(self, answer: Answer[Any], text: str) -> None:
+        """Show all of it: a long text is not read with every piece that comes."""
+        with suppress(ValueError):
+            self.partial = answer.partial_of(parse_json(text))
 
     def _end(self) -> Outcome:
         if self._outcome is None:

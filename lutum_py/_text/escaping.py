@@ -75,8 +75,8 @@ def quoted(name: str, limit: int = 80) -> str:
     return f"`{visible(name)}`" if len(name) <= limit else f"`{visible(name[:limit])}…`"
 
 
-def words_of(error: BaseException) -> str:
-    """Give the text of any exception; of one that cannot say it, that it cannot.
+def words_of(error: object) -> str:
+    """Give the text of anything, such as an exception; of one that cannot say it, that it cannot.
 
     >>> words_of(ValueError("no such city"))
     'no such city'

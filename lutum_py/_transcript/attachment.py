@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -11,7 +12,13 @@ from ..errors import InvalidValueError, MisuseError
 if TYPE_CHECKING:
     from .saved import Saved
 
-__all__ = ["Attachment", "MediaType", "dump_attachments", "load_attachments"]
+__all__ = [
+    "Attachment",
+    "MediaType",
+    "attachments_of",
+    "dump_attachments",
+    "load_attachments",
+]
 
 MediaType: TypeAlias = Literal["image", "audio", "video", "file"]
 
@@ -61,6 +68,25 @@ class Attachment:
             text = getattr(self, field)
             if text is not None:
                 object.__setattr__(self, field, sendable(text))
+
+
+def attachments_of(owner: str, given: Iterable[Attachment]) -> tuple[Attachment, ...]:
+    """Take attachments from whatever gives them.
+
+    Args:
+        owner: What has them, for the message.
+        given: The attachments.
+
+    Raises:
+        MisuseError: They are none, or one of them is none.
+    """
+    if not isinstance(given, Iterable):
+        raise MisuseError.of_field(owner, "attachments", "a list of `Attachment`s", given)
+    listed = tuple(given)
+    for index, each in enumerate(listed):
+        if not isinstance(each, Attachment):
+            raise MisuseError.of_field(owner, f"attachments[{index}]", "an `Attachment`", each)
+    return listed
 
 
 def dump_attachments(attachments: tuple[Attachment, ...]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 from .._text.json import shorten
 from .._text.unicode import sendable
 from ..errors import InvalidValueError, MisuseError
-from .attachment import Attachment, dump_attachments, load_attachments
+from .attachment import Attachment, attachments_of, dump_attachments, load_attachments
 
 if TYPE_CHECKING:
     from .saved import Saved
@@ -59,11 +59,7 @@ class Message:
             raise MisuseError.of_field(
                 "Message", "attachments", "a tuple of `Attachment`s", attachments
             )
-        for index, each in enumerate(attachments):
-            if not isinstance(each, Attachment):
-                raise MisuseError.of_field(
-                    "Message", f"attachments[{index}]", "an `Attachment`", each
-                )
+        attachments_of("Message", self.attachments)
 
 
 def dump_message(message: Message) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType, NoneType
-from typing import Any, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 from .._schema.definition import ToolDef
 from .._text.frozen import Frozen
@@ -105,7 +105,7 @@ class TurnRequest(Frozen, _RequestFields):
         return made  # type: ignore[return-value]
 
     # Equal requests may hold equal lists, so there is nothing to go by.
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple[Any, ...]:
         fields = {name: getattr(self, name) for name in self._fields}

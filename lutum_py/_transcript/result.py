@@ -11,7 +11,7 @@ from .._text.json import (
     shorten,
 )
 from .._text.unicode import sendable
-from ..errors import InvalidValueError, TranscriptError
+from ..errors import InvalidValueError, MisuseError, TranscriptError
 from .metadata import ToolMetadata, load_metadata
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ REJECTION_PREFIX = "__lutum_rejected__: "
 _FORMAT = "lutum_py.result"
 _VERSION = 1
 
-_STATUSES: frozenset[str] = frozenset(get_args(ResultStatus))
+_STATUSES: tuple[str, ...] = get_args(ResultStatus)
 
 
 class _Call(Protocol):
@@ -77,6 +77,7 @@ class ToolResult(Frozen, _ResultFields):
 
     Raises:
         InvalidValueError: `result` is not JSON text, or `status` is none of the five.
+        MisuseError: Another field is of another type.
 
     Example:
         >>> r = ToolResult(id="c1", name="add", arguments="{}", result='"three"')
@@ -103,6 +104,9 @@ class ToolResult(Frozen, _ResultFields):
             raise InvalidValueError(
                 f"ToolResult {id!r}: status {status!r} is none of {', '.join(sorted(_STATUSES))}"
             )
+        for field, text in (("message", message), ("code", code)):
+            if not isinstance(text, str | None):
+                raise MisuseError.of_field("ToolResult", field, "a text or None", text)
         try:
             parse_json(result)
         except (TypeError, ValueError) as error:
@@ -112,10 +116,16 @@ class ToolResult(Frozen, _ResultFields):
             ) from None
         call = ToolMetadata(id=id, name=name, arguments=arguments)
         said = None if message is None else sendable(message)
+        coded = None if code is None else sendable(code)
+        attached: tuple[Attachment, ...] = ()
+        if attachments != ():
+            from .attachment import attachments_of  # a tool that is only declared needs none
+
+            attached = attachments_of("ToolResult", attachments)
         self._fill(
             (
                 *(call.id, call.name, call.arguments, sendable(result)),
-                *(status, said, tuple(attachments), code),
+                *(status, said, attached, coded),
             )
         )
 

@@ -7,7 +7,7 @@ can leave a call without its result, so there is nothing to check afterwards.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol, overload
+from typing import ClassVar, Protocol, overload
 
 from .._text.json import shorten
 from ..errors import InvalidValueError, MisuseError
@@ -152,7 +152,7 @@ class Transcript(Growing, Sequence[TranscriptItem]):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Transcript) and self._items == other._items
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def _repr_html_(self) -> str:
         from .display import items_html

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final, cast, overload
+from typing import ClassVar, Final, cast, overload
 
 from .kept import Growing
 from .message import Message
@@ -58,10 +58,10 @@ class TranscriptView(Sequence[TranscriptItem]):
         ephemeral: tuple[tuple[int, Message], ...] = (),
         front: Front = NO_FRONT,
     ) -> None:
-        self.transcript = transcript
-        self.base_length = base_length
-        self.ephemeral = ephemeral
-        self.front = front
+        self.transcript: Growing = transcript
+        self.base_length: int = base_length
+        self.ephemeral: tuple[tuple[int, Message], ...] = ephemeral
+        self.front: Front = front
 
     @property
     def base_count(self) -> int:
@@ -136,7 +136,7 @@ class TranscriptView(Sequence[TranscriptItem]):
         others = cast("Sequence[object]", other)
         return len(self) == len(others) and all(a == b for a, b in zip(self, others, strict=True))
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"<view of {len(self)} items>"

@@ -238,7 +238,7 @@ class ToolInputError(DeveloperError, ValueError):
     def __init__(self, message: str, *, tool: str, fields: Sequence[FieldIssue] = ()) -> None:
         super().__init__(message)
         self.tool = tool
-        self.fields = tuple(fields)
+        self.fields: tuple[FieldIssue, ...] = tuple(fields)
 
 
 class ToolOutputError(DeveloperError):
@@ -260,7 +260,7 @@ class ToolOutputError(DeveloperError):
     def __init__(self, message: str, *, tool: str, fields: Sequence[FieldIssue] = ()) -> None:
         super().__init__(message)
         self.tool = tool
-        self.fields = tuple(fields)
+        self.fields: tuple[FieldIssue, ...] = tuple(fields)
 
 
 class ToolConstraintError(DeveloperError):
@@ -424,7 +424,7 @@ class InvalidArgumentsError(ModelError, ValueError):
         super().__init__(message)
         self.tool = tool
         self.call_id = call_id
-        self.fields = tuple(fields)
+        self.fields: tuple[FieldIssue, ...] = tuple(fields)
 
 
 class DuplicateToolCallIdError(ModelError):
@@ -547,7 +547,7 @@ class CommitError(DeveloperError):
     """
 
     def __init__(self, faults: Sequence[CommitFault]) -> None:
-        self.faults = tuple(faults)
+        self.faults: tuple[CommitFault, ...] = tuple(faults)
         count = len(self.faults)
         head = "Cannot commit" if count == 1 else f"Cannot commit, for {count} reasons"
         super().__init__(f"{head}: " + "; ".join(str(fault) for fault in self.faults) + ".")

@@ -74,7 +74,7 @@ class ExecutionCancelled(LutumError):
         super().__init__(
             "The run of these calls was cut off. `outcomes_of(error)` gives what they came to."
         )
-        self.outcomes = tuple(outcomes)
+        self.outcomes: tuple[Outcome, ...] = tuple(outcomes)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (type(self), (self.outcomes,))

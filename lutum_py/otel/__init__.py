@@ -199,7 +199,7 @@ class CallSpan:
         context: Context | None,
         links: Sequence[Link] | None,
     ) -> None:
-        self.call = call
+        self.call: AnyToolCall = call
         self.span: Span | None = None
         self._tracer = tracer
         self._context = context

@@ -81,7 +81,25 @@ class ScriptedClient:
         """For `client.chat.completions.create(...)`."""
         return self
 
-    completions = responses = messages = models = chat
+    @property
+    def completions(self) -> Self:
+        """For `client.chat.completions.create(...)`."""
+        return self
+
+    @property
+    def responses(self) -> Self:
+        """For `client.responses.create(...)`."""
+        return self
+
+    @property
+    def messages(self) -> Self:
+        """For `client.messages.create(...)`."""
+        return self
+
+    @property
+    def models(self) -> Self:
+        """For `client.models.generate_content(...)`."""
+        return self
 
     def create(self, **body: Any) -> ScriptedResponse:
         """Answer a request.

@@ -51,7 +51,7 @@ from ._strategies.calls import (
     require_toolset,
 )
 from ._strategies.hypothesis import st
-from ._strategies.turns import script_strategy, turn_strategy
+from ._strategies.turns import FINAL, script_strategy, turn_strategy
 
 __all__ = ["CallKind", "calls", "scripts", "turns", "valid_arguments"]
 
@@ -155,17 +155,21 @@ def scripts(
     max_calls: int = 3,
     odd_ids: bool = True,
     odd_names: bool = True,
+    final: AssistantTurn = FINAL,
 ) -> st.SearchStrategy[tuple[AssistantTurn, ...]]:
     """Make scripts for a `ScriptedModel`: turns with calls, and a last one that answers.
 
-    There are at most `max_turns` turns with calls, and at least one. The other parameters are those
-    of `turns`, and so is what is raised.
+    There are at most `max_turns` turns with calls, and at least one; `final` is the last turn, such
+    as the call that gives an answer of a type. The other parameters are those of `turns`, and so is
+    what is raised.
 
     Returns:
         A strategy of tuples of turns.
     """
     spoken = _spoken(toolset, kinds, available, arguments, odd_names)
-    return script_strategy(spoken, max_turns=max_turns, max_calls=max_calls, odd_ids=odd_ids)
+    return script_strategy(
+        spoken, max_turns=max_turns, max_calls=max_calls, odd_ids=odd_ids, final=final
+    )
 
 
 def _spoken(

@@ -33,6 +33,9 @@ MOVES: Final[dict[str, Callable[[AnyToolCall], object]]] = {
     "reject": lambda call: call.reject("no"),
     "handled": lambda call: call.handled(4),
     "indeterminate": lambda call: call.indeterminate("lost"),
+    "finish": lambda call: call.finish(4),
+    "finish in an error": lambda call: call.finish(Reply(None, status="error")),
+    "finish cancelled": lambda call: call.finish(Reply(None, status="cancelled")),
     "call": lambda call: asyncio.run(call.call()),
     "call_sync": lambda call: call.call_sync(),
     "invoke": lambda call: asyncio.run(call.invoke()),
@@ -47,6 +50,9 @@ ENDS: Final = {
     "reject": CallStatus.CANCELLED,
     "handled": CallStatus.SUCCEEDED,
     "indeterminate": CallStatus.FAILED,
+    "finish": CallStatus.SUCCEEDED,
+    "finish in an error": CallStatus.FAILED,
+    "finish cancelled": CallStatus.CANCELLED,
 }
 RUNNING: Final = {
     "call": CallStatus.SUCCEEDED,
@@ -66,7 +72,7 @@ def after(status: CallStatus, move: str) -> CallStatus | None:
     if move == "suspend":
         return None if status is CallStatus.SUSPENDED else CallStatus.SUSPENDED
     if status is CallStatus.SUSPENDED:
-        return CallStatus.CANCELLED if move == "reject" else None
+        return CallStatus.CANCELLED if move in ("reject", "finish cancelled") else None
     if move in RUNNING:
         return RUNNING[move] if status is CallStatus.NEW else None
     if move == "indeterminate" and status is CallStatus.NEW:

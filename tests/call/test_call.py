@@ -286,7 +286,7 @@ def test_a_tool_that_raises_stop_iteration_does_not_hang() -> None:
         (lambda call: call.reject(None), "The reason for call 'c1' of tool `add` is None"),
         (lambda call: call.fail("x", code=3), "The code for call 'c1' of tool `add` is 3"),
         (lambda call: call.complete(1, message={}), "The message for call 'c1' of tool `add`"),
-        (lambda call: call.complete(1, attachments=["x"]), "An attachment of call 'c1'"),
+        (lambda call: call.complete(1, attachments=["x"]), "Call 'c1' of tool `add` takes an `Att"),
     ],
 )
 def test_what_cannot_be_stored_is_refused_before_anything_moves(answer: Any, words: str) -> None:

@@ -6,6 +6,7 @@ import copy
 import os
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 from pydantic import BaseModel
@@ -170,6 +171,51 @@ def test_another_try_is_another_call() -> None:
     again = call.again()
     assert (again.parts, again.status) == (call.parts, CallStatus.NEW)
     assert again.call_sync().is_success
+
+
+def nested(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@tool_fn
+def keep(value: Any = None) -> None:
+    """Keep anything."""
+
+
+def test_an_input_without_an_end_is_refused() -> None:
+    """What nests deeper than Python looks, or holds itself, does not fit; nothing is changed."""
+    call = call_of(keep, {})
+    circle: list[Any] = []
+    circle.append(circle)
+    for value in (circle, nested(100_000)):
+        with pytest.raises(
+            ToolInputError, match="`keep`: it is nested too deeply, or holds itself"
+        ):
+            call.input = {"value": value}
+    assert call.input.value is None
+
+
+def test_an_input_without_a_json_form_is_told_where_one_is_needed() -> None:
+    """What pydantic takes and cannot write has no digest, so no decision can be asked for."""
+    call = call_of(keep, {})
+    call.input = {"value": nested(300)}
+    with pytest.raises(ToolInputError, match="call 'c1' of tool `keep` has no JSON form"):
+        call.suspend(SuspendTicket())
+    assert call.status is CallStatus.NEW
+
+
+def test_a_failure_is_told_in_whatever_words_there_are() -> None:
+    """`fail` takes an exception as well, also one that cannot say what it is."""
+
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no words")
+
+    told: Any = Mute()
+    assert "`__str__` raised RuntimeError" in added().fail(told).model_text
 
 
 def test_what_no_encoding_carries_is_replaced() -> None:

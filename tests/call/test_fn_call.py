@@ -99,6 +99,14 @@ def test_applying_begins_the_call_and_leaves_the_answer_open() -> None:
     assert asyncio.run(awaited) == "t"
 
 
+def test_what_is_no_function_is_not_applied() -> None:
+    """It is refused before the call begins, which can still be run."""
+    call = call_of(search, {"query": "q"})
+    with pytest.raises(MisuseError, match="takes a function of the parameters of tool"):
+        call.apply(3)
+    assert call.status is CallStatus.NEW
+
+
 def test_applying_needs_the_hidden_parameters_that_have_no_default() -> None:
     """What the model does not fill in is passed, or nothing has happened."""
     call = call_of(stored, {"key": "k"})

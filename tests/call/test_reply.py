@@ -53,6 +53,16 @@ def broken(text: str) -> Reply[Hit]:
     return Reply(Hit(title=text), "half of it", [PICTURE], status="error", code="partial")
 
 
+@tool_fn(timeout=60)
+def slow(text: str) -> Reply[Hit]:
+    return broken(text)
+
+
+@tool_fn(timeout=60)
+async def slow_async(text: str) -> Reply[Hit]:
+    return broken(text)
+
+
 class Tools(Toolset):
     look = tool(look)
     args = tool(Args)
@@ -105,6 +115,15 @@ def test_a_reply_that_is_no_success_ends_the_call_so(status: Any, ends: CallStat
     call.begin()
     plain = call.finish(Reply(None, status=status))
     assert (plain.model_text, plain.attachments) == ("null", ())
+
+
+@pytest.mark.parametrize("tool", [slow, slow_async])
+def test_a_deadline_takes_nothing_from_a_reply(tool: Any) -> None:
+    """What a tool replies within its time ends the call as it says, whether or not it succeeded."""
+    call = call_of(tool, {"text": "a"})
+    result = asyncio.run(call.call())
+    assert (result.status, result.model_text) == ("error", "[partial] half of it")
+    assert call.status is CallStatus.FAILED
 
 
 def test_completing_takes_a_success() -> None:

@@ -249,6 +249,20 @@ def test_the_call_moves_as_when_its_own_function_runs() -> None:
         run.call_sync(call_of("r_greet", who="Ada"))
 
 
+def test_what_is_missing_is_passed_to_the_table() -> None:
+    """The remedy names the way in which a handler is run, not that of the tool's own function."""
+    run = Inner.Handlers()
+
+    @run.on(Inner.greet)
+    async def greet(input: GreetArgs, *, db: str) -> str:
+        return db
+
+    with pytest.raises(MisuseError, match=r"use `await run\(call\)` instead of `run.call_sync"):
+        run.call_sync(call_of("r_greet", who="Ada"))
+    with pytest.raises(MisuseError, match=r"run the call: `await run\(call, db=\.\.\.\)`"):
+        asyncio.run(run(call_of("r_greet", who="Ada")))
+
+
 def test_calls_of_other_tools_are_refused() -> None:
     """A call of another toolset, or what is no call, is told what to do instead."""
     run: Any = Inner.Handlers()
@@ -256,6 +270,8 @@ def test_calls_of_other_tools_are_refused() -> None:
         run.call_sync(call_of("odd", first=1))
     with pytest.raises(MisuseError, match="Handlers are given a call, not 3"):
         asyncio.run(run(3))
+    with pytest.raises(MisuseError, match="Handlers are given a call, not None"):
+        run.call_sync(None)
     free = shout.Call(sent("shout", "c1", text="a"), shout.Input(text="a"))
     assert asyncio.run(run(free)).output == "A"
     with pytest.raises(MisuseError, match="is async"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from importlib import import_module
 from typing import Any
 
@@ -10,7 +11,7 @@ from pydantic import BaseModel
 
 from lutum_py import Answer, Message, TurnRequest
 from lutum_py.dialects import DIALECTS
-from lutum_py.errors import MisuseError
+from lutum_py.errors import MisuseError, ToolDefinitionError
 
 
 class Invoice(BaseModel):
@@ -18,24 +19,64 @@ class Invoice(BaseModel):
     note: str = ""
 
 
-PATHS: dict[str, tuple[str, ...]] = {
-    "openai_chat": ("response_format", "json_schema", "schema"),
-    "openai_responses": ("text", "format", "schema"),
-    "anthropic_messages": ("output_config", "format", "schema"),
-    "gemini_generate_content": ("generationConfig", "responseJsonSchema"),
+STRICT = {
+    "type": "object",
+    "properties": {
+        "total": {"type": "number"},
+        "note": {"type": ["string", "null"], "description": '(null: "")'},
+    },
+    "required": ["total", "note"],
+    "additionalProperties": False,
+}
+AS_DECLARED = {
+    "description": "Give the final answer.",
+    "type": "object",
+    "properties": {"total": {"type": "number"}, "note": {"type": "string", "default": ""}},
+    "required": ["total"],
+    "additionalProperties": False,
+}
+FIELDS: dict[str, dict[str, Any]] = {
+    "openai_chat": {
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {
+                "name": "answer",
+                "description": "Give the final answer.",
+                "schema": STRICT,
+                "strict": True,
+            },
+        }
+    },
+    "openai_responses": {
+        "text": {
+            "format": {
+                "type": "json_schema",
+                "name": "answer",
+                "description": "Give the final answer.",
+                "schema": STRICT,
+                "strict": True,
+            }
+        }
+    },
+    "anthropic_messages": {
+        "output_config": {"format": {"type": "json_schema", "schema": AS_DECLARED}}
+    },
+    "gemini_generate_content": {
+        "generationConfig": {
+            "responseMimeType": "application/json",
+            "responseJsonSchema": AS_DECLARED,
+        }
+    },
 }
 
 
-@pytest.mark.parametrize("name", sorted(PATHS))
+@pytest.mark.parametrize("name", sorted(FIELDS))
 def test_the_request_carries_the_schema(name: str) -> None:
     """`answer_format` gives the fields that a request of such an answer has, beside the others."""
     dialect: Any = import_module(DIALECTS[name])
     answer = Answer(Invoice, by="format")
     fields = dialect.answer_format(answer)
-    found: Any = fields
-    for key in PATHS[name]:
-        found = found[key]
-    assert set(found["properties"]) == {"total", "note"}
+    assert fields == FIELDS[name]
     assert fields == dialect.answer_format(answer.definition)
     said = [Message("user", "How much?")]
     plain = dialect.encode_request(TurnRequest(items=said, temperature=0.5))
@@ -47,5 +88,50 @@ def test_the_request_carries_the_schema(name: str) -> None:
     assert {key: value for key, value in asked.items() if key not in fields} == {
         key: value for key, value in plain.items() if key not in fields
     }
+    told = dialect.answer_format(Answer(Invoice, by="format", description="The bill."))
+    assert "The bill." in json.dumps(told)
     with pytest.raises(MisuseError, match="A final answer is an Answer, not 3"):
         dialect.answer_format(3)
+
+
+@pytest.mark.parametrize(
+    ("name", "extra"),
+    [
+        ("openai_chat", {"verbosity": "low"}),
+        ("openai_responses", {"text": {"verbosity": "low"}}),
+        ("anthropic_messages", {"output_config": {"effort": "low"}}),
+        ("gemini_generate_content", {"generationConfig": {"topK": 3}}),
+    ],
+)
+def test_extras_beside_an_answer_leave_its_format(name: str, extra: dict[str, Any]) -> None:
+    """What the user says in the field that holds the format is added to it, and may replace it."""
+    dialect: Any = import_module(DIALECTS[name])
+    answer = Answer(Invoice, by="format")
+    fields = dialect.answer_format(answer)
+    said = [Message("user", "How much?")]
+
+    def asked(**more: Any) -> Any:
+        request = TurnRequest(items=said, answer=answer.definition, extra=more)
+        return dialect.encode_request(request)
+
+    body = asked(**extra)
+    for key in (*fields, *extra):
+        both = [each[key] for each in (fields, extra) if key in each]
+        assert body[key] == ({**both[0], **both[1]} if len(both) > 1 else both[0])
+    (field,) = fields
+    assert asked(**{field: None})[field] is None
+    (inner,) = list(fields[field])[:1]
+    assert asked(**{field: {inner: "mine"}})[field][inner] == "mine"
+
+
+@pytest.mark.parametrize("name", ["openai_chat", "openai_responses", "anthropic_messages"])
+def test_a_type_without_a_form_is_refused_with_the_remedy(name: str) -> None:
+    """What no strict schema says, or a name that is refused, can be asked for by a tool."""
+    dialect: Any = import_module(DIALECTS[name])
+    for answer in (Answer(dict[str, int], by="format"), Answer(int, by="format", name="a b")):
+        with pytest.raises(ToolDefinitionError, match=r"Ask for it with `by='tool'`"):
+            dialect.answer_format(answer)
+        with pytest.raises(ToolDefinitionError, match=r"Ask for it with `by='tool'`"):
+            dialect.encode_request(
+                TurnRequest(items=[Message("user", "x")], answer=answer.definition)
+            )

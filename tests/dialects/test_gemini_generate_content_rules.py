@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lutum_py.dialects import gemini_generate_content as dialect
-from lutum_py.dialects._repair.violations import OUTCOME_UNKNOWN
+from lutum_py.dialects._repair.violations import NOT_SHOWN, OUTCOME_UNKNOWN
 
 from .gemini_wire import USER
 
@@ -126,6 +126,12 @@ def test_both_ways_of_writing_a_key_are_understood() -> None:
     assert [change.rule for change in changes] == ["response_not_an_object"]
     assert mended[2]["parts"][0]["function_response"]["response"] == {"output": 3}
     assert dialect.check([call])[0].rule == "call_without_user"
+
+
+def test_a_repair_lets_the_user_begin() -> None:
+    """What a repair puts before a call is a whole content of the user, and says what it is."""
+    mended, _ = dialect.repair([called("f"), answered("f")])
+    assert mended[0] == {"role": "user", "parts": [{"text": NOT_SHOWN}]}
 
 
 def test_an_unanswered_call_is_never_called_a_success() -> None:

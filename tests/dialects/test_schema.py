@@ -333,10 +333,13 @@ def test_a_property_of_two_alternatives_takes_both(nodes: list[Any], merged: Any
     assert compile_schema(tool(schema), OPENAI).schema["properties"]["x"] == merged
 
 
-@pytest.mark.parametrize("inner", [{"type": "string"}, {"enum": ["a"]}])
-def test_a_root_that_is_no_object_is_refused(inner: Any) -> None:
-    """An alternative at the root that is no object has no form anywhere."""
-    with pytest.raises(ToolDefinitionError, match=r"\(root\).*one JSON object"):
+@pytest.mark.parametrize(
+    ("inner", "what"),
+    [({"type": "string"}, 'of type "string"'), ({"enum": ["a"]}, r'one of \["a"\]')],
+)
+def test_a_root_that_is_no_object_is_refused(inner: Any, what: str) -> None:
+    """An alternative at the root that is no object has no form anywhere, and is told as it is."""
+    with pytest.raises(ToolDefinitionError, match=rf"\(root\).*one JSON object, but .* {what}\."):
         compile_schema(tool({"anyOf": [inner]}), GEMINI)
 
 

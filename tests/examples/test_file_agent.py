@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
@@ -225,8 +226,12 @@ def test_a_saved_transcript_loads(root: Path, tmp_path: Path) -> None:
     assert {r.status for r in results} == {"success", "rejected"}
     assert [r.code for r in results].count("invalid_arguments") == 1
     last = transcript[-1]
-    assert isinstance(last, AssistantTurn)
-    assert last.text.splitlines()[0] in done.stdout
+    assert isinstance(last, ToolResult)
+    assert (last.name, last.model_text) == ("answer", "accepted")
+    answer = json.loads(last.arguments)
+    assert answer["text"].splitlines()[0] in done.stdout
+    assert answer["files"] == ["README.md", "docs/frogs.txt"]
+    assert f"\n  from {', '.join(answer['files'])}\n" in done.stdout
 
 
 @pytest.mark.parametrize(

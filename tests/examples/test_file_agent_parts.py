@@ -15,6 +15,8 @@ import pytest
 import lutum_py
 from lutum_py import (
     AssistantTurn,
+    Message,
+    RefusalItem,
     RejectedCall,
     Session,
     ToolAvailability,
@@ -253,13 +255,28 @@ def test_the_loop_works_with_any_model(agent: Any, root: Path) -> None:
         [
             ScriptedModel.tool_calls(("c1", "read_file", {"path": "none.txt"})),
             ScriptedModel.text("It is not there."),
+            ScriptedModel.tool_calls(
+                ("c2", "list_files", {}), ("c3", "answer", {"text": "Not there.", "files": []})
+            ),
         ]
     )
     session = play(agent, root, model)
     result = session.transcript[3]
     assert isinstance(result, ToolResult)
     assert (result.status, result.code) == ("error", "not_found")
-    assert len(model.requests) == 2
+    assert len(model.requests) == 3
+    asked = session.transcript[5]
+    assert isinstance(asked, Message)
+    assert "by calling `answer`" in asked.text
+    assert isinstance(session.transcript[-1], ToolResult)
+
+
+def test_a_refusal_ends_the_loop(agent: Any, root: Path) -> None:
+    """Who refuses is not asked again."""
+    refused = AssistantTurn(items=(RefusalItem("I would rather not."),), finish_reason="stop")
+    model = ScriptedModel([refused])
+    play(agent, root, model)
+    assert len(model.requests) == 1
 
 
 def test_a_model_that_never_ends_is_stopped(agent: Any, root: Path) -> None:

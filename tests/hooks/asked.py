@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from lutum_py import (
@@ -9,6 +10,7 @@ from lutum_py import (
     SuspendTicket,
     ToolMetadata,
 )
+from lutum_py._text.json import shorten
 from tests.sample_tools import (
     AppTools,
     sent,
@@ -32,3 +34,8 @@ def on_user(*hooks: Any) -> Any:
     for hook in hooks:
         made.on(AppTools.data.get_user)(hook)
     return made
+
+
+def returned(answer: Any, wanted: str) -> str:
+    """The pattern of the error for a hook that gave no decision: what came, and what to give."""
+    return re.escape(f"returned {shorten(answer)}. Return {wanted}")

@@ -19,7 +19,7 @@ from lutum_py import (
     Transcript,
 )
 from lutum_py.errors import CommitError, HookError, MisuseError
-from tests.hooks.asked import SEARCH, TICKET, USER, on_user, parse
+from tests.hooks.asked import SEARCH, TICKET, USER, on_user, parse, returned
 from tests.sample_tools import (
     ALICE,
     AppTools,
@@ -78,7 +78,7 @@ class TestBeforeHooks:
         """What a before-hook returns is an error rather than passed over, unless it is None."""
         hooks = AppTools.HookSet()
         hooks.before()(lambda metadata, input: answer)
-        with pytest.raises(HookError, match=r"a before-hook decides nothing\. Register a gate"):
+        with pytest.raises(HookError, match=returned(answer, "nothing: a before-hook decides")):
             parse().hook_sync(hooks)
 
     def test_a_before_hook_may_be_async_and_may_raise(self) -> None:
@@ -147,7 +147,7 @@ class TestAfterHooks:
         hooks.after()(lambda call, result: answer)
         with opened(AppTools, USER) as asked:
             plan = asked.plan()
-            with pytest.raises(HookError, match="Return a ToolResult or None"):
+            with pytest.raises(HookError, match=returned(answer, "a ToolResult or None")):
                 plan.apply_after_hooks_sync(hooks, [plan.pending[0].complete(ALICE)])
 
     def test_an_after_hook_cannot_answer_another_call(self) -> None:

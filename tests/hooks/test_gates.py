@@ -25,6 +25,7 @@ from lutum_py import (
 )
 from lutum_py._hooks.decisions import CallGate
 from lutum_py.errors import HookError
+from tests.hooks.asked import returned
 from tests.sample_tools import (
     ALICE,
     AppTools,
@@ -203,7 +204,7 @@ def test_a_gate_cannot_answer_another_call() -> None:
 )
 def test_a_gate_gives_a_gates_answer(answer: Any) -> None:
     """What is none of a gate's answers is a HookError that lists them."""
-    with pytest.raises(HookError, match=r"Return Block\(reason\), Suspend\(ticket\)"):
+    with pytest.raises(HookError, match=returned(answer, "Block(reason), Suspend(ticket)")):
         parse().hook_sync(gated(answer))
 
 

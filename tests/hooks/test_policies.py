@@ -267,9 +267,11 @@ def test_a_mark_of_an_inner_tool_stands_for_each_path() -> None:
 
 
 def test_marks_are_inherited_taken_out_and_kept_by_static_methods() -> None:
-    """An override without a mark is no hook, and a static method may carry one."""
+    """An override is the hook still, None takes it out, and a static method may carry a mark."""
 
     class Less(Marked):
+        zzz_gate: Any = None
+
         def nobody(self, metadata: Any, input: Any) -> Any: ...
 
         @staticmethod
@@ -279,7 +281,14 @@ def test_marks_are_inherited_taken_out_and_kept_by_static_methods() -> None:
 
     policy, hooks = Less(), DataTools.HookSet()
     hooks.register_hooks(policy)
-    assert functions(hooks, DataTools.get_user) == [policy.get_user_hook, policy.free]
+    found = functions(hooks, DataTools.get_user)
+    assert found == [policy.nobody, policy.get_user_hook, policy.free]
+    assert functions(hooks, DataTools.get_user, "gates") == []
+    assert functions(hooks, DataTools.list_orders, "before") == [policy._noted]
+    policy._noted = refined = lambda metadata, input: None  # type: ignore[method-assign]
+    hooks = DataTools.HookSet()
+    hooks.register_hooks(policy)
+    assert functions(hooks, DataTools.list_orders, "before") == [refined]
 
 
 def test_a_base_of_policies_does_not_look_at_marked_names() -> None:
@@ -289,9 +298,13 @@ def test_a_base_of_policies_does_not_look_at_marked_names() -> None:
         @marks.gate()
         def any_gate(self, metadata: Any, input: Any) -> None: ...
 
+    class Finer(Fine):
+        def any_gate(self, metadata: Any, input: Any) -> None: ...
+
     hooks = DataTools.HookSet()
     hooks.register_hooks(Fine())
-    assert count(hooks) == "1 hook"
+    hooks.register_hooks(Finer())
+    assert count(hooks) == "2 hooks"
 
 
 def test_a_mark_for_a_tool_that_is_not_there_registers_nothing() -> None:

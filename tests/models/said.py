@@ -19,11 +19,21 @@ class Said:
 
     Attributes:
         text: What the model writes.
-        calls: Triples of call id, wire name and arguments.
+        calls: Triples of call id, wire name and arguments; arguments as text are sent as they are,
+            where the wire has a text for them.
+        refusal: The words with which the model refuses; providers have each their way to say so.
+        cut_off: Whether the limit on tokens ended it.
     """
 
     text: str = ""
-    calls: tuple[tuple[str, str, Payload], ...] = ()
+    calls: tuple[tuple[str, str, Payload | str], ...] = ()
+    refusal: str = ""
+    cut_off: bool = False
+
+
+def written(arguments: Payload | str) -> str:
+    """Give arguments as text."""
+    return arguments if isinstance(arguments, str) else json.dumps(arguments)
 
 
 def halves(text: str) -> tuple[str, str]:
@@ -35,13 +45,14 @@ def halves(text: str) -> tuple[str, str]:
 
 
 def chat_response(said: Said) -> Payload:
-    message: Payload = {"role": "assistant", "content": said.text or None, "refusal": None}
+    message: Payload = {"role": "assistant", "content": said.text or None}
+    message["refusal"] = said.refusal or None
     if said.calls:
         message["tool_calls"] = [
             {
                 "id": id,
                 "type": "function",
-                "function": {"name": name, "arguments": json.dumps(args)},
+                "function": {"name": name, "arguments": written(args)},
             }
             for id, name, args in said.calls
         ]
@@ -61,15 +72,12 @@ def chat_events(said: Said) -> list[Payload]:
 
     events = [chunk({"role": "assistant", "content": None if said.calls else ""})]
     events += [chunk({"content": part}) for part in halves(said.text) if part]
+    events += [chunk({"refusal": part}) for part in halves(said.refusal) if part]
     for index, (id, name, args) in enumerate(said.calls):
         events.append(call(index, "", id=id, type="function", name=name))
-        events += [call(index, part) for part in halves(json.dumps(args))]
+        events += [call(index, part) for part in halves(written(args))]
     usage = {**_chat("chat.completion.chunk"), "choices": [], "usage": _CHAT_USAGE}
     return [*events, chunk({}, _chat_end(said)), usage]
-
-
-def _function(name: str, arguments: Payload) -> Payload:
-    return {"name": name, "arguments": json.dumps(arguments)}
 
 
 def _chat(kind: str) -> Payload:
@@ -77,6 +85,8 @@ def _chat(kind: str) -> Payload:
 
 
 def _chat_end(said: Said) -> str:
+    if said.cut_off:
+        return "length"
     return "tool_calls" if said.calls else "stop"
 
 
@@ -86,6 +96,9 @@ _CHAT_USAGE: Final = {"prompt_tokens": 20, "completion_tokens": 5, "total_tokens
 
 
 def responses_response(said: Said) -> Payload:
+    if said.cut_off:
+        details = {"incomplete_details": {"reason": "max_output_tokens"}}
+        return {**_response("incomplete", list(_output(said))), **details}
     return _response("completed", list(_output(said)))
 
 
@@ -95,7 +108,8 @@ def responses_events(said: Said) -> list[Payload]:
     ]
     for index, item in enumerate(_output(said)):
         events += _item_events(index, item)
-    events.append({"type": "response.completed", "response": responses_response(said)})
+    end = responses_response(said)
+    events.append({"type": f"response.{end['status']}", "response": end})
     return [{**event, "sequence_number": number} for number, event in enumerate(events)]
 
 
@@ -104,13 +118,16 @@ def _output(said: Said) -> Iterator[Payload]:
     if said.calls:
         id = f"rs_{said.calls[0][0]}"
         yield {"id": id, "type": "reasoning", "summary": [thought], "encrypted_content": SIGNATURE}
-    if said.text:
-        part = {"type": "output_text", "text": said.text, "annotations": []}
-        fields = {"id": "msg_1", "role": "assistant", "status": "completed"}
+    status = "incomplete" if said.cut_off else "completed"
+    part: Payload = {"type": "output_text", "text": said.text, "annotations": []}
+    if said.refusal:
+        part = {"type": "refusal", "refusal": said.refusal}
+    if said.text or said.refusal:
+        fields = {"id": "msg_1", "role": "assistant", "status": status}
         yield {"type": "message", **fields, "content": [part]}
     for call_id, name, args in said.calls:
-        fields = {"id": f"fc_{call_id}", "call_id": call_id, "name": name, "status": "completed"}
-        yield {"type": "function_call", **fields, "arguments": json.dumps(args)}
+        fields = {"id": f"fc_{call_id}", "call_id": call_id, "name": name, "status": status}
+        yield {"type": "function_call", **fields, "arguments": written(args)}
 
 
 def _item_events(index: int, item: Payload) -> Iterator[Payload]:
@@ -127,12 +144,14 @@ def _item_events(index: int, item: Payload) -> Iterator[Payload]:
         yield {"type": "response.output_item.added", "output_index": index, "item": begun}
         place = {**where, "content_index": 0}
         (part,) = item["content"]
-        yield {"type": "response.content_part.added", **place, "part": {**part, "text": ""}}
-        for text in halves(part["text"]):
-            delta = {"delta": text, "logprobs": []}
-            yield {"type": "response.output_text.delta", **place, **delta}
-        said = {"text": part["text"], "logprobs": []}
-        yield {"type": "response.output_text.done", **place, **said}
+        kind = "refusal" if part["type"] == "refusal" else "text"
+        more: Payload = {} if kind == "refusal" else {"logprobs": []}
+        begun = {**part, kind: ""}
+        yield {"type": "response.content_part.added", **place, "part": begun}
+        event = f"response.{part['type']}"
+        for piece in halves(part[kind]):
+            yield {"type": f"{event}.delta", **place, "delta": piece, **more}
+        yield {"type": f"{event}.done", **place, kind: part[kind], **more}
         yield {"type": "response.content_part.done", **place, "part": part}
     else:
         begun = {**item, "summary": []}
@@ -164,7 +183,7 @@ def _response(status: str, output: list[Payload]) -> Payload:
         "tool_choice": "auto",
         "tools": [],
         "top_p": 1.0,
-        "usage": usage if status == "completed" else None,
+        "usage": None if status == "in_progress" else usage,
     }
 
 
@@ -173,14 +192,16 @@ def _response(status: str, output: list[Payload]) -> Payload:
 
 def anthropic_response(said: Said) -> Payload:
     usage = {"input_tokens": 20, "output_tokens": 5}
-    return _message(list(_blocks(said)), "tool_use" if said.calls else "end_turn", usage)
+    end = "tool_use" if said.calls else "refusal" if said.refusal else "end_turn"
+    return _message(list(_blocks(said)), "max_tokens" if said.cut_off else end, usage)
 
 
 def anthropic_events(said: Said) -> list[Payload]:
     begun = _message([], None, {"input_tokens": 20, "output_tokens": 1})
     events: list[Payload] = [{"type": "message_start", "message": begun}, {"type": "ping"}]
+    arguments = {id: written(args) for id, _, args in said.calls}
     for index, block in enumerate(_blocks(said)):
-        start, deltas = _opened(block)
+        start, deltas = _opened(block, arguments)
         events.append({"type": "content_block_start", "index": index, "content_block": start})
         events += [{"type": "content_block_delta", "index": index, "delta": d} for d in deltas]
         events.append({"type": "content_block_stop", "index": index})
@@ -195,10 +216,12 @@ def _blocks(said: Said) -> Iterator[Payload]:
     if said.text:
         yield {"type": "text", "text": said.text}
     for id, name, args in said.calls:
-        yield {"type": "tool_use", "id": id, "name": name, "input": args}
+        # What does not come to its end is no object.
+        whole = {} if isinstance(args, str) else args
+        yield {"type": "tool_use", "id": id, "name": name, "input": whole}
 
 
-def _opened(block: Payload) -> tuple[Payload, list[Payload]]:
+def _opened(block: Payload, arguments: dict[str, str]) -> tuple[Payload, list[Payload]]:
     if block["type"] == "thinking":
         said = {"type": "thinking_delta", "thinking": block["thinking"]}
         signed = {"type": "signature_delta", "signature": block["signature"]}
@@ -206,7 +229,7 @@ def _opened(block: Payload) -> tuple[Payload, list[Payload]]:
     if block["type"] == "text":
         parts = [{"type": "text_delta", "text": part} for part in halves(block["text"])]
         return {"type": "text", "text": ""}, parts
-    pieces = ["", *halves(json.dumps(block["input"]))]
+    pieces = ["", *halves(arguments[block["id"]])]
     return {**block, "input": {}}, [{"type": "input_json_delta", "partial_json": p} for p in pieces]
 
 
@@ -225,22 +248,34 @@ def _message(content: list[Payload], stop_reason: str | None, usage: Payload) ->
 
 
 def gemini_response(said: Said) -> Payload:
-    return _generated(list(_parts(said)), "STOP")
+    if said.refusal:
+        return _blocked(said)
+    return _generated(list(_parts(said)), "MAX_TOKENS" if said.cut_off else "STOP")
 
 
 def gemini_events(said: Said) -> list[Payload]:
+    if said.refusal:
+        return [_blocked(said)]
     chunks: list[Payload] = []
     for part in _parts(said):
         texts = halves(part["text"]) if "text" in part else ()
         chunks += [_generated([{**part, "text": text}]) for text in texts]
         chunks += [] if texts else [_generated([part])]
-    return [*chunks, _generated([{"text": ""}], "STOP")]
+    return [*chunks, _generated([{"text": ""}], "MAX_TOKENS" if said.cut_off else "STOP")]
+
+
+def _blocked(said: Said) -> Payload:
+    """Give the answer to a prompt that the provider does not take."""
+    feedback = {"blockReason": "PROHIBITED_CONTENT", "blockReasonMessage": said.refusal}
+    return {"promptFeedback": feedback, "modelVersion": MODEL, "responseId": "r-1"}
 
 
 def _parts(said: Said) -> Iterator[Payload]:
     if said.text:
         yield {"text": said.text}
-    for number, (_, name, args) in enumerate(said.calls):
+    # A call that does not come to its end is not sent at all.
+    calls = [(name, args) for _, name, args in said.calls if not isinstance(args, str)]
+    for number, (name, args) in enumerate(calls):
         # The Gemini API gives calls no id, and signs the first of several.
         signed = {} if number else {"thoughtSignature": SIGNATURE}
         yield {"functionCall": {"name": name, "args": args}, **signed}

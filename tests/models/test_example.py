@@ -54,15 +54,16 @@ def run(*arguments: str, blocked: str | None = None) -> subprocess.CompletedProc
 def test_a_provider_answers_the_question(wire: Wire, server: Loopback, tmp_path: Path) -> None:
     """The example runs the calls of a provider's model, and shows its answer."""
     (tmp_path / "pond.txt").write_text("frogs\n", encoding="utf-8")
+    pond = {"text": "There is a pond.", "files": ["pond.txt"]}
     calls = (("c1", "list_files", {"path": "."}), ("c2", "read_file", {"path": "../secret"}))
-    for said in (Said(calls=calls), Said(text="There is a pond.")):
+    for said in (Said(calls=calls), Said(calls=(("c3", "answer", pond),))):
         server.replies.append(wire.reply(said, "collect_sync"))
     done = run(
         *("--model", f"{PREFIXES[wire.name]}:model-1", "--root", str(tmp_path)),
         *("--base-url", server.url + ("/v1" if "openai" in wire.name else "")),
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert "There is a pond." in done.stdout
+    assert "There is a pond.\n  from pond.txt\n" in done.stdout
     assert server.refusals == []
     first, second = wire.results(server.received[1].body)
     assert "pond.txt" in first[1]

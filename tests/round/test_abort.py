@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from lutum_py import (
@@ -15,7 +17,13 @@ from lutum_py import (
     tool,
     tool_fn,
 )
-from lutum_py.errors import CommitError, ExtraResult, MismatchedArguments, RoundClosedError
+from lutum_py.errors import (
+    CommitError,
+    ExtraResult,
+    MismatchedArguments,
+    MisuseError,
+    RoundClosedError,
+)
 from tests.round_tools import Shop, adds, check_transcript, close, forged, gated, opened
 
 
@@ -200,3 +208,14 @@ def test_a_round_is_given_up_as_its_plan_is() -> None:
     committed = tool_round.abort(Transcript(), "Enough.", [result])
     assert committed.results[0].model_text == "Not executed: Enough."
     assert committed.results[1] is result
+
+
+def test_the_reason_is_a_text() -> None:
+    """The model reads the reason: what is no text is refused, and the round stays open."""
+    session = Session()
+    plan = opened(*adds(1)).plan()
+    reason: Any = None
+    with pytest.raises(MisuseError, match="abort takes a text for `reason`, not None"):
+        plan.abort(session, reason)
+    assert len(session.transcript) == 0
+    plan.abort(session, "over")

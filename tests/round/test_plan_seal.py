@@ -142,6 +142,10 @@ RESEALED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     ),
     "turn": (lambda d: d.update(turn=[]), r"\$\.turn: expected dict"),
     "reason": (lambda d: entry(d, "u").update(reason="mood"), "'mood' is none of"),
+    "result": (
+        lambda d: entry(d, "c0")["result"].update(id="c9"),
+        r"result: it answers another call, 'c9'",
+    ),
 }
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
+import pickle
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import pytest
-from pydantic import BaseModel, RootModel
+from pydantic import BaseModel, RootModel, field_validator
 from typing_extensions import TypedDict
 
 from lutum_py import (
@@ -21,10 +24,25 @@ from lutum_py import (
     Session,
     TextItem,
     Toolset,
+    TurnRequest,
     tool,
     tool_fn,
 )
-from lutum_py.errors import MisuseError, ToolConstraintError, ToolDefinitionError
+from lutum_py._text.partial_json import PartialJson
+from lutum_py._transcript.stream_events import (
+    ArgumentsDelta,
+    CallCompleted,
+    CallStarted,
+    StreamEvent,
+    TextDelta,
+    TurnFinished,
+)
+from lutum_py.errors import (
+    MisuseError,
+    ToolConstraintError,
+    ToolDefinitionError,
+    ToolInputError,
+)
 from lutum_py.testing import ScriptedModel
 
 
@@ -304,7 +322,11 @@ def test_a_text_that_is_no_json_yet_leaves_the_partial_answer() -> None:
     assert isinstance(stream.outcome, NoAnswer)
 
 
-@pytest.mark.parametrize("kind", [object(), 5, "Missing"], ids=["object", "number", "name"])
+@pytest.mark.parametrize(
+    "kind",
+    [object(), 5, "Missing", Callable, list[Callable[[], int]]],
+    ids=["object", "number", "name", "function", "functions"],
+)
 def test_a_type_without_a_schema_is_no_answer(kind: Any) -> None:
     """What pydantic knows nothing of is refused where the answer is declared, in its own name."""
     with pytest.raises(ToolDefinitionError, match=r"^Answer `.*has no schema \(.*pydantic knows"):
@@ -314,3 +336,145 @@ def test_a_type_without_a_schema_is_no_answer(kind: Any) -> None:
 def test_a_text_is_mended_as_arguments_are() -> None:
     """A list that came as a string in a text answer is read where that leaves no doubt."""
     assert Answer(list[int]).read_text('{"answer": "[1, 2]"}', redact=False) == ([1, 2], ())
+
+
+class InPieces:
+    """A model that gives its turn in small pieces, read as dialects read them."""
+
+    def __init__(self, turn: AssistantTurn) -> None:
+        self.turn = turn
+
+    def stream_sync(self, request: TurnRequest) -> Iterator[StreamEvent]:
+        (call,) = self.turn.tool_calls or (None,)
+        text = self.turn.text if call is None else call.arguments
+        arguments = PartialJson()
+        if call is not None:
+            yield CallStarted(0, call.id, call.name)
+        for begin in range(0, len(text), 100):
+            piece = text[begin : begin + 100]
+            partial = arguments.add(piece)
+            yield TextDelta(piece) if call is None else ArgumentsDelta(0, piece, partial)
+        if call is not None:
+            yield CallCompleted(0, call)
+        yield TurnFinished(self.turn)
+
+
+@pytest.mark.parametrize("by", ["tool", "format"])
+def test_a_long_answer_is_shown_whole_at_the_end(by: Any) -> None:
+    """`partial` ends with the whole answer, though a long text is not read with every piece."""
+    value = [{"total": float(number)} for number in range(2000)]
+    text = json.dumps({"answer": value})
+    turn = ScriptedModel.text(text)
+    if by == "tool":
+        turn = ScriptedModel.tool_calls(("a1", "answer", text))
+    session = Session()
+    session.push_user("How much?")
+    answer: Any = Answer(list[Invoice], by=by)
+    model: Any = InPieces(turn)
+    stream: Any = session.text_turn(model).answer(answer).stream_sync()
+    shown = [len(stream.partial or ()) for _ in stream]
+    assert shown == sorted(shown)
+    assert 10 < len(set(shown)) < 100  # of 340 pieces
+    assert stream.partial == value
+    assert len(stream.outcome.answer) == len(value)
+
+
+def texts(*pieces: str) -> AssistantTurn:
+    return AssistantTurn(items=tuple(map(TextItem, pieces)), finish_reason="stop")
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [('{"total": 1}', '{"total": 1.0}'), ("I found it.", '{"total": 1}'), ('{"tot', 'al": 1}')],
+)
+def test_an_answer_among_several_texts_is_found(pieces: tuple[str, ...]) -> None:
+    """Said twice, after other words or in pieces, one answer of a turn is the answer."""
+    outcome, _ = said(texts(*pieces), answer=Answer(Invoice, by="format"))
+    assert outcome.answer == Invoice(total=1)
+
+
+def test_texts_that_are_several_answers_are_none() -> None:
+    """Nobody picks between two answers that differ."""
+    two = texts('{"total": 1}', '{"total": 2}')
+    outcome, _ = said(two, answer=Answer(Invoice, by="format"))
+    assert isinstance(outcome, NoAnswer)
+    assert outcome.reason == "invalid"
+
+
+def test_the_answers_tool_is_on_offer() -> None:
+    """What the model is told of a name that is not there counts the answer's tool."""
+    outcome, _ = asked(("a1", "Answer", '{"total": 1}'))
+    (issue,) = outcome.round.recoverable_tool_call_issues
+    assert (issue.reason, issue.suggestion) == ("unknown_tool", "answer")
+    assert "Tools on offer: `look`, `answer`." in issue.text
+    outcome.round.discard()
+    outcome, _ = asked(("a1", "Answer", "{}"), answer=Answer(Invoice, by="format"))
+    (issue,) = outcome.round.recoverable_tool_call_issues
+    assert "Tools on offer: `look`." in issue.text
+    outcome.round.discard()
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+@pytest.mark.parametrize("kind", [Invoice, list[Invoice], Invoice | Refund, Literal["a"]], ids=str)
+def test_an_answer_can_be_copied_and_pickled(copied: Any, kind: Any) -> None:
+    """A copy asks for the same."""
+    answer: Answer[Any] = Answer(kind, by="format", name="it", description="The bill.")
+    other = copied(answer)
+    assert repr(other) == repr(answer)
+    assert other.definition == answer.definition
+    told = copied(Answer(Invoice))
+    assert told.definition.description == "What is to be paid."
+
+
+class Noted(BaseModel):
+    """A type of which every field has a default."""
+
+    note: str = "none"
+
+    @field_validator("note")
+    @classmethod
+    def not_broken(cls, note: str) -> str:
+        if note == "broken":
+            raise RuntimeError(f"a secret of {note}")
+        return note
+
+
+@pytest.mark.parametrize("text", ["", " \n", "null", '""'])
+@pytest.mark.parametrize("reason", ["stop", "length"])
+def test_nothing_is_no_answer(text: str, reason: str) -> None:
+    """A model that says nothing has not answered, though each field of the type has a default."""
+    turn = AssistantTurn(
+        text=text, finish_reason=reason, cut_off="answer" if reason == "length" else None
+    )
+    outcome, _ = said(turn, answer=Answer(Noted, by="format"))
+    assert isinstance(outcome, NoAnswer)
+    assert outcome.reason == ("invalid" if reason == "stop" else "cut_off")
+    given, _ = said(ScriptedModel.text("{}"), answer=Answer(Noted, by="format"))
+    assert given.answer == Noted()
+
+
+@pytest.mark.parametrize("redact", [False, True])
+@pytest.mark.parametrize("by", ["tool", "format"])
+def test_a_broken_validator_is_named(by: Any, redact: bool) -> None:
+    """What breaks in the type is an error of the program in either form, and hides what it must."""
+    text = '{"note": "broken"}'
+    turn = ScriptedModel.tool_calls(("a1", "answer", text))
+    session = Session()
+    session.push_user("Well?")
+    model = ScriptedModel([turn if by == "tool" else ScriptedModel.text(text)])
+    builder: Any = session.text_turn(model).answer(Answer(Noted, by=by))
+    with pytest.raises(ToolInputError, match="A validator of tool `answer` raised Run") as caught:
+        (builder.redact() if redact else builder).collect_sync()
+    assert ("a secret" in str(caught.value)) is not redact
+
+
+class Called(BaseModel):
+    back: Callable[[], int]
+
+
+def test_what_is_wrong_with_an_answer_is_said_where_it_is() -> None:
+    """A name that is none, and a field of a model without a schema, are told as they are."""
+    with pytest.raises(ToolDefinitionError, match="Answer `int` needs a name"):
+        Answer(int, name=" ")
+    with pytest.raises(ToolDefinitionError, match="Answer `Called`: field `back` of type"):
+        Answer(Called)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.profiles import scaled
 from tests.round.test_suspension_machine import Suspensions
 from tests.test_loop_machine import Loops
 
-LONG = settings(max_examples=scaled(5), stateful_step_count=400)
+LONG = settings(
+    max_examples=scaled(5),
+    stateful_step_count=400,
+    # Hundreds of steps are much to draw, and that is what is wanted here.
+    suppress_health_check=[HealthCheck.large_base_example, HealthCheck.too_slow],
+)
 
 
 class LongLoops(Loops):

@@ -18,8 +18,12 @@ from tests.models.wires import WIRES, Wire
 
 
 def seeds(usual: int) -> Iterator[int]:
-    """Give seeds that the suite does not try, as many as the factor `LUTUM_SOAK` asks for."""
-    yield from range(1_000_000, 1_000_000 + int(usual * float(os.environ.get("LUTUM_SOAK", "1"))))
+    """Give seeds that the suite does not try, as many as the factor `LUTUM_SOAK` asks for.
+
+    They begin at `LUTUM_SOAK_SEED`, which is another for each round of `nox -s soak`.
+    """
+    first = int(os.environ.get("LUTUM_SOAK_SEED", "1000000"))
+    yield from range(first, first + int(usual * float(os.environ.get("LUTUM_SOAK", "1"))))
 
 
 @EACH
@@ -35,7 +39,7 @@ def test_mutated_responses(dialect: ModuleType) -> None:
 def test_mutated_streams(dialect: ModuleType) -> None:
     """A stream broken anywhere gives a turn that can go on, or ends in a `DialectError`."""
     good = streams(dialect.NAME)
-    for seed in seeds(5_000):
+    for seed in seeds(20_000):
         random = Random(seed)
         streams_or_refuses(dialect, mutated_stream(random.choice(good), random))
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from lutum_py import Finished, Message, NeedsTools, Session, Toolset, tool, tool_fn
+from lutum_py import Finished, Message, NeedsTools, NoAnswer, Session, Toolset, tool, tool_fn
 from lutum_py.dialects import (
     openai_chat,
 )
@@ -379,3 +379,29 @@ def test_a_toolset_of_every_kind_of_argument_is_driven() -> None:
     repeatable = settings(max_examples=400, derandomize=True, deadline=None, database=None)
     check_loop(loop, Every, settings=repeatable)
     assert names == {selector.name for selector in Every}
+
+
+GIVEN = ScriptedModel.tool_calls(("a1", "answer", {"answer": 3}))
+
+
+def asks_for_a_number(session: Session, model: Any) -> int:
+    """End in an answer of a type."""
+    while True:
+        match session.text_turn(model).tools(Small).answer(int).collect_sync():
+            case NeedsTools(round):
+                round.commit(session, [call.call_sync() for call in round.tool_calls])
+            case Finished(result):
+                return result.answer
+            case NoAnswer(text=text):
+                session.push_user(text)
+
+
+def test_a_loop_that_ends_in_an_answer_is_given_one() -> None:
+    """`final` is the turn that ends each script, an answer of a type for a loop that asks so."""
+    check_loop(asks_for_a_number, Small, final=GIVEN, examples=60)
+    failure = failure_of(asks_for_a_number)
+    assert [fault.kind for fault in failure.faults] == ["endless"]
+    forgets = failure_of(loops.drops_rejected, final=ScriptedModel.text("Bye."))
+    assert forgets.script[-1].text == "Bye."
+    with pytest.raises(MisuseError, match="`final` takes the turn that ends a script, not 3"):
+        check_loop(asks_for_a_number, Small, final=3)  # type: ignore[arg-type]

@@ -12,14 +12,18 @@ import pytest
 from lutum_py import (
     AssistantTurn,
     Attachment,
+    Decision,
     Message,
     ReasoningItem,
     RefusalItem,
+    Reply,
     ServerToolItem,
+    SuspendTicket,
     TextItem,
     ToolCallItem,
     ToolChoice,
     ToolMetadata,
+    ToolResult,
     TurnRequest,
     Usage,
 )
@@ -28,6 +32,8 @@ from lutum_py.errors import InvalidValueError, MisuseError
 SAID: Any = [Message("user", "Hi")]
 FILE: Any = {"media_type": "image", "mime_type": "image/png", "url": "data:,x"}
 CALL: Any = ToolMetadata(id="c1", name="add", arguments="{}")
+ANSWER: Any = {"id": "c1", "name": "add", "arguments": "{}", "result": "3"}
+DECIDED: Any = {"call_id": "c1", "action": "resume"}
 
 MISUSES: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (TextItem, {"text": 3}, "TextItem takes a text for `text`, not 3."),
@@ -194,6 +200,38 @@ MISUSES: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
             "ToolMetadata: `arguments` is {}, which is no text. Where a provider sends arguments "
             "as an object, its dialect makes text of it."
         ),
+    ),
+    (ToolResult, {**ANSWER, "message": 3}, "ToolResult takes a text or None for `message`, not 3."),
+    (ToolResult, {**ANSWER, "code": 3}, "ToolResult takes a text or None for `code`, not 3."),
+    (
+        ToolResult,
+        {**ANSWER, "attachments": 5},
+        "ToolResult takes a list of `Attachment`s for `attachments`, not 5.",
+    ),
+    (
+        ToolResult,
+        {**ANSWER, "attachments": ["x"]},
+        "ToolResult takes an `Attachment` for `attachments[0]`, not 'x'.",
+    ),
+    (
+        Reply,
+        {"output": 1, "attachments": 5},
+        "Reply takes a list of `Attachment`s for `attachments`, not 5.",
+    ),
+    (Decision, {**DECIDED, "call_id": 3}, "Decision takes a text for `call_id`, not 3."),
+    (Decision, {**DECIDED, "decision_id": []}, "Decision takes a text for `decision_id`, not []."),
+    (Decision, {**DECIDED, "at": None}, "Decision takes a text for `at`, not None."),
+    (Decision, {**DECIDED, "reason": 5}, "Decision takes a text or None for `reason`, not 5."),
+    (Decision, {**DECIDED, "digest": 5}, "Decision takes a text or None for `digest`, not 5."),
+    (Decision, {**DECIDED, "by": 5}, "Decision takes a text or None for `by`, not 5."),
+    (SuspendTicket, {"id": 5}, "SuspendTicket takes a text for `id`, not 5."),
+    (SuspendTicket, {"action": None}, "SuspendTicket takes a text for `action`, not None."),
+    (SuspendTicket, {"message": 5}, "SuspendTicket takes a text or None for `message`, not 5."),
+    (SuspendTicket, {"parameters": [1]}, "SuspendTicket takes a dict for `parameters`, not [1]."),
+    (
+        SuspendTicket,
+        {"response_schema": True},
+        "SuspendTicket takes a dict for `response_schema`, not True.",
     ),
 ]
 

@@ -184,9 +184,11 @@ def test_half_a_surrogate_pair_does_not_make_a_result_unreadable() -> None:
 @pytest.mark.parametrize("half", ["\ud800", r"\ud800"], ids=["raw", "escaped"])
 def test_no_result_holds_what_cannot_be_sent(half: str) -> None:
     """Half of a surrogate pair is U+FFFD in all that a result gives, also if it was an escape."""
-    made = ToolResult(id="\ud800", name="\ud800", arguments="\ud800", result=f'"{half}"', code="x")
-    told = ToolResult(id="c", name="f", arguments="", result="1", message="\ud800")
-    assert (made.id, made.name, made.arguments, told.model_text) == ("\ufffd",) * 4
+    cut = "\ud800"
+    made = ToolResult(id=cut, name=cut, arguments=cut, result=f'"{half}"', code=cut)
+    told = ToolResult(id="c", name="f", arguments="", result="1", message=cut)
+    texts = (made.id, made.name, made.arguments, made.code, told.model_text)
+    assert texts == ("\ufffd",) * 5
     assert made.output == made.model_text == made.to_json()["data"] == "\ufffd"
     made.result.encode()
 

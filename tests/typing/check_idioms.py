@@ -1,8 +1,8 @@
 """Run four type checkers over the typed idioms.
 
 Each must report every line that ends with the mark `# error`, and no other.
-The `typing_*.py` files beside this one are checked, never run. Call this with the interpreter of an
-environment that holds the package and the checkers.
+The `typing_*.py` files beside this one are checked, and only the bookshop is run. Call this with
+the interpreter of an environment that holds the package and the checkers.
 """
 
 from __future__ import annotations

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from lutum_py import Toolset, tool, tool_fn
+from typing_extensions import assert_type
+
+from lutum_py import (
+    Complete,
+    Reject,
+    Reply,
+    Suspend,
+    ToolDecision,
+    ToolMetadata,
+    Toolset,
+    policy,
+    tool,
+    tool_fn,
+)
 
 
 @tool_fn
@@ -13,8 +26,15 @@ def loose(key: str, limit: int = 5) -> Any:
     return key * limit
 
 
+@tool_fn
+def count(key: str) -> int:
+    """Count something."""
+    return len(key)
+
+
 class Tools(Toolset):
     loose = tool(loose)
+    count = tool(count)
 
 
 hooks = Tools.HookSet()
@@ -23,3 +43,59 @@ hooks = Tools.HookSet()
 @hooks.on_args(Tools.loose)
 def blank(key: str, limit: int = 5) -> None:
     """A function that gives anything is a tool of its parameters still."""
+
+
+@hooks.on_args(Tools.count)
+def replied(key: str) -> Complete[int] | None:
+    """A decision may carry a reply, as an output may."""
+    return Complete(Reply(3, message="three")) if key else None
+
+
+@hooks.on_args(Tools.count)
+async def replied_later(key: str) -> Complete[int]:
+    """So may that of an async hook."""
+    return Complete(Reply(len(key)))
+
+
+@hooks.on(Tools.count)
+def replied_to_input(metadata: ToolMetadata, input: Any) -> ToolDecision[Any, int]:
+    """So may a hook of the input."""
+    if not input.key:
+        return Reject("blank")
+    return Complete(Reply(3, message="three")) if len(input.key) > 3 else Complete(4)
+
+
+@hooks.gate(Tools.count)
+def replied_by_gate(metadata: ToolMetadata, input: Any) -> Complete[int] | Suspend | None:
+    """So may a gate."""
+    return Complete(Reply(3))
+
+
+class Policy:
+    @policy.on(Tools.count)
+    def replied(self, metadata: ToolMetadata, input: Any) -> Complete[int]:
+        return Complete(Reply(3))
+
+
+assert_type(Complete(Reply(3)), Complete[int])
+assert_type(Complete(3), Complete[int])
+assert_type(Complete(output=Reply("x")), Complete[str])
+
+
+hooks.on(Tools.count)(lambda metadata, input: Complete(Reply(3)))
+
+
+def kept(key: Any, reply: Reply[int]) -> Complete[int] | None:
+    """Nothing has to be annotated on the way."""
+    decision = Complete(reply)
+    return Complete(key) if key else decision
+
+
+@hooks.on_args(Tools.count)
+def of_other_output(key: str) -> Complete[int]:
+    return Complete(Reply(key))  # error
+
+
+@hooks.on_args(Tools.count)  # error
+def of_other_reply(key: str) -> Complete[str]:
+    return Complete(Reply(key))

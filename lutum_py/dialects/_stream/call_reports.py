@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from ..._text.partial_json import PartialJson
 from ..._transcript.metadata import ToolMetadata
 from ..._transcript.stream_events import (
     ArgumentsDelta,
@@ -15,7 +16,6 @@ from ..._transcript.stream_events import (
     CallStarted,
     StreamEvent,
 )
-from .partial import PartialArguments
 
 __all__ = ["CallReports"]
 
@@ -74,7 +74,7 @@ class CallReports:
             self._started[index] = call.id
             yield CallStarted(index, call.id, call.name)
         if index not in self._written and call.arguments:
-            partial = PartialArguments().add(call.arguments)
+            partial = PartialJson().add(call.arguments)
             yield ArgumentsDelta(index, call.arguments, partial)
 
     def _numbered(self, calls: list[ToolMetadata]) -> list[tuple[int, ToolMetadata]]:

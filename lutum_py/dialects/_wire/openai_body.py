@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._text.json import is_sequence
 from ..._transcript.request import TurnRequest
+from .extras import add_extras
 
 __all__ = ["body_of"]
 
@@ -46,6 +46,6 @@ def body_of(
             body["prompt_cache_key"] = request.cache.key
         if request.cache.retention is not None:
             body["prompt_cache_retention"] = request.cache.retention
-    for key, value in request.extra.items():
-        body[key] = [*tools, *value] if key == "tools" and is_sequence(value) else value
+    # `text` (Responses) holds the format of an answer and other things.
+    add_extras(body, request.extra, joined=("text",))
     return body

@@ -16,7 +16,8 @@ from ..._transcript.assistant import AssistantTurn
 from ..._transcript.request import TranscriptItem, TurnRequest
 from .._repair.violations import Change, Violation
 from .._schema.compiler import CompiledSchema
-from .._wire.answer import definition_of
+from .._wire.answer import answer_schema
+from .._wire.extras import add_extras
 from .._wire.losses import EncodedRequest, Loss, cache_losses
 from .._wire.native_search import always_offered, native_search_of, native_tools
 from .._wire.offered import choice_of, compiled, offered, schema_losses
@@ -154,8 +155,8 @@ def answer_format(answer: Any) -> dict[str, Any]:
         >>> fields["output_config"]["format"]["type"]
         'json_schema'
     """
-    definition = definition_of(answer)
-    schema = copy_json(compiled(definition, FACTS, strict=True).schema)
+    definition, schema = answer_schema(answer, FACTS, strict=True)
+    schema = {"description": definition.description, **schema}
     return {"output_config": {"format": {"type": "json_schema", "schema": schema}}}
 
 
@@ -214,8 +215,8 @@ def encode_request(
 ) -> EncodedRequest:
     """Make the body of a request, without the model's name.
 
-    `extra` goes in last and untouched; tools in it, such as those that the provider runs itself,
-    come after the tools of the request.
+    `extra` goes in last and untouched; `output_config` in it is joined with that of an answer, and
+    tools in it, such as those that the provider runs itself, come after the tools of the request.
 
     Args:
         request: What is asked of the model.
@@ -267,10 +268,9 @@ def encode_request(
     if request.temperature is not None:
         body["temperature"] = request.temperature
     if request.answer is not None:
-        losses.extend(schema_losses(request.answer, FACTS, True))
         body |= answer_format(request.answer)
+        losses.extend(schema_losses(request.answer, FACTS, True))
     if request.cache is not None:
         mark(body, request.cache, rendering, len(always_offered(request)))
-    for key, value in request.extra.items():
-        body[key] = [*offer, *value] if key == "tools" and isinstance(value, list) else value
+    add_extras(body, request.extra, joined=("output_config",))
     return EncodedRequest(body, losses)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from ..._text.json import copy_json, is_mapping, is_sequence, parse_json
+from ..._text.partial_json import PartialJson
 from ..._transcript.assistant import (
     AssistantItem,
     AssistantTurn,
@@ -28,7 +29,6 @@ from ..._transcript.stream_events import (
     TextDelta,
     UsageReported,
 )
-from .._stream.partial import PartialArguments
 from .._stream.streaming import BrokenStream, StreamReader
 from .._wire.reading import Place, own_id, response_place
 from ._decode import (
@@ -56,7 +56,7 @@ class _BlockState:
     def __init__(self, fields: dict[str, Any]) -> None:
         self.fields = fields
         self.texts: dict[str, list[str]] = {}
-        self.arguments = PartialArguments()
+        self.arguments = PartialJson()
         self.call: tuple[int, str, str] | None = None
         self.is_open = True
 

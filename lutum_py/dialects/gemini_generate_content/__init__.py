@@ -18,7 +18,8 @@ from ..._transcript.result import ToolResult
 from ...errors import InvalidValueError
 from .._repair.violations import Change, Violation
 from .._schema.compiler import CompiledSchema
-from .._wire.answer import definition_of
+from .._wire.answer import answer_schema
+from .._wire.extras import add_extras
 from .._wire.losses import EncodedRequest, Loss, cache_losses
 from .._wire.offered import choice_of, compiled, offered, schema_losses
 from .._wire.other_model import ModelNames
@@ -49,7 +50,6 @@ __all__ = [
 ]
 
 _MODES: Final = {"auto": "AUTO", "required": "ANY", "none": "NONE"}
-_JOINED: Final = ("generationConfig", "toolConfig")
 
 
 def compile(  # noqa: A001 (all dialects have the same names)
@@ -155,8 +155,8 @@ def answer_format(answer: Any) -> dict[str, Any]:
         >>> fields["generationConfig"]["responseMimeType"]
         'application/json'
     """
-    definition = definition_of(answer)
-    schema = copy_json(compiled(definition, FACTS, strict=False).schema)
+    definition, schema = answer_schema(answer, FACTS, strict=False)
+    schema = {"description": definition.description, **schema}
     form = {"responseMimeType": "application/json", "responseJsonSchema": schema}
     return {"generationConfig": form}
 
@@ -279,19 +279,15 @@ def encode_request(
             losses.append(Loss("parallel_tool_calls", text))
     config: dict[str, Any] = {}
     if request.answer is not None:
-        losses.extend(schema_losses(request.answer, FACTS, False))
         config = answer_format(request.answer)["generationConfig"]
+        losses.extend(schema_losses(request.answer, FACTS, False))
     if request.temperature is not None:
         config["temperature"] = request.temperature
     if request.max_output_tokens is not None:
         config["maxOutputTokens"] = request.max_output_tokens
     if config:
         body["generationConfig"] = config
-    for key, value in request.extra.items():
-        if key in _JOINED and isinstance(value, Mapping):
-            body[key] = {**body.get(key, {}), **value}
-        else:
-            body[key] = [*offer, *value] if key == "tools" and isinstance(value, list) else value
+    add_extras(body, request.extra, joined=("generationConfig", "toolConfig"))
     return EncodedRequest(body, losses)
 
 

@@ -16,7 +16,7 @@ from ..._transcript.assistant import AssistantTurn
 from ..._transcript.request import TranscriptItem, TurnRequest
 from .._repair.violations import Change, Violation
 from .._schema.compiler import CompiledSchema
-from .._wire.answer import definition_of
+from .._wire.answer import answer_schema
 from .._wire.losses import EncodedRequest, Loss, cache_losses
 from .._wire.offered import choice_of, compiled, offered, schema_losses
 from .._wire.openai_body import body_of
@@ -143,9 +143,9 @@ def answer_format(answer: Any) -> dict[str, Any]:
         >>> fields["response_format"]["type"], fields["response_format"]["json_schema"]["name"]
         ('json_schema', 'answer')
     """
-    definition = definition_of(answer)
-    schema = copy_json(compiled(definition, FACTS, strict=True).schema)
-    form = {"name": definition.name, "schema": schema, "strict": True}
+    definition, schema = answer_schema(answer, FACTS, strict=True)
+    about = {"name": definition.name, "description": definition.description}
+    form = {**about, "schema": schema, "strict": True}
     return {"response_format": {"type": "json_schema", "json_schema": form}}
 
 
@@ -232,8 +232,8 @@ def encode_request(
     offer = [_tool(definition, strict) for definition in request.tools]
     fields: dict[str, Any] = {}
     if request.answer is not None:
-        losses.extend(schema_losses(request.answer, FACTS, True))
         fields = answer_format(request.answer)
+        losses.extend(schema_losses(request.answer, FACTS, True))
     body = body_of(
         request,
         {"messages": rendering.said, **fields},

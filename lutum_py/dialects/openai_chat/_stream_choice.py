@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..._text.json import is_mapping, is_sequence
+from ..._text.partial_json import PartialJson
 from ..._transcript.assistant import (
     AssistantItem,
     ReasoningItem,
@@ -20,7 +21,6 @@ from ..._transcript.stream_events import (
     StreamEvent,
     TextDelta,
 )
-from .._stream.partial import PartialArguments
 from .._wire.reading import Place, objects_in, own_id
 from ._decode import plain_text
 
@@ -44,7 +44,7 @@ class _CallState:
         self.kind = kind
         self.wire_index = wire_index
         self.name = ""
-        self.arguments = PartialArguments()
+        self.arguments = PartialJson()
         self.started = False
         self.fields: dict[str, Any] = {}
         self.function: dict[str, Any] = {}

@@ -11,12 +11,11 @@ from typing import Any
 
 from ..._declare.offer import Descriptions
 from ..._schema.definition import ToolDef
-from ..._text.json import copy_json
 from ..._transcript.assistant import AssistantTurn
 from ..._transcript.request import TranscriptItem, TurnRequest
 from .._repair.violations import Change, Violation
 from .._schema.compiler import CompiledSchema
-from .._wire.answer import definition_of
+from .._wire.answer import answer_schema
 from .._wire.losses import EncodedRequest, Loss, cache_losses
 from .._wire.offered import choice_of, compiled, offered, schema_losses
 from .._wire.openai_body import body_of
@@ -134,9 +133,9 @@ def answer_format(answer: Any) -> dict[str, Any]:
         >>> fields["text"]["format"]["type"], fields["text"]["format"]["name"]
         ('json_schema', 'answer')
     """
-    definition = definition_of(answer)
-    schema = copy_json(compiled(definition, FACTS, strict=True).schema)
-    form = {"type": "json_schema", "name": definition.name, "schema": schema, "strict": True}
+    definition, schema = answer_schema(answer, FACTS, strict=True)
+    about = {"name": definition.name, "description": definition.description}
+    form = {"type": "json_schema", **about, "schema": schema, "strict": True}
     return {"text": {"format": form}}
 
 
@@ -192,8 +191,8 @@ def encode_request(
 ) -> EncodedRequest:
     """Make the body of a request, without the model's name.
 
-    `extra` goes in last and untouched; tools in it, such as a web search that OpenAI runs, come
-    after the tools of the request.
+    `extra` goes in last and untouched; `text` in it is joined with the format of an answer, and
+    tools in it, such as a web search that OpenAI runs, come after the tools of the request.
 
     Args:
         request: What is asked of the model.
@@ -226,8 +225,8 @@ def encode_request(
         losses.extend(schema_losses(definition, FACTS, strict))
     fields: dict[str, Any] = {}
     if request.answer is not None:
-        losses.extend(schema_losses(request.answer, FACTS, True))
         fields = answer_format(request.answer)
+        losses.extend(schema_losses(request.answer, FACTS, True))
     body = body_of(
         request,
         {"input": rendering.said, **fields},

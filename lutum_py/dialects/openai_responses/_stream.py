@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ..._text.partial_json import PartialJson
 from ..._transcript.assistant import (
     AssistantItem,
     AssistantTurn,
@@ -27,7 +28,6 @@ from ..._transcript.stream_events import (
     TextDelta,
     UsageReported,
 )
-from .._stream.partial import PartialArguments
 from .._stream.streaming import BrokenStream, StreamReader
 from .._wire.reading import Place, response_place
 from ._decode import (
@@ -87,7 +87,7 @@ class _CallState:
     def __init__(self, index: int, item: Place) -> None:
         self.index = index
         self.item = item
-        self.arguments = PartialArguments()
+        self.arguments = PartialJson()
         self.received = False
 
     def whole(self) -> dict[str, Any]:

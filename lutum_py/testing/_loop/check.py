@@ -50,6 +50,7 @@ from .._strategies.hypothesis import (
     find,
     st,
 )
+from .._strategies.turns import FINAL
 from .._transcript_valid import Dialect, dialect_of, transcript_problems
 from ..strategies import CallKind, scripts
 from .fault import LoopFailure, LoopFault
@@ -83,6 +84,7 @@ def check_loop(
     max_calls: int = 3,
     odd_ids: bool = True,
     odd_names: bool = True,
+    final: AssistantTurn = FINAL,
     may_raise: tuple[type[Exception], ...] = (),
     examples: int = 100,
     settings: Settings | None = None,
@@ -105,6 +107,8 @@ def check_loop(
         max_calls: How many calls a turn has at most.
         odd_ids: Whether some ids are empty, or come twice in a turn.
         odd_names: Whether some unknown tools have names that providers refuse to take back.
+        final: The turn that ends each script; of a loop that asks for an answer of a type, one that
+            gives it, as in `ScriptedModel.tool_calls(("a1", "answer", {"total": 1}))`.
         may_raise: What the loop may let out, beside `DuplicateToolCallIdError`.
         examples: How many scripts are tried.
         settings: Settings of Hypothesis; they take the place of `examples`.
@@ -156,6 +160,7 @@ def check_loop(
         max_calls=max_calls,
         odd_ids=odd_ids,
         odd_names=odd_names,
+        final=final,
     )
     allowed: tuple[type[Exception], ...] = (DuplicateToolCallIdError, *may_raise)
     if dialect is None:

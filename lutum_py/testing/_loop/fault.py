@@ -54,5 +54,5 @@ class LoopFailure(AssertionError):
         self, message: str, *, faults: Iterable[LoopFault], script: Sequence[AssistantTurn]
     ) -> None:
         super().__init__(message)
-        self.faults = tuple(faults)
-        self.script = tuple(script)
+        self.faults: tuple[LoopFault, ...] = tuple(faults)
+        self.script: tuple[AssistantTurn, ...] = tuple(script)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from ..._text.json import shorten
 from ..._transcript.assistant import AssistantTurn
 from ..._transcript.request import TranscriptItem
 from ...dialects._wire_form import Said
+from .._strategies.calls import PLAIN_NAME
 from .fault import LoopFault
 
 __all__ = ["judge", "said_in_items", "said_in_turn"]
-
-_WIRE_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def said_in_turn(turn: AssistantTurn) -> Iterator[Said]:
@@ -103,8 +101,8 @@ def _found(said: Sequence[Said], left: Sequence[Said], cursor: int) -> list[int]
 def _is_same(sent: Said, kept: Said) -> bool:
     if sent.name is None or kept.name is None:
         return sent == kept
-    # A name that no provider takes back has to be written otherwise.
-    is_name = sent.name == kept.name or not _WIRE_NAME.fullmatch(sent.name)
+    # A name that some provider does not take back has to be written otherwise there.
+    is_name = sent.name == kept.name or not PLAIN_NAME.fullmatch(sent.name)
     return is_name and sent.text == kept.text and sent.id in (None, kept.id)
 
 

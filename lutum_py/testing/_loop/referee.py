@@ -19,10 +19,7 @@ from .._scripted_model import ScriptedModel
 from .._transcript_valid import Dialect
 from .fault import FaultKind, LoopFault
 
-__all__ = ["FINAL", "PATIENCE", "JudgedClient", "JudgedModel", "Referee", "fault_of"]
-
-FINAL: Final = AssistantTurn(text="Done.", finish_reason="stop")
-"""What the model says when the script is at its end."""
+__all__ = ["PATIENCE", "JudgedClient", "JudgedModel", "Referee", "fault_of"]
 
 PATIENCE: Final = 10
 """So many times more is a loop given the final answer before it counts as endless."""
@@ -42,7 +39,7 @@ class Referee:
     """Keep what a loop was given and what it did wrong.
 
     Args:
-        script: The turns; the final answer is given for every request after them.
+        script: The turns; the last, the final answer, is given for every request after them.
         may_raise: What the loop may let out.
 
     Attributes:
@@ -72,7 +69,7 @@ class Referee:
                 "its final answer. Leave the loop when a turn is `Finished`."
             )
             self.stop(LoopFault("endless", text))
-        return self._script[self._asked - 1] if self._asked <= len(self._script) else FINAL
+        return self._script[min(self._asked, len(self._script)) - 1]
 
     def stop(self, *faults: LoopFault) -> NoReturn:
         """End the loop."""

@@ -33,6 +33,7 @@ from .near_miss import Spoiling, spoilings
 from .schema import ANY_TEXT, SchemaValues
 
 __all__ = [
+    "PLAIN_NAME",
     "AnyToolset",
     "ArgumentStrategies",
     "CallStrategies",
@@ -54,8 +55,9 @@ _A_FEW = Settings(max_examples=200, deadline=None, database=None, phases=[Phase.
 _OWN: Final = '`{"forecast": st.just({"city": "Oslo"})}`'
 _MENDED = ("container_as_string", "null_for_optional")
 _ODD_NAMES = ("", " ", "no such tool!", "tool\n", "ünïcode", "🔧", '"quoted"', "a/b", "x" * 200)
-_PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_PLAIN_NAMES = st.from_regex(_PLAIN_NAME, fullmatch=True)
+PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+"""The names that every provider takes back."""
+_PLAIN_NAMES = st.from_regex(PLAIN_NAME, fullmatch=True)
 _PREFIXES = ("functions.", "tools:", "mcp__", "_")
 
 
@@ -154,7 +156,7 @@ class CallStrategies:
         return st.tuples(unknown, st.sampled_from(["{}", '{"query":"x"}', ""]))
 
     def _is_unknown(self, name: str) -> bool:
-        is_sayable = self._odd_names or _PLAIN_NAME.fullmatch(name) is not None
+        is_sayable = self._odd_names or PLAIN_NAME.fullmatch(name) is not None
         return is_sayable and name not in self._toolset
 
     def not_available(self) -> st.SearchStrategy[Spoken]:

@@ -17,7 +17,7 @@ from .schema import ANY_TEXT
 __all__ = ["FINAL", "require_count", "script_strategy", "turn_strategy"]
 
 FINAL = AssistantTurn(text="Done.", finish_reason="stop")
-"""How every script ends: the model asks for nothing more."""
+"""How a script ends unless another end is given: the model asks for nothing more."""
 
 _IdStyle: TypeAlias = Literal["own", "empty", "repeated"]
 
@@ -106,13 +106,23 @@ def turn_strategy(
 
 
 def script_strategy(
-    calls: st.SearchStrategy[Spoken], *, max_turns: int, max_calls: int, odd_ids: bool
+    calls: st.SearchStrategy[Spoken],
+    *,
+    max_turns: int,
+    max_calls: int,
+    odd_ids: bool,
+    final: AssistantTurn,
 ) -> st.SearchStrategy[tuple[AssistantTurn, ...]]:
     """Give scripts: turns with calls, and a last one that answers."""
     require_count("max_turns", max_turns)
+    if not isinstance(final, AssistantTurn):
+        raise MisuseError(
+            f"`final` takes the turn that ends a script, not {shorten(final)}. Make it as in "
+            "`ScriptedModel.tool_calls(('a1', 'answer', {...}))`."
+        )
     shapes = _shapes(calls, max_calls=max_calls, odd_ids=odd_ids)
 
     def script(chosen: list[_Shape]) -> tuple[AssistantTurn, ...]:
-        return (*map(_report, _numbered(chosen)), FINAL)
+        return (*map(_report, _numbered(chosen)), final)
 
     return st.lists(shapes, min_size=1, max_size=max_turns).map(script)

@@ -1,4 +1,4 @@
-"""A best-effort view of argument text that is still coming in.
+"""A best-effort view of JSON text that is still coming in.
 
 Short text is read again with every piece. Past `_EXACT` characters it is read only when it has
 grown by an eighth, so that the work stays proportional to the text and not to its square.
@@ -11,21 +11,21 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from ..._text.unicode import sendable
+from .unicode import sendable
 
-__all__ = ["PartialArguments"]
+__all__ = ["PartialJson"]
 
 _EXACT = 4096
 
 
-class PartialArguments:
-    """Collect the pieces of one call's argument text.
+class PartialJson:
+    """Collect the pieces of one JSON text.
 
     Example:
-        >>> arguments = PartialArguments()
-        >>> arguments.add('{"city": "Par')
+        >>> json = PartialJson()
+        >>> json.add('{"city": "Par')
         {'city': 'Par'}
-        >>> arguments.text
+        >>> json.text
         '{"city": "Par'
     """
 
@@ -43,7 +43,7 @@ class PartialArguments:
         return "".join(self._pieces)
 
     def add(self, piece: str) -> Any:
-        """Add a piece and return the arguments as far as they can be read; for display only."""
+        """Add a piece and return the value as far as it can be read; for display only."""
         self._pieces.append(piece)
         self._length += len(piece)
         if self._length < self._next:
