@@ -32,6 +32,7 @@ EXTRAS: Final = (
     "gemini",
     "cli",
     "otel",
+    "postgres",
     "testing",
     "examples",
 )
@@ -51,6 +52,7 @@ MEETING_DEPENDENCIES: Final = (
     "tests/models",
     "tests/otel",
     "tests/schema",
+    "tests/store",
     "tests/test_display.py",
     "tests/test_sinks.py",
     "tests/testing",

@@ -24,6 +24,7 @@ SLOW: Final = {
     "logging": "for sinks that log, and for faults of sinks",
     "opentelemetry": "an extra",
     "pydantic.errors": "goes with JSON schemas",
+    "psycopg": "an extra",
     "pydantic.fields": "half of pydantic",
     "referencing": "goes with jsonschema",
     "rich": "an extra",

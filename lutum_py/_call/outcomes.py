@@ -5,7 +5,6 @@ Also how one function is asked about it, and how its answer is taken.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
@@ -14,12 +13,13 @@ from .._text.escaping import words_of
 from .._text.json import compact_json, shorten
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult, make_result, rejection
-from ..errors import FieldIssue, HookError, InvalidValueError
+from ..errors import FieldIssue, HookError
+from .asked import Asked
 from .call_state import CallState
 from .steps import Steps
 
 if TYPE_CHECKING:
-    from .._context.suspension import Decision, DecisionAction, SuspendTicket
+    from .._context.suspension import SuspendTicket
     from .call import AnyToolCall, HookOutcome
     from .decision_log import DecisionKind, DecisionRecord
 
@@ -101,7 +101,7 @@ class RejectedCall:
 
 
 @dataclass(frozen=True, slots=True)
-class SuspendedCall:
+class SuspendedCall(Asked):
     """A call that waits for a decision.
 
     Attributes:
@@ -159,73 +159,8 @@ class SuspendedCall:
         """
         return self.call.spec.arguments.to_shown(self.call.input)
 
-    def approve(
-        self, *, by: str | None = None, result: Any = None, reason: str | None = None
-    ) -> Decision:
-        """Make the decision to let the call go on, as it is shown here.
-
-        Args:
-            by: Who decides.
-            result: An answer for the tool, or in its place, where the ticket asks for one.
-            reason: Why.
-        """
-        return self._decision("resume", by, reason, result)
-
-    def cancel(self, reason: str | None = None, *, by: str | None = None) -> Decision:
-        """Make the decision not to run the call.
-
-        Args:
-            reason: Why; the model reads it.
-            by: Who decides.
-        """
-        return self._decision("cancel", by, reason, None)
-
-    def edit(
-        self,
-        changes: Mapping[str, Any],
-        *,
-        by: str | None = None,
-        result: Any = None,
-        reason: str | None = None,
-    ) -> Decision:
-        """Make the decision to let the call go on with other arguments; see `plan.amend`.
-
-        Args:
-            changes: The arguments that are to be others, whole, by the names that `arguments` has.
-                What stays masked as it is shown there stays what it is.
-            by: Who decides.
-            result: An answer for the tool, where the ticket asks for one.
-            reason: Why.
-
-        Raises:
-            InvalidValueError: The changes are no mapping of names.
-        """
-        if not isinstance(changes, Mapping):
-            raise InvalidValueError(
-                f"The changes to call {self.call.id!r} of tool `{self.call.name}` are a value of "
-                f"type {type(changes).__name__}. Pass a dict of arguments by their names."
-            )
-        return self._decision("resume", by, reason, result, {**self.arguments, **changes})
-
-    def _decision(
-        self,
-        action: DecisionAction,
-        by: str | None,
-        reason: str | None,
-        result: Any,
-        edit: Mapping[str, Any] | None = None,
-    ) -> Decision:
-        from .._context.suspension import Decision  # needed by few, at the first question
-
-        return Decision(
-            call_id=self.call.id,
-            action=action,
-            result=result,
-            reason=reason,
-            digest=self.digest,
-            edit=edit,
-            by=by,
-        )
+    def _of(self) -> tuple[str, str, str]:
+        return self.call.id, self.call.name, self.digest
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ from .seal import (
 )
 from .sorted_calls import SortedCalls
 
-__all__ = ["FORMAT", "VERSION", "dump_plan", "load_plan"]
+__all__ = ["FORMAT", "VERSION", "dump_plan", "load_plan", "load_ticket"]
 
 FORMAT = "lutum_py.plan"
 VERSION = 2
@@ -347,7 +347,7 @@ class _Loader:
                 self.in_doubt.append(call)
         elif state == "suspended":
             call = self._call(saved, call_id, checked=True)
-            ticket = _load_ticket(saved.inner("ticket"))
+            ticket = load_ticket(saved.inner("ticket"))
             self.suspended.append(
                 SuspendedCall(
                     call, ticket, saved.get("digest", str), saved.get("was_started", bool)
@@ -417,7 +417,7 @@ def _approvals(saved: Saved, was_started: bool) -> list[Approval]:
     return [
         Approval(
             _load_decision(each.inner("decision")),
-            _load_ticket(each.inner("ticket")),
+            load_ticket(each.inner("ticket")),
             each.get("digest", str),
             each.get("is_of_tool", bool),
         )
@@ -433,7 +433,8 @@ def _output_of(call: AnyToolCall, result: ToolResult) -> Any:
         return json.loads(result.result)
 
 
-def _load_ticket(saved: Saved) -> SuspendTicket:
+def load_ticket(saved: Saved) -> SuspendTicket:
+    """Read what `ticket.to_dict` gave."""
     parameters = saved.inner_or_none("parameters")
     response_schema = saved.inner_or_none("response_schema")
     return SuspendTicket(

@@ -22,7 +22,7 @@ from ..errors import (
 from .commit import ResultLike, as_results, mismatches
 from .sorted_calls import SortedCalls
 
-__all__ = ["record", "suspend"]
+__all__ = ["doubt", "record", "suspend"]
 
 _ENDS: dict[ResultStatus, CallStatus] = {
     "success": CallStatus.SUCCEEDED,
@@ -69,6 +69,17 @@ def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
         )
     _take_out(calls, call)
     calls.change(suspended=(*calls.suspended, outcome))
+
+
+def doubt(calls: SortedCalls, call: AnyToolCall) -> None:
+    """Take in that a pending call was begun elsewhere, and that nothing more is known of it."""
+    if call in calls.in_doubt:
+        return
+    call._status = CallStatus.RUNNING
+    _take_out(calls, call)
+    place = {asked.id: index for index, asked in enumerate(calls._state.turn.tool_calls)}
+    in_doubt = sorted((*calls.in_doubt, call), key=lambda each: place[each.id])
+    calls.change(in_doubt=tuple(in_doubt))
 
 
 def _take_out(calls: SortedCalls, call: AnyToolCall) -> None:

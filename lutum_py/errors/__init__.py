@@ -27,7 +27,9 @@ LutumError
 ├── SavedDataError                 stored data that this code cannot take
 │   ├── TranscriptError            a transcript that is foreign, damaged or invalid
 │   ├── PlanError                  a saved plan that was edited or no longer fits its tools
-│   └── ResumeError                a decision that does not fit the suspended call
+│   ├── ResumeError                a decision that does not fit the suspended call
+│   ├── StoreError                 a store that was edited, is foreign, or whose database failed
+│   └── StaleError                 a step in a store after somebody else has gone on
 └── ToolError                      what a tool itself raises; see `code`
     └── InvalidArguments, ExecutionFailed, Denied, NotFound, Internal, TimedOut, Cancelled
 ```
@@ -97,6 +99,8 @@ __all__ = [
     "ResumeError",
     "RoundClosedError",
     "SavedDataError",
+    "StaleError",
+    "StoreError",
     "TimedOut",
     "ToolConstraintError",
     "ToolDefinitionError",
@@ -527,6 +531,42 @@ class ResumeError(SavedDataError):
         >>> call = plan.resume(plan.suspended[0].approve())
         >>> [call.id for call in plan.pending]
         ['c1']
+    """
+
+
+class StoreError(SavedDataError):
+    """A store cannot be used: what is asked for is not there, was edited, or the database failed.
+
+    Where the database failed, its own exception is the cause, and the text says whether anything
+    was changed.
+
+    Example:
+        >>> from lutum_py.store import open_store
+        >>> store = open_store(":memory:")
+        >>> store.load("ticket-7")
+        Traceback (most recent call last):
+        lutum_py.errors.StoreError: There is no conversation 'ticket-7' in the store at ...
+        >>> store.save("ticket-7", None, note="")
+        1
+        >>> store.load("ticket-7").version
+        1
+    """
+
+
+class StaleError(SavedDataError):
+    """Somebody else has gone on with a conversation or call; nothing was changed by this step.
+
+    Example:
+        >>> from lutum_py.store import open_store
+        >>> store = open_store(":memory:")
+        >>> version = store.save("ticket-7", None, note="")
+        >>> store.save("ticket-7", None, note="Hello", version=version)
+        2
+        >>> store.save("ticket-7", None, note="Goodbye", version=version)
+        Traceback (most recent call last):
+        lutum_py.errors.StaleError: Conversation 'ticket-7' is at version 2, not at 1: ...
+        >>> store.save("ticket-7", None, note="Goodbye", version=store.load("ticket-7").version)
+        3
     """
 
 

@@ -6,6 +6,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.profiles import scaled
 from tests.round.test_suspension_machine import Suspensions
+from tests.store.test_store_machine import Stores
 from tests.test_loop_machine import Loops
 
 LONG = settings(
@@ -24,7 +25,13 @@ class LongSuspensions(Suspensions):
     """A plan is where its model says, however often calls suspend, are decided and come back."""
 
 
+class LongStores(Stores):
+    """A store does what its table says, however long its conversations are."""
+
+
 TestLongLoops = LongLoops.TestCase
 TestLongLoops.settings = settings(max_examples=scaled(100), stateful_step_count=100)
 TestLongSuspensions = LongSuspensions.TestCase
 TestLongSuspensions.settings = LONG
+TestLongStores = LongStores.TestCase
+TestLongStores.settings = LONG

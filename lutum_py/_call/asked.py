@@ -1,0 +1,98 @@
+"""What can be decided about a call that waits, wherever it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InvalidValueError
+
+if TYPE_CHECKING:
+    from .._context.suspension import Decision, DecisionAction
+
+__all__ = ["Asked"]
+
+
+class Asked:
+    """Make decisions about a call as it is shown; what shows it says which call that is."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        @property
+        def arguments(self) -> Any: ...
+
+        def _of(self) -> tuple[str, str, str]:
+            """Give the id of the call, the name of its tool, and the digest of what is shown."""
+            ...
+
+    def approve(
+        self, *, by: str | None = None, result: Any = None, reason: str | None = None
+    ) -> Decision:
+        """Make the decision to let the call go on, as it is shown here.
+
+        Args:
+            by: Who decides.
+            result: An answer for the tool, or in its place, where the ticket asks for one.
+            reason: Why.
+        """
+        return self._decision("resume", by, reason, result)
+
+    def cancel(self, reason: str | None = None, *, by: str | None = None) -> Decision:
+        """Make the decision not to run the call.
+
+        Args:
+            reason: Why; the model reads it.
+            by: Who decides.
+        """
+        return self._decision("cancel", by, reason, None)
+
+    def edit(
+        self,
+        changes: Mapping[str, Any],
+        *,
+        by: str | None = None,
+        result: Any = None,
+        reason: str | None = None,
+    ) -> Decision:
+        """Make the decision to let the call go on with other arguments; see `plan.amend`.
+
+        Args:
+            changes: The arguments that are to be others, whole, by the names that `arguments` has.
+                What stays masked as it is shown there stays what it is.
+            by: Who decides.
+            result: An answer for the tool, where the ticket asks for one.
+            reason: Why.
+
+        Raises:
+            InvalidValueError: The changes are no mapping of names.
+        """
+        if not isinstance(changes, Mapping):
+            id, tool, _ = self._of()
+            raise InvalidValueError(
+                f"The changes to call {id!r} of tool `{tool}` are a value of type "
+                f"{type(changes).__name__}. Pass a dict of arguments by their names."
+            )
+        return self._decision("resume", by, reason, result, {**self.arguments, **changes})
+
+    def _decision(
+        self,
+        action: DecisionAction,
+        by: str | None,
+        reason: str | None,
+        result: Any,
+        edit: Mapping[str, Any] | None = None,
+    ) -> Decision:
+        from .._context.suspension import Decision  # needed by few, at the first question
+
+        id, _, digest = self._of()
+        return Decision(
+            call_id=id,
+            action=action,
+            result=result,
+            reason=reason,
+            digest=digest,
+            edit=edit,
+            by=by,
+        )

@@ -1,0 +1,54 @@
+"""Conversations and their open rounds in a database that any number of workers share.
+
+SQLite needs no server; PostgreSQL goes by psycopg 3 (extra `postgres`). A store runs no tool, asks
+no model and decides nothing. It puts on record what is about to be done, and then what came of it:
+after a crash a call was not begun, is done, or is in doubt, and nothing is done twice unsaid.
+
+Example:
+    >>> from lutum_py import NeedsTools, Suspend, SuspendTicket, Toolset, tool, tool_fn
+    >>> from lutum_py.store import open_store
+    >>> from lutum_py.testing import ScriptedModel
+    >>> @tool_fn
+    ... def refund(cents: int) -> str:
+    ...     return f"refunded {cents}"
+    >>> class Desk(Toolset):
+    ...     refund = tool(refund)
+    >>> hooks = Desk.HookSet()
+    >>> hooks.register_refund_gate(lambda metadata, input: Suspend(SuspendTicket()))
+    >>> turn = ScriptedModel.tool_calls(("c1", "refund", {"cents": 500}))
+    >>> store = open_store(":memory:", key=b"from your vault")
+
+    Whoever asks the model saves the plan; whoever decides needs no tool and no model:
+
+    >>> plan = Desk.read_turn(turn).round.apply_hooks_sync(hooks)
+    >>> store.save("ticket-7", plan, note="your transcript, as JSON")
+    1
+    >>> (waiting,) = store.waiting()
+    >>> waiting.tool, waiting.arguments
+    ('refund', {'cents': 500})
+    >>> call = store.decide(waiting.id, waiting.approve(by="mia"), Desk)
+
+    A worker puts on record that it begins, runs the tool, and puts on record what came of it:
+
+    >>> claim = store.claim(Desk, lease=60)
+    >>> call = store.begin(claim)
+    >>> store.finish(claim, call.call_sync())
+
+    And whoever has a model goes on:
+
+    >>> store.settled()
+    ['ticket-7']
+    >>> stored = store.load("ticket-7", Desk)
+    >>> [result.model_text for result in stored.plan.resolve().results]
+    ['refunded 500']
+    >>> store.save("ticket-7", None, note="the longer one", version=stored.version)
+    5
+    >>> store.close()
+"""
+
+from __future__ import annotations
+
+from ._store import Store, open_store
+from ._values import Claim, Stored, Waiting
+
+__all__ = ["Claim", "Store", "Stored", "Waiting", "open_store"]

@@ -1,0 +1,189 @@
+"""A plan and the rows of its calls: what rows a plan has, and what rows say about a plan."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+from .._call.call import AnyToolCall
+from .._call.lifecycle import CallStatus
+from .._call.outcomes import SuspendedCall
+from .._round.plan import ToolRoundPlan
+from .._round.record import doubt
+from .._schema.secrets import MASK, holds_secrets, mask_secrets
+from .._text.json import compact_json
+from .._transcript.result import ToolResult, dump_result, load_result
+from .._transcript.saved import Saved, dump_saved
+from ..errors import CommitError, PlanError
+from ._held import held
+from ._rows import CallRow, State
+
+__all__ = ["bring_up", "claimed", "row_of", "rows_of", "with_result"]
+
+P = TypeVar("P", bound=ToolRoundPlan[Any])
+
+
+def rows_of(
+    plan: ToolRoundPlan[Any], id: str, number: int, old: Iterable[CallRow], now: int
+) -> list[CallRow]:
+    """Give the row of each open call of a plan; one that says the same as before stays as it was.
+
+    Args:
+        plan: The plan.
+        id: The conversation.
+        number: The number of the round.
+        old: The rows that the round has until now.
+        now: The clock of the database.
+    """
+    before = {row.place: row for row in old}
+    places = _places(plan)
+    return [
+        _row(id, number, places[call.id], call, waiting, before.get(places[call.id]), now)
+        for call, waiting in _open_calls(plan)
+    ]
+
+
+def row_of(plan: ToolRoundPlan[Any], old: CallRow, now: int) -> CallRow | None:
+    """Give the row that a call has after its plan was changed; None where it has ended."""
+    rows = rows_of(plan, old.conversation, old.round, [old], now)
+    return next((row for row in rows if row.place == old.place), None)
+
+
+def _open_calls(plan: ToolRoundPlan[Any]) -> list[tuple[AnyToolCall, SuspendedCall | None]]:
+    open_calls: list[tuple[AnyToolCall, SuspendedCall | None]] = []
+    open_calls += [(call, None) for call in (*plan.pending, *plan.in_doubt)]
+    open_calls += [(waiting.call, waiting) for waiting in plan.suspended]
+    return open_calls
+
+
+def _places(plan: ToolRoundPlan[Any]) -> dict[str, int]:
+    return {call.id: place for place, call in enumerate(plan._state.turn.tool_calls)}
+
+
+def _state_of(call: AnyToolCall) -> State:
+    if call.status is CallStatus.SUSPENDED:
+        return "waiting"
+    return "begun" if call.status is CallStatus.RUNNING else "ready"
+
+
+def _row(
+    id: str,
+    number: int,
+    place: int,
+    call: AnyToolCall,
+    waiting: SuspendedCall | None,
+    old: CallRow | None,
+    now: int,
+) -> CallRow:
+    state = _state_of(call)
+    body = _body(call, waiting)
+    if old is not None and (old.state, old.body) == (state, body):
+        return old
+    token = 0 if old is None else old.token + 1  # whoever has it by now, has another call
+    until = None if state == "waiting" else now
+    begun = 0
+    if state == "begun":
+        token = begun = token + 1
+    return CallRow(id, place, number, state, token, begun, None, until, body)
+
+
+def _body(call: AnyToolCall, waiting: SuspendedCall | None) -> str:
+    body: dict[str, Any] = {"id": call.id, "tool": call.name, "digest": call.digest}
+    if waiting is not None:
+        body["proposed"] = _proposed(call)
+        body["arguments"] = waiting.arguments
+        body["ticket"] = waiting.ticket.to_dict()
+    return dump_saved(body, PlanError, "The plan")
+
+
+def _proposed(call: AnyToolCall) -> str:
+    """Give the text that the model wrote, with what is secret masked."""
+    text, schema = call.metadata.arguments, call.selector.definition.input_schema
+    if not holds_secrets(schema):
+        return text
+    # A text in a text, which had to be mended, may hold anything.
+    return compact_json(
+        MASK if call.mended else mask_secrets(json.loads(text.strip() or "{}"), schema)
+    )
+
+
+def with_result(row: CallRow, result: ToolResult) -> CallRow:
+    """Give the row of a call that has its result."""
+    known = json.loads(row.body)
+    body = dump_saved({**known, "result": dump_result(result)}, PlanError, "The result")
+    return row._replace(state="done", until=None, body=body)
+
+
+def bring_up(plan: P, rows: list[CallRow]) -> P:
+    """Let a plan know what was done since it was saved, and its calls refuse to run.
+
+    Raises:
+        PlanError: The rows are not those of the plan.
+    """
+    try:
+        _bring_up(plan, rows)
+    except BaseException:
+        plan.discard()
+        raise
+    return plan
+
+
+def _bring_up(plan: ToolRoundPlan[Any], rows: list[CallRow]) -> None:
+    places = _places(plan)
+    calls = {places[call.id]: call for call, _ in _open_calls(plan)}
+    if calls.keys() != {row.place for row in rows}:
+        raise PlanError(
+            f"The rows of the calls {sorted(row.place for row in rows)} are not those of the "
+            f"plan's open calls {sorted(calls)}: somebody else added or removed some. Put the "
+            "database back as it was, or give the round up."
+        )
+    for row in rows:
+        call = calls[row.place]
+        _check(row, call)
+        held(call)
+        if row.state == "begun":
+            doubt(plan, call)
+        elif row.state == "done":
+            saved = Saved(json.loads(row.body), f"call {row.place}", PlanError)
+            try:
+                plan.record(load_result(saved.inner("result")))
+            except CommitError:
+                raise _unfit(row, call, "its result is of another call") from None
+
+
+def _check(row: CallRow, call: AnyToolCall) -> None:
+    state = _state_of(call)
+    if row.state != state and (row.state == "waiting" or state == "waiting"):
+        raise _unfit(row, call, f"it is {row.state}, the call is {call.status}")
+    if state == "begun" and row.state == "ready":
+        raise _unfit(row, call, "it is ready, the call was begun")
+    if json.loads(row.body).get("digest") != call.digest:
+        raise _unfit(row, call, "it is of other arguments")
+
+
+def _unfit(row: CallRow, call: AnyToolCall, why: str) -> PlanError:
+    return PlanError(
+        f"The row of call {call.id!r} of tool `{call.name}` in conversation {row.conversation!r} "
+        f"does not fit the plan: {why}. Put the database back as it was, or give the round up."
+    )
+
+
+def claimed(plan: ToolRoundPlan[Any], row: CallRow) -> AnyToolCall:
+    """Find the call that a row allows to run; the plan, as it was saved, is given up.
+
+    Raises:
+        PlanError: The plan does not allow it to run.
+    """
+    places = _places(plan)
+    plan.discard()
+    for call in (*plan.pending, *plan.in_doubt):
+        if places[call.id] == row.place:
+            _check(row, call)
+            if row.state == "begun":
+                call._status = CallStatus.RUNNING
+            return held(call)
+    raise PlanError(
+        f"The row of call {row.place} in conversation {row.conversation!r} says that it may be "
+        "run, and the plan does not. Put the database back as it was, or give the round up."
+    )

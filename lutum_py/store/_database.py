@@ -1,0 +1,272 @@
+"""One database, SQLite or PostgreSQL: its connection, its transactions, and how it fails.
+
+The SQL of a store is written once. What the two say differently is a `Dialect`, and stands in a
+statement as `{now}` and `{lock}`; a parameter is a `?`.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from threading import Lock
+from time import monotonic, sleep
+from typing import Any, NamedTuple, TypeAlias
+from urllib.parse import urlsplit
+
+from ..errors import MissingExtraError, MisuseError, StoreError
+
+__all__ = ["Database", "Rows", "database_at"]
+
+Row: TypeAlias = tuple[Any, ...]
+
+BUSY_SECONDS = 30
+"""How long SQLite waits for another process that writes, and PostgreSQL for one that stopped in the
+middle of a transaction."""
+
+
+class Dialect(NamedTuple):
+    """What one database says otherwise than the other.
+
+    Attributes:
+        mark: Stands for a parameter.
+        now: The clock of the database, in milliseconds.
+        lock: Ends a query whose row nobody else may change before this transaction ends.
+        first: What a connection is told before all else.
+        write: Begins a transaction that writes.
+        read: Begins one that reads everything as it was at one moment.
+        error: What its driver raises.
+    """
+
+    mark: str
+    now: str
+    lock: str
+    first: tuple[str, ...]
+    write: str
+    read: str
+    error: type[Exception]
+
+    def said(self, sql: str) -> str:
+        """Say a statement as this database takes it."""
+        return sql.format(now=self.now, lock=self.lock).replace("?", self.mark)
+
+
+class Rows:
+    """Run statements in one transaction."""
+
+    __slots__ = ("_connection", "_dialect")
+
+    def __init__(self, connection: Any, dialect: Dialect) -> None:
+        self._connection = connection
+        self._dialect = dialect
+
+    def all(self, sql: str, *values: object) -> list[Row]:
+        """Give the rows that a query finds."""
+        found: list[Row] = self._connection.execute(self._dialect.said(sql), values).fetchall()
+        return found
+
+    def one(self, sql: str, *values: object) -> Row | None:
+        """Give the first row that a query finds."""
+        found: Row | None = self._connection.execute(self._dialect.said(sql), values).fetchone()
+        return found
+
+    def run(self, sql: str, *values: object) -> int:
+        """Change rows, and give how many."""
+        changed: int = self._connection.execute(self._dialect.said(sql), values).rowcount
+        return changed
+
+
+class Database:
+    """Keep one connection, made anew where it was lost, and give it to one thread at a time.
+
+    Args:
+        name: What it is called in messages.
+        dialect: Which of the two it is.
+        connect: Makes a connection in which each statement stands alone until a transaction begins.
+    """
+
+    def __init__(self, name: str, dialect: Dialect, connect: Callable[[], Any]) -> None:
+        self.name = name
+        self._dialect = dialect
+        self._connect = connect
+        self._lock = Lock()
+        self._process = os.getpid()
+        self._connection: Any = None
+        self._is_closed = False
+
+    def read(self) -> Any:
+        """Begin a transaction that sees everything as it is at one moment, and changes nothing."""
+        return self._transaction(self._dialect.read)
+
+    def write(self) -> Any:
+        """Begin a transaction; it takes effect as a whole at the end of the `with`, or not at all.
+
+        Raises:
+            StoreError: The database failed.
+        """
+        return self._transaction(self._dialect.write)
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Generator[Rows]:
+        self._check()
+        with self._lock:
+            ends = False
+            try:
+                connection = self._begun(begin)
+                yield Rows(connection, self._dialect)
+                ends = True
+                connection.execute("COMMIT")
+            except self._dialect.error as error:
+                self._undo()
+                raise self._failed(error, ends) from error
+            except BaseException:
+                self._undo()
+                raise
+
+    def _check(self) -> None:
+        if self._is_closed:
+            raise MisuseError(f"The store at {self.name} is closed. Open it again.")
+        if os.getpid() != self._process:
+            raise MisuseError(
+                f"The store at {self.name} was opened before this process was forked, and a "
+                "connection belongs to one process. Call `open_store` in this one."
+            )
+
+    def _begun(self, begin: str) -> Any:
+        """Begin a transaction; a connection that was lost meanwhile is made anew, once."""
+        if self._connection is not None:
+            try:
+                self._connection.execute(begin)
+            except self._dialect.error:
+                if not getattr(self._connection, "closed", False):
+                    raise
+                self._drop()
+        if self._connection is None:
+            connection = self._connect()
+            try:
+                for statement in (*self._dialect.first, begin):
+                    connection.execute(statement)
+            except BaseException:
+                connection.close()
+                raise
+            self._connection = connection
+        return self._connection
+
+    def _undo(self) -> None:
+        """Undo what was begun; a connection that cannot even do that is given up."""
+        connection = self._connection
+        try:
+            if connection is not None and getattr(connection, "in_transaction", True):
+                connection.execute("ROLLBACK")
+        except self._dialect.error:
+            self._drop()
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        with suppress(self._dialect.error):
+            connection.close()
+
+    def _failed(self, error: Exception, at_the_end: bool) -> StoreError:
+        said = " ".join(str(error).split())
+        rest = (
+            "It was to end a transaction, so it is not known whether that took effect: load the "
+            "conversation to see."
+            if at_the_end and self._connection is None
+            else "Nothing was changed."
+        )
+        return StoreError(
+            f"The database at {self.name} failed ({type(error).__name__}: {said}). {rest}"
+        )
+
+    def close(self) -> None:
+        """Close the connection; in a forked process it is left to the one that opened it."""
+        self._is_closed = True
+        if os.getpid() == self._process:
+            with self._lock:
+                if self._connection is not None:
+                    self._drop()
+
+
+SQLITE = Dialect(
+    mark="?",
+    now="CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)",
+    lock="",
+    first=("PRAGMA synchronous = FULL",),
+    # At once, since a transaction that reads first may find that another one wrote in between.
+    write="BEGIN IMMEDIATE",
+    read="BEGIN",
+    error=sqlite3.Error,
+)
+
+
+def database_at(where: str | os.PathLike[str]) -> Database:
+    """Find the database of a path or address; it is connected with when it is first needed.
+
+    Raises:
+        MissingExtraError: It is PostgreSQL, and the package `psycopg` is not installed.
+        MisuseError: It is neither.
+    """
+    if isinstance(where, str) and where.startswith(("postgresql://", "postgres://")):
+        return _postgres(where)
+    try:
+        path = os.fspath(where)
+    except TypeError:
+        path = None
+    if not isinstance(path, str) or not path:
+        raise MisuseError(
+            f"A store is at a path or at an address `postgresql://…`, not at a value of type "
+            f'{type(where).__name__}. Write `open_store("desk.db")`.'
+        )
+    return Database(repr(path), SQLITE, lambda: _sqlite(path))
+
+
+def _sqlite(path: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    )
+    try:
+        _write_ahead(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Switch to WAL, which it stays in; unlike for all else, SQLite does not wait by itself."""
+    end = monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or monotonic() >= end:
+                raise
+            sleep(0.01)
+        else:
+            return
+
+
+def _postgres(where: str) -> Database:
+    try:
+        import psycopg
+    except ImportError as error:
+        raise MissingExtraError(
+            "A store on PostgreSQL needs the package `psycopg`. Install it with "
+            "`python -m pip install 'lutum-py[postgres]'`."
+        ) from error
+    dialect = Dialect(
+        mark="%s",
+        now="CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)",
+        lock="FOR UPDATE",
+        # Whoever is stopped in the middle of a transaction does not hold up the others.
+        first=(f"SET idle_in_transaction_session_timeout = '{BUSY_SECONDS}s'",),
+        # Not as the server has it by default: a query sees what was written before it, so that
+        # a row is read as it is once its conversation is locked.
+        write="BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
+        read="BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+        error=psycopg.Error,
+    )
+    address = urlsplit(where)
+    name = f"postgresql://{address.hostname or ''}{address.path}"
+    return Database(name, dialect, lambda: psycopg.connect(where, autocommit=True))

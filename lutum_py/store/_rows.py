@@ -1,0 +1,274 @@
+"""The tables of a store, and the seals of their rows.
+
+A conversation is one row, with your text and the plan of its open round. Each call that was open
+when that plan was saved has a row of its own: how far it is, who has it until when, and what it
+came to. The text of the plan is the truth of what may be done, the rows of what was done.
+
+Every row is sealed as a whole, and says itself which conversation, round and call it is of.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Any, Literal, NamedTuple, Self, TypeAlias
+
+from .._round.seal import kind_of, seal_of
+from .._text.json import shorten
+from ..errors import StoreError
+from ._database import Database, Rows
+
+__all__ = ["CallRow", "Head", "State", "now", "prepare", "replace_rows"]
+
+VERSION = 1
+"""The version of the tables."""
+
+TABLES = (
+    "CREATE TABLE lutum_store (one INTEGER PRIMARY KEY, version INTEGER NOT NULL)",
+    f"INSERT INTO lutum_store VALUES (1, {VERSION})",
+    """
+    CREATE TABLE lutum_conversation (
+        id TEXT PRIMARY KEY, version BIGINT NOT NULL, round BIGINT NOT NULL,
+        note_digest TEXT NOT NULL, plan_digest TEXT NOT NULL, seal TEXT NOT NULL,
+        note TEXT NOT NULL, plan TEXT)
+    """,
+    """
+    CREATE TABLE lutum_call (
+        conversation TEXT NOT NULL, place BIGINT NOT NULL, round BIGINT NOT NULL,
+        state TEXT NOT NULL, token BIGINT NOT NULL, begun BIGINT NOT NULL, owner TEXT, until BIGINT,
+        body TEXT NOT NULL, seal TEXT NOT NULL, PRIMARY KEY (conversation, place))
+    """,
+    "CREATE INDEX lutum_call_until ON lutum_call (until, conversation, place)",
+)
+
+
+def prepare(database: Database) -> None:
+    """Make the tables where there are none, and make sure that they are of this version.
+
+    Raises:
+        StoreError: They are of another one, or the database failed.
+    """
+    try:
+        found = _version(database)
+    except StoreError:  # no such table, unless whatever failed fails once more
+        try:
+            with database.write() as rows:
+                for statement in TABLES:
+                    rows.run(statement)
+        except StoreError as failed:  # or somebody else made them just now
+            try:
+                found = _version(database)
+            except StoreError:
+                raise failed from failed.__cause__
+        else:
+            return
+    if found != [(1, VERSION)]:
+        said = found[0][1] if len(found) == 1 and found[0][0] == 1 else found
+        raise StoreError(
+            f"The tables at {database.name} are of version {shorten(said)}; this release knows "
+            f"version {VERSION}. Use the release that made them, or another database."
+        )
+
+
+def _version(database: Database) -> list[tuple[Any, ...]]:
+    with database.read() as rows:
+        found: list[tuple[Any, ...]] = rows.all("SELECT one, version FROM lutum_store")
+        return found
+
+
+def _digest(text: str | None) -> str:
+    """Name a text, so that a step need not read it to seal its row again."""
+    return "" if text is None else sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _seal(row: dict[str, Any], key: bytes | None) -> str:
+    try:
+        return f"{kind_of(key)}:{seal_of(row, key)}"
+    except (TypeError, ValueError):  # bytes and the like, which nobody here wrote
+        return ""
+
+
+def _check_seal(row: Any, key: bytes | None, what: str) -> None:
+    given = row.seal if isinstance(row.seal, str) else ""
+    if hmac.compare_digest(_seal(row._asdict(), key).encode(), given.encode()):
+        return
+    kind = given.partition(":")[0]
+    if kind != kind_of(key) and kind in (kind_of(None), kind_of(b"")):
+        raise StoreError(
+            f"{what} was saved without a key, so it cannot be authenticated. Open the store "
+            "without `key=` if you trust whoever can write to it."
+            if kind == kind_of(None)
+            else f"{what} was saved with a key. Pass the same `key=` to `open_store`."
+        )
+    why = " or sealed with another key" if key is not None else ""
+    raise StoreError(
+        f"{what} was edited by somebody else{why}, so nothing of it counts. Put the database back "
+        "as it was, or give the conversation up."
+    )
+
+
+HEAD = "id, version, round, note_digest, plan_digest, seal"
+
+
+class Head(NamedTuple):
+    """What a conversation's row says beside its texts.
+
+    Attributes:
+        version: Raised with whatever changes what the conversation comes to.
+        round: The number of the last round.
+        note_digest: Names the note.
+        plan_digest: Names the plan; empty where no round is open.
+    """
+
+    id: str
+    version: int
+    round: int
+    note_digest: str
+    plan_digest: str
+    seal: str = ""
+
+    @classmethod
+    def at(cls, rows: Rows, id: str, *, locked: bool = False) -> Self | None:
+        """Read it; where it is locked, nobody else writes to it before this transaction ends."""
+        lock = "{lock}" if locked else ""
+        found = rows.one(f"SELECT {HEAD} FROM lutum_conversation WHERE id = ? {lock}", id)
+        return None if found is None else cls(*found)
+
+    def check(self, key: bytes | None) -> None:
+        """Make sure that a store wrote this.
+
+        Raises:
+            StoreError: It did not.
+        """
+        _check_seal(self, key, f"Conversation {self.id!r}")
+
+    def texts(self, rows: Rows) -> tuple[str, str | None]:
+        """Read the note and the plan.
+
+        Raises:
+            StoreError: The store did not write them.
+        """
+        query = "SELECT note FROM lutum_conversation WHERE id = ?"
+        (note,) = rows.one(query, self.id) or ("",)
+        self._check_text("note", note, self.note_digest)
+        return note, self.plan_text(rows)
+
+    def plan_text(self, rows: Rows) -> str | None:
+        """Read the plan alone."""
+        (plan,) = rows.one("SELECT plan FROM lutum_conversation WHERE id = ?", self.id) or (None,)
+        self._check_text("plan", plan, self.plan_digest)
+        read: str | None = plan
+        return read
+
+    def _check_text(self, what: str, text: Any, digest: str) -> None:
+        if not isinstance(text, str | None) or _digest(text) != digest:
+            raise StoreError(
+                f"The {what} of conversation {self.id!r} was edited by somebody else, so nothing "
+                "of it counts. Put the database back as it was."
+            )
+
+    def write(self, rows: Rows, key: bytes | None) -> None:
+        """Put it in the place of what is there."""
+        sealed = self._replace(seal=_seal(self._asdict(), key))
+        rows.run(
+            "UPDATE lutum_conversation SET version = ?, round = ?, note_digest = ?, "
+            "plan_digest = ?, seal = ? WHERE id = ?",
+            *(*sealed[1:], self.id),
+        )
+
+    def write_texts(self, rows: Rows, note: str, plan: str | None, key: bytes | None) -> None:
+        """Put it there with these texts."""
+        self._replace(note_digest=_digest(note), plan_digest=_digest(plan)).write(rows, key)
+        rows.run(
+            "UPDATE lutum_conversation SET note = ?, plan = ? WHERE id = ?", note, plan, self.id
+        )
+
+
+State: TypeAlias = Literal["ready", "begun", "waiting", "done"]
+
+COLUMNS = "conversation, place, round, state, token, begun, owner, until, body, seal"
+
+
+class CallRow(NamedTuple):
+    """How far one call is.
+
+    Attributes:
+        place: Its place among the calls of the turn.
+        round: The number of the round.
+        state: Whether it may be begun, was begun, waits for a decision, or has its result.
+        token: Grows with each claim, and with all that makes an earlier claim void.
+        begun: The token under which it was begun last; 0 where it was not.
+        owner: Who claimed it last.
+        until: When it may be claimed, in milliseconds; None where it may not be.
+        body: The rest, as JSON.
+    """
+
+    conversation: str
+    place: int
+    round: int
+    state: State
+    token: int
+    begun: int
+    owner: str | None
+    until: int | None
+    body: str
+    seal: str = ""
+
+    def sealed(self, key: bytes | None) -> Self:
+        """Give the same with its seal."""
+        return self._replace(seal=_seal(self._asdict(), key))
+
+    def check(self, key: bytes | None) -> None:
+        """Make sure that a store wrote this.
+
+        Raises:
+            StoreError: It did not.
+        """
+        what = f"What is stored of call {self.place} of conversation {self.conversation!r}"
+        _check_seal(self, key, what)
+
+    @classmethod
+    def at(cls, rows: Rows, id: str, place: int) -> tuple[Self | None, int]:
+        """Read one, and the clock."""
+        found = rows.one(
+            f"SELECT {COLUMNS} FROM lutum_call WHERE conversation = ? AND place = ?", id, place
+        )
+        return None if found is None else cls(*found), now(rows)
+
+    @classmethod
+    def of(cls, rows: Rows, id: str) -> list[Self]:
+        """Read those of a conversation, in the order of the turn."""
+        query = f"SELECT {COLUMNS} FROM lutum_call WHERE conversation = ? ORDER BY place"
+        return [cls(*row) for row in rows.all(query, id)]
+
+    @classmethod
+    def that_wait(cls, rows: Rows, id: str | None) -> list[Self]:
+        """Read those that wait for a decision, of one conversation or of all."""
+        which, values = ("", ()) if id is None else ("AND conversation = ?", (id,))
+        query = f"SELECT {COLUMNS} FROM lutum_call WHERE state = 'waiting' {which}"
+        return sorted(cls(*row) for row in rows.all(query, *values))
+
+    def write(self, rows: Rows, key: bytes | None) -> None:
+        """Put it in the place of what is there."""
+        sealed = self.sealed(key)
+        rows.run(
+            "UPDATE lutum_call SET round = ?, state = ?, token = ?, begun = ?, owner = ?, "
+            "until = ?, body = ?, seal = ? WHERE conversation = ? AND place = ?",
+            *(*sealed[2:], self.conversation, self.place),
+        )
+
+
+def now(rows: Rows) -> int:
+    """Read the clock of the database, in milliseconds."""
+    (found,) = rows.one("SELECT {now}") or (0,)
+    read: int = found
+    return read
+
+
+def replace_rows(rows: Rows, id: str, kept: Sequence[CallRow], key: bytes | None) -> None:
+    """Let a conversation have these rows and no others."""
+    rows.run("DELETE FROM lutum_call WHERE conversation = ?", id)
+    marks = ", ".join("?" * len(CallRow._fields))
+    for row in kept:
+        rows.run(f"INSERT INTO lutum_call ({COLUMNS}) VALUES ({marks})", *row.sealed(key))

@@ -1,0 +1,620 @@
+"""`Store`: conversations and their open rounds in a database, for any number of workers.
+
+Every step is one transaction that locks the row of its conversation first. What takes long or is
+not ours (decoding, hooks, a tool) happens outside of transactions; a step that read a plan before
+makes sure that the plan is still the same.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Self, TypeVar, overload
+from weakref import WeakKeyDictionary
+
+from .._call.call import AnyToolCall, HookOutcome, Hooks
+from .._call.outcomes import SuspendedCall
+from .._context.suspension import Decision
+from .._round.commit import ResultLike, as_results, mismatches
+from .._round.plan import ToolRoundPlan
+from .._round.plan_json import dump_plan
+from .._round.round_state import RoundState
+from .._round.seal import check_key
+from .._text.json import shorten
+from ..errors import (
+    CommitError,
+    ExtraResult,
+    InvalidValueError,
+    LifecycleError,
+    MisuseError,
+    PlanError,
+    ResumeError,
+    StaleError,
+    StoreError,
+)
+from ._calls import bring_up, claimed, row_of, rows_of, with_result
+from ._database import Rows, database_at
+from ._held import held, let_go
+from ._rows import CallRow, Head, now, prepare, replace_rows
+from ._values import Claim, Stored, Waiting, waiting_of
+
+__all__ = ["Store", "open_store"]
+
+T = TypeVar("T")
+
+
+def open_store(
+    where: str | os.PathLike[str], key: bytes | None = None, owner: str | None = None
+) -> Store:
+    """Open a store; where there is none, it is made.
+
+    Args:
+        where: The path of a SQLite database, or an address `postgresql://…` (extra `postgres`).
+        key: A secret by which rows that somebody else wrote are told from the store's own.
+        owner: Who claims calls here, for people that read the database; by default this host and
+            process.
+
+    Raises:
+        StoreError: The tables are of another version, or the database cannot be opened.
+        MissingExtraError: The package `psycopg` is not installed.
+    """
+    return Store(where, key=key, owner=owner)
+
+
+class Store:
+    """Keep the conversations of one application, made by `open_store`.
+
+    It is thread-safe, and a context manager. It does not go along where a process forks.
+    """
+
+    def __init__(
+        self, where: str | os.PathLike[str], *, key: bytes | None = None, owner: str | None = None
+    ) -> None:
+        check_key(key)
+        self._key = key
+        self._owner = f"{socket.gethostname()}:{os.getpid()}" if owner is None else owner
+        _check_word("owner", self._owner)
+        self._database = database_at(where)
+        # Which round of which conversation a plan is of that came from here.
+        self._rounds: WeakKeyDictionary[RoundState, tuple[str, int]] = WeakKeyDictionary()
+        try:
+            prepare(self._database)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the connection to the database."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<store at {self._database.name}>"
+
+    # Conversations.
+
+    def save(
+        self, id: str, plan: ToolRoundPlan[Any] | None, *, note: str, version: int | None = None
+    ) -> int:
+        """Keep your text and the plan of the open round, both or nothing.
+
+        Args:
+            id: Names the conversation.
+            plan: The plan, which is closed once it is saved; None where no round is open.
+            note: Your text, such as the JSON of the transcript.
+            version: The version that this one comes after; None makes a conversation.
+
+        Returns:
+            The version that it is now.
+
+        Raises:
+            StaleError: The conversation is there already, or has changed since.
+            PlanError: The plan has no JSON form, or a call has ended of which it was not told.
+            RoundClosedError: The round has ended.
+            StoreError: There is no such conversation, or the database failed.
+        """
+        _check_word("id", id)
+        if not isinstance(note, str):
+            raise MisuseError.of_field("store.save", "note", "a text", note)
+        if plan is not None and not isinstance(plan, ToolRoundPlan):
+            raise MisuseError.of_field(
+                "store.save", "plan", "a plan or None", plan, "Write `round.plan()`."
+            )
+        text = None if plan is None else self._text(plan, id)
+        kept = json.dumps(note)
+        with self._database.write() as rows:
+            head = self._next(rows, id, version)
+            old: list[CallRow] = []
+            if plan is not None:
+                if head.plan_digest and self._rounds.get(plan._state) == (id, head.round):
+                    old = CallRow.of(rows, id)
+                    for row in old:
+                        row.check(self._key)
+                else:
+                    head = head._replace(round=head.round + 1)
+            head.write_texts(rows, kept, text, self._key)
+            mine = [] if plan is None else rows_of(plan, id, head.round, old, now(rows))
+            replace_rows(rows, id, mine, self._key)
+        if plan is not None:
+            plan._state._close("saved")
+        return head.version
+
+    def _text(self, plan: ToolRoundPlan[Any], id: str) -> str:
+        plan._state._check_open()
+        return dump_plan(plan, plan._state, self._key, id)
+
+    def _next(self, rows: Rows, id: str, version: int | None) -> Head:
+        """Lock a conversation that is at a version, or make it; give it as of the next version."""
+        if version is None:
+            made = rows.run(
+                "INSERT INTO lutum_conversation VALUES (?, 0, 0, '', '', '', '', NULL) "
+                "ON CONFLICT DO NOTHING",
+                id,
+            )
+            if made == 0:
+                raise StaleError(
+                    f"Conversation {id!r} is there already. Pass the `version=` that you loaded."
+                )
+            return Head(id, 1, 0, "", "")
+        head = self._locked(rows, id)
+        if head.version != version:
+            raise StaleError(
+                f"Conversation {id!r} is at version {head.version}, not at {shorten(version)}: "
+                "somebody began or finished a call, decided or saved since. Load it again."
+            )
+        return head._replace(version=head.version + 1)
+
+    def _locked(self, rows: Rows, id: str) -> Head:
+        head = Head.at(rows, id, locked=True)
+        if head is None:
+            raise self._unknown(id)
+        head.check(self._key)
+        return head
+
+    def _unknown(self, id: str) -> StoreError:
+        return StoreError(
+            f"There is no conversation {id!r} in the store at {self._database.name}. "
+            "`store.ids()` lists those that are there."
+        )
+
+    @overload
+    def load(self, id: str, toolset: type[T]) -> Stored[T]: ...
+    @overload
+    def load(self, id: str, toolset: None = None) -> Stored[Any]: ...
+    def load(self, id: str, toolset: Any = None) -> Stored[Any]:
+        """Give a conversation as it is now.
+
+        Args:
+            id: Names the conversation.
+            toolset: The toolset that its plan is of; without it the plan is left out, so that one
+                that no longer loads can be given up with `save(id, None, ...)`.
+
+        Returns:
+            The conversation; its plan is open, and is to be saved again, committed or discarded.
+
+        Raises:
+            StoreError: There is no such conversation, it was edited, or the database failed.
+            PlanError: The plan was edited, or does not fit the toolset any more.
+        """
+        _check_word("id", id)
+        if toolset is not None:
+            _check_toolset(toolset)
+        with self._database.read() as rows:
+            head, note, text = self._read(rows, id)
+            calls = CallRow.of(rows, id)
+        for row in calls:
+            row.check(self._key)
+        plan = None
+        if text is not None and toolset is not None:
+            plan = bring_up(self._plan(toolset, id, text), calls)
+            self._rounds[plan._state] = (id, head.round)
+        read: str = json.loads(note)
+        return Stored(id, read, plan, head.version)
+
+    def _read(self, rows: Rows, id: str) -> tuple[Head, str, str | None]:
+        """Read a conversation whole."""
+        head = Head.at(rows, id)
+        if head is None:
+            raise self._unknown(id)
+        head.check(self._key)
+        return (head, *head.texts(rows))
+
+    def _plan(self, toolset: Any, id: str, text: str) -> ToolRoundPlan[Any]:
+        loaded: ToolRoundPlan[Any] = toolset.load_plan(text, key=self._key, binding=id)
+        return loaded
+
+    def ids(self) -> list[str]:
+        """Give the ids of all conversations."""
+        with self._database.read() as rows:
+            return sorted(id for (id,) in rows.all("SELECT id FROM lutum_conversation"))
+
+    def settled(self) -> list[str]:
+        """Give the ids of the conversations whose open round has every result: yours to go on."""
+        with self._database.read() as rows:
+            found = rows.all(
+                "SELECT id FROM lutum_conversation WHERE plan IS NOT NULL AND NOT EXISTS (SELECT 1 "
+                "FROM lutum_call WHERE conversation = id AND state <> 'done')"
+            )
+        return sorted(id for (id,) in found)
+
+    # Decisions.
+
+    def waiting(self, id: str | None = None) -> list[Waiting]:
+        """Give the calls that wait for a decision.
+
+        Args:
+            id: The conversation; by default all of them.
+
+        Raises:
+            StoreError: A row was edited, or the database failed.
+        """
+        if id is not None:
+            _check_word("id", id)
+        with self._database.read() as rows:
+            found = CallRow.that_wait(rows, id)
+        for row in found:
+            row.check(self._key)
+        return [waiting_of(row) for row in found]
+
+    def decide(
+        self, id: str, decision: Decision, toolset: type[Any], *, hooks: Hooks | None = None
+    ) -> HookOutcome | None:
+        """Take a decision into the stored plan.
+
+        Args:
+            id: The conversation.
+            decision: The decision; delivered twice, it counts once.
+            toolset: The toolset that the plan is of.
+            hooks: The hooks that an edit is sent through, which have to be sync.
+
+        Returns:
+            What became of the call, as `plan.resume` says it (a call is to be claimed before it
+            runs), or None where this decision was taken in before.
+
+        Raises:
+            ResumeError: No call waits for it any more, or another version of it was decided on, or
+                the decision's result or edit does not fit; nothing changed.
+            MisuseError: It edits arguments, and there are no hooks, or one of them is async.
+            HookError: A hook raised; nothing changed.
+            StoreError: There is no such conversation, it was edited, or the database failed.
+        """
+        _check_word("id", id)
+        _check_toolset(toolset)
+        if decision.edit is not None and hooks is None:
+            raise MisuseError(
+                f"Decision {decision.decision_id!r} edits the arguments of call "
+                f"{decision.call_id!r}, so they go through hooks once more. Pass the `hooks=` that "
+                "decided about the round."
+            )
+
+        def take(plan: ToolRoundPlan[Any]) -> tuple[str, HookOutcome | None]:
+            if hooks is None:
+                return decision.call_id, plan.resume(decision)
+            return decision.call_id, plan.amend_sync(decision, hooks)
+
+        outcome = self._change_plan(id, toolset, take)
+        return held(outcome) if isinstance(outcome, AnyToolCall) else outcome
+
+    def _change_plan(
+        self,
+        id: str,
+        toolset: Any,
+        change: Callable[[ToolRoundPlan[Any]], tuple[str, HookOutcome | None]],
+        claim: Claim | None = None,
+    ) -> HookOutcome | None:
+        """Change what a stored plan says of one call; anew, where it was changed meanwhile."""
+        while True:
+            with self._database.read() as rows:
+                before, note, text = self._read(rows, id)
+                if claim is not None:
+                    self._check(claim, CallRow.at(rows, id, claim._place)[0])
+            if text is None:
+                raise ResumeError(
+                    f"No round of conversation {id!r} is open, so that no call waits. The decision "
+                    "comes too late."
+                )
+            plan = self._plan(toolset, id, text)
+            try:
+                call_id, outcome = change(plan)
+                if outcome is None:
+                    return None
+                changed = self._text(plan, id)
+                if self._put(before, note, changed, plan, call_id, claim):
+                    return outcome
+            finally:
+                plan.discard()
+
+    def _put(
+        self,
+        before: Head,
+        note: str,
+        text: str,
+        plan: ToolRoundPlan[Any],
+        call_id: str,
+        claim: Claim | None,
+    ) -> bool:
+        """Put a changed plan in the place of what it was read from, if that is still there."""
+        ids = [call.id for call in plan._state.turn.tool_calls]
+        with self._database.write() as rows:
+            head = self._locked(rows, before.id)
+            if head._replace(version=0, seal="") != before._replace(version=0, seal=""):
+                return False
+            old, clock = CallRow.at(rows, head.id, ids.index(call_id))
+            if claim is not None:
+                old = self._check(claim, old)
+            if old is None or old.state not in ("waiting", "ready", "begun"):
+                raise PlanError(
+                    f"Call {call_id!r} of conversation {head.id!r} waits by its plan, and its row "
+                    "says otherwise. Put the database back as it was, or give the round up."
+                )
+            old.check(self._key)
+            new = row_of(plan, old, clock)
+            if new is None:
+                rows.run("DELETE FROM lutum_call WHERE conversation = ? AND place = ?", *old[:2])
+            else:
+                new.write(rows, self._key)
+            head._replace(version=head.version + 1).write_texts(rows, note, text, self._key)
+        return True
+
+    # Calls.
+
+    def claim(
+        self, toolset: type[Any], *, id: str | None = None, lease: float = 60
+    ) -> Claim | None:
+        """Take the next call that is to be run, for the length of a lease.
+
+        That is one that nobody has begun, or one that was begun and whose lease ran out: it is in
+        doubt. Those that have been free for longest come first. A call that cannot be claimed, for
+        its row does not fit, is left alone for the length of the lease, like one that is claimed.
+
+        Args:
+            toolset: The toolset that the plans are of.
+            id: The conversation; by default any.
+            lease: How long it is yours, in seconds. It has to outlast the tool, or be renewed.
+
+        Raises:
+            PlanError: The plan of a row does not load, or does not allow that call to run.
+            StoreError: A row was edited, or the database failed.
+        """
+        if id is not None:
+            _check_word("id", id)
+        _check_toolset(toolset)
+        if not isinstance(lease, int | float) or not 0 < lease < _LONGEST:
+            raise InvalidValueError(f"A lease is a number of seconds, not {shorten(lease)}.")
+        while True:
+            with self._database.read() as rows:
+                next_one = _next_claimable(rows, id)
+            if next_one is None:
+                return None
+            taken = self._take(*next_one, lease)
+            if taken is not None:
+                break
+        row, text = taken
+        call = claimed(self._plan(toolset, row.conversation, text), row)
+        key = f"{row.conversation}/{row.round}/{call.idempotency_key}"
+        in_doubt = row.state == "begun"
+        return Claim(
+            *(row.conversation, call, key, row.token, in_doubt, lease),
+            *(toolset, row.round, row.place),
+        )
+
+    def _take(self, id: str, place: int, lease: float) -> tuple[CallRow, str] | None:
+        """Claim one row, unless somebody else just did; give it, and the plan that it is of."""
+        fault: StoreError | None = None
+        text: str | None = None
+        with self._database.write() as rows:
+            head = Head.at(rows, id, locked=True)
+            row, clock = CallRow.at(rows, id, place)
+            if row is None or row.until is None or row.until > clock:
+                return None
+            until = clock + round(1000 * lease)
+            try:
+                if head is None:
+                    raise self._unknown(id)
+                head.check(self._key)
+                row.check(self._key)
+                text = head.plan_text(rows)
+                if text is None or row.round != head.round:
+                    raise StoreError(
+                        f"The row of call {place} is not of an open round of conversation {id!r}. "
+                        "Put the database back as it was, or give the round up."
+                    )
+                row = row._replace(token=row.token + 1, owner=self._owner, until=until)
+                row.write(rows, self._key)
+            except StoreError as error:
+                fault = error
+                rows.run(
+                    "UPDATE lutum_call SET until = ? WHERE conversation = ? AND place = ?",
+                    *(until, id, place),
+                )
+        if fault is not None:
+            raise fault
+        assert text is not None
+        return row, text
+
+    def begin(self, claim: Claim) -> AnyToolCall:
+        """Put on record that a call is about to run, and give the call that can be.
+
+        The lease begins anew. Where this fails, nothing is to be run; it may be tried again.
+
+        Raises:
+            MisuseError: The call is in doubt and its tool is not idempotent, or this claim has
+                begun it already.
+            LifecycleError: It was answered already.
+            StaleError: The claim is not the last one any more, the call has its result, or the
+                round is over.
+            StoreError: The database failed.
+        """
+        call = claim.call
+        if claim.in_doubt and not claim.idempotent:
+            raise MisuseError(
+                f"Call {call.id!r} of tool `{call.name}` in conversation {claim.id!r} was begun "
+                "before, its outcome is unknown, and the tool is not idempotent, so it is not run "
+                "again. Find out what it did, and finish the claim with that, or with "
+                "`claim.call.indeterminate(reason)`."
+            )
+        if call.status.is_terminal:
+            raise LifecycleError(
+                f"Call {call.id!r} of tool `{call.name}` is {call.status}: it has its answer. "
+                "Pass that to `store.finish`."
+            )
+        is_mine = False
+        try:
+            with self._database.write() as rows:
+                head, row, clock = self._claimed(rows, claim)
+                if claim._is_begun:
+                    raise MisuseError(
+                        f"Call {call.id!r} of tool `{call.name}` was begun by this claim already. "
+                        "Use the call that `store.begin` gave."
+                    )
+                claim._is_begun = is_mine = True
+                until = clock + round(1000 * claim.lease)
+                row._replace(state="begun", begun=row.token, until=until).write(rows, self._key)
+                head._replace(version=head.version + 1).write(rows, self._key)
+        except BaseException:
+            if is_mine:
+                claim._is_begun = False
+            raise
+        return let_go(call.again() if claim.in_doubt else call)
+
+    def renew(self, claim: Claim) -> None:
+        """Let a lease begin anew.
+
+        Raises:
+            StaleError: The claim is not the last one any more, the call has its result, or the
+                round is over.
+            StoreError: The database failed.
+        """
+        with self._database.write() as rows:
+            _, row, clock = self._claimed(rows, claim)
+            until = clock + round(1000 * claim.lease)
+            row._replace(until=until).write(rows, self._key)
+
+    def release(self, claim: Claim) -> None:
+        """Give a call back that was not begun by this claim.
+
+        Raises:
+            MisuseError: It was begun, so that it has to be finished.
+            StaleError: The claim is not the last one any more, the call has its result, or the
+                round is over.
+            StoreError: The database failed.
+        """
+        with self._database.write() as rows:
+            _, row, clock = self._claimed(rows, claim)
+            if row.begun == row.token:
+                raise MisuseError(
+                    f"Call {claim.call.id!r} of tool `{claim.call.name}` was begun by this claim, "
+                    "so it cannot be given back. Finish it: where nobody knows what it did, with "
+                    "`call.indeterminate(reason)`."
+                )
+            back = row._replace(token=row.token + 1, owner=None, until=clock)
+            back.write(rows, self._key)
+
+    def finish(self, claim: Claim, outcome: ResultLike | SuspendedCall) -> None:
+        """Put on record what a call came to.
+
+        Args:
+            claim: The claim.
+            outcome: A result of this call, or the call that suspended itself, which waits again.
+
+        Raises:
+            CommitError: It is the result of another call.
+            LifecycleError: It is another call that waits, or one that does not wait any more.
+            StaleError: The claim is not the last one any more, the call has its result, or the
+                round is over: the result is refused.
+            StoreError: The database failed.
+        """
+        if isinstance(outcome, SuspendedCall):
+
+            def take(plan: ToolRoundPlan[Any]) -> tuple[str, HookOutcome | None]:
+                plan.record(outcome)
+                return outcome.call.id, outcome
+
+            self._change_plan(claim.id, claim._toolset, take, claim)
+            return
+        ((result,), _) = as_results([outcome])
+        asked = claim.call.metadata
+        if result.id != asked.id:
+            raise CommitError([ExtraResult(result.id, result.name, (asked.id,), False)])
+        if faults := mismatches(result, asked):
+            raise CommitError(faults)
+        with self._database.write() as rows:
+            head, row, _ = self._claimed(rows, claim)
+            with_result(row, result).write(rows, self._key)
+            head._replace(version=head.version + 1).write(rows, self._key)
+
+    def _claimed(self, rows: Rows, claim: Claim) -> tuple[Head, CallRow, int]:
+        """Lock the conversation of a claim that still holds, and read its row and the clock."""
+        head = self._locked(rows, claim.id)
+        row, clock = CallRow.at(rows, claim.id, claim._place)
+        return head, self._check(claim, row), clock
+
+    def _check(self, claim: Claim, row: CallRow | None) -> CallRow:
+        if row is not None:
+            row.check(self._key)
+        if row is None or row.round != claim._round:
+            raise self._stale(claim, None)
+        if row.token != claim.token or row.state not in ("ready", "begun"):
+            raise self._stale(claim, row)
+        return row
+
+    def _stale(self, claim: Claim, row: CallRow | None) -> StaleError:
+        if row is None:
+            what = "is not open any more: its round is over, or was saved anew"
+        elif row.state == "done":
+            what = "has its result already"
+        elif row.owner is None:
+            what = "was given back, decided on or saved anew"
+        else:
+            what = f"was claimed again since, by {row.owner}, after its lease ran out"
+        return StaleError(
+            f"Call {claim.call.id!r} of tool `{claim.call.name}` in conversation {claim.id!r} "
+            f"{what}. Nothing was changed: drop this claim, and what came of it."
+        )
+
+
+_LONGEST = 10**9
+
+
+def _next_claimable(rows: Rows, id: str | None) -> tuple[str, int] | None:
+    query = "SELECT conversation, place FROM lutum_call WHERE until <= {now}"
+    if id is None:
+        found = rows.one(f"{query} ORDER BY until, conversation, place LIMIT 1")
+    else:
+        found = rows.one(f"{query} AND conversation = ? ORDER BY until, place LIMIT 1", id)
+    return None if found is None else (found[0], found[1])
+
+
+def _check_toolset(toolset: object) -> None:
+    if not hasattr(toolset, "load_plan"):
+        raise MisuseError(
+            f"A store goes by the toolset of its plans, not by {shorten(toolset)}. Pass the class, "
+            "as in `store.claim(Desk)`."
+        )
+
+
+def _check_word(what: str, value: object) -> None:
+    """Refuse what a database cannot keep as a text."""
+    if (
+        not isinstance(value, str)
+        or not value
+        or "\0" in value
+        or any("\ud800" <= letter <= "\udfff" for letter in value)
+    ):
+        raise InvalidValueError(
+            f"The {what} of a store's entry is {shorten(value)}. Pass a text that is not empty, "
+            "without NUL and halves of surrogate pairs."
+        )

@@ -1,0 +1,111 @@
+"""What a store gives: a conversation, a question, a call to run."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from .._call.asked import Asked
+from .._call.call import AnyToolCall
+from .._context.suspension import SuspendTicket
+from .._round.plan import ToolRoundPlan
+from .._round.plan_json import load_ticket
+from .._transcript.saved import Saved
+from ..errors import StoreError
+from ._rows import CallRow
+
+__all__ = ["Claim", "Stored", "Waiting", "waiting_of"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Stored(Generic[T]):
+    """A conversation as a store has it.
+
+    Attributes:
+        id: The id of the conversation.
+        note: Your own text.
+        plan: The plan of the open round, with every result that is on record, and in `in_doubt`
+            what was begun and has none: it is run elsewhere, or was cut off. Its calls refuse to
+            run before they are claimed. None where no round is open, or no toolset was given.
+        version: What `save` wants to see again.
+    """
+
+    id: str
+    note: str
+    plan: ToolRoundPlan[T] | None
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting(Asked):
+    """A call that waits for a decision, as plain data.
+
+    Attributes:
+        id: The id of the conversation.
+        call_id: The id of the call.
+        tool: The wire name of the tool.
+        proposed: The arguments as the model wrote them; what is secret by the tool's schema is
+            masked.
+        arguments: The final ones, with defaults, and with secrets masked.
+        digest: Names tool, schema and final arguments: what an approval is bound to.
+        ticket: What is asked.
+    """
+
+    id: str
+    call_id: str
+    tool: str
+    proposed: str
+    arguments: Any
+    digest: str
+    ticket: SuspendTicket
+
+    def _of(self) -> tuple[str, str, str]:
+        return self.call_id, self.tool, self.digest
+
+
+def waiting_of(row: CallRow) -> Waiting:
+    """Read a row that waits for a decision."""
+    saved = Saved(json.loads(row.body), f"call {row.place}", StoreError)
+    return Waiting(
+        row.conversation,
+        saved.get("id", str),
+        saved.get("tool", str),
+        saved.get("proposed", str),
+        saved.any("arguments"),
+        saved.get("digest", str),
+        load_ticket(saved.inner("ticket")),
+    )
+
+
+@dataclass(eq=False, slots=True)
+class Claim:
+    """A call that is yours for the length of a lease, to be begun and finished, or given back.
+
+    Attributes:
+        id: The id of the conversation.
+        call: The call, to look at and to answer; it refuses to run until `store.begin(claim)`.
+        key: `<id>/<round>/<idempotency key>`, for services that ask for a key: the same at every
+            try of this call with these arguments.
+        token: Grows with each claim of this call, for services that refuse an older one.
+        in_doubt: Whether somebody began it and left no result: it may have had its effects.
+        lease: How long it is yours, in seconds, from the claim, `begin` or `renew` on.
+    """
+
+    id: str
+    call: AnyToolCall
+    key: str
+    token: int
+    in_doubt: bool
+    lease: float
+    _toolset: Any = field(repr=False)
+    _round: int = field(repr=False)
+    _place: int = field(repr=False)
+    _is_begun: bool = field(default=False, repr=False)
+
+    @property
+    def idempotent(self) -> bool:
+        """Whether the tool may be run again with the same key without harm."""
+        return self.call.selector.definition.idempotent

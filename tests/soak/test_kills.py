@@ -1,0 +1,44 @@
+"""A store whose workers and approvers are killed a thousand times."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.store.servers import Postgres, server
+from tests.store.test_kills import killed
+
+SEED = int(os.environ.get("LUTUM_SOAK_SEED", "0"))
+"""Another one for each round of `nox -s soak`."""
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[Postgres]:
+    """A server of its own."""
+    running = server()
+    yield running
+    running.remove()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The place of a store that is not there yet."""
+    if request.param == "sqlite":
+        return str(tmp_path / "store.db")
+    running: Postgres = request.getfixturevalue("postgres")
+    return running.fresh()
+
+
+def test_a_kill_at_every_line(where: str, tmp_path: Path) -> None:
+    """At whichever line a worker is killed, its call is not begun, done, or in doubt."""
+    assert sum(killed("sweep", where, tmp_path, 1, 1).values()) > 500
+
+
+@pytest.mark.parametrize("part", range(10))
+def test_a_thousand_kills(part: int, where: str, tmp_path: Path) -> None:
+    """However often workers and approvers are killed, nothing is paid twice or unapproved."""
+    told = killed("kills", where, tmp_path, 50, SEED + part)
+    assert told["kills"] >= 50

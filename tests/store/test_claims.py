@@ -1,0 +1,314 @@
+"""The laws of claims: one worker at a time, and nothing is run that is not on record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from lutum_py import SuspendTicket, ToolResult, execution
+from lutum_py.errors import (
+    CommitError,
+    InvalidValueError,
+    LifecycleError,
+    MisuseError,
+    StaleError,
+)
+from lutum_py.store import Claim, Store, open_store
+from tests.store.desk import (
+    ASK,
+    KEY,
+    LOOK,
+    PAY,
+    Clock,
+    Desk,
+    approve,
+    begun,
+    claimed,
+    plan_of,
+    states,
+)
+
+
+def paying(store: Store, **options: Any) -> Claim:
+    """The claim of a payment that was approved."""
+    store.save("one", plan_of(PAY), note="")
+    approve(store)
+    return claimed(store, **options)
+
+
+def test_a_call_is_claimed_by_one(store: Store, clock: Clock) -> None:
+    """What is claimed is nobody else's before its lease ran out; then it is the next one's."""
+    store.save("one", plan_of(LOOK), note="")
+    first = claimed(store, lease=10)
+    clock.move(9.999)
+    assert store.claim(Desk) is None
+    clock.move(0.001)
+    second = claimed(store)
+    assert (first.token, second.token, second.in_doubt) == (1, 2, False)
+    assert (first.key, first.idempotent) == (second.key, True)
+    begun(store, second)
+
+
+def test_a_claimed_call_is_to_be_looked_at(store: Store) -> None:
+    """The call of a claim has its arguments and its answer, refuses to run, and begins once."""
+    claim = paying(store)
+    pay = Desk.pay.match(claim.call)
+    assert pay is not None
+    assert (claim.id, pay.input.cents, claim.in_doubt) == ("one", 500, False)
+    assert claim.key == f"one/1/{claim.call.idempotency_key}"
+    with pytest.raises(LifecycleError, match="that it runs is not on record"):
+        claim.call.call_sync()
+    log: list[Any] = []
+    call = begun(store, claim)
+    with pytest.raises(MisuseError, match="was begun by this claim already"):
+        store.begin(claim)
+    store.finish(claim, call.call_sync(log=log))
+    assert (log, states(store)) == ([("Acme", 500)], {"c1": "success"})
+
+
+def test_the_longest_free_is_claimed_first(store: Store, clock: Clock) -> None:
+    """Calls are claimed in the order in which they became free, those given back at the end."""
+    store.save("b", plan_of(LOOK, ("c4", "look", {"place": "Rome"})), note="")
+    clock.move(1)
+    store.save("a", plan_of(LOOK), note="")
+    clock.move(1)
+    first = claimed(store)
+    store.release(first)
+    found = [claimed(store) for _ in range(3)]
+    assert [(each.id, each.call.id) for each in found] == [("b", "c4"), ("a", "c2"), ("b", "c2")]
+    assert store.claim(Desk) is None
+
+
+def test_a_conversation_can_be_asked_for(store: Store) -> None:
+    """With an id, calls of other conversations are left alone."""
+    store.save("a", plan_of(LOOK), note="")
+    store.save("b", plan_of(LOOK), note="")
+    assert claimed(store, id="b").id == "b"
+    assert store.claim(Desk, id="b") is None
+    assert claimed(store).id == "a"
+
+
+def test_what_waits_or_has_ended_is_not_claimed(store: Store, clock: Clock) -> None:
+    """Neither a suspended call is claimed, nor one with its result, however long it is."""
+    store.save("one", plan_of(PAY, LOOK), note="")
+    claim = claimed(store)
+    store.finish(claim, begun(store, claim).call_sync())
+    clock.move(10**6)
+    assert store.claim(Desk) is None
+
+
+def test_what_was_begun_is_in_doubt_when_its_lease_ran_out(store: Store, clock: Clock) -> None:
+    """A call that was begun and not finished is claimed as in doubt, and not run again."""
+    lost = paying(store, lease=10)
+    clock.move(9)
+    begun(store, lost)  # the lease begins anew
+    clock.move(9)
+    assert store.claim(Desk) is None
+    clock.move(1)
+    found = claimed(store)
+    assert (found.in_doubt, found.idempotent, found.key) == (True, False, lost.key)
+    assert found.token > lost.token
+    with pytest.raises(MisuseError, match=r"finish the claim with that, or with `claim\.call\.ind"):
+        store.begin(found)
+    with pytest.raises(LifecycleError):
+        found.call.call_sync()
+    store.finish(found, found.call.indeterminate("a worker was lost"))
+    assert states(store) == {"c1": "indeterminate"}
+    with pytest.raises(StaleError, match="has its result already"):
+        store.finish(lost, lost.call.complete("paid"))
+
+
+def test_a_doubt_that_was_cleared_up_is_a_result(store: Store, clock: Clock) -> None:
+    """Whoever finds out what a lost worker did finishes with that, and need not begin."""
+    begun(store, paying(store, lease=10))
+    clock.move(10)
+    found = claimed(store)
+    store.finish(found, found.call.complete("paid Acme 500"))
+    assert states(store) == {"c1": "success"}
+
+
+def test_an_idempotent_call_is_run_again(store: Store, clock: Clock) -> None:
+    """What is in doubt and idempotent begins anew, under the same key and a larger token."""
+    store.save("one", plan_of(LOOK), note="")
+    lost = claimed(store, lease=10)
+    begun(store, lost)
+    clock.move(10)
+    found = claimed(store)
+    assert (found.in_doubt, found.key) == (True, lost.key)
+    store.finish(found, begun(store, found).call_sync())
+    assert states(store) == {"c2": "success"}
+
+
+def test_a_doubt_is_given_back(store: Store, clock: Clock) -> None:
+    """A claim of a call in doubt that is released leaves the doubt to the next."""
+    begun(store, paying(store, lease=10))
+    clock.move(10)
+    store.release(claimed(store))
+    assert states(store) == {"c1": "in doubt"}
+    assert claimed(store).in_doubt
+
+
+def test_what_was_begun_is_not_given_back(store: Store) -> None:
+    """A claim that has begun cannot be released."""
+    claim = paying(store)
+    begun(store, claim)
+    with pytest.raises(MisuseError, match=r"it cannot be given back\. Finish it"):
+        store.release(claim)
+    assert states(store) == {"c1": "in doubt"}
+
+
+def test_a_lease_is_renewed(store: Store, clock: Clock) -> None:
+    """A lease that is renewed begins anew, also when it had run out and nobody came."""
+    claim = paying(store, lease=10)
+    for seconds in (9, 9, 11):
+        clock.move(seconds)
+        store.renew(claim)
+        assert store.claim(Desk) is None
+    begun(store, claim)
+    clock.move(9)
+    store.renew(claim)
+    clock.move(9)
+    assert store.claim(Desk) is None
+
+
+def test_a_result_counts_after_the_lease_where_nobody_came(store: Store, clock: Clock) -> None:
+    """A worker that took too long still finishes, unless somebody claimed its call."""
+    claim = paying(store, lease=10)
+    call = begun(store, claim)
+    clock.move(100)
+    store.finish(claim, call.call_sync())
+    assert states(store) == {"c1": "success"}
+
+
+MOVES: dict[str, Callable[[Any, Any], Any]] = {
+    "begin": lambda store, claim: store.begin(claim),
+    "renew": lambda store, claim: store.renew(claim),
+    "release": lambda store, claim: store.release(claim),
+    "finish": lambda store, claim: store.finish(claim, claim.call.again().fail("no")),
+    "wait": lambda store, claim: store.finish(claim, claim.call.again().suspend(SuspendTicket())),
+}
+ENDS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "claimed": lambda store, claim, clock: clock.move(100) or claimed(store),
+    "begun": lambda store, claim, clock: clock.move(100) or store.begin(claimed(store)),
+    "released": lambda store, claim, clock: store.release(claim),
+    "finished": lambda store, claim, clock: store.finish(claim, claim.call.again().fail("no")),
+    "waits": lambda store, claim, clock: store.finish(
+        claim, claim.call.again().suspend(SuspendTicket())
+    ),
+    "over": lambda store, claim, clock: store.save(
+        "one", None, note="", version=store.load("one").version
+    ),
+    "anew": lambda store, claim, clock: store.save(
+        "one", plan_of(LOOK), note="", version=store.load("one").version
+    ),
+    "decided": lambda store, claim, clock: [
+        store.finish(claim, claim.call.again().suspend(SuspendTicket())),
+        [store.decide("one", waiting.approve(), Desk) for waiting in store.waiting()],
+    ],
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("move", MOVES)
+def test_a_claim_that_is_not_the_last_one_does_nothing(
+    store: Store, clock: Clock, move: str, end: str
+) -> None:
+    """Whatever ends a claim, each later move by it is stale, and changes nothing."""
+    store.save("one", plan_of(LOOK), note="")
+    claim = claimed(store, lease=10)
+    ENDS[end](store, claim, clock)
+
+    def told() -> Any:
+        with store._database.read() as rows:
+            tables = ("lutum_conversation", "lutum_call")
+            return [sorted(rows.all(f"SELECT * FROM {table}")) for table in tables]
+
+    before = told()
+    with pytest.raises(StaleError, match=r"Nothing was changed: drop this claim|"):
+        MOVES[move](store, claim)
+    assert told() == before
+
+
+def test_whoever_claimed_since_is_named(where: str) -> None:
+    """A worker that woke too late reads who has its call."""
+    with open_store(where, key=KEY, owner="me") as store:
+        clock = Clock(store)
+        late = paying(store, lease=1)
+        clock.move(1)
+        with open_store(where, key=KEY, owner="somebody else") as other:
+            clock.set_for(other)
+            claimed(other)
+            with pytest.raises(StaleError, match="was claimed again since, by somebody else"):
+                store.begin(late)
+
+
+def test_a_tool_that_asks_waits_again(store: Store) -> None:
+    """A call that suspended itself waits for a decision, and goes on with it."""
+    store.save("one", plan_of(ASK), note="")
+    claim = claimed(store)
+    store.finish(claim, execution.execute_sync(begun(store, claim)))
+    assert states(store) == {"c3": "suspended"}
+    (waiting,) = store.waiting()
+    assert waiting.ticket.id == "t9"
+    store.decide("one", waiting.approve(result="because"), Desk)
+    again = claimed(store)
+    assert (again.in_doubt, again.key, again.token > claim.token) == (False, claim.key, True)
+    store.finish(again, execution.execute_sync(begun(store, again)))
+    plan = store.load("one", Desk).plan
+    assert plan is not None
+    assert [each.model_text for each in plan.resolve().results] == ["why: because"]
+
+
+def test_a_call_that_asked_and_went_on_is_in_doubt_when_it_is_lost(
+    store: Store, clock: Clock
+) -> None:
+    """A call that was begun again after its question was answered is in doubt like any other."""
+    store.save("one", plan_of(ASK), note="")
+    claim = claimed(store, lease=10)
+    store.finish(claim, execution.execute_sync(begun(store, claim)))
+    approve(store)
+    begun(store, claimed(store, lease=10))
+    clock.move(10)
+    found = claimed(store)
+    assert found.in_doubt
+    store.finish(found, found.call.indeterminate("lost"))
+    assert states(store) == {"c3": "indeterminate"}
+
+
+def test_a_result_of_something_else_is_refused(store: Store) -> None:
+    """What answers another call, or another tool or other arguments, is no outcome of a claim."""
+    store.save("one", plan_of(LOOK), note="")
+    claim = claimed(store)
+    right: dict[str, Any] = {"id": "c2", "name": "look", "arguments": claim.call.metadata.arguments}
+    for wrong in ({"id": "c1"}, {"name": "pay"}, {"arguments": "{}"}):
+        with pytest.raises(CommitError):
+            store.finish(claim, ToolResult(**{**right, **wrong}, result="1"))
+    other = plan_of(("c9", "look", {"place": "Rome"}))
+    with pytest.raises(LifecycleError, match="it is not pending in this plan"):
+        store.finish(claim, other.pending[0].suspend(SuspendTicket()))
+    other.discard()
+    with pytest.raises(MisuseError):
+        store.finish(claim, "seen")  # type: ignore[arg-type]
+    assert states(store) == {"c2": "pending"}
+    store.finish(claim, ToolResult(**right, result="1"))
+    assert states(store) == {"c2": "success"}
+
+
+def test_a_call_that_was_answered_does_not_begin(store: Store) -> None:
+    """Once a claimed call has its answer, it is that which is put on record."""
+    store.save("one", plan_of(LOOK), note="")
+    claim = claimed(store)
+    answer = claim.call.reject("not today")
+    with pytest.raises(LifecycleError, match=r"Pass that to `store\.finish`"):
+        store.begin(claim)
+    store.finish(claim, answer)
+    assert states(store) == {"c2": "rejected"}
+
+
+@pytest.mark.parametrize("lease", [0, -1, float("nan"), float("inf"), "60", None])
+def test_a_lease_is_a_number_of_seconds(store: Store, lease: Any) -> None:
+    """A lease that ends at once, never, or is no number is refused."""
+    with pytest.raises(InvalidValueError, match="A lease is a number of seconds, not"):
+        store.claim(Desk, lease=lease)

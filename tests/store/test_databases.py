@@ -1,0 +1,434 @@
+"""The laws of databases that fail: nothing was changed, or it is said that nobody knows."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Self, cast
+from unittest.mock import patch
+
+import pytest
+
+from lutum_py.errors import MissingExtraError, MisuseError, StaleError, StoreError
+from lutum_py.store import Store, open_store
+from tests.store.desk import KEY, LOOK, PAY, Desk, approve, begun, claimed, plan_of, states
+from tests.store.servers import Postgres
+
+
+def test_tables_of_another_version_are_refused(where: str) -> None:
+    """A store whose tables another release made is not touched."""
+    for version in (0, 2):
+        with open_store(where) as store, store._database.write() as rows:
+            rows.run("UPDATE lutum_store SET version = ?", version)
+        with pytest.raises(StoreError, match=rf"are of version {version}; this release knows"):
+            open_store(where)
+        with open_store_anyway(where) as database, database.write() as rows:
+            rows.run("UPDATE lutum_store SET version = 1")
+    with open_store(where) as store, store._database.write() as rows:
+        rows.run("DELETE FROM lutum_store")
+    with pytest.raises(StoreError, match=r"are of version \[\]"):
+        open_store(where)
+
+
+class open_store_anyway:
+    """The database of a store that is refused."""
+
+    def __init__(self, where: str) -> None:
+        from lutum_py.store._database import database_at
+
+        self._database = database_at(where)
+
+    def __enter__(self) -> Any:
+        return self._database
+
+    def __exit__(self, *_: object) -> None:
+        self._database.close()
+
+
+def test_a_table_of_somebody_else_is_refused(where: str) -> None:
+    """A table of the same name that is none of ours is left as it is."""
+    with open_store_anyway(where) as database, database.write() as rows:
+        rows.run("CREATE TABLE lutum_store (something TEXT)")
+    with pytest.raises(StoreError, match=r"failed .*already exists"):
+        open_store(where)
+
+
+def test_what_is_no_database_is_refused(tmp_path: Path) -> None:
+    """A file that is none, and a folder that is not there, are said by the database's own words."""
+    (tmp_path / "text").write_text("not a database, and long enough to be told from one" * 100)
+    with pytest.raises(StoreError, match="file is not a database") as raised:
+        open_store(tmp_path / "text")
+    assert isinstance(raised.value.__cause__, sqlite3.Error)
+    with pytest.raises(StoreError, match="unable to open database file"):
+        open_store(tmp_path / "missing" / "store.db")
+    with pytest.raises(StoreError, match=r"failed .*Nothing was changed"):
+        open_store("postgresql://nobody@127.0.0.1:1/none")
+
+
+@pytest.mark.parametrize("where", [3, None, b"store.db", ""])
+def test_a_place_is_a_path_or_an_address(where: Any) -> None:
+    """What is neither is refused, with an example."""
+    with pytest.raises(MisuseError, match=r'Write `open_store\("desk.db"\)`'):
+        open_store(where)
+
+
+def test_postgresql_needs_its_driver() -> None:
+    """Without psycopg the error says what to install."""
+    with (
+        patch.dict(sys.modules, {"psycopg": None}),
+        pytest.raises(MissingExtraError, match=r"pip install 'lutum-py\[postgres\]'"),
+    ):
+        open_store("postgresql://localhost/desk")
+
+
+def test_passwords_are_not_shown(postgres: Postgres) -> None:
+    """A store is called by its host and database, without the name and password in its address."""
+    with open_store(postgres.fresh().replace("lutum@", "lutum:secret@")) as store:
+        assert repr(store) == "<store at postgresql://127.0.0.1/postgres>"
+
+
+def test_sqlite_survives_the_loss_of_power(tmp_path: Path) -> None:
+    """SQLite writes ahead, and waits until what is written is on the disk."""
+    with open_store(tmp_path / "store.db") as store:
+        connection = store._database._connection
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
+
+
+def test_whoever_opens_first_is_waited_for(tmp_path: Path) -> None:
+    """Where another process keeps the file from being switched to WAL, the store waits for it."""
+    path = tmp_path / "store.db"
+    waits: list[float] = []
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("CREATE TABLE foreign_table (one)")
+        other.execute("BEGIN IMMEDIATE")
+
+        def wait(seconds: float) -> None:
+            waits.append(seconds)
+            if len(waits) == 2:
+                other.execute("COMMIT")
+
+        with patch("lutum_py.store._database.sleep", wait), open_store(path) as store:
+            store.save("one", None, note="")
+    assert len(waits) == 2
+
+
+def test_nobody_is_waited_for_without_end(tmp_path: Path) -> None:
+    """A file that stays locked for too long is a StoreError in the database's words."""
+    path = tmp_path / "store.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("CREATE TABLE foreign_table (one)")
+        other.execute("BEGIN EXCLUSIVE")
+        with (
+            patch("lutum_py.store._database.BUSY_SECONDS", 0),
+            pytest.raises(StoreError, match="database is locked"),
+        ):
+            open_store(path)
+
+
+def test_a_store_is_made_by_many_at_once(where: str) -> None:
+    """However many open a store that is not there yet, it is made once, and all can use it."""
+    gate, faults = threading.Barrier(8), list[BaseException]()
+
+    def make(number: int) -> None:
+        try:
+            gate.wait()
+            with open_store(where, key=KEY) as store:
+                store.save(str(number), None, note="")
+        except Exception as error:  # noqa: BLE001 - it is told below
+            faults.append(error)
+
+    threads = [threading.Thread(target=make, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert faults == []
+    with open_store(where, key=KEY) as store:
+        assert len(store.ids()) == 8
+
+
+def test_threads_share_a_store(store: Store) -> None:
+    """However many threads claim by one store, each call is run by one of them."""
+    calls = [(f"c{number}", "look", {"place": str(number)}) for number in range(40)]
+    store.save("one", plan_of(*calls), note="")
+    ran: list[str] = []
+
+    def work() -> None:
+        while claim := store.claim(Desk):
+            call = store.begin(claim)
+            ran.append(call.id)
+            store.finish(claim, call.call_sync())
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(ran), set(ran)) == (40, {id for id, *_ in calls})
+    assert store.settled() == ["one"]
+
+
+def test_a_claim_is_begun_by_one_thread(store: Store) -> None:
+    """Of threads that begin the same claim, one is given the call."""
+    store.save("one", plan_of(LOOK), note="")
+    claim, gate, told = claimed(store), threading.Barrier(4), list[str]()
+
+    def begin() -> None:
+        gate.wait()
+        try:
+            store.begin(claim)
+            told.append("begun")
+        except MisuseError:
+            told.append("refused")
+
+    threads = [threading.Thread(target=begin) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(told) == ["begun", "refused", "refused", "refused"]
+
+
+FORK = """
+import os, sys
+from lutum_py.errors import MisuseError
+from lutum_py.store import open_store
+store = open_store(sys.argv[1])
+pid = os.fork()
+if pid == 0:
+    try:
+        store.ids()
+    except MisuseError as error:
+        print(error, flush=True)
+    store.close()
+    with open_store(sys.argv[1]) as own:
+        own.save("child", None, note="")
+    del store
+    sys.exit(0)
+assert os.waitpid(pid, 0)[1] == 0
+store.save("parent", None, note="")
+print(store.ids(), flush=True)
+store.close()
+"""
+
+
+def test_a_store_does_not_go_along_with_a_fork(where: str) -> None:
+    """In a forked process a store refuses, and closing it there leaves the other one's alone."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", FORK, where],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    refused, ids = done.stdout.splitlines()
+    assert "was opened before this process was forked" in refused
+    assert ids == "['child', 'parent']"
+
+
+# Databases that fail in the middle of it.
+
+
+class Failing:
+    """A connection that fails before one of its statements, or after it."""
+
+    def __init__(self, connection: Any, fail: Callable[[str], None], after: bool) -> None:
+        self._connection = connection
+        self._fail = fail
+        self._after = after
+
+    def execute(self, sql: str, *values: Any) -> Any:
+        if not self._after:
+            self._fail(sql)
+        done = self._connection.execute(sql, *values)
+        if self._after:
+            self._fail(sql)
+        return done
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+
+class Faults:
+    """Let a store's database fail at one statement, or at the end of a transaction."""
+
+    def __init__(self, store: Store, at: int | str, error: Exception, *, lost: bool) -> None:
+        self._database, self._at, self._error, self._lost = store._database, at, error, lost
+        self.came = False
+
+    def _fail(self, sql: str) -> None:
+        if self._lost and sql.startswith("BEGIN"):  # which is tried again, with a new connection
+            return
+        if isinstance(self._at, int):
+            self._at -= 1
+        if self._at in (0, sql):
+            self.came, self._at = True, -1
+            if self._lost:
+                self._real.close()
+            raise self._error
+
+    def __enter__(self) -> Self:
+        self._real = self._database._connection
+        self._database._connection = Failing(self._real, self._fail, self._at == "COMMIT")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if isinstance(self._database._connection, Failing):
+            self._database._connection = self._real
+
+
+def failure(store: Store) -> Exception:
+    kind = store._database._dialect.error
+    if kind is sqlite3.Error:
+        return sqlite3.OperationalError("database or disk is full")
+    import psycopg
+
+    return psycopg.OperationalError("server closed the connection unexpectedly")
+
+
+def everything(store: Store) -> list[Any]:
+    with store._database.read() as rows:
+        tables = ("lutum_conversation", "lutum_call")
+        return [sorted(rows.all(f"SELECT * FROM {table}"), key=str) for table in tables]
+
+
+def steps(store: Store) -> Iterator[Callable[[], object]]:
+    """Each step that writes, in an order in which they follow each other."""
+    plan = plan_of(PAY, LOOK)
+    yield lambda: store.save("one", plan, note="note")
+    yield lambda: approve(store)
+    claims: list[Any] = []
+    yield lambda: claims.append(claimed(store, lease=10**6))
+    yield lambda: store.renew(claims[0])
+    yield lambda: store.release(claims[0])
+    yield lambda: claims.append(claimed(store, lease=10**6))
+    calls: list[Any] = []
+    yield lambda: calls.append(store.begin(claims[1]))
+    outcomes: list[Any] = []
+
+    def finish() -> None:
+        if not outcomes:
+            outcomes.append(calls[0].call_sync())
+        store.finish(claims[1], outcomes[0])
+
+    yield finish
+    stored = store.load("one", Desk)
+    yield lambda: store.save("one", stored.plan, note="longer", version=stored.version)
+    ended = store.load("one", Desk)
+    assert ended.plan is not None
+    ended.plan.discard()
+    yield lambda: store.save("one", None, note="longer", version=ended.version)
+
+
+def what_fails(step: Callable[[], object]) -> str | None:
+    try:
+        step()
+    except StoreError as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.parametrize("lost", [False, True], ids=["full", "lost"])
+def test_a_step_that_failed_changed_nothing(where: str, lost: bool) -> None:
+    """At whichever statement the database fails, full or lost, nothing was changed, that is said,
+    and the same step succeeds afterwards.
+    """
+    with open_store(where, key=KEY) as store:
+        failed = 0
+        for step in steps(store):
+            before = everything(store)
+            for number in range(1, 100):
+                with Faults(store, number, failure(store), lost=lost) as faults:
+                    told = what_fails(step)
+                    assert lost or told is None or "Nothing was changed" in told
+                if not faults.came:
+                    break
+                failed += 1
+                assert everything(store) == before
+            assert everything(store) != before
+        assert failed > 40
+
+
+def test_a_disk_that_is_full(tmp_path: Path) -> None:
+    """A full disk is said in the database's words, nothing is lost, and with room it goes on."""
+    with open_store(tmp_path / "store.db", key=KEY) as store:
+        store.save("one", plan_of(LOOK), note="")
+        connection = store._database._connection
+        (pages,) = connection.execute("PRAGMA page_count").fetchone()
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+        plan = plan_of(LOOK)
+        with pytest.raises(StoreError, match=r"database or disk is full\)\. Nothing was changed"):
+            store.save("two", plan, note="x" * 10**5)
+        assert (store.ids(), states(store)) == (["one"], {"c2": "pending"})
+        connection.execute("PRAGMA max_page_count = 100000")
+        store.save("two", plan, note="x" * 10**5)
+
+
+def test_a_commit_whose_answer_was_lost_is_in_doubt(postgres: Postgres) -> None:
+    """Where the connection is lost as a transaction ends, that is said; to begin is tried again,
+    and to finish again is refused, since the result is there.
+    """
+    with open_store(postgres.fresh(), key=KEY) as store:
+        store.save("one", plan_of(LOOK), note="")
+        claim = claimed(store)
+        told = "it is not known whether that took effect"
+        with (
+            Faults(store, "COMMIT", failure(store), lost=True),
+            pytest.raises(StoreError, match=told),
+        ):
+            store.begin(claim)
+        assert states(store) == {"c2": "in doubt"}
+        call = begun(store, claim)
+        result = call.call_sync()
+        with (
+            Faults(store, "COMMIT", failure(store), lost=True),
+            pytest.raises(StoreError, match=told),
+        ):
+            store.finish(claim, result)
+        with pytest.raises(StaleError, match="has its result already"):
+            store.finish(claim, result)
+        assert states(store) == {"c2": "success"}
+
+
+def test_a_server_that_was_restarted_is_found_again(postgres: Postgres) -> None:
+    """A connection that was lost between two steps is made anew, without anybody being told."""
+    with open_store(postgres.fresh(), key=KEY) as store:
+        store.save("one", plan_of(LOOK), note="")
+        postgres.stop()
+        with pytest.raises(StoreError, match="Nothing was changed"):
+            store.claim(Desk)
+        postgres.start()
+        claim = claimed(store)
+        postgres.stop()
+        postgres.start()
+        store.finish(claim, begun(store, claim).call_sync())
+
+
+def test_an_interrupted_step_is_undone(store: Store) -> None:
+    """Whatever is raised in the middle of a transaction, it is undone."""
+    store.save("one", None, note="")
+    before = everything(store)
+
+    def interrupted() -> None:
+        with store._database.write() as rows:
+            rows.run("DELETE FROM lutum_conversation")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert everything(store) == before
+
+
+def test_whoever_stops_in_a_transaction_does_not_hold_up_others(postgres: Postgres) -> None:
+    """A worker that is stopped in the middle of a step loses its connection, not the others."""
+    with open_store(postgres.fresh()) as store:
+        connection = cast("Any", store._database)._connection
+        shown = connection.execute("SHOW idle_in_transaction_session_timeout").fetchone()
+        assert re.fullmatch(r"\d+s", shown[0])

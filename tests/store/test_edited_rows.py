@@ -1,0 +1,396 @@
+"""The laws of rows that somebody else wrote: they are refused, or they change nothing."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cache, partial
+from typing import Any
+
+import pytest
+
+from lutum_py import CallStatus
+from lutum_py.errors import LutumError, PlanError, StaleError, StoreError
+from lutum_py.store import Store, open_store
+from lutum_py.store._rows import CallRow, prepare, replace_rows
+from tests.store.desk import KEY, LOOK, Clock, Desk, begun, claimed, plan_of
+
+TABLES = {
+    "lutum_store": ("one",),
+    "lutum_conversation": ("id",),
+    "lutum_call": ("conversation", "place"),
+}
+CALLS = [
+    ("c0", "pay", {"cents": 1}),
+    ("c1", "pay", {"cents": 2}),
+    ("c2", "pay", {"cents": 3}),
+    ("c3", "look", {"place": "Rome"}),
+    ("c4", "pay", {"cents": 4}),
+    ("c5", "pay", {"cents": 5}),
+]
+
+
+def filled(store: Store) -> None:
+    """A conversation with calls in every state: waiting, ready, claimed, begun, lost and done."""
+    store.save("one", plan_of(*CALLS), note="note")
+    for waiting in store.waiting()[1:]:
+        store.decide("one", waiting.approve(by="mia"), Desk)
+    lost = claimed(store, lease=1)
+    begun(store, lost)
+    claim = claimed(store)
+    store.finish(claim, begun(store, claim).call_sync())
+    claimed(store)
+    begun(store, claimed(store))
+    store.save("two", plan_of(LOOK), note="other")
+
+
+@cache
+def image() -> bytes:
+    """Such a store, as bytes."""
+    with open_store(":memory:", key=KEY) as store:
+        clock = Clock(store)
+        filled(store)
+        clock.move(10)
+        return store._database._connection.serialize()  # type: ignore[no-any-return]
+
+
+def restored() -> Store:
+    store = open_store(":memory:", key=KEY)
+    store._database._connection.deserialize(image())
+    Clock.set_for(store)
+    return store
+
+
+def rows_of(store: Store) -> Iterator[tuple[str, str, str, Any]]:
+    """Each value: its table, what finds its row, its column, and itself."""
+    connection = store._database._connection
+    for table, keys in TABLES.items():
+        cursor = connection.execute(f"SELECT * FROM {table}")
+        names = [each[0] for each in cursor.description]
+        for row in cursor.fetchall():
+            values = dict(zip(names, row, strict=True))
+            found = " AND ".join(f"{key} = {values[key]!r}" for key in keys)
+            for name in names:
+                yield table, found, name, values[name]
+
+
+def others(value: Any) -> Iterator[Any]:
+    """Other values for one, and for each leaf of what is JSON."""
+    if isinstance(value, int):
+        yield from (value + 1, value - 1, 10**12)
+        return
+    if value is None:
+        yield from ("", 0)
+        return
+    yield from (value + "x", value[1:], "")
+    with suppress(ValueError):
+        data = json.loads(value)
+        if not isinstance(data, int):
+            yield from (json.dumps(each, separators=(",", ":")) for each in edited(data))
+
+
+def edited(data: Any) -> Iterator[Any]:
+    if isinstance(data, dict):
+        for name in data:
+            yield from ({**data, name: each} for each in edited(data[name]))
+            yield {other: each for other, each in data.items() if other != name}
+    elif isinstance(data, list):
+        for index in range(len(data)):
+            yield from ([*data[:index], each, *data[index + 1 :]] for each in edited(data[index]))
+            yield [*data[:index], *data[index + 1 :]]
+    elif isinstance(data, bool):
+        yield not data
+    elif isinstance(data, int):
+        yield data + 1
+    else:
+        yield "x" if data is None else f"{data}x"
+
+
+def run_to_the_end(store: Store) -> tuple[list[Any], list[Any]]:
+    """Decide, run and look at all there is; give the payments, and what was seen."""
+    log: list[Any] = []
+    seen: list[Any] = []
+
+    def attempt(step: Callable[[], Any]) -> Any:
+        try:
+            return step()
+        except LutumError as error:
+            seen.append(type(error).__name__)
+            return None
+
+    def decide() -> None:
+        for waiting in store.waiting():
+            seen.append(waiting)
+            if waiting.arguments == {"cents": 1, "payee": "Acme"}:
+                store.decide(waiting.id, waiting.approve(), Desk)
+
+    def run() -> bool:
+        claim = store.claim(Desk)
+        if claim is None:
+            return False
+        seen.append((claim.key, claim.in_doubt))
+        if claim.in_doubt and not claim.idempotent:
+            store.finish(claim, claim.call.indeterminate("lost"))
+        else:
+            call = store.begin(claim)
+            skipped = {"log": log} if call.name == "pay" else {}
+            store.finish(claim, call.call_sync(**skipped))
+        return True
+
+    def look(id: str) -> None:
+        stored = store.load(id, Desk)
+        seen.append((stored.id, stored.note))
+        if stored.plan is not None:
+            stored.plan.discard()
+            seen.append(stored.plan.finished)
+
+    attempt(decide)
+    for _ in range(12):
+        if attempt(run) is False:
+            break
+    for id in attempt(store.ids) or ():
+        attempt(partial(look, id))
+    return log, seen
+
+
+def test_every_leaf_of_every_row_counts() -> None:
+    """Whatever is edited in any row, one leaf at a time: it is refused, or changes nothing; and
+    nothing is paid that was not approved, or twice.
+    """
+    with restored() as store:
+        paid, seen = run_to_the_end(store)
+    assert sorted(paid) == [("Acme", 1), ("Acme", 5)]
+    with restored() as store:
+        edits = [
+            (table, found, column, other)
+            for table, found, column, value in rows_of(store)
+            for other in others(value)
+            if other != value
+        ]
+    assert len(edits) > 500
+    with_effect = []
+    for table, found, column, other in edits:
+        with restored() as store:
+            database = store._database._connection
+            try:
+                database.execute(f"UPDATE {table} SET {column} = ? WHERE {found}", (other,))
+            except sqlite3.IntegrityError:  # the database itself refuses it
+                continue
+            if table == "lutum_store":
+                with pytest.raises(StoreError):
+                    prepare(store._database)
+                continue
+            now, then = run_to_the_end(store)
+            refused = any(isinstance(each, str) for each in then)
+            once = len(now) == len(set(now)) and set(now) <= set(paid)
+            if not once or not (refused or (now, then) == (paid, seen)):
+                with_effect.append((table, found, column, other, now))
+    assert with_effect == []
+
+
+def forge(store: Store, place: int, **fields: Any) -> None:
+    """Change a row as somebody would who has the key."""
+    with store._database.write() as rows:
+        row, _ = CallRow.at(rows, "one", place)
+        assert row is not None
+        row._replace(**fields).write(rows, KEY)
+
+
+def with_body(store: Store, place: int, **fields: Any) -> str:
+    with store._database.read() as rows:
+        row, _ = CallRow.at(rows, "one", place)
+        assert row is not None
+        return json.dumps({**json.loads(row.body), **fields})
+
+
+def test_a_row_that_its_plan_does_not_allow_is_not_run(store: Store, clock: Clock) -> None:
+    """A row that says otherwise than the plan is a PlanError, whoever sealed it; the others are
+    run meanwhile.
+    """
+    store.save("one", plan_of(*CALLS[:2], LOOK), note="")
+    for state, begun_by in (("ready", 0), ("begun", 3)):
+        forge(store, 0, state=state, token=3, begun=begun_by, until=0)
+        with pytest.raises(PlanError, match="says that it may be run, and the plan does not"):
+            store.claim(Desk)
+        with pytest.raises(PlanError, match=f"does not fit the plan: it is {state}, the call is"):
+            store.load("one", Desk)
+    assert claimed(store).call.name == "look"
+
+
+def test_a_row_of_other_arguments_is_not_run(store: Store) -> None:
+    """A row whose digest is not that of the call is a PlanError."""
+    store.save("one", plan_of(LOOK), note="")
+    forge(store, 0, body=with_body(store, 0, digest="sha256:0"))
+    with pytest.raises(PlanError, match="it is of other arguments"):
+        store.claim(Desk)
+
+
+def test_a_call_that_was_begun_is_not_made_ready(store: Store) -> None:
+    """A row that says ready of a call that the plan itself has as begun is a PlanError."""
+    plan = plan_of(LOOK)
+    plan.pending[0].move_to(CallStatus.RUNNING)
+    store.save("one", plan, note="")
+    forge(store, 0, state="ready")
+    with pytest.raises(PlanError, match="it is ready, the call was begun"):
+        store.claim(Desk)
+
+
+def test_a_result_of_another_call_is_not_recorded(store: Store) -> None:
+    """A row whose result is of another call is a PlanError when its plan is loaded."""
+    store.save("one", plan_of(LOOK, ("c9", "look", {"place": "Rome"})), note="")
+    claim = claimed(store)
+    store.finish(claim, begun(store, claim).call_sync())
+    with store._database.read() as rows:
+        body = CallRow.of(rows, "one")[0].body
+    result = {**json.loads(body)["result"], "name": "pay"}
+    forge(store, 0, body=with_body(store, 0, result=result))
+    with pytest.raises(PlanError, match="its result is of another call"):
+        store.load("one", Desk)
+
+
+def test_a_decision_needs_the_row_of_its_call(store: Store) -> None:
+    """Where plan and row say otherwise of what waits, nothing is decided."""
+    store.save("one", plan_of(*CALLS[:1]), note="")
+    (waiting,) = store.waiting()
+    forge(store, 0, state="done")
+    with pytest.raises(PlanError, match="waits by its plan, and its row says otherwise"):
+        store.decide("one", waiting.approve(), Desk)
+
+
+def test_rows_are_those_of_the_plan(store: Store) -> None:
+    """A row that was removed or added is missed, or one too many."""
+    store.save("one", plan_of(*CALLS[:2]), note="")
+    with store._database.write() as rows:
+        row, _ = CallRow.at(rows, "one", 1)
+        assert row is not None
+        rows.run("DELETE FROM lutum_call WHERE place = 1")
+    with pytest.raises(PlanError, match=r"The rows of the calls \[0\] are not those .* \[0, 1\]"):
+        store.load("one", Desk)
+    with store._database.write() as rows:
+        replace_rows(rows, "one", [row._replace(place=each) for each in range(3)], KEY)
+    with pytest.raises(PlanError, match=r"The rows of the calls \[0, 1, 2\] are not those"):
+        store.load("one", Desk)
+
+
+def test_rows_are_not_moved(store: Store) -> None:
+    """A row of another conversation, or of another round, is none of this one."""
+    store.save("one", plan_of(LOOK), note="")
+    old = dict(zip(CallRow._fields, next(iter(every_row(store))), strict=True))
+    store.save("one", plan_of(LOOK), note="", version=1)
+    forge(store, 0, round=old["round"])
+    with pytest.raises(StoreError, match="is not of an open round of conversation 'one'"):
+        store.claim(Desk)
+    with store._database.write() as rows:
+        rows.run("UPDATE lutum_call SET conversation = 'two', until = 0")
+    with pytest.raises(StoreError, match="There is no conversation 'two'"):
+        store.claim(Desk)
+    assert store.claim(Desk) is None  # it is left alone for the length of the lease
+
+
+@pytest.mark.parametrize("with_digest", [False, True])
+def test_an_older_plan_is_not_put_back(store: Store, with_digest: bool) -> None:
+    """A plan that this store once wrote itself does not count in the place of the present one."""
+    store.save("one", plan_of(LOOK), note="")
+
+    def plan() -> Any:
+        with store._database.read() as rows:
+            return rows.one("SELECT plan, plan_digest FROM lutum_conversation")
+
+    older = plan()
+    store.save("one", plan_of(LOOK, ("c9", "look", {"place": "Rome"})), note="", version=1)
+    text, digest = older if with_digest else (older[0], plan()[1])
+    with store._database.write() as rows:
+        rows.run("UPDATE lutum_conversation SET plan = ?, plan_digest = ?", text, digest)
+    for step in (lambda: store.claim(Desk), lambda: store.load("one", Desk)):
+        with pytest.raises(StoreError, match="was edited by somebody else"):
+            step()
+
+
+@pytest.mark.parametrize("column", ["token", "begun", "until", "round", "place"])
+@pytest.mark.parametrize("move", ["begin", "renew", "release", "finish"])
+def test_a_row_that_was_edited_after_it_was_claimed(store: Store, column: str, move: str) -> None:
+    """Whoever claimed a row goes on only while it is as the store wrote it."""
+    store.save("one", plan_of(LOOK), note="")
+    claim = claimed(store)
+    steps: dict[str, Callable[[], object]] = {
+        "begin": lambda: store.begin(claim),
+        "renew": lambda: store.renew(claim),
+        "release": lambda: store.release(claim),
+        "finish": lambda: store.finish(claim, claim.call.complete("seen")),
+    }
+    with store._database.write() as rows:
+        rows.run(f"UPDATE lutum_call SET {column} = {column} + 1")
+    with pytest.raises((StoreError, StaleError)):
+        steps[move]()
+
+
+def every_row(store: Store) -> list[Any]:
+    with store._database.read() as rows:
+        return list(rows.all("SELECT * FROM lutum_call"))
+
+
+def test_the_key_decides(where: str) -> None:
+    """What was saved with a key is read with that key only, and what was saved without, without."""
+    with open_store(where, key=KEY) as store:
+        store.save("one", plan_of(LOOK, CALLS[0]), note="")
+    told = {None: "was saved with a key. Pass the same `key=`", b"x": "or sealed with another key"}
+    for key, said in told.items():
+        with open_store(where, key=key) as store:
+            for step in (
+                lambda store=store: store.load("one"),
+                lambda store=store: store.waiting(),
+                lambda store=store: store.save("one", None, note="", version=1),
+            ):
+                with pytest.raises(StoreError, match=said):
+                    step()
+    with open_store(where) as store:
+        with pytest.raises(StoreError, match=told[None]):
+            store.claim(Desk)
+        store.save("two", None, note="")
+        store.load("two")
+    with (
+        open_store(where, key=KEY) as store,
+        pytest.raises(StoreError, match="was saved without a key, so it cannot be authenticated"),
+    ):
+        store.load("two")
+
+
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [
+        ("lutum_conversation", "note"),
+        ("lutum_conversation", "plan"),
+        ("lutum_conversation", "version"),
+        ("lutum_call", "body"),
+        ("lutum_call", "token"),
+    ],
+)
+def test_without_a_key_careless_edits_are_found(where: str, table: str, column: str) -> None:
+    """Without a key, an edit by somebody who leaves the seal as it is is refused as well."""
+    with open_store(where) as store:
+        store.save("one", plan_of(*CALLS[:1]), note="note")
+        store.waiting()
+        with store._database.write() as rows:
+            changed = f"{column} + 1" if column in ("version", "token") else f"{column} || ' '"
+            rows.run(f"UPDATE {table} SET {column} = {changed}")
+        with pytest.raises(StoreError, match="was edited by somebody else, so nothing of it"):
+            store.load("one", Desk)
+        if table == "lutum_call":
+            with pytest.raises(StoreError):
+                store.waiting()
+
+
+def test_a_value_that_no_store_writes_is_an_edit() -> None:
+    """Bytes where a number or text was are refused like any other edit."""
+    with restored() as store:
+        store._database._connection.execute("UPDATE lutum_call SET owner = X'00FF'")
+        with pytest.raises(StoreError, match="was edited by somebody else"):
+            store.load("one", Desk)
+        store._database._connection.execute("UPDATE lutum_conversation SET note = X'00FF'")
+        with pytest.raises(StoreError, match="The note of conversation 'one' was edited"):
+            store.load("one")
+        store._database._connection.execute("UPDATE lutum_conversation SET seal = X'00FF'")
+        with pytest.raises(StoreError, match="Conversation 'one' was edited"):
+            store.load("one")

@@ -1,0 +1,50 @@
+"""The law of the whole store: whatever is killed or paused, nothing is done twice unsaid."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def killed(program: str, where: str, folder: Path, *options: int) -> dict[str, int]:
+    """Run a driver, and give what it counted."""
+    done = subprocess.run(
+        [sys.executable, "-m", f"tests.store.{program}", where, str(folder), *map(str, options)],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+        cwd=Path(__file__).parents[2],
+    )
+    assert done.stdout, done.stderr
+    told = json.loads(done.stdout)
+    assert told["wrong"] == []
+    assert done.returncode == 0, done.stderr
+    counted: dict[str, int] = told["told"]
+    return counted
+
+
+def test_after_a_kill_at_any_line_a_call_is_not_begun_done_or_in_doubt(
+    where: str, tmp_path: Path
+) -> None:
+    """Wherever between two lines a worker is killed, the store tells what is known of its call:
+    that it was not begun, that it is done, or that nobody knows.
+    """
+    told = killed("sweep", where, tmp_path, 3, 23)
+    assert {"missing", "suspended", "pending", "in doubt", "success"} <= told.keys()
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_what_is_killed_or_paused_pays_once_what_was_approved(
+    where: str, tmp_path: Path, seed: int
+) -> None:
+    """However workers and approvers are killed and paused, each payment is made once, approved and
+    of the approved amount, and every doubt is said.
+    """
+    told = killed("kills", where, tmp_path, 15, seed)
+    assert told["kills"] >= 15
+    assert told["payments"] >= 5
