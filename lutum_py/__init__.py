@@ -40,13 +40,16 @@ if TYPE_CHECKING:
     from ._declare.result_reader import result_reader
     from ._declare.tool_fn import ToolFn, tool_fn
     from ._declare.tool_input import ToolInput, tool_input
+    from ._declare.tool_search import search_tools, tool_search
     from ._hooks.capability_gate import capability_gate, dry_run_in
     from ._hooks.decisions import Block, CallGate, GateDecision, Suspend
     from ._hooks.hook_set import HookSet
+    from ._round.cut import Cut
     from ._round.edits import EditRecord
     from ._round.plan import ToolRoundPlan
     from ._round.read_turn import Finished, NeedsTools, NoAnswer, TextResult
     from ._round.round import ToolRound
+    from ._round.view import View
     from ._schema.capabilities import (
         EFFECT_DEFAULTS,
         Confirmation,
@@ -82,6 +85,7 @@ if TYPE_CHECKING:
     from ._transcript.attachment import Attachment
     from ._transcript.cache import Cache
     from ._transcript.committed import CommittedRound
+    from ._transcript.deferred import DeferredTools
     from ._transcript.message import Message
     from ._transcript.metadata import ToolMetadata
     from ._transcript.request import TranscriptItem, TurnRequest
@@ -188,6 +192,7 @@ _HOME: Final = {
         "SuspendedCall",
     ),
     "_round.edits": ("EditRecord",),
+    "_round.cut": ("Cut",),
     "_round.plan": ("ToolRoundPlan",),
     "_context.progress": (
         "TOOL_CALL_PROGRESS_ACTIVITY_TYPE",
@@ -208,6 +213,7 @@ _HOME: Final = {
         "ResultStore",
     ),
     "_round.round": ("ToolRound",),
+    "_round.view": ("View",),
     "_call.reply": ("Reply",),
     "_call.selector": (
         "AnySelector",
@@ -244,6 +250,11 @@ _HOME: Final = {
         "ToolInput",
         "tool_input",
     ),
+    "_declare.tool_search": (
+        "search_tools",
+        "tool_search",
+    ),
+    "_transcript.deferred": ("DeferredTools",),
     "_transcript.tool_choice": ("ToolChoice",),
     "_text.escaping": ("visible",),
     "_toolset": ("Toolset",),
@@ -300,8 +311,10 @@ __all__ = [
     "Complete",
     "Confirmation",
     "ContinueSuggestion",
+    "Cut",
     "Decision",
     "DecisionRecord",
+    "DeferredTools",
     "DryRun",
     "EditRecord",
     "EffectKind",
@@ -377,15 +390,18 @@ __all__ = [
     "TurnRequest",
     "Usage",
     "UsageReported",
+    "View",
     "__version__",
     "capability_gate",
     "dry_run_in",
     "errors",
     "result_reader",
     "risk_of",
+    "search_tools",
     "tool",
     "tool_fn",
     "tool_input",
+    "tool_search",
     "toolset",
     "visible",
 ]

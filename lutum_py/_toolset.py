@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from ._round.plan import ToolRoundPlan
     from ._round.read_turn import Finished, NeedsTools, NoAnswer
     from ._transcript.assistant import AssistantTurn
+    from ._transcript.request import TranscriptItem
     from ._transcript.result_cap import ResultCap
+    from ._transcript.transcript import HasTranscript, Transcript
 
 __all__ = ["Toolset"]
 
@@ -100,6 +102,30 @@ class Toolset(metaclass=ToolsetMeta):
         return cls._offer.default.selectors
 
     @classmethod
+    def loaded(
+        cls, said: HasTranscript | Transcript | Iterable[TranscriptItem], /
+    ) -> tuple[AnySelector, ...]:
+        """Give the deferred tools that a conversation has loaded, in the order in which it did.
+
+        A turn of a session offers them by itself. Without a session, offer them as
+        `ToolAvailability.default_plus(AppTools.loaded(transcript))`.
+
+        A tool is loaded by a result of a `tool_search()` of this toolset that is a success and
+        names it. What else such a result names is passed over, also in a transcript that came from
+        elsewhere: so nothing is loaded that is not deferred here.
+
+        Args:
+            said: A transcript, a session, or items of one; of the first two each item is looked at
+                once, however often you ask.
+
+        Raises:
+            MisuseError: It is none of these.
+        """
+        from ._declare.loaded import loaded_from
+
+        return loaded_from(cls._offer, said)
+
+    @classmethod
     def select(cls, selector: AnySelector | str) -> tuple[AnySelector, ...]:
         """Find every member that a selector or wire name stands for.
 
@@ -121,7 +147,7 @@ class Toolset(metaclass=ToolsetMeta):
         try:
             selector = cls._by_name[metadata.name]
         except KeyError:
-            selector = cls[metadata.name]  # raises, and says what there is
+            raise cls._unknown(metadata.name, by_model=True) from None
         except AttributeError:
             raise MisuseError(
                 f"parse_tool_call takes a ToolMetadata, not {shorten(metadata)}. Make one with "

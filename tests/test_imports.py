@@ -40,6 +40,7 @@ OURS: Final = {
     "_context.suspension": "few calls wait, and fewer are decided on here",
     "_context.threads": "loads asyncio",
     "_declare.display": "for notebooks, loads html",
+    "_declare.loaded": "reads transcripts, which what declares tools has none of",
     "_declare.runtime_toolset": "for tools that are known when a program runs",
     "_declare.tool_input": "makes a pydantic model, which is as slow as to import pydantic",
     "_hooks.pipeline": "loads logging",

@@ -13,25 +13,40 @@ from functools import partial
 from statistics import median
 from time import thread_time
 from timeit import repeat
+from types import ModuleType
+from typing import Any
 
 import pytest
 
 from lutum_py import (
     AssistantTurn,
+    CommittedRound,
     Finished,
+    Message,
     NeedsTools,
     RunNormally,
     Session,
     ToolMetadata,
+    ToolResult,
     Toolset,
     Transcript,
     TurnRequest,
+    Usage,
+    View,
     tool,
     tool_fn,
+)
+from lutum_py._text.json import copy_json
+from lutum_py.dialects import (
+    anthropic_messages,
+    gemini_generate_content,
+    openai_chat,
+    openai_responses,
 )
 from lutum_py.execution import execute_all
 from lutum_py.testing import ScriptedModel
 from tests.instructions import instructions
+from tests.many_tools import ManyTools
 
 SMALL = '{"query":"hello world","max_results":3}'
 
@@ -100,6 +115,33 @@ def loop_of(turns: int) -> Session:
                 return session
 
 
+def test_loaded_tools_cost_the_same_however_long_the_conversation() -> None:
+    """A turn that offers loaded tools takes as many instructions at 10,000 items as at 1,000."""
+    counts: list[int] = []
+    for rounds in (500, 5000):
+        session = Session()
+        session.push_user("go")
+        for _ in range(rounds):
+            call = ToolMetadata(id="c1", name="search_tools", arguments="{}")
+            result = ToolResult(
+                id="c1",
+                name="search_tools",
+                arguments="{}",
+                result='["forecast","crm_find_customer"]',
+            )
+            turn = AssistantTurn(tool_calls=[call])
+            session.transcript.append_round(CommittedRound(turn, [result]))
+        asked = session.text_turn(Echo()).tools(ManyTools)
+        assert len(asked.request().tools) == 4
+
+        def next_turn(session: Session = session, asked: Any = asked) -> None:
+            session.push_user("more")
+            asked.request()
+
+        counts.append(instructions(next_turn))
+    assert counts[1] == counts[0] <= 600
+
+
 def test_decoding_a_call_takes_few_instructions() -> None:
     """Decoding goes straight to the validator: it cannot grow tenfold unnoticed."""
     assert instructions(partial(Tools.parse_tool_call, metadata())) <= 90
@@ -140,6 +182,51 @@ def test_a_turn_costs_the_same_however_long_the_conversation() -> None:
     later, earlier = (counts[2] - counts[1]) / 800, (counts[1] - counts[0]) / 100
     assert later <= earlier * 1.01
     assert later <= 2800
+
+
+DIALECTS = [anthropic_messages, gemini_generate_content, openai_chat, openai_responses]
+
+
+def conversation_of(rounds: int) -> Transcript:
+    """Rounds of a call, as a provider that reports its usage has them."""
+    transcript = Transcript()
+    transcript.push(Message("user", "go"))
+    for index in range(rounds):
+        call = metadata(index)
+        usage = Usage(input_tokens=1000 + 60 * index, output_tokens=20)
+        turn = AssistantTurn(text="Let me look.", tool_calls=[call], usage=usage)
+        result = ToolResult(
+            id=call.id, name=call.name, arguments=call.arguments, result=f'"{index:4}{"x" * 156}"'
+        )
+        transcript.append_round(CommittedRound(turn, [result]))
+    return transcript
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_request_of_a_view_costs_the_same_however_long_the_transcript(
+    dialect: ModuleType,
+) -> None:
+    """Fitting, and rendering what fits, takes as much of 10,000 items as of 1,000."""
+    counts = []
+    for rounds in (500, 5000):
+        transcript = conversation_of(rounds)
+        view = View().drop_rounds(transcript, older_than=100)
+
+        def request(view: View = view, transcript: Transcript = transcript) -> None:
+            assert view.fit(transcript, limit_tokens=10**6, at_least=10) is view
+            dialect.encode_request(TurnRequest(items=view.of(transcript)))
+
+        counts.append(instructions(request))
+    assert counts[1] <= counts[0] * 1.01
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_request_renders_only_what_is_new(dialect: ModuleType) -> None:
+    """What was sent before is copied and not rendered again: it costs less than a deep copy."""
+    request = TurnRequest(items=conversation_of(500).view())
+    body = dialect.encode_request(request)
+    again = instructions(lambda: dialect.encode_request(request))
+    assert again <= instructions(lambda: copy_json(body))
 
 
 def test_a_turn_copies_nothing_of_the_conversation() -> None:

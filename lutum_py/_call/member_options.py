@@ -36,6 +36,7 @@ class MemberOptions:
 
     Attributes:
         off: Whether it is left out unless it is asked for.
+        deferred: Whether it is left out until a search of the model loads it.
         prefix: Stands before the wire name of each tool.
         result_cap: The bound on what a model reads of a result; None lifts one that stands around.
 
@@ -44,6 +45,7 @@ class MemberOptions:
     """
 
     off: bool = False
+    deferred: bool = False
     prefix: str = ""
     result_cap: ResultCap | Unsaid | None = UNSAID
 
@@ -62,6 +64,7 @@ class MemberOptions:
             return self
         return MemberOptions(
             off=self.off or outer.off,
+            deferred=self.deferred or outer.deferred,
             prefix=outer.prefix + self.prefix,
             result_cap=outer.result_cap if self.result_cap is UNSAID else self.result_cap,
         )

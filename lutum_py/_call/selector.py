@@ -98,8 +98,22 @@ class AnySelector(Immutable):
 
     @property
     def is_off(self) -> bool:
-        """Whether it is left out unless it is asked for."""
-        return self.options.off
+        """Whether it is left out unless it is asked for; so is what is deferred."""
+        return self.options.off or self.is_deferred
+
+    @property
+    def is_deferred(self) -> bool:
+        """Whether it is left out until a search of the model loads it.
+
+        What is off stays off, and a search for tools is never deferred itself.
+        """
+        options = self.options
+        return options.deferred and not options.off and not self.loads_tools
+
+    @property
+    def loads_tools(self) -> bool:
+        """Whether it is a search for tools, as `tool_search()` makes one."""
+        return getattr(self.spec.origin, "loads_tools", False)
 
     @property
     def definition(self) -> ToolDef:

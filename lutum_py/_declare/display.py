@@ -34,10 +34,12 @@ def toolset_html(name: str, selectors: Sequence[AnySelector]) -> str:
         name: The name of the class.
         selectors: Its tools, in the order of declaration.
     """
-    off = sum(selector.is_off for selector in selectors)
+    deferred = sum(selector.is_deferred for selector in selectors)
+    off = sum(selector.is_off for selector in selectors) - deferred
     count = f"{len(selectors)} tool{'' if len(selectors) == 1 else 's'}"
     left = f", {len(selectors) - _MOST} of them not shown" if len(selectors) > _MOST else ""
-    about = f"toolset of {count}{f', {off} off' if off else ''}{left}"
+    states = "".join(f", {n} {said}" for n, said in ((off, "off"), (deferred, "deferred")) if n)
+    about = f"toolset of {count}{states}{left}"
     rows = [_row(selector) for selector in selectors[:_MOST]]
     return figure(name, about, *([table(("tool", "arguments", "what it does"), rows)] * bool(rows)))
 
@@ -49,7 +51,7 @@ def _row(selector: AnySelector) -> tuple[Html, Html, Html]:
     if path != selector.name:
         name = Html(name + paragraph(path, 80, label="member"))
     if selector.is_off:
-        name = Html(name + mark("off", "plain"))
+        name = Html(name + mark("deferred" if selector.is_deferred else "off", "plain"))
     described = paragraph(definition.description, 300)
     return name, _arguments(definition), Html(described + _remarks(definition))
 

@@ -34,27 +34,56 @@ T = TypeVar("T")
 
 @overload
 def tool(
-    t: HasFn[P, Out], /, *, off: bool = ..., result_cap: ResultCap | None = ...
+    t: HasFn[P, Out],
+    /,
+    *,
+    off: bool = ...,
+    deferred: bool = ...,
+    result_cap: ResultCap | None = ...,
 ) -> FnSelector[P, Out]: ...
 @overload
 def tool(
-    t: HasSpec[In, Out], /, *, off: bool = ..., result_cap: ResultCap | None = ...
+    t: HasSpec[In, Out],
+    /,
+    *,
+    off: bool = ...,
+    deferred: bool = ...,
+    result_cap: ResultCap | None = ...,
 ) -> Selector[In, Out]: ...
 @overload
 def tool(
-    t: type[M], /, *, off: bool = ..., result_cap: ResultCap | None = ...
+    t: type[M],
+    /,
+    *,
+    off: bool = ...,
+    deferred: bool = ...,
+    result_cap: ResultCap | None = ...,
 ) -> Selector[M, Any]: ...
 @overload
 def tool(
-    t: ToolDef, /, *, off: bool = ..., result_cap: ResultCap | None = ...
+    t: ToolDef,
+    /,
+    *,
+    off: bool = ...,
+    deferred: bool = ...,
+    result_cap: ResultCap | None = ...,
 ) -> Selector[dict[str, Any], Any]: ...
-def tool(t: Any, /, *, off: bool = False, result_cap: ResultCap | Unsaid | None = UNSAID) -> Any:
+def tool(
+    t: Any,
+    /,
+    *,
+    off: bool = False,
+    deferred: bool = False,
+    result_cap: ResultCap | Unsaid | None = UNSAID,
+) -> Any:
     """Make a tool a member of a toolset.
 
     Args:
         t: A function decorated with `@tool_fn`, also as a bound method, of which `self` is given
             then; an input model, or a `ToolDef`.
         off: Leave the tool out unless a turn asks for it.
+        deferred: Leave the tool out until the model finds it with a `tool_search()`, or a turn asks
+            for it.
         result_cap: Bound what the model reads of the tool's results; None lifts the bound of what
             the tool stands in.
 
@@ -71,7 +100,22 @@ def tool(t: Any, /, *, off: bool = False, result_cap: ResultCap | Unsaid | None 
         >>> [selector.name for selector in Tools]
         ['ping']
     """
-    return ToolMember(_spec_of(t), MemberOptions(off=off, result_cap=result_cap))
+    spec = _spec_of(t)
+    _check_deferred("tool", off, deferred)
+    if deferred and getattr(spec.origin, "loads_tools", False):
+        raise ToolDefinitionError(
+            f"Tool `{spec.definition.name}` is the search by which deferred tools are found. Leave "
+            "`deferred=` out."
+        )
+    return ToolMember(spec, MemberOptions(off=off, deferred=deferred, result_cap=result_cap))
+
+
+def _check_deferred(what: str, off: bool, deferred: bool) -> None:
+    if off and deferred:
+        raise ToolDefinitionError(
+            f"`{what}(..., off=True, deferred=True)` says two things: what is off is never found "
+            "by a search. Leave one of them out."
+        )
 
 
 def _spec_of(declared: Any) -> ToolSpec[Any, Any]:
@@ -114,6 +158,7 @@ def toolset(
     /,
     *,
     off: bool = False,
+    deferred: bool = False,
     prefix: str | None = None,
     result_cap: ResultCap | Unsaid | None = UNSAID,
 ) -> type[T]:
@@ -122,6 +167,8 @@ def toolset(
     Args:
         inner: The toolset to nest.
         off: Leave the whole group out unless a turn asks for its tools.
+        deferred: Leave each tool of the group out until the model finds it with a `tool_search()`,
+            or a turn asks for it. What is off in `inner` stays off.
         prefix: Put before the wire name of each inner tool, so that a set can be nested twice.
         result_cap: Bound what the model reads of the results of tools of which `inner` itself says
             nothing; None lifts the bound of what the group stands in.
@@ -147,6 +194,12 @@ def toolset(
             f"`toolset()` takes a subclass of Toolset, not {shorten(inner)}. For one tool use "
             "`tool()`."
         )
-    options = MemberOptions(off=off, prefix="" if prefix is None else prefix, result_cap=result_cap)
+    _check_deferred("toolset", off, deferred)
+    options = MemberOptions(
+        off=off,
+        deferred=deferred,
+        prefix="" if prefix is None else prefix,
+        result_cap=result_cap,
+    )
     member: Any = GroupMember(inner, options)
     return cast("type[T]", member)

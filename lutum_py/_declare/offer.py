@@ -12,6 +12,7 @@ from .._schema.definition import ToolDef
 from .._text.frozen import Immutable
 from .._text.json import shorten
 from .._text.suggestion import names_for_message
+from .._transcript.deferred import DeferredTools
 from .._transcript.tool_choice import (
     AUTO,
     NONE,
@@ -142,19 +143,29 @@ class OfferedTools(Immutable):
     """The tools that one turn offers.
 
     Attributes:
-        selectors: The tools, in the order of declaration.
+        selectors: The tools: in the order of declaration, and then what was deferred, in the order
+            in which it was loaded or named, so that one more changes nothing before it.
         by_name: The same by wire name.
+        deferred: What a search may load, and has loaded, where the offer goes by that.
     """
 
-    __slots__ = ("_definitions", "by_name", "selectors")
+    __slots__ = ("_definitions", "by_name", "deferred", "selectors")
 
     selectors: tuple[AnySelector, ...]
     by_name: Mapping[str, AnySelector]
+    deferred: DeferredTools | None
     _definitions: tuple[ToolDef, ...] | None
 
-    def __init__(self, selectors: tuple[AnySelector, ...]) -> None:
+    def __init__(
+        self, selectors: tuple[AnySelector, ...], deferred: DeferredTools | None = None
+    ) -> None:
         by_name = {selector.name: selector for selector in selectors}
-        self._put(selectors=selectors, by_name=MappingProxyType(by_name), _definitions=None)
+        self._put(
+            selectors=selectors,
+            by_name=MappingProxyType(by_name),
+            deferred=deferred,
+            _definitions=None,
+        )
 
     @property
     def definitions(self) -> tuple[ToolDef, ...]:
@@ -178,19 +189,52 @@ class _Selects(Protocol):
 
 
 class Offer(Immutable):
-    """Work out what a toolset offers; the usual answers are kept."""
+    """Work out what a toolset offers; the usual answers are kept.
 
-    __slots__ = ("_toolset", "all", "default")
+    Attributes:
+        all: Every tool.
+        default: The tools that are on.
+        deferred: Those that a search may load.
+        deferred_names: The same by wire name.
+        searches: The wire names of the searches that load them.
+        index: What the deferred tools are found by, once somebody looked.
+    """
+
+    __slots__ = (
+        "_deferred",
+        "_toolset",
+        "all",
+        "default",
+        "deferred",
+        "deferred_names",
+        "index",
+        "searches",
+    )
 
     _toolset: _Selects
     all: OfferedTools
     default: OfferedTools
+    deferred: tuple[AnySelector, ...]
+    deferred_names: Mapping[str, AnySelector]
+    searches: frozenset[str]
+    index: Any
+    _deferred: tuple[ToolDef, ...] | None
 
     def __init__(self, toolset: _Selects, selectors: tuple[AnySelector, ...]) -> None:
         on = tuple(selector for selector in selectors if not selector.is_off)
         offered = OfferedTools(selectors)
         default = offered if len(on) == len(selectors) else OfferedTools(on)
-        self._put(_toolset=toolset, all=offered, default=default)
+        deferred = tuple(selector for selector in selectors if selector.is_deferred)
+        self._put(
+            _toolset=toolset,
+            all=offered,
+            default=default,
+            deferred=deferred,
+            deferred_names={selector.name: selector for selector in deferred},
+            searches=frozenset(selector.name for selector in selectors if selector.loads_tools),
+            index=None,
+            _deferred=None,
+        )
 
     def resolve(self, available: Available) -> OfferedTools:
         """Return the tools that are offered.
@@ -212,13 +256,25 @@ class Offer(Immutable):
             return self.only((*self.default.selectors, *available.selectors))
         return self.default
 
+    def with_loaded(
+        self, offered: OfferedTools, selectors: tuple[AnySelector, ...]
+    ) -> OfferedTools:
+        """Offer some tools, and behind them those that were loaded and are not among them."""
+        if self._deferred is None:
+            self._put(_deferred=tuple(each.definition for each in self.deferred))
+        more = tuple(each for each in selectors if each.name not in offered.by_name)
+        names = tuple(each.name for each in more)
+        deferred = DeferredTools(self._deferred or (), names, self.searches)
+        return OfferedTools((*offered.selectors, *more), deferred)
+
     def only(self, named: Iterable[Offered]) -> OfferedTools:
         """Return exactly these tools, each once."""
         chosen: dict[str, AnySelector] = {}
         for each in _listed(named):
             for selector in self._toolset._find_all(each):
                 chosen[selector.name] = selector
-        return OfferedTools(tuple(sorted(chosen.values())))
+        selectors = sorted(each for each in chosen.values() if not each.is_deferred)
+        return OfferedTools((*selectors, *(e for e in chosen.values() if e.is_deferred)))
 
     def choose(self, offered: OfferedTools, requirement: ToolRequirement) -> ToolChoice:
         """Work out what is asked of the model, and refuse what cannot be.

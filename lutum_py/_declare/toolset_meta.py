@@ -120,12 +120,15 @@ class ToolsetMeta(type):
             return tuple(own for inner in named for own in cls._find(inner))
         return cls._find(named)  # type: ignore[arg-type]
 
-    def _unknown(cls, name: str) -> UnknownToolError:
-        near = did_you_mean(name, cls._by_name)
+    def _unknown(cls, name: str, *, by_model: bool = False) -> UnknownToolError:
+        """Say that there is no such tool; to a model, what is deferred does not exist."""
+        deferred = cls._offer.deferred_names if by_model else ()
+        known = [each for each in cls._by_name if each not in deferred]
+        near = did_you_mean(name, known)
         hint = f" Did you mean {quoted(near)}?" if near else ""
         return UnknownToolError(
             f"{cls.__qualname__} has no tool {shorten(name)}.{hint} It has "
-            f"{names_for_message(cls._by_name)}.",
+            f"{names_for_message(known)}.",
             name=name,
             suggestion=near,
         )
@@ -165,10 +168,15 @@ class ToolsetMeta(type):
 
     def __repr__(cls) -> str:
         shown = ", ".join(
-            f"{'.'.join(selector.path)}{' (off)' if selector.is_off else ''}"
-            for selector in cls._selectors
+            f"{'.'.join(selector.path)}{_state_of(selector)}" for selector in cls._selectors
         )
         return f"<toolset {cls.__qualname__}: {visible(shown) or 'no tools'}>"
+
+
+def _state_of(selector: AnySelector) -> str:
+    if selector.is_deferred:
+        return " (deferred)"
+    return " (off)" if selector.is_off else ""
 
 
 def _leads_to(own: AnySelector, selector: AnySelector) -> bool:

@@ -210,7 +210,8 @@ def open_turn(
         selector = by_name.get(metadata.name)
         if selector is None:
             own = () if answer is None or answer.by == "format" else (answer.definition.name,)
-            issues.append(_not_on_offer(toolset, metadata, (*offered.by_name, *own)))
+            names = (*offered.by_name, *own)
+            issues.append(_not_on_offer(toolset, metadata, offered, names))
             continue
         if metadata is cut_off and selector.definition.input_schema.get("properties"):
             issues.append(_cut_off(metadata))
@@ -254,14 +255,22 @@ def _check_ids(metadatas: tuple[ToolMetadata, ...]) -> None:
 
 
 def _not_on_offer(
-    toolset: Any, metadata: ToolMetadata, offered: Collection[str]
+    toolset: Any, metadata: ToolMetadata, offered: OfferedTools, names: Collection[str]
 ) -> RecoverableToolCallIssue:
     name = quoted(metadata.name)
-    on_offer = f"Tools on offer: {names_for_message(offered)}."
-    if metadata.name in toolset:
+    on_offer = f"Tools on offer: {names_for_message(names)}."
+    known = toolset._by_name.get(metadata.name)
+    searches = [each.name for each in offered.selectors if each.loads_tools]
+    if known is not None and known.is_deferred and searches:
+        text = (
+            f"Tool {name} is not loaded, so it was not run. Search for it first, with "
+            f"{names_for_message(searches)}; what is found can be called from the next turn on."
+        )
+        return RecoverableToolCallIssue(metadata, "not_available", text)
+    if known is not None:
         text = f"Tool {name} is not available in this turn, so it was not run. {on_offer}"
         return RecoverableToolCallIssue(metadata, "not_available", text)
-    near = did_you_mean(metadata.name, offered)
+    near = did_you_mean(metadata.name, names)
     hint = f" Did you mean {quoted(near)}?" if near else ""
     text = f"There is no tool {name}, so nothing was run.{hint} {on_offer}"
     return RecoverableToolCallIssue(metadata, "unknown_tool", text, (), near)

@@ -20,6 +20,9 @@ from .schema_reader import follow, subschemas
 __all__ = ["describe_fields", "json_schema_of"]
 
 
+_SURELY_JSON = 2**53
+
+
 class _ToolSchema(GenerateJsonSchema):
     """Leave out titles made from field names; say nothing where a default has no JSON form."""
 
@@ -32,6 +35,12 @@ class _ToolSchema(GenerateJsonSchema):
         return False
 
     def encode_default(self, dft: Any) -> Any:
+        # Most defaults are one of these, and making a serializer for each is slow.
+        kind = dft.__class__
+        if dft is None or kind is bool or (kind is int and abs(dft) < _SURELY_JSON):
+            return dft
+        if kind is str and dft.isascii():
+            return dft
         encoded = super().encode_default(dft)
         if infinity_in(encoded) is not None:
             raise PydanticSerializationError("JSON has neither NaN nor infinities")

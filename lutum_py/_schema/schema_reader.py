@@ -254,6 +254,18 @@ class _Document:
                 yield (*place.steps, keyword, *([] if step is None else [step]))
 
 
+def _is_plain(root: Any) -> bool:
+    """Whether a schema has no references, and too few parts for any fault; most are like that."""
+    waiting = [root]
+    for schema in waiting:  # which grows
+        if len(waiting) > _DEEPEST:
+            return False
+        if is_object(schema) and any(keyword in schema for keyword in _REFERENCES):
+            return False
+        waiting += [part for _, _, part in subschemas(schema)]
+    return True
+
+
 def _joined(base: str, reference: str) -> tuple[str, str]:
     """Resolve a reference against an identifier; give the resource and the fragment."""
     if reference.startswith("#"):
@@ -271,7 +283,7 @@ def localized(root: Any) -> Any:
     One that has identifiers and anchors inside is copied without them; any other is given back.
     What leads nowhere stays as it is.
     """
-    if not is_object(root):
+    if not is_object(root) or _is_plain(root):
         return root
     document = _Document(root)
     if not any(
@@ -321,6 +333,8 @@ def fault_in(root: Any) -> SchemaFault | None:
     Returns:
         The first of those faults; None for a schema that any value can be held against in time.
     """
+    if _is_plain(root):
+        return None
     document = _Document(root)
     for place in document.places.values():
         if place.depth > _DEEPEST:

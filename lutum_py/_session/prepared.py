@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .._declare.answer import Answer
 from .._declare.offer import OfferedTools
@@ -11,8 +11,12 @@ from .._text.json import shorten
 from .._transcript.assistant import AssistantTurn
 from .._transcript.committed import CommittedRound
 from .._transcript.request import TurnRequest
-from .._transcript.transcript import Transcript, TranscriptView
+from .._transcript.transcript import Transcript
+from .._transcript.transcript_view import TranscriptView
 from ..errors import MisuseError
+
+if TYPE_CHECKING:
+    from .._round.view import View
 
 __all__ = ["Prepared", "SpokenIn"]
 
@@ -22,7 +26,7 @@ class SpokenIn(Protocol):
 
     transcript: Transcript
 
-    def request_items(self) -> TranscriptView:
+    def request_items(self, view: View | None = None) -> TranscriptView:
         """Give what the next request says."""
         ...
 

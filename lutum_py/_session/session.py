@@ -7,13 +7,18 @@ two; a request that was answered takes with it the very messages it held, and le
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from .._transcript.attachment import Attachment, attachments_of
 from .._transcript.message import Message, Role
-from .._transcript.transcript import Transcript, TranscriptView
+from .._transcript.transcript import Transcript
+from .._transcript.transcript_view import TranscriptView
 from ..errors import MisuseError
 from .model import AnyModel
 from .turn import Turn, check_model
+
+if TYPE_CHECKING:
+    from .._round.view import View
 
 __all__ = ["Session"]
 
@@ -96,9 +101,11 @@ class Session:
         made._ephemeral = self._ephemeral
         return made
 
-    def request_items(self) -> TranscriptView:
+    def request_items(self, view: View | None = None) -> TranscriptView:
         """Give what the next request says, ephemeral messages in their places."""
         transcript = self.transcript
+        if view is not None:
+            return view.of(transcript, self._ephemeral)
         return TranscriptView(transcript, len(transcript._items), self._ephemeral)
 
     def drop_ephemeral(self, sent: TranscriptView) -> None:

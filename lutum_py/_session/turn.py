@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
 
 from .._call.selector import AnySelector
 from .._declare.answer import Answer, answer_of
+from .._declare.loaded import offered_in
 from .._declare.offer import (
     Available,
     Descriptions,
@@ -23,9 +24,11 @@ from .._declare.offer import (
 )
 from .._declare.toolset_meta import ToolsetMeta
 from .._round.read_turn import Finished, NeedsTools, NoAnswer, check_answer
+from .._schema.definition import ToolDef
 from .._text.json import shorten
 from .._toolset import Toolset
 from .._transcript.cache import Cache
+from .._transcript.deferred import DeferredTools
 from .._transcript.request import TurnRequest, plain_request
 from ..errors import MisuseError, ToolConstraintError, UnknownToolError
 from .model import AnyModel
@@ -34,6 +37,9 @@ from .turn_stream import SyncTurnStream, TurnStream
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
+
+    from .._round.view import View
+    from .._transcript.transcript_view import TranscriptView
 
 __all__ = ["Turn", "TurnWithTools", "check_model"]
 
@@ -81,6 +87,26 @@ class _Builder(ABC):
                 '`.extra({"seed": 1})`.'
             )
         return self._but(extra={**self._generation.get("extra", {}), **fields})
+
+    def view(self, view: View) -> Self:
+        """Send what a view says of the transcript; ephemeral messages keep their places.
+
+        Raises:
+            MisuseError: It is no view.
+        """
+        from .._round.view import View as Cuts  # only who cuts loads it
+
+        if not isinstance(view, Cuts):
+            raise MisuseError(
+                f"`.view` takes a View, not {shorten(view)}: write `.view(view)` with `view = "
+                "View()`, or with what one of its methods gave."
+            )
+        return self._but(view=view)
+
+    def _items(self) -> tuple[TranscriptView, dict[str, Any]]:
+        """Give what is said, and how the answer is generated."""
+        generation = dict(self._generation)
+        return self._session.request_items(generation.pop("view", None)), generation
 
     @overload
     def cache(self, cache: Cache | None, /) -> Self: ...
@@ -232,9 +258,9 @@ class Turn(_Builder):
 
     def prepare(self) -> Prepared:
         """Work out the request."""
-        session = self._session
-        request = TurnRequest(items=session.request_items(), **self._generation)
-        return Prepared(session, Toolset, Toolset._offer.all, request, False)
+        items, generation = self._items()
+        request = TurnRequest(items=items, **generation)
+        return Prepared(self._session, Toolset, Toolset._offer.all, request, False)
 
 
 class _Offering(_Builder, Generic[T]):
@@ -321,14 +347,15 @@ class _Offering(_Builder, Generic[T]):
     def prepare(self) -> Prepared:
         """Work out the request, from what was said and the toolset alone."""
         session, toolset, choice = self._session, self._toolset, self._choice
-        items = session.request_items()
         answer: Answer[Any] | None = choice.get("answer")
         if not choice and not self._generation:
-            offered = toolset._offer.default
-            request = plain_request(items, offered.definitions)
+            offered = offered_in(toolset._offer, session.transcript)
+            items = session.request_items()
+            request = plain_request(items, offered.definitions, offered.deferred)
             return Prepared(session, toolset, offered, request, False)
+        items, generation = self._items()
         try:
-            offered = toolset._offer.resolve(choice.get("available"))
+            offered = offered_in(toolset._offer, session.transcript, choice.get("available"))
             definitions = toolset._offer.describe(
                 offered.definitions, choice.get("descriptions", ())
             )
@@ -342,15 +369,31 @@ class _Offering(_Builder, Generic[T]):
             raise ToolConstraintError(f"The turn cannot be asked for: {error}") from error
         if answer is not None:
             check_answer(toolset, answer)
-        by_tool = answer is not None and answer.by == "tool"
+        deferred, by_format = offered.deferred, None
+        if answer is not None and answer.by == "tool":
+            definitions = _with_answer(definitions, answer.definition, deferred)
+        elif answer is not None:
+            by_format = answer.definition
         request = TurnRequest(
             items=items,
-            tools=(*definitions, answer.definition) if answer and by_tool else definitions,
+            tools=definitions,
             tool_choice=tool_choice,
-            answer=answer.definition if answer and not by_tool else None,
-            **self._generation,
+            answer=by_format,
+            deferred=deferred,
+            **generation,
         )
         return Prepared(session, toolset, offered, request, choice.get("redact", False), answer)
+
+
+def _with_answer(
+    tools: tuple[ToolDef, ...], answer: ToolDef, deferred: DeferredTools | None
+) -> tuple[ToolDef, ...]:
+    """Offer the answer behind the tools, but before those that were loaded.
+
+    A provider reads tools first, so that what stands before a new one may stay in its cache.
+    """
+    always = len(tools) - (len(deferred.loaded) if deferred else 0)
+    return (*tools[:always], answer, *tools[always:])
 
 
 class TurnWithTools(_Offering[T]):

@@ -11,6 +11,7 @@ from .._text.frozen import Frozen
 from ..errors import MisuseError
 from .assistant import AssistantTurn
 from .cache import Cache
+from .deferred import DeferredTools
 from .message import Message
 from .result import ToolResult
 from .tool_choice import AUTO, NONE, ToolChoice
@@ -27,6 +28,7 @@ class _RequestFields:
     __slots__ = (
         "answer",
         "cache",
+        "deferred",
         "extra",
         "items",
         "max_output_tokens",
@@ -45,6 +47,7 @@ class _RequestFields:
     extra: Mapping[str, Any]
     answer: ToolDef | None
     cache: Cache | None
+    deferred: DeferredTools | None
 
 
 class TurnRequest(Frozen, _RequestFields):
@@ -60,6 +63,7 @@ class TurnRequest(Frozen, _RequestFields):
         extra: Request fields of one provider, passed through untouched.
         answer: Name and schema of the final answer, where the text is to be that.
         cache: How the provider's cache of prompts is to be used; None leaves that to the provider.
+        deferred: The tools that a search of the model may load, where there are any.
 
     Raises:
         MisuseError: A field is of another type.
@@ -83,6 +87,7 @@ class TurnRequest(Frozen, _RequestFields):
         extra: Mapping[str, Any] = _NO_EXTRA,
         answer: ToolDef | None = None,
         cache: Cache | None = None,
+        deferred: DeferredTools | None = None,
     ) -> Self:
         made = _RequestFields()
         made.items = items
@@ -94,6 +99,7 @@ class TurnRequest(Frozen, _RequestFields):
         made.extra = extra
         made.answer = answer
         made.cache = cache
+        made.deferred = deferred
         _check(made)
         made.__class__ = TurnRequest  # immutable from here on, see `frozen`
         return made  # type: ignore[return-value]
@@ -106,7 +112,11 @@ class TurnRequest(Frozen, _RequestFields):
         return (_restore, ({**fields, "extra": dict(self.extra)},))
 
 
-def plain_request(items: Sequence[TranscriptItem], tools: tuple[ToolDef, ...]) -> TurnRequest:
+def plain_request(
+    items: Sequence[TranscriptItem],
+    tools: tuple[ToolDef, ...],
+    deferred: DeferredTools | None = None,
+) -> TurnRequest:
     """Make the request that says nothing more than what is known to be right: most do."""
     made = _RequestFields()
     made.items = items
@@ -115,6 +125,7 @@ def plain_request(items: Sequence[TranscriptItem], tools: tuple[ToolDef, ...]) -
     made.temperature = made.max_output_tokens = made.parallel_tool_calls = None
     made.extra = _NO_EXTRA
     made.answer = made.cache = None
+    made.deferred = deferred
     made.__class__ = TurnRequest  # immutable from here on, see `frozen`
     return made  # type: ignore[return-value]
 
@@ -147,6 +158,7 @@ _EXPECTED: tuple[tuple[str, tuple[type, ...], str], ...] = (
     ("extra", (Mapping,), "a mapping of request fields"),
     ("answer", (ToolDef, NoneType), "a `ToolDef` or None"),
     ("cache", (Cache, NoneType), "a `Cache` or None"),
+    ("deferred", (DeferredTools, NoneType), "`DeferredTools` or None"),
 )
 
 

@@ -250,10 +250,19 @@ def make_result(
     return made  # type: ignore[return-value]
 
 
-def with_message(result: ToolResult, message: str) -> ToolResult:
-    """Give a result of which the model reads another text; the program keeps what it was."""
+def with_message(
+    result: ToolResult, message: str, attachments: tuple[Attachment, ...] | None = None
+) -> ToolResult:
+    """Give a result of which the model reads another text; the program keeps what it was.
+
+    Args:
+        result: The result.
+        message: What the model reads.
+        attachments: The files that go with it; those of the result by default.
+    """
     call = ToolMetadata(id=result.id, name=result.name, arguments=result.arguments)
-    return make_result(call, result.result, result.status, message, result.attachments, result.code)
+    files = result.attachments if attachments is None else attachments
+    return make_result(call, result.result, result.status, message, files, result.code)
 
 
 def unknown_outcome(metadata: ToolMetadata, reason: str, code: str | None = None) -> ToolResult:

@@ -18,6 +18,7 @@ __all__ = [
     "check_bound",
     "check_store",
     "head_of",
+    "tail_of",
 ]
 
 LEAST_BYTES: Final = 400
@@ -124,7 +125,7 @@ class ResultCap:
         total = len(text)
         room = self.max_bytes - len(_notice(total, total, handle))
         head = head_of(text, room - room // 2)
-        tail = _tail_of(text, room // 2)
+        tail = tail_of(text, room // 2)
         return f"{head}{_notice(total - len(tail), len(head), handle, total)}{tail}"
 
 
@@ -176,5 +177,6 @@ def head_of(text: str, size: int) -> str:
     return text[:size].encode()[:size].decode(errors="ignore")
 
 
-def _tail_of(text: str, size: int) -> str:
+def tail_of(text: str, size: int) -> str:
+    """Give as much of the end as fits into so many bytes of UTF-8, in whole characters."""
     return text[-size:].encode()[-size:].decode(errors="ignore")

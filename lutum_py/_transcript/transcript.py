@@ -7,20 +7,21 @@ can leave a call without its result, so there is nothing to check afterwards.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
-from typing import ClassVar, Protocol, cast, overload
+from typing import ClassVar, Protocol, overload
 
 from .._text.json import shorten
 from ..errors import InvalidValueError, MisuseError
 from .assistant import AssistantTurn, Usage
 from .committed import CommittedRound
+from .kept import Growing
 from .message import Message
 from .request import TranscriptItem
+from .transcript_view import TranscriptView
 
-__all__ = ["HasTranscript", "Transcript", "TranscriptView", "transcript_of"]
+__all__ = ["HasTranscript", "Transcript", "transcript_of"]
 
 
-class Transcript(Sequence[TranscriptItem]):
+class Transcript(Growing, Sequence[TranscriptItem]):
     """Hold messages, assistant turns and tool results, oldest first.
 
     Example:
@@ -32,10 +33,10 @@ class Transcript(Sequence[TranscriptItem]):
         True
     """
 
-    __slots__ = ("__weakref__", "_items", "_last")
+    __slots__ = ("_last",)
 
     def __init__(self) -> None:
-        self._items: list[TranscriptItem] = []
+        super().__init__()
         self._last: CommittedRound | None = None
 
     def push(self, message: Message) -> None:
@@ -199,76 +200,3 @@ def transcript_of(target: HasTranscript | Transcript) -> Transcript:
             "either, use `plan.resolve(results)`."
         )
     return transcript
-
-
-class TranscriptView(Sequence[TranscriptItem]):
-    """The first items of a transcript, with ephemeral ones in between; not a copy.
-
-    A transcript only grows, so a view of its first items never changes.
-
-    Attributes:
-        transcript: What it is a view of.
-        base_length: How many of its items belong to the view.
-        ephemeral: Pairs of a place in the transcript and the item that stands before it.
-    """
-
-    __slots__ = ("base_length", "ephemeral", "transcript")
-
-    def __init__(
-        self,
-        transcript: Transcript,
-        base_length: int,
-        ephemeral: tuple[tuple[int, Message], ...] = (),
-    ) -> None:
-        self.transcript: Transcript = transcript
-        self.base_length: int = base_length
-        self.ephemeral: tuple[tuple[int, Message], ...] = ephemeral
-
-    def __len__(self) -> int:
-        return self.base_length + len(self.ephemeral)
-
-    def __iter__(self) -> Iterator[TranscriptItem]:
-        items = self.transcript._items
-        if not self.ephemeral:
-            return islice(iter(items), self.base_length)
-        return self._merged()
-
-    def _merged(self) -> Iterator[TranscriptItem]:
-        items, start = self.transcript._items, 0
-        for place, message in self.ephemeral:
-            yield from islice(items, start, place)
-            yield message
-            start = place
-        yield from islice(items, start, self.base_length)
-
-    @overload
-    def __getitem__(self, index: int) -> TranscriptItem: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[TranscriptItem]: ...
-    def __getitem__(self, index: int | slice) -> TranscriptItem | Sequence[TranscriptItem]:
-        if isinstance(index, slice):
-            return tuple(self[at] for at in range(*index.indices(len(self))))
-        length = len(self)
-        position = index + length if index < 0 else index
-        if not 0 <= position < length:
-            raise IndexError(f"item {index} of {length}")
-        for count, (place, message) in enumerate(self.ephemeral):
-            if position == place + count:
-                return message
-            if position < place + count:
-                return self.transcript._items[position - count]
-        return self.transcript._items[position - len(self.ephemeral)]
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Sequence) or isinstance(other, str | bytes):
-            return NotImplemented
-        others = cast("Sequence[object]", other)
-        return len(self) == len(others) and all(a == b for a, b in zip(self, others, strict=True))
-
-    __hash__: ClassVar[None] = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return f"<view of {len(self)} items>"
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return (tuple, (list(self),))

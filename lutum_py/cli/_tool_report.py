@@ -51,8 +51,12 @@ def report_on(toolset: type[Toolset], reference: str) -> dict[str, Any]:
         "totals": {
             "tools": len(tools),
             "on": sum(tool["on"] for tool in tools),
+            "deferred": sum(tool["deferred"] for tool in tools),
             "estimated_tokens": sum(tool["estimated_tokens"] for tool in tools),
             "estimated_tokens_on": sum(tool["estimated_tokens"] for tool in tools if tool["on"]),
+            "estimated_tokens_deferred": sum(
+                tool["estimated_tokens"] for tool in tools if tool["deferred"]
+            ),
         },
         "estimate": ESTIMATE,
     }
@@ -71,6 +75,7 @@ def _groups(toolset: ToolsetMeta, start: int) -> Iterable[dict[str, Any]]:
                 "name": member._origin.__qualname__,
                 "description": _doc(member),
                 "on": any(not selector.is_off for selector in member),
+                "deferred": any(selector.is_deferred for selector in member),
             }
             yield from _groups(member, start)
 
@@ -82,6 +87,7 @@ def _tool(selector: AnySelector, start: int) -> dict[str, Any]:
         "name": selector.name,
         "path": ".".join(selector.path[start:]),
         "on": not selector.is_off,
+        "deferred": selector.is_deferred,
         "summary": definition.description.strip().partition("\n\n")[0].replace("\n", " "),
         "description": definition.description,
         "fields": list(_fields(definition)),

@@ -20,6 +20,10 @@ def view_of(report: dict[str, Any]) -> RenderableType:
     """Lay out a report: a block for each tool, nested toolsets indented."""
     totals = report["totals"]
     counted = f"{totals['tools']} tool{'s' * (totals['tools'] != 1)}, {totals['on']} on"
+    deferred = ""
+    if totals["deferred"]:
+        counted += f", {totals['deferred']} deferred"
+        deferred = f"{totals['estimated_tokens_deferred']} for those that are deferred, "
     return Group(
         text(f"{report['name']} ({report['toolset']})", "bold"),
         *([text(_first_paragraph(report["description"]))] if report["description"] else []),
@@ -27,7 +31,7 @@ def view_of(report: dict[str, Any]) -> RenderableType:
         text(""),
         text(
             f"{counted}. About {totals['estimated_tokens_on']} tokens for the tools that are on, "
-            f"{totals['estimated_tokens']} for all."
+            f"{deferred}{totals['estimated_tokens']} for all."
         ),
         text(f"Tokens are estimated: {report['estimate']}.", "dim"),
     )
@@ -46,18 +50,17 @@ def _members(report: dict[str, Any], group: str) -> Iterator[RenderableType]:
     for inner in report["groups"]:
         path = inner["path"]
         if path.rpartition(".")[0] == group:
-            off = "" if inner["on"] else ", off"
+            state = "" if inner["on"] else f", {_state(inner)}"
             yield text("")
-            yield text(f"{path}: nested toolset {inner['name']}{off}", "bold")
+            yield text(f"{path}: nested toolset {inner['name']}{state}", "bold")
             body = [text(_first_paragraph(inner["description"]))] if inner["description"] else []
             yield Padding(Group(*body, *_members(report, path)), (0, 0, 0, 2))
 
 
 def _tool(tool: dict[str, Any]) -> RenderableType:
-    state = "on" if tool["on"] else "off"
     heading = Text.assemble(
         text(tool["name"], "bold cyan" if tool["on"] else "bold"),
-        text(f"  {state}, about {tool['estimated_tokens']} tokens", "dim"),
+        text(f"  {_state(tool)}, about {tool['estimated_tokens']} tokens", "dim"),
     )
     rows = Table.grid(padding=(0, 2, 0, 0))
     rows.add_column(no_wrap=True)
@@ -72,6 +75,12 @@ def _tool(tool: dict[str, Any]) -> RenderableType:
         rows.add_row(text(label, "dim"), text(value))
     summary = [text(tool["summary"])] if tool["summary"] else []
     return Group(heading, Padding(Group(*summary, rows), (0, 0, 0, 2)))
+
+
+def _state(entry: dict[str, Any]) -> str:
+    if entry["on"]:
+        return "on"
+    return "deferred" if entry["deferred"] else "off"
 
 
 def _fields(tool: dict[str, Any]) -> RenderableType:

@@ -7,6 +7,7 @@ LutumError
 ├── DeveloperError                 your code, or the code of a colleague
 │   ├── MisuseError                something was called in a way in which it cannot work
 │   ├── InvalidValueError          a value that cannot be kept or sent as it is
+│   ├── ViewError                  a view of another transcript, or a cut that cannot be made
 │   ├── ToolDefinitionError        a declaration that cannot become a tool
 │   ├── ToolInputError             your code gave a call an input that does not fit its tool
 │   ├── ToolOutputError            a tool returned something else than it declares
@@ -110,6 +111,7 @@ __all__ = [
     "TranscriptError",
     "UnknownToolError",
     "UnresolvedSuspension",
+    "ViewError",
 ]
 
 
@@ -194,6 +196,19 @@ class InvalidValueError(DeveloperError, ValueError):
         lutum_py.errors.InvalidValueError: A message is said by system, developer, user, not by ...
         >>> Message("user", "Hello").role
         'user'
+    """
+
+
+class ViewError(DeveloperError, ValueError):
+    """A view of another transcript, or a cut that cannot be: the text names places that would do.
+
+    Example:
+        >>> from lutum_py import View
+        >>> View().drop_rounds(session, span=(0, 9))
+        Traceback (most recent call last):
+        lutum_py.errors.ViewError: The span from 0 to 9 is empty, or not in this transcript of ...
+        >>> View().drop_rounds(session, older_than=3)
+        View(cuts=())
     """
 
 

@@ -32,6 +32,8 @@ class Anthropic(CreateModel):
             `.max_output_tokens()`. A whole answer with a very high bound is refused by the SDK,
             which wants it streamed.
         strict: Offer tools in strict mode.
+        native_search: Send deferred tools as such, so that loading one leaves the cached beginning
+            of the request as it is; not every model takes that.
 
     Raises:
         TypeError: `client` is no client, or `model` is no name.
@@ -60,8 +62,10 @@ class Anthropic(CreateModel):
         *,
         max_tokens: int = anthropic_messages.DEFAULT_MAX_TOKENS,
         strict: bool = False,
+        native_search: bool = False,
     ) -> None:
         super().__init__(client, model, strict=strict)
+        self.native_search = native_search
         self.max_tokens = max_tokens
 
     def _create(self, client: MessagesClient) -> Callable[..., Any]:

@@ -29,6 +29,9 @@ class OpenAIResponses(CreateModel):
         client: An `openai.OpenAI` or `openai.AsyncOpenAI`.
         model: The name of the model.
         strict: Offer tools in strict mode ("Structured Outputs").
+        native_search: Send deferred tools as such, and `tool_search(name="tool_search")` as the
+            API's own search, so that loading a tool leaves the cached beginning of the request as
+            it is; not every model takes that.
 
     Raises:
         TypeError: `client` is no client, or `model` is no name.
@@ -51,8 +54,16 @@ class OpenAIResponses(CreateModel):
     _clients = ("openai.OpenAI", "openai.AsyncOpenAI")
     _required = frozenset({"input"})
 
-    def __init__(self, client: ResponsesClient, model: str, *, strict: bool = False) -> None:
+    def __init__(
+        self,
+        client: ResponsesClient,
+        model: str,
+        *,
+        strict: bool = False,
+        native_search: bool = False,
+    ) -> None:
         super().__init__(client, model, strict=strict)
+        self.native_search = native_search
 
     def _create(self, client: ResponsesClient) -> Callable[..., Any]:
         create: Callable[..., Any] = client.responses.create

@@ -39,7 +39,13 @@ class DialectModule(Protocol):
     def compile(self, definition: ToolDef, /, *, strict: bool = False) -> CompiledSchema: ...
     def decode(self, response: Mapping[str, Any], /) -> AssistantTurn: ...
     def encode_request(
-        self, request: TurnRequest, /, *, strict: bool = False, model: ModelNames = None
+        self,
+        request: TurnRequest,
+        /,
+        *,
+        strict: bool = False,
+        model: ModelNames = None,
+        native_search: bool = False,
     ) -> EncodedRequest: ...
 
 
@@ -90,14 +96,28 @@ class PreparedBody:
 
 
 def prepare(
-    dialect: DialectModule, request: TurnRequest, strict: bool, model: ModelNames
+    dialect: DialectModule,
+    request: TurnRequest,
+    *,
+    strict: bool,
+    model: ModelNames,
+    native_search: bool,
 ) -> PreparedBody:
     """Make the body of a request.
+
+    Args:
+        dialect: The dialect.
+        request: What is asked of the model.
+        strict: Whether tools are offered in strict mode.
+        model: The names of the model that is asked.
+        native_search: Whether deferred tools are sent as such.
 
     Raises:
         ToolDefinitionError: A tool has no form in the dialect, or none in its strict mode.
     """
-    encoded = dialect.encode_request(request, strict=strict, model=model)
+    encoded = dialect.encode_request(
+        request, strict=strict, model=model, native_search=native_search
+    )
     decoders = (
         {each.name: dialect.compile(each, strict=True).decoder for each in request.tools}
         if strict

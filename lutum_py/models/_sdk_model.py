@@ -47,6 +47,7 @@ class SdkModel(ABC):
         client: The client, as it was given.
         model: The name of the provider's model.
         strict: Whether tools are offered in the provider's strict mode.
+        native_search: Whether deferred tools are sent as such, where the provider knows them.
     """
 
     _dialect: ClassVar[DialectModule]
@@ -64,6 +65,7 @@ class SdkModel(ABC):
         self.strict = strict
         # A provider may answer by another name than it was asked by, as `gpt-x-sol` to `gpt-x`.
         self._names: tuple[str, ...] = (model,)
+        self.native_search = False
         self._report = LossReport()
         try:
             self._sync, self._async = self._methods(client)
@@ -163,7 +165,13 @@ class SdkModel(ABC):
         yield from self._end(prepared, reader)
 
     def _prepare(self, request: TurnRequest) -> PreparedBody:
-        prepared = prepare(self._dialect, request, self.strict, self._names)
+        prepared = prepare(
+            self._dialect,
+            request,
+            strict=self.strict,
+            model=self._names,
+            native_search=self.native_search,
+        )
         self._report.add(prepared.losses)
         return prepared
 

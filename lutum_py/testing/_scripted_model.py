@@ -19,6 +19,7 @@ from .._transcript.assistant import (
     ToolCallItem,
 )
 from .._transcript.check import TranscriptCheck
+from .._transcript.kept import Growing
 from .._transcript.message import Message
 from .._transcript.metadata import ToolMetadata
 from .._transcript.request import TurnRequest
@@ -34,7 +35,7 @@ from .._transcript.stream_events import (
     TurnFinished,
     UsageReported,
 )
-from .._transcript.transcript import Transcript, TranscriptView
+from .._transcript.transcript_view import Front, TranscriptView
 from ..errors import DialectError, MisuseError
 from ._script import Script
 
@@ -74,7 +75,7 @@ class ScriptedModel:
         self._script = Script(script, (AssistantTurn,), "turns")
         self._check = check
         # By identity: transcripts compare by content, which would be slow here and change.
-        self._checked: dict[int, tuple[ref[Transcript], TranscriptCheck]] = {}
+        self._checked: dict[int, tuple[ref[Growing], Front, TranscriptCheck]] = {}
         self.requests: list[TurnRequest] = []
 
     @staticmethod
@@ -152,8 +153,8 @@ class ScriptedModel:
         items = request.items
         try:
             if isinstance(items, TranscriptView):
-                check = self._check_of(items.transcript, items.base_length)
-                check.take(items.transcript._items[check.taken : items.base_length])
+                check = self._check_of(items)
+                check.take(item for _, item in items.numbered(check.taken, items.base_count))
                 _check_ephemeral(items)
             else:
                 check = TranscriptCheck()
@@ -166,13 +167,19 @@ class ScriptedModel:
                 where="items",
             ) from None
 
-    def _check_of(self, transcript: Transcript, length: int) -> TranscriptCheck:
+    def _check_of(self, items: TranscriptView) -> TranscriptCheck:
+        transcript = items.transcript
         known = self._checked.get(id(transcript))
-        if known is not None and known[0]() is transcript and known[1].taken <= length:
-            return known[1]
+        if (
+            known is not None
+            and known[0]() is transcript
+            and known[1] is items.front
+            and known[2].taken <= items.base_count
+        ):
+            return known[2]
         check = TranscriptCheck()
         key, checked = id(transcript), self._checked
-        checked[key] = (ref(transcript, lambda _: checked.pop(key, None)), check)
+        checked[key] = (ref(transcript, lambda _: checked.pop(key, None)), items.front, check)
         return check
 
 
@@ -203,7 +210,9 @@ def _end_of(request: TurnRequest) -> str:
 def _check_ephemeral(items: TranscriptView) -> None:
     """Make sure that no message stands between a call and its result; the rest was checked."""
     for place, _ in items.ephemeral:
-        if place < items.base_length and isinstance(items.transcript[place], ToolResult):
+        at = items.index_of(place)
+        following = [item for _, item in items.numbered(at, min(at + 1, items.base_count))]
+        if following and isinstance(following[0], ToolResult):
             raise ValueError(f"item {place}: a message comes before the results of a turn")
 
 

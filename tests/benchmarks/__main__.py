@@ -29,6 +29,8 @@ def rows(quick: bool) -> Iterator[tuple[str, Measured, float]]:
     yield "import the package", Measured(*import_ratio(PACKAGE, times)), 1.15
     yield "import what declares a tool", Measured(*import_ratio(OURS, times)), 1.15
     yield "declare a tool", paired(floors.declare, ours.declare, times=20, rounds=rounds), 1.2
+    floor, own = floors.many_tools, ours.many_tools
+    yield "500 tools and a request", paired(floor, own, times=1, rounds=3 if quick else 9), 1.5
     for name, text, times, promise in (
         ("decode, small arguments", SMALL, 3000, 1.0),
         ("decode, 2 KB", MIDDLE, 2000, 1.03),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import count
 from typing import Any
 
-from pydantic import BaseModel, TypeAdapter, create_model
+from pydantic import BaseModel, Field, TypeAdapter, create_model
+from pydantic_core import to_json
 
 __all__ = [
     "Arguments",
@@ -14,6 +16,7 @@ __all__ = [
     "declare",
     "decode",
     "loop",
+    "many_tools",
     "render",
     "round_async",
     "round_sync",
@@ -58,6 +61,27 @@ def declare(times: int) -> None:
             "exact": (bool, False),
         }
         create_model("SearchInput", **fields).model_json_schema()
+
+
+_numbers = count()
+
+
+def many_tools(times: int) -> None:
+    """Make 500 models with described fields, and one request body of their schemas."""
+    for _ in range(times):
+        functions: list[Any] = []
+        for number in range(500):
+            name = f"Tool{next(_numbers)}"
+            fields: dict[str, Any] = {
+                "query": (str, Field(description="What to search for.")),
+                "max_results": (int, Field(number, description="An upper bound on hits.")),
+                "site": (str | None, Field(None, description="Where to search.")),
+                "exact": (bool, Field(False, description="Whether to take words as they are.")),
+            }
+            model = create_model(name, **fields)
+            schema = model.model_json_schema()
+            functions.append({"name": name, "description": "Search.", "parameters": schema})
+        to_json({"messages": [], "tools": functions})
 
 
 def decode(text: str, times: int) -> None:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import count
+from typing import Any
+
+from pydantic_core import to_json
 
 from lutum_py import (
     AssistantTurn,
@@ -26,6 +30,7 @@ __all__ = [
     "declare",
     "decode",
     "loop",
+    "many_tools",
     "render",
     "round_async",
     "round_sync",
@@ -83,6 +88,33 @@ def declare(times: int) -> None:
             return max_results
 
         tool_fn(web_search)
+
+
+_numbers = count()
+
+
+def many_tools(times: int) -> None:
+    """Declare 500 tools of four parameters, and make the body of the first request with them."""
+    for _ in range(times):
+        made: list[Any] = []
+        for number in range(500):
+
+            def web_search(
+                query: str, max_results: int = number, site: str | None = None, exact: bool = False
+            ) -> int:
+                """Search the web.
+
+                Args:
+                    query: What to search for.
+                    max_results: An upper bound on hits.
+                    site: Where to search.
+                    exact: Whether to take words as they are.
+                """
+                return max_results
+
+            made.append(tool_fn(name=f"tool_{next(_numbers)}")(web_search))
+        definitions = Toolset.of("Many", *made).definitions()
+        to_json(openai_chat.encode_request(TurnRequest(items=(), tools=definitions)))
 
 
 def decode(text: str, times: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -148,8 +149,10 @@ def test_the_json_is_complete_and_stable(lutum: Lutum) -> None:
     assert report["totals"] == {
         "tools": 3,
         "on": 2,
+        "deferred": 0,
         "estimated_tokens": 207,
         "estimated_tokens_on": 145,
+        "estimated_tokens_deferred": 0,
     }
     found = report["tools"][2]
     assert (found["name"], found["path"], found["on"]) == ("my_find", "group.deep.find_place", True)
@@ -273,3 +276,41 @@ def test_colours_are_for_terminals(lutum: Lutum, monkeypatch: pytest.MonkeyPatch
     assert "\x1b[1;36mwait" in shown[0]
     assert "\x1b[36m" not in shown[1]
     assert all(len(line) <= 60 for line in shown[1].splitlines() if "\x1b" not in line)
+
+
+def test_deferred_tools_are_told_from_those_that_are_off(lutum: Lutum, tmp_path: Path) -> None:
+    """Their state, that of a group of them, and what they would cost stand in the report."""
+    (tmp_path / "deferred.py").write_text(
+        "from lutum_py import Toolset, tool, tool_search, toolset\n"
+        "from tools import Inner, wait\n"
+        "class Many(Toolset):\n"
+        "    search_tools = tool(tool_search())\n"
+        "    inner = toolset(Inner, deferred=True)\n"
+        "    wait_ = tool(wait, off=True)\n",
+        encoding="utf-8",
+    )
+    ran = lutum("inspect", "deferred:Many")
+    assert (ran.code, ran.err) == (0, "")
+    assert "inner: nested toolset Inner, deferred" in ran.out
+    assert "find  deferred, about" in ran.out
+    assert "wait  off, about" in ran.out
+    assert "3 tools, 1 on, 1 deferred." in ran.out
+    report = json.loads(lutum("inspect", "deferred:Many", "--json").out)
+    states = {each["name"]: (each["on"], each["deferred"]) for each in report["tools"]}
+    assert states == {
+        "search_tools": (True, False),
+        "find": (False, True),
+        "wait": (False, False),
+    }
+    tokens = report["totals"]["estimated_tokens_deferred"]
+    assert f"{tokens} for those that are deferred" in " ".join(ran.out.split())
+    assert lutum("lock", "deferred:Many").code == 0
+    file = tmp_path / "deferred.py"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("deferred=True", "off=True"), encoding="utf-8")
+    sys.modules.pop("deferred", None)
+    for cached in file.parent.glob("__pycache__/deferred*"):
+        cached.unlink()
+    ran = lutum("lock", "--check")
+    assert (ran.code, "deferred yes → no" in ran.out) == (1, True)
+    assert "on yes" not in ran.out

@@ -24,7 +24,7 @@ from lutum_py._transcript.tool_choice import ToolChoice
 from lutum_py.dialects import anthropic_messages as dialect
 from lutum_py.errors import ToolDefinitionError
 
-from .anthropic_wire import CALL, ECHO, USER, call_of, response, result, turn_of
+from .anthropic_wire import CALL, ECHO, call_of, response, result, turn_of
 
 
 def test_a_round_goes_back_as_it_came() -> None:
@@ -141,10 +141,14 @@ def test_a_result_without_its_turn_keeps_its_id() -> None:
     assert dialect.messages([result(call_of())])[0]["content"][0]["tool_use_id"] == "c1"
 
 
+def said(text: str) -> dict[str, Any]:
+    return {"role": "user", "content": [{"type": "text", "text": text}]}
+
+
 def test_a_turn_that_said_nothing_is_left_out() -> None:
     """The API refuses an empty message, so a turn without a word has none."""
     items: list[TranscriptItem] = [dialect.decode(response()), Message("user", "Hello?")]
-    assert dialect.messages(items) == [{"role": "user", "content": "Hello?"}]
+    assert dialect.messages(items) == [said("Hello?")]
 
 
 def test_an_id_of_ours_never_goes_back() -> None:
@@ -163,7 +167,7 @@ def test_instructions_stand_beside_the_messages() -> None:
         Message("user", "Hello"),
         Message("developer", "Be kind.", (note,)),
     ]
-    assert dialect.messages(items) == [{"role": "user", "content": "Hello"}]
+    assert dialect.messages(items) == [said("Hello")]
     body = dialect.encode_request(TurnRequest(items=items))
     assert body["system"] == [
         {"type": "text", "text": "Be brief."},
@@ -237,7 +241,7 @@ def test_attachments_go_where_the_api_has_a_place(attachment: Attachment, block:
     in_result = body["messages"][2]["content"][0]["content"]
     assert in_result[0] == {"type": "text", "text": "done"}
     if block is None:
-        assert content == "See"
+        assert content == said("See")["content"]
         assert [loss.where for loss in body.losses] == [
             "items[0].attachments[0]",
             "items[2].attachments[0]",
@@ -270,7 +274,7 @@ def test_a_request_has_what_was_asked_for() -> None:
         )
     )
     assert body == {
-        "messages": [USER],
+        "messages": [said("Go")],
         "max_tokens": 9,
         "tools": [*dialect.tools([ECHO]), hosted],
         "tool_choice": {"type": "any", "disable_parallel_tool_use": True},
@@ -278,7 +282,7 @@ def test_a_request_has_what_was_asked_for() -> None:
         "thinking": {"type": "enabled"},
     }
     plain = dialect.encode_request(TurnRequest(items=[Message("user", "Go")]))
-    assert plain == {"messages": [USER], "max_tokens": dialect.DEFAULT_MAX_TOKENS}
+    assert plain == {"messages": [said("Go")], "max_tokens": dialect.DEFAULT_MAX_TOKENS}
 
 
 def test_parallel_calls_are_a_matter_of_the_choice() -> None:

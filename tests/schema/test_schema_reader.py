@@ -288,3 +288,16 @@ def test_a_value_cannot_make_restoring_endless() -> None:
     began = time.process_time()
     decoder_of(schema, None)({"next": value})
     assert time.process_time() - began < 30
+
+
+@pytest.mark.parametrize("parts", [48, 49, 50, 51])
+def test_small_schemas_are_told_as_large_ones_are(parts: int) -> None:
+    """However many schemas stand in each other, the bound on them is the same."""
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(parts):
+        schema = {"type": "array", "items": schema}
+    fault = fault_in(schema)
+    assert (fault is None) is (parts < 50)
+    wide: dict[str, Any] = {"properties": {str(at): TEXT for at in range(parts)}}
+    assert fault_in(wide) is None
+    assert localized(wide) is wide

@@ -20,7 +20,7 @@ from lutum_py import (
     tool,
 )
 from lutum_py._session.turn import TurnWithTools
-from lutum_py._transcript.transcript import TranscriptView
+from lutum_py._transcript.transcript_view import TranscriptView
 from lutum_py.errors import MisuseError, ToolConstraintError, UnknownToolError
 from lutum_py.testing import ScriptedModel
 from tests.round_tools import Shop, add, adds, answer, needs, shout, turn

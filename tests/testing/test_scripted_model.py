@@ -25,7 +25,7 @@ from lutum_py import (
     Usage,
 )
 from lutum_py._transcript.check import TranscriptCheck
-from lutum_py._transcript.transcript import TranscriptView
+from lutum_py._transcript.transcript_view import TranscriptView
 from lutum_py.errors import DeveloperError, DialectError, MisuseError
 from lutum_py.testing import ScriptedModel, ScriptExhausted
 from tests.round_tools import Shop, adds, answer, done, forged, needs, turn

@@ -15,7 +15,7 @@ from lutum_py import Attachment, Message, ServerToolItem, TextItem, ToolMetadata
 from lutum_py._transcript.assistant import AssistantTurn, ReasoningItem, RefusalItem
 from lutum_py._transcript.check import TranscriptCheck
 from lutum_py._transcript.committed import CommittedRound
-from lutum_py._transcript.transcript import TranscriptView
+from lutum_py._transcript.transcript_view import TranscriptView
 from tests.round_tools import adds, check, check_transcript, forged, opened, turn
 
 

@@ -108,7 +108,7 @@ def compare_tools(
 def _changes(old: LockedTool, new: LockedTool) -> Iterator[FieldChange]:
     if old.description != new.description:
         yield FieldChange("tool", "description", "description changed")
-    for flag in ("on", "strict"):
+    for flag in ("on", "deferred", "strict"):
         before, after = getattr(old, flag), getattr(new, flag)
         if before != after:
             yield FieldChange("tool", flag, f"{flag} {_said(before)} → {_said(after)}")

@@ -48,6 +48,7 @@ class LockedTool:
         output_schema: The schema of its output, or None.
         on: Whether it is offered unless a turn says otherwise.
         strict: Whether arguments have to be of the very type.
+        deferred: Whether it is offered once a search of the model has loaded it.
     """
 
     description: str
@@ -56,6 +57,7 @@ class LockedTool:
     output_schema: dict[str, Any] | None
     on: bool
     strict: bool
+    deferred: bool = False
 
 
 Lock = dict[str, dict[str, LockedTool]]
@@ -76,6 +78,7 @@ def _locked(selector: AnySelector) -> LockedTool:
         output_schema=_settled(definition.output_schema),
         on=not selector.is_off,
         strict=definition.strict,
+        deferred=selector.is_deferred,
     )
 
 
@@ -181,6 +184,7 @@ def _read_tools(saved: Saved) -> Iterable[tuple[str, LockedTool]]:
             output_schema=None if output is None else output.data,
             on=entry.get("on", bool),
             strict=entry.get("strict", bool),
+            deferred=entry.get("deferred", bool, False),
         )
         if tool.digest != _digest(name, tool.input_schema):
             raise entry.wrong("digest", "the input schema was edited, for it has another digest")

@@ -59,12 +59,20 @@ class WireNames:
         ('add', 'no_such_tool_f2391f29c3c4')
     """
 
-    __slots__ = ("_made", "_taken", "facts")
+    __slots__ = ("_made", "_offered", "facts")
 
     def __init__(self, facts: Facts, taken: Iterable[Any] = ()) -> None:
         self.facts = facts
-        self._taken = {name for name in taken if isinstance(name, str)}
+        self._offered = {name for name in taken if isinstance(name, str)}
         self._made: dict[str, str] = {}
+
+    def keep_with(self, taken: Iterable[str]) -> bool:
+        """Take other tools for those on offer, if every name goes out as it did before."""
+        names = set(taken)
+        if self._made and names != self._offered:
+            return False
+        self._offered = names
+        return True
 
     def takes(self, name: object) -> bool:
         """Tell whether the provider takes a name."""
@@ -86,12 +94,11 @@ class WireNames:
             if not stem[:1].isalpha():
                 stem = f"tool_{stem}".rstrip("_")
             number = 0
-            while made is None or made in self._taken:
+            while made is None or made in self._offered or made in self._made.values():
                 digest = digest_of([text, number] if number else text).removeprefix("sha256:")
                 made = f"{stem[:_STEM]}_{digest[:_DIGEST]}"
                 number += 1
             self._made[text] = made
-            self._taken.add(made)
         return made
 
     def sent(self, name: str, where: str, losses: list[Loss]) -> str:

@@ -19,6 +19,7 @@ from .._schema.compiler import CompiledSchema
 from .._wire.answer import answer_schema
 from .._wire.extras import add_extras
 from .._wire.losses import EncodedRequest, Loss, cache_losses
+from .._wire.native_search import always_offered, native_search_of, native_tools
 from .._wire.offered import choice_of, compiled, offered, schema_losses
 from .._wire.other_model import ModelNames
 from .._wire.reading import response_place
@@ -200,13 +201,17 @@ def messages(committed: Iterable[TranscriptItem]) -> list[dict[str, Any]]:
     Example:
         >>> from lutum_py._transcript.message import Message
         >>> messages([Message("user", "Hello")])
-        [{'role': 'user', 'content': 'Hello'}]
+        [{'role': 'user', 'content': [{'type': 'text', 'text': 'Hello'}]}]
     """
     return Rendering.of(committed).said
 
 
 def encode_request(
-    request: TurnRequest, *, strict: bool = False, model: ModelNames = None
+    request: TurnRequest,
+    *,
+    strict: bool = False,
+    model: ModelNames = None,
+    native_search: bool = False,
 ) -> EncodedRequest:
     """Make the body of a request, without the model's name.
 
@@ -219,6 +224,8 @@ def encode_request(
         model: The model that is asked, by one name or all that it goes by. What only the model that
             made a turn can read is not sent to another: blocks of
             thinking.
+        native_search: Whether deferred tools are sent with `defer_loading`, and what a search found
+            as references to them; not every model and host takes that.
 
     Returns:
         The body, and on its `losses` what it could not carry. `max_tokens`, which the API demands,
@@ -236,7 +243,8 @@ def encode_request(
         ('Be brief.', 4096)
     """
     names = [definition.name for definition in request.tools]
-    rendering = Rendering.of(request.items, names, model)
+    native = native_search_of(request, native_search)
+    rendering = Rendering.of(request.items, names, model, native)
     limit = request.max_output_tokens
     body: dict[str, Any] = {
         "messages": rendering.said if "messages" in request.extra else rendering.to_send(),
@@ -247,10 +255,11 @@ def encode_request(
     elif rendering.system:
         body["system"] = [{"type": "text", "text": text} for text in rendering.system]
     losses = [*rendering.losses, *cache_losses(request.cache, NAME, "ttl")]
-    offer = [_tool(definition, strict) for definition in request.tools]
+    offer: list[dict[str, Any]] = []
+    for definition, is_deferred in native_tools(request, native, rendering.loaded):
+        losses.extend(schema_losses(definition, FACTS, strict))
+        offer.append(_tool(definition, strict) | ({"defer_loading": True} if is_deferred else {}))
     if offer:
-        for definition in request.tools:
-            losses.extend(schema_losses(definition, FACTS, strict))
         body["tools"] = offer
         choice = tool_choice(request.tool_choice)
         if request.parallel_tool_calls is not None and choice["type"] != "none":
@@ -262,6 +271,6 @@ def encode_request(
         body |= answer_format(request.answer)
         losses.extend(schema_losses(request.answer, FACTS, True))
     if request.cache is not None:
-        mark(body, request.cache, rendering, len(offer))
+        mark(body, request.cache, rendering, len(always_offered(request)))
     add_extras(body, request.extra, joined=("output_config",))
     return EncodedRequest(body, losses)

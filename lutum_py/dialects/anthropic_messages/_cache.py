@@ -54,12 +54,8 @@ def _mark_messages(
             return
         if message["role"] != "user":
             continue
-        said: Any = message["content"]
-        content: list[dict[str, Any]] = (
-            [{"type": "text", "text": said}] if isinstance(said, str) else said
-        )
+        content: list[dict[str, Any]] = message["content"]
         end = blocks if at == last else len(content)
         if end:
             content[end - 1]["cache_control"] = dict(marker)
-            message["content"] = content
             count -= 1

@@ -19,11 +19,12 @@ from ..._transcript.message import Message
 from ..._transcript.result import ToolResult
 from .._wire.front_rendering import FrontRendering
 from .._wire.losses import Loss
+from .._wire.native_search import NativeSearch
 from .._wire.other_model import ModelNames, kept_back, told_apart
 from .._wire.reading import objects_in
 from .._wire.rendered_items import UNREADABLE, arguments_object, send_as_object
 from .._wire.replay import foreign_losses, own_payload
-from ._encode_blocks import blocks_of, result_block, wire_id
+from ._encode_blocks import blocks_of, references, result_block, wire_id
 from ._facts import FACTS, NAME
 
 __all__ = ["Rendering"]
@@ -45,9 +46,15 @@ class Rendering(FrontRendering):
     """Collect the messages of user and assistant."""
 
     facts = FACTS
+    found: NativeSearch | None
 
-    def __init__(self, offered: Iterable[str] = (), model: ModelNames = None) -> None:
-        super().__init__(offered, model)
+    def __init__(
+        self,
+        offered: Iterable[str] = (),
+        model: ModelNames = None,
+        found: NativeSearch | None = None,
+    ) -> None:
+        super().__init__(offered, model, found)
         self._answers: dict[str, dict[str, Any]] = {}
 
     def _is_refused_first(self, said: dict[str, Any]) -> bool:
@@ -57,19 +64,19 @@ class Rendering(FrontRendering):
         answers = self._answers.get(result.id)
         if answers is None:
             answers = {"tool_use_id": wire_id(result.id)}
-        self._results.append(result_block(result, answers, position, self.losses))
+        found = [] if self.found is None else self.found.found_by(result)
+        if found:
+            self.loaded.update(found)
+            self._results.append({"type": "tool_result", **answers, "content": references(found)})
+        else:
+            self._results.append(result_block(result, answers, position, self.losses))
 
     def _user(self, message: Message, position: str) -> None:
         self._of_user += blocks_of(message.text, message.attachments, position, self.losses)
 
     def _write(self, results: list[dict[str, Any]], of_user: list[dict[str, Any]]) -> None:
-        blocks = results + of_user
-        if not blocks:
-            return
-        content: Any = blocks
-        if len(blocks) == 1 and blocks[0]["type"] == "text":
-            content = blocks[0]["text"]
-        self.said.append({"role": "user", "content": content})
+        if results or of_user:
+            self.said.append({"role": "user", "content": results + of_user})
 
     def _turn(self, turn: AssistantTurn, position: str) -> None:
         payload = own_payload(turn, NAME)

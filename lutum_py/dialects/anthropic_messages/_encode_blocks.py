@@ -18,7 +18,7 @@ from .._wire.losses import Loss
 from .._wire.rendered_items import data_of
 from ._facts import NAME
 
-__all__ = ["blocks_of", "result_block", "wire_id"]
+__all__ = ["blocks_of", "references", "result_block", "wire_id"]
 
 _IDS: Final = re.compile(r"[a-zA-Z0-9_-]+")
 _IMAGES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
@@ -103,3 +103,11 @@ def result_block(
     if result.is_error:
         block["is_error"] = True
     return block
+
+
+def references(names: Iterable[str]) -> list[dict[str, Any]]:
+    """Make the content of a result that loads deferred tools, which the API writes out itself.
+
+    Nothing may stand beside the references. (Guide to tool use: "Tool search tool".)
+    """
+    return [{"type": "tool_reference", "tool_name": name} for name in names]

@@ -213,7 +213,11 @@ def messages(committed: Iterable[TranscriptItem]) -> list[dict[str, Any]]:
 
 
 def encode_request(
-    request: TurnRequest, *, strict: bool = False, model: ModelNames = None
+    request: TurnRequest,
+    *,
+    strict: bool = False,
+    model: ModelNames = None,
+    native_search: bool = False,  # noqa: ARG001 - all dialects take the same
 ) -> EncodedRequest:
     """Make the body of a request, without the model's name.
 
@@ -227,6 +231,8 @@ def encode_request(
         model: The model that is asked, by one name or all that it goes by. What only the model that
             made a turn can read is not sent to another: thoughts and
             their signatures.
+        native_search: Without effect: the API knows no deferred tools, and loaded ones go out as
+            any others.
 
     Returns:
         The body, and on its `losses` what it could not carry. With a cached content it has neither
@@ -249,7 +255,7 @@ def encode_request(
     is_cached = cache is not None and cache.content is not None
     if cache is not None and cache.content is not None:
         _check_covers(request.items, cache.covers)
-        rendering: Rendering = AfterCached.of(request.items, names, model, cache.covers)
+        rendering: Rendering = AfterCached.of(request.items, names, model, start=cache.covers)
     else:
         rendering = Rendering.of(request.items, names, model)
     losses = [*rendering.losses, *cache_losses(cache, NAME, "content", "covers")]

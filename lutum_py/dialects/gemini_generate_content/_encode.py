@@ -36,8 +36,10 @@ class Rendering(FrontRendering):
 
     facts = FACTS
 
-    def __init__(self, offered: Iterable[str] = (), model: ModelNames = None) -> None:
-        super().__init__(offered, model)
+    def __init__(
+        self, offered: Iterable[str] = (), model: ModelNames = None, found: Any = None
+    ) -> None:
+        super().__init__(offered, model, found)
         self._ids: dict[str, str | None] = {}
 
     def _is_refused_first(self, said: dict[str, Any]) -> bool:
@@ -84,7 +86,7 @@ class Rendering(FrontRendering):
         before = self.said[-1] if self.said else {}
         if before.get("role") == "model" and not _calls(before):
             # The API wants a call right after the user; what is said before it goes with it.
-            before["parts"].extend(parts)
+            self.said[-1] = {**before, "parts": [*before["parts"], *parts]}
         elif parts:
             self.said.append(content)
 

@@ -23,7 +23,7 @@ from .._wire.openai_body import body_of
 from .._wire.other_model import ModelNames
 from .._wire.reading import response_place
 from . import _decode as _chat_turn
-from . import _encode as _chat_messages
+from ._encode import Rendering
 from ._facts import FACTS, NAME
 from ._rules import check, repair
 from ._stream import StreamDecoder
@@ -189,11 +189,15 @@ def messages(committed: Iterable[TranscriptItem]) -> list[dict[str, Any]]:
         >>> messages([Message("user", "Hello")])
         [{'role': 'user', 'content': 'Hello'}]
     """
-    return _chat_messages.render(committed)[0]
+    return Rendering.of(committed).said
 
 
 def encode_request(
-    request: TurnRequest, *, strict: bool = False, model: ModelNames = None
+    request: TurnRequest,
+    *,
+    strict: bool = False,
+    model: ModelNames = None,
+    native_search: bool = False,  # noqa: ARG001 - all dialects take the same
 ) -> EncodedRequest:
     """Make the body of a request, without the model's name.
 
@@ -206,6 +210,8 @@ def encode_request(
         model: The model that is asked, by one name or all that it goes by. What only the model that
             made a turn can read is not sent to another: its
             reasoning.
+        native_search: Without effect: the API knows no deferred tools, and loaded ones go out as
+            any others.
 
     Returns:
         The body, and on its `losses` what it could not carry.
@@ -219,8 +225,8 @@ def encode_request(
         {'messages': [{'role': 'user', 'content': 'Hello'}], 'temperature': 0.5}
     """
     names = [definition.name for definition in request.tools]
-    rendered, losses = _chat_messages.render(request.items, names, model)
-    losses.extend(cache_losses(request.cache, NAME, "key", "retention"))
+    rendering = Rendering.of(request.items, names, model)
+    losses = [*rendering.losses, *cache_losses(request.cache, NAME, "key", "retention")]
     for definition in request.tools:
         losses.extend(schema_losses(definition, FACTS, strict))
     offer = [_tool(definition, strict) for definition in request.tools]
@@ -230,7 +236,7 @@ def encode_request(
         losses.extend(schema_losses(request.answer, FACTS, True))
     body = body_of(
         request,
-        {"messages": rendered, **fields},
+        {"messages": rendering.said, **fields},
         tools=offer,
         tool_choice=tool_choice(request.tool_choice),
         limit="max_completion_tokens",

@@ -22,40 +22,35 @@ from ..._transcript.request import TranscriptItem
 from ..._transcript.result import ToolResult
 from .._wire.losses import Loss
 from .._wire.openai_parts import chat_part, parts_of
-from .._wire.other_model import ModelNames, kept_back, names_of, told_apart
-from .._wire.rendered_items import rendered_items, send_as_text
+from .._wire.other_model import ModelNames, kept_back, told_apart
+from .._wire.rendered_items import send_as_text
+from .._wire.rendering import Rendering as _Rendering
 from .._wire.replay import foreign_losses, own_payload
-from .._wire.tool_names import WireNames
 from ._decode import function_of
 from ._facts import FACTS, NAME
 
-__all__ = ["render"]
+__all__ = ["Rendering"]
 
 
-def render(
-    items: Iterable[TranscriptItem], offered: Iterable[str] = (), model: ModelNames = None
-) -> tuple[list[dict[str, Any]], list[Loss]]:
-    """Render messages, turns and results, and say what was lost.
+class Rendering(_Rendering):
+    """Collect the messages of everybody."""
 
-    Args:
-        items: The items, oldest first.
-        offered: The names of the tools on offer.
-        model: The model that is asked, if it is known.
+    facts = FACTS
 
-    Raises:
-        MisuseError: An item is none of the three.
-    """
-    rendered: list[dict[str, Any]] = []
-    losses: list[Loss] = []
-    names = WireNames(FACTS, offered)
-    asked = names_of(model)
-    answers: dict[str, dict[str, Any]] = {}
-    for position, item in rendered_items(items):
+    def __init__(
+        self, offered: Iterable[str] = (), model: ModelNames = None, found: Any = None
+    ) -> None:
+        super().__init__(offered, model, found)
+        self._answers: dict[str, dict[str, Any]] = {}
+
+    def take(self, item: TranscriptItem, position: str) -> None:
+        """Render the next item."""
+        losses = self.losses
         if isinstance(item, ToolResult):
-            form = answers.get(item.id)
+            form = self._answers.get(item.id)
             answer = {"role": "tool", "tool_call_id": item.id} if form is None else dict(form)
             answer["content"] = item.model_text
-            rendered.append(answer)
+            self.said.append(answer)
             for number, attachment in enumerate(item.attachments):
                 where = f"{position}.attachments[{number}]"
                 kind = attachment.media_type
@@ -67,17 +62,16 @@ def render(
                 message = _neutral(item)
             else:
                 message = {**copy_json(payload["choices"][0]["message"]), "role": "assistant"}
-                if told_apart(item, asked) and _forget_reasoning(message):
-                    losses.append(kept_back(position, item, asked, "the reasoning"))
+                if told_apart(item, self.model) and _forget_reasoning(message):
+                    losses.append(kept_back(position, item, self.model, "the reasoning"))
                 _tidy(message)
             for number, call in enumerate(_called(message)):
                 where = f"{position}.tool_calls[{number}]"
-                call["name"] = names.sent(call["name"], where, losses)
-            answers = _answers(item, message)
-            rendered.append(message)
+                call["name"] = self.names.sent(call["name"], where, losses)
+            self._answers = _answers(item, message)
+            self.said.append(message)
         else:
-            rendered.append(_message(item, position, losses))
-    return rendered, losses
+            self.said.append(_message(item, position, losses))
 
 
 def _called(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

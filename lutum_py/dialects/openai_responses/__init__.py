@@ -11,7 +11,6 @@ from typing import Any
 
 from ..._declare.offer import Descriptions
 from ..._schema.definition import ToolDef
-from ..._text.json import copy_json
 from ..._transcript.assistant import AssistantTurn
 from ..._transcript.request import TranscriptItem, TurnRequest
 from .._repair.violations import Change, Violation
@@ -23,7 +22,8 @@ from .._wire.openai_body import body_of
 from .._wire.other_model import ModelNames
 from .._wire.reading import response_place
 from . import _decode as _responses_turn
-from . import _encode as _responses_input
+from ._encode import Rendering
+from ._encode_tools import described, found_of, offer_of, tool_of
 from ._facts import FACTS, NAME
 from ._rules import check, repair
 from ._stream import StreamDecoder
@@ -97,16 +97,7 @@ def tools(
         >>> tools([echo])[0]["name"]
         'echo'
     """
-    return [_tool(definition, strict) for definition in offered(toolset, available, descriptions)]
-
-
-def _tool(definition: ToolDef, strict: bool) -> dict[str, Any]:
-    tool: dict[str, Any] = {"type": "function", "name": definition.name}
-    if definition.description:
-        tool["description"] = definition.description
-    tool["parameters"] = copy_json(compiled(definition, FACTS, strict).schema)
-    tool["strict"] = strict
-    return tool
+    return [tool_of(definition, strict) for definition in offered(toolset, available, descriptions)]
 
 
 def tool_choice(requirement: Any) -> str | dict[str, Any]:
@@ -188,11 +179,15 @@ def messages(committed: Iterable[TranscriptItem]) -> list[dict[str, Any]]:
         >>> messages([Message("user", "Hello")])
         [{'role': 'user', 'content': 'Hello'}]
     """
-    return _responses_input.render(committed)[0]
+    return Rendering.of(committed).said
 
 
 def encode_request(
-    request: TurnRequest, *, strict: bool = False, model: ModelNames = None
+    request: TurnRequest,
+    *,
+    strict: bool = False,
+    model: ModelNames = None,
+    native_search: bool = False,
 ) -> EncodedRequest:
     """Make the body of a request, without the model's name.
 
@@ -205,12 +200,16 @@ def encode_request(
         model: The model that is asked, by one name or all that it goes by. What only the model that
             made a turn can read is not sent to another: its
             reasoning, and the ids of what came with it.
+        native_search: Whether deferred tools are sent with `defer_loading`, and the search as the
+            API's own, which your program answers. There the search has one name: make it with
+            `tool_search(name="tool_search")`.
 
     Returns:
         The body, and on its `losses` what it could not carry.
 
     Raises:
         ToolDefinitionError: A tool's name or schema has no form here.
+        MisuseError: The native search has another name.
 
     Example:
         >>> from lutum_py import Message
@@ -218,9 +217,11 @@ def encode_request(
         {'input': [{'role': 'user', 'content': 'Hello'}], 'max_output_tokens': 9}
     """
     names = [definition.name for definition in request.tools]
-    rendered, losses = _responses_input.render(request.items, names, model)
-    losses.extend(cache_losses(request.cache, NAME, "key", "retention"))
-    for definition in request.tools:
+    found = found_of(request, strict=strict, native_search=native_search)
+    rendering = Rendering.of(request.items, names, model, found)
+    losses = [*rendering.losses, *cache_losses(request.cache, NAME, "key", "retention")]
+    offer = offer_of(request, found, rendering.loaded)
+    for definition, _ in offer:
         losses.extend(schema_losses(definition, FACTS, strict))
     fields: dict[str, Any] = {}
     if request.answer is not None:
@@ -228,8 +229,8 @@ def encode_request(
         losses.extend(schema_losses(request.answer, FACTS, True))
     body = body_of(
         request,
-        {"input": rendered, **fields},
-        tools=[_tool(definition, strict) for definition in request.tools],
+        {"input": rendering.said, **fields},
+        tools=[described(each, is_deferred, found, strict) for each, is_deferred in offer],
         tool_choice=tool_choice(request.tool_choice),
         limit="max_output_tokens",
     )

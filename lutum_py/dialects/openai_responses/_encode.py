@@ -15,7 +15,7 @@ models".)
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from ..._text.json import copy_json
 from ..._transcript.assistant import (
@@ -29,15 +29,18 @@ from ..._transcript.request import TranscriptItem
 from ..._transcript.result import ToolResult
 from .._wire.losses import Loss
 from .._wire.openai_parts import parts_of, responses_part
-from .._wire.other_model import ModelNames, kept_back, names_of, told_apart
-from .._wire.rendered_items import rendered_items, send_as_text
+from .._wire.other_model import ModelNames, kept_back, told_apart
+from .._wire.rendered_items import arguments_object, send_as_text
+from .._wire.rendering import Rendering as _Rendering
 from .._wire.replay import foreign_losses, own_payload
-from .._wire.tool_names import WireNames
-from ._decode import CALLS, SEARCH_CALL, is_call
+from ._decode import CALLS, SEARCH, SEARCH_CALL, SEARCH_OUTPUT, is_call
+from ._encode_tools import FoundTools
 from ._facts import FACTS, NAME
 from ._spoken import ANSWERS
 
-__all__ = ["render"]
+__all__ = ["Rendering"]
+
+_CLIENT: Mapping[str, str] = {"execution": "client", "status": "completed"}
 
 # Fields that an item has to have, if only as null.
 _NULLABLE: Mapping[str, tuple[str, ...]] = {
@@ -49,55 +52,71 @@ _NULLABLE: Mapping[str, tuple[str, ...]] = {
 _WITHOUT_ID: Final = frozenset({*CALLS, SEARCH_CALL, "tool_search_output"})
 
 
-def render(
-    items: Iterable[TranscriptItem], offered: Iterable[str] = (), model: ModelNames = None
-) -> tuple[list[dict[str, Any]], list[Loss]]:
-    """Render messages, turns and results, and say what was lost.
+class Rendering(_Rendering):
+    """Collect the items of everybody."""
 
-    Args:
-        items: The items, oldest first.
-        offered: The names of the tools on offer.
-        model: The model that is asked, if it is known.
+    facts = FACTS
+    found: FoundTools | None
 
-    Raises:
-        MisuseError: An item is none of the three.
-    """
-    rendered: list[dict[str, Any]] = []
-    losses: list[Loss] = []
-    names = WireNames(FACTS, offered)
-    answers: dict[str, dict[str, Any]] = {}
-    ids: set[str] = set()
-    asked = names_of(model)
-    for position, item in rendered_items(items):
+    def __init__(
+        self,
+        offered: Iterable[str] = (),
+        model: ModelNames = None,
+        found: FoundTools | None = None,
+    ) -> None:
+        super().__init__(offered, model, found)
+        self._answers: dict[str, dict[str, Any]] = {}
+        self._ids: set[str] = set()
+        self._searches: set[str] = set()
+
+    def _fork(self) -> Self:
+        made = super()._fork()
+        made._ids = self._ids.copy()
+        return made
+
+    def take(self, item: TranscriptItem, position: str) -> None:
+        """Render the next item."""
+        losses, found = self.losses, self.found
         if isinstance(item, ToolResult):
-            form = answers.get(item.id)
+            form = self._answers.get(item.id)
             if form is None:
                 form = {"type": "function_call_output", "call_id": item.id}
-            rendered.append({**form, "output": _output(item, position, losses)})
+            names: list[str] = []
+            if found is not None and item.id in self._searches:
+                names = found.native.found_by(item)
+            if found is not None and names:
+                self.loaded.update(names)
+                tools = found.described(names)
+                self.said.append({**form, **_CLIENT, "type": SEARCH_OUTPUT, "tools": tools})
+            else:
+                self.said.append({**form, "output": _output(item, position, losses)})
         elif isinstance(item, AssistantTurn):
             payload = own_payload(item, NAME)
             if payload is None:
                 losses.extend(foreign_losses(position, item, NAME))
                 said = list(_neutral(item))
+                if found is not None:
+                    said = list(map(_as_search, said))
             else:
                 output = copy_json(payload["output"])
-                if told_apart(item, asked):
+                if told_apart(item, self.model):
                     output, lost = _of_other(output)
                     if lost:
                         what = f"the {', the '.join(lost)}"
-                        losses.append(kept_back(position, item, asked, what))
+                        losses.append(kept_back(position, item, self.model, what))
                 stored = payload.get("store") is not False
-                said = list(_replay(output, stored, position, losses, ids))
+                said = list(_replay(output, stored, position, losses, self._ids))
             sent = [each for each in said if is_call(each)]
             for number, call in enumerate(sent):
                 if call["type"] in CALLS:
                     where = f"{position}.tool_calls[{number}]"
-                    call["name"] = names.sent(call["name"], where, losses)
-            answers = _answers(item, sent)
-            rendered.extend(said)
+                    call["name"] = self.names.sent(call["name"], where, losses)
+            self._answers = _answers(item, sent)
+            calls = zip(item.tool_calls, sent, strict=True)
+            self._searches = {call.id for call, each in calls if each["type"] == SEARCH_CALL}
+            self.said.extend(said)
         else:
-            rendered.append(_message(item, position, losses))
-    return rendered, losses
+            self.said.append(_message(item, position, losses))
 
 
 def _message(message: Message, position: str, losses: list[Loss]) -> dict[str, Any]:
@@ -198,6 +217,17 @@ def _neutral(turn: AssistantTurn) -> Iterator[dict[str, Any]]:
         silent = False
     if silent:
         yield {"role": "assistant", "content": ""}
+
+
+def _as_search(item: dict[str, Any]) -> dict[str, Any]:
+    """Let a call by the name that the search has here be one, as another provider's is not."""
+    if item.get("type") != "function_call" or item["name"] != SEARCH:
+        return item
+    arguments, is_read = arguments_object(item["arguments"])
+    if not is_read:
+        return item
+    call = {"type": SEARCH_CALL, "call_id": item["call_id"], "arguments": arguments}
+    return {**call, **_CLIENT}
 
 
 def _answers(turn: AssistantTurn, sent: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:

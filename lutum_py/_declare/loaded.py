@@ -1,0 +1,98 @@
+"""Which deferred tools a conversation has loaded: read from the results of searches in it.
+
+A transcript only grows, so that what was read of it is kept with it, and each item is looked at
+once. The transcript is the one source: a plan, a view or a session has no say in it, and what a
+result names counts only where it is a deferred tool of the toolset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from .._call.selector import AnySelector
+from .._text.json import shorten
+from .._transcript.deferred import names_loaded_by
+from .._transcript.request import TranscriptItem
+from .._transcript.result import ToolResult
+from .._transcript.transcript import Transcript
+from ..errors import MisuseError
+from .offer import Available, Offer, OfferedTools, ToolAvailability
+
+__all__ = ["loaded_from", "offered_in"]
+
+
+"""Of so many toolsets a transcript is read for: who makes one for each turn keeps no more alive."""
+
+
+class _Loaded(NamedTuple):
+    """What was read of a transcript: made anew when there is more, so that threads may share it."""
+
+    read: int
+    selectors: tuple[AnySelector, ...]
+    offered: OfferedTools
+
+
+def loaded_from(offer: Offer, said: Any) -> tuple[AnySelector, ...]:
+    """Give the tools that were loaded, in the order in which they were; see `Toolset.loaded`."""
+    transcript = getattr(said, "transcript", said)
+    if isinstance(transcript, Transcript):
+        return _read(offer, transcript).selectors
+    given: object = said
+    if not isinstance(given, Iterable) or isinstance(given, str | type):
+        raise MisuseError(
+            f"Loaded tools are read from a session, a transcript or a list of its items, not from "
+            f"{shorten(said)}."
+        )
+    return _more(offer, (), said)
+
+
+def offered_in(offer: Offer, transcript: Transcript, available: Available = None) -> OfferedTools:
+    """Give the tools that a turn of a conversation offers.
+
+    What the conversation has loaded comes last. An offer that names all its tools is that, exactly.
+
+    Raises:
+        UnknownToolError: A selector or name is no tool of the toolset.
+    """
+    if not (offer.searches and offer.deferred):
+        return offer.resolve(available)
+    mode = available.mode if isinstance(available, ToolAvailability) else available
+    if mode is None or mode == "default":
+        return _read(offer, transcript).offered
+    offered = offer.resolve(available)
+    if mode == "default_plus":
+        return offer.with_loaded(offered, _read(offer, transcript).selectors)
+    return offered
+
+
+def _read(offer: Offer, transcript: Transcript) -> _Loaded:
+    kept = transcript.kept.loaded
+    known: _Loaded | None = kept.take(offer)
+    if known is None:
+        known = _Loaded(0, (), offer.with_loaded(offer.default, ()))
+    length = len(transcript)
+    if known.read == length:
+        kept.put(offer, known)
+        return known
+    selectors = _more(offer, known.selectors, transcript[known.read : length])
+    offered = known.offered
+    if len(selectors) > len(known.selectors):
+        offered = offer.with_loaded(offer.default, selectors)
+    made = _Loaded(length, selectors, offered)
+    kept.put(offer, made)
+    return made
+
+
+def _more(
+    offer: Offer, known: tuple[AnySelector, ...], items: Iterable[TranscriptItem]
+) -> tuple[AnySelector, ...]:
+    searches = offer.searches
+    found: dict[str, AnySelector] | None = None
+    for item in items:
+        if isinstance(item, ToolResult) and item.name in searches:
+            found = {each.name: each for each in known} if found is None else found
+            for name in names_loaded_by(item):
+                if name in offer.deferred_names:
+                    found.setdefault(name, offer.deferred_names[name])
+    return known if found is None else tuple(found.values())

@@ -1,0 +1,238 @@
+"""Finding tools that are not loaded: the stock tool that a model calls, and the search itself.
+
+The tool knows no toolset: it searches that of the call which it answers, so that one tool serves
+every toolset that it is a member of, nested ones and those of run time included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from .._call.reply import Reply
+from .._call.selector import AnySelector, finish_spec
+from .._call.spec import FnSpec
+from .._schema.definition import ToolDef
+from .._schema.invocation import Invocation
+from .._schema.options import ToolOptions
+from .._schema.schema_reader import subschemas
+from .._text.bm25 import Bm25
+from .._text.json import is_object, shorten
+from ..errors import MisuseError, ToolDefinitionError
+from .tool_fn import ToolFn, tool_fn
+from .toolset_meta import ToolsetMeta
+
+__all__ = ["ToolSearch", "search_tools", "tool_search"]
+
+_SUMMARY = 200
+"""So many characters of its description tell the model which tool was found."""
+
+_NAME_COUNTS = 3
+"""So many times a name counts, against what is said of the tool and its parameters."""
+
+
+def search_tools(toolset: type[Any], query: str, limit: int = 5) -> tuple[AnySelector, ...]:
+    """Find deferred tools of a toolset, the best first.
+
+    They are ranked by BM25 over their names (split at `_` and where the case changes), their
+    descriptions, and the names and descriptions of their parameters.
+
+    Args:
+        toolset: The toolset. Tools of it that are off, or always on offer, are not looked for.
+        query: What is looked for, in words.
+        limit: The most that are given.
+
+    Raises:
+        MisuseError: It is no toolset, no text, or no positive number.
+
+    Example:
+        >>> from lutum_py import Toolset, tool, tool_fn
+        >>> @tool_fn
+        ... def find_customer(name: str) -> str:
+        ...     '''Look somebody up.'''
+        ...     return name
+        >>> class App(Toolset):
+        ...     find_customer = tool(find_customer, deferred=True)
+        >>> search_tools(App, "customers by name")
+        (<Selector App.find_customer: 'find_customer'>,)
+    """
+    if not isinstance(toolset, ToolsetMeta):
+        raise MisuseError(f"Tools are looked for in a Toolset, not in {shorten(toolset)}.")
+    if not isinstance(query, str):
+        raise MisuseError.of_field("search_tools", "query", "a text", query)
+    if not _is_count(limit):
+        raise MisuseError.of_field("search_tools", "limit", "a positive whole number", limit)
+    deferred = toolset._offer.deferred
+    searched: Any = toolset  # a checker takes the class for a type of instances
+    return tuple(deferred[number] for number in _index_of(searched).ranked(query, limit))
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def _index_of(toolset: ToolsetMeta) -> Bm25:
+    """Give the index of what a toolset defers, made with the first search."""
+    offer = toolset._offer
+    index: Bm25 | None = offer.index
+    if index is None:
+        index = Bm25(_parts_of(each.definition) for each in offer.deferred)
+        offer._put(index=index)
+    return index
+
+
+def _parts_of(definition: ToolDef) -> Iterator[str]:
+    for _ in range(_NAME_COUNTS):
+        yield definition.name
+    yield definition.description
+    yield from _said_in(definition.input_schema, is_parameter=False)
+
+
+def _said_in(schema: Any, *, is_parameter: bool) -> Iterator[str]:
+    """Give the names and descriptions of parameters, also of those inside of others."""
+    if is_parameter and is_object(schema) and isinstance(schema.get("description"), str):
+        yield schema["description"]
+    for keyword, step, inner in subschemas(schema):
+        is_named = keyword == "properties"
+        if is_named:
+            yield str(step)
+        yield from _said_in(inner, is_parameter=is_parameter or is_named)
+
+
+def tool_search(
+    *, name: str = "search_tools", limit: int = 5, description: str | None = None
+) -> ToolSearch:
+    """Make a stock tool with which a model looks for the deferred tools of its toolset.
+
+    A member like any other: it is run by `call.call()`, by `execution` or by `Handlers`, and hooks
+    see its calls. Its output is a list of wire names. A result that is a success loads the tools
+    that it names, from the next turn on: see `Toolset.loaded`.
+
+    Args:
+        name: The name on the wire.
+        limit: The most tools that one search finds.
+        description: What the model is told instead of the stock description.
+
+    Raises:
+        ToolDefinitionError: An argument is of the wrong kind.
+
+    Example:
+        >>> from lutum_py import ToolMetadata, Toolset, tool, tool_fn
+        >>> @tool_fn
+        ... def find_customer(name: str) -> str:
+        ...     '''Look somebody up.'''
+        ...     return name
+        >>> class App(Toolset):
+        ...     search_tools = tool(tool_search())
+        ...     find_customer = tool(find_customer, deferred=True)
+        >>> asked = ToolMetadata(id="c1", name="search_tools", arguments='{"query": "customer"}')
+        >>> result = App.parse_tool_call(asked).call_sync()
+        >>> result.output
+        ['find_customer']
+        >>> print(result.model_text)
+        You can call these tools from your next turn on:
+        - find_customer: Look somebody up.
+    """
+    if not _is_count(limit):
+        raise ToolDefinitionError(
+            f"`tool_search(limit=...)` takes a positive whole number, not {shorten(limit)}."
+        )
+    return ToolSearch(name, limit, description)
+
+
+@tool_fn
+def _search(query: str) -> Reply[list[str]]:
+    """Search for more tools than those on offer.
+
+    There are tools that you do not see. Search when none of yours fits the task; what is found can
+    be called from your next turn on. Search once for each thing that you need to do.
+
+    Args:
+        query: What the tool should do, in a few words, as in "refund an order".
+    """
+    raise MisuseError(
+        f"The search for {shorten(query)} belongs to no toolset. Run a call of it, as in `await "
+        "call.call()`, or look with `search_tools(AppTools, query)`."
+    )
+
+
+class ToolSearch(ToolFn[[str], Reply[list[str]], list[str]]):
+    """The tool that `tool_search()` makes.
+
+    Attributes:
+        limit: The most tools that one search finds.
+    """
+
+    loads_tools = True
+
+    def __init__(self, name: str, limit: int, description: str | None) -> None:
+        self.limit = limit
+        self._said = (name, limit, description)
+        function: Any = _search
+        super().__init__(
+            function.__wrapped__, ToolOptions(name=name, description=description), None
+        )
+
+    def _build(self) -> Any:
+        """Make the specification: that of the function, under another name and run otherwise."""
+        own: Any = _search.__lutum_fn__()
+        told = self._options.checked("A search for tools")
+        made: FnSpec[Any, Any] = FnSpec(
+            definition=ToolDef(
+                **told,
+                input_schema=own.definition.input_schema,
+                output_schema=own.definition.output_schema,
+            ),
+            origin=self,
+            arguments=own.arguments,
+            output=own.output,
+            invocation=_Searching(own.invocation, self.limit),
+        )
+        self._spec = finish_spec(
+            made, input_name="ToolSearch", module=__name__, qualname=type(self).__qualname__
+        )
+        return self._spec
+
+    # Equal for equal words, so that a toolset of run time is known again.
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ToolSearch) and self._said == other._said
+
+    def __hash__(self) -> int:
+        return hash((ToolSearch, self._said))
+
+    def __repr__(self) -> str:
+        return f"<tool_search: {self.name!r}>"
+
+    def __reduce__(self) -> Any:
+        return (ToolSearch, self._said)
+
+
+class _Searching(Invocation):
+    """Search the toolset of the call, in the place of calling the function."""
+
+    __slots__ = ("_limit",)
+
+    def __init__(self, own: Invocation, limit: int) -> None:
+        super().__init__(own.function, own._signature, dict(own._arguments))
+        self._limit = limit
+
+    def start(self, call: Any, input: Any, skipped: dict[str, Any]) -> Any:
+        """Give the names of the tools that were found, and say so to the model."""
+        toolset = call.selector.toolset
+        if toolset is None:
+            return super().start(call, input, skipped)
+        found = search_tools(toolset, input.query, self._limit)
+        if not found:
+            said = "No tool fits. Try other words for what it should do, or go on without one."
+            return Reply(list[str](), message=said)
+        lines = [f"- {each.name}{_summary(each.definition.description)}" for each in found]
+        said = "\n".join(["You can call these tools from your next turn on:", *lines])
+        return Reply([each.name for each in found], message=said)
+
+
+def _summary(description: str) -> str:
+    first = " ".join(description.strip().partition("\n\n")[0].split())
+    if not first:
+        return ""
+    return f": {first if len(first) <= _SUMMARY else first[: _SUMMARY - 1] + '…'}"

@@ -1,0 +1,126 @@
+"""One cut of a view: what is sent in another form, or not at all, and what that costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Final, Literal, TypeAlias
+
+from .._text.json import digest_of
+from .._transcript.message import Message
+from .._transcript.request import TranscriptItem
+from .._transcript.result import ToolResult
+from .._transcript.saved import Saved
+
+__all__ = ["LEAST_BYTES", "Cut", "CutKind", "digest_of_item", "dump_cut", "load_cut"]
+
+CutKind: TypeAlias = Literal["clear", "cap", "drop", "summary"]
+
+LEAST_BYTES: Final = 200
+"""The least that capping leaves of a result: the notice takes a quarter of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """Say what a view sends otherwise than the transcript has it.
+
+    Positions are those of the transcript.
+
+    Attributes:
+        kind: `clear` and `cap` change what the model reads of results; `drop` and `summary` put a
+            user message in place of whole rounds.
+        start: The first item that is concerned.
+        stop: The first item behind them.
+        text: What is read instead; None for `cap`.
+        at: How long the transcript was when the cut was made.
+        freed: How many tokens it freed, estimated.
+        lost_from: The first item that goes out otherwise: a provider's cache is lost from there.
+        keep: The wire names of tools whose results stay as they are.
+        max_bytes: How much stays of a result, for `cap`.
+        left: How many tokens were left of the request, as far as a provider's figures tell.
+        digest: Tells the last item that is concerned from that of another transcript.
+
+    Example:
+        >>> print(Cut(kind="drop", start=1, stop=41, text="...", at=60, freed=52_000, lost_from=1))
+        Items 1 to 40 are dropped: about 52,000 tokens less. Caches are lost from item 1 on.
+    """
+
+    kind: CutKind
+    start: int
+    stop: int
+    text: str | None
+    at: int
+    freed: int
+    lost_from: int
+    keep: tuple[str, ...] = ()
+    max_bytes: int | None = None
+    left: int | None = None
+    digest: str = ""
+
+    @property
+    def form(self) -> tuple[object, ...]:
+        """What two cuts share that are joined into one."""
+        return (self.kind, self.text, self.keep, self.max_bytes)
+
+    @property
+    def is_span(self) -> bool:
+        """Whether a message stands in place of the items."""
+        return self.kind in ("drop", "summary")
+
+    def __str__(self) -> str:
+        last = self.stop - 1
+        one = self.start == last
+        where = f"item {last}" if one else f"items {self.start} to {last}"
+        said = {
+            "clear": f"The results in {where} are cleared",
+            "cap": f"The long results in {where} are capped",
+            "drop": f"I{where[1:]} {'is' if one else 'are'} dropped",
+            "summary": f"I{where[1:]} {'is' if one else 'are'} summarised",
+        }[self.kind]
+        return (
+            f"{said}: about {self.freed:,} tokens less. Caches are lost from item "
+            f"{self.lost_from} on."
+        )
+
+
+_NAMES: Final = tuple(field.name for field in fields(Cut))
+
+
+def digest_of_item(item: TranscriptItem) -> str:
+    """Give what tells an item from another: the same after it was saved and loaded."""
+    if isinstance(item, Message):
+        return digest_of([item.role, item.text])
+    if isinstance(item, ToolResult):
+        answered = (item.id, item.name, item.arguments)
+        return digest_of([*answered, item.result, item.status, item.message])
+    return digest_of(
+        [item.text, [[call.id, call.name, call.arguments] for call in item.tool_calls]]
+    )
+
+
+def dump_cut(cut: Cut) -> dict[str, Any]:
+    """Give a cut as plain data."""
+    return {name: getattr(cut, name) for name in _NAMES}
+
+
+def load_cut(saved: Saved) -> Cut:
+    """Read what `dump_cut` gave, and refuse a cut that no view could have."""
+    made = Cut(
+        kind=saved.member("kind", CutKind),
+        text=saved.get("text", str, None),
+        keep=saved.texts("keep"),
+        max_bytes=saved.get("max_bytes", int, None),
+        left=saved.get("left", int, None),
+        digest=saved.get("digest", str),
+        **{name: saved.get(name, int) for name in _PLACES},
+    )
+    if not 0 <= made.start < made.stop <= made.at:
+        raise saved.wrong("stop", f"items {made.start} to {made.stop} of {made.at} are no span")
+    if made.kind == "cap":
+        if made.max_bytes is None or made.max_bytes < LEAST_BYTES:
+            raise saved.wrong("max_bytes", f"a cap leaves {LEAST_BYTES} bytes at least")
+    elif not (made.text or "").strip():
+        raise saved.wrong("text", "it is blank")
+    return made
+
+
+_PLACES: Final = ("start", "stop", "at", "freed", "lost_from")

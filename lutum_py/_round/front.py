@@ -1,0 +1,125 @@
+"""What goes out in place of the first items of a transcript, worked out once for each view."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from .._transcript.message import Message
+from .._transcript.request import TranscriptItem
+from .._transcript.result import ToolResult, with_message
+from .._transcript.result_cap import head_of, tail_of
+from .._transcript.transcript import Transcript
+from .._transcript.transcript_view import NO_FRONT, Front
+from ..errors import ViewError
+from .cut import Cut, digest_of_item
+from .ledger import bytes_of
+
+__all__ = ["carried", "edited", "front_of"]
+
+_LEFT_OUT: Final = "\n[... {} of {} bytes left out ...]\n"
+
+
+def front_of(transcript: Transcript, cuts: tuple[Cut, ...]) -> Front:
+    """Give what goes out in place of the first items; made once for each tuple of cuts.
+
+    Raises:
+        ViewError: The cuts were made for another transcript.
+    """
+    if not cuts:
+        return NO_FRONT
+    fronts = transcript.kept.fronts
+    front: Front | None = fronts.take(cuts)
+    if front is None:
+        _check_own(transcript, cuts)
+        front = _made(transcript, cuts)
+    fronts.put(cuts, front)
+    return front
+
+
+def _check_own(transcript: Transcript, cuts: Iterable[Cut]) -> None:
+    items = transcript._items
+    for cut in cuts:
+        if cut.at > len(items) or digest_of_item(items[cut.stop - 1]) != cut.digest:
+            raise ViewError(
+                f"This view was made for another transcript: item {cut.stop - 1}, the last one of "
+                f"a cut, is not the same in this one of {len(items)} items. Use a view with its "
+                "transcript, or what that grew into; start with `View()` for another."
+            )
+
+
+def _made(transcript: Transcript, cuts: tuple[Cut, ...]) -> Front:
+    items = transcript._items
+    edits = [cut for cut in cuts if not cut.is_span]
+    sent: list[tuple[TranscriptItem, int, int]] = []
+    start = 0
+
+    def as_they_are(stop: int) -> None:
+        for position in range(start, stop):
+            sent.append((edited(items[position], position, edits), position, position))
+
+    for span in sorted((cut for cut in cuts if cut.is_span), key=lambda cut: cut.start):
+        as_they_are(span.start)
+        before, after = carried(items, span)
+        sent += ((items[position], position, span.start) for position in before)
+        sent.append((Message("user", span.text or ""), span.start, span.start))
+        sent += ((items[position], position, span.start) for position in after)
+        start = span.stop
+    end = max(cut.stop for cut in cuts)
+    as_they_are(end)
+    one, two, three = zip(*sent, strict=True)
+    return Front(one, two, three, end)
+
+
+def carried(items: Sequence[TranscriptItem], span: Cut) -> tuple[list[int], list[int]]:
+    """Give the positions of what a span never cuts: what goes before its message, and after it."""
+    before: list[int] = []
+    asked: list[int] = []
+    is_last = False
+    for position in range(span.start, span.stop):
+        item = items[position]
+        if not isinstance(item, Message):
+            is_last = False
+        elif item.role != "user":
+            before.append(position)
+        else:
+            asked = [*asked, position] if is_last else [position]
+            is_last = True
+    if span.kind == "summary" or _asks(items, span):
+        asked = []
+    return before, asked
+
+
+def _asks(items: Sequence[TranscriptItem], span: Cut) -> bool:
+    """Tell whether a question stands right behind a span; what came after the cut is no matter."""
+    for position in range(span.stop, span.at):
+        item = items[position]
+        if not isinstance(item, Message):
+            return False
+        if item.role == "user":
+            return True
+    return False
+
+
+def edited(item: TranscriptItem, position: int, edits: Iterable[Cut]) -> TranscriptItem:
+    """Give an item as cuts leave it; what is no result, or kept, stays the same object."""
+    if not isinstance(item, ToolResult):
+        return item
+    for cut in edits:
+        if cut.start <= position < cut.stop and item.name not in cut.keep:
+            if cut.max_bytes is not None:
+                item = _capped(item, cut.max_bytes)
+            elif bytes_of(item.model_text) > bytes_of(cut.text or "") or item.attachments:
+                item = with_message(item, cut.text or "", ())
+    return item
+
+
+def _capped(result: ToolResult, most: int) -> ToolResult:
+    text = result.model_text
+    total = bytes_of(text)
+    if total <= most:
+        return result
+    room = most - len(_LEFT_OUT.format(total, total))
+    head, tail = head_of(text, room - room // 2), tail_of(text, room // 2)
+    left_out = total - bytes_of(head) - bytes_of(tail)
+    return with_message(result, f"{head}{_LEFT_OUT.format(left_out, total)}{tail}")

@@ -1,0 +1,155 @@
+"""What was said on its way to the wire: each item is rendered once, in the order of the items.
+
+A rendering takes items one after another. That of a transcript is kept beside it and goes on where
+the last request stopped, so a request renders only what is new in it. What a caller is given is
+copied from what is kept: whatever is done to a body never reaches a later one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from copy import copy
+from typing import Any, ClassVar, Self
+
+from ..._transcript.message import Message
+from ..._transcript.request import TranscriptItem
+from ..._transcript.transcript_view import TranscriptView
+from .._facts import Facts
+from .losses import Loss
+from .other_model import ModelNames, names_of
+from .rendered_items import rendered_items
+from .tool_names import WireNames
+
+__all__ = ["Rendering"]
+
+
+class Rendering(ABC):
+    """Collect what was said, and what was lost.
+
+    Args:
+        offered: The names of the tools on offer.
+        model: The model that is asked, if it is known.
+        found: What the results of searches may name; None where deferred tools go out as others.
+
+    Attributes:
+        said: What everybody said, in the form of the wire.
+        losses: What was lost.
+        names: The names under which calls go out.
+        model: The names of the model that is asked; none where it is not known.
+        found: As above.
+        loaded: The names of deferred tools that results have named.
+    """
+
+    facts: ClassVar[Facts]
+
+    def __init__(
+        self, offered: Iterable[str] = (), model: ModelNames = None, found: Any = None
+    ) -> None:
+        self.said: list[dict[str, Any]] = []
+        self.losses: list[Loss] = []
+        self.names = WireNames(self.facts, offered)
+        self.model = names_of(model)
+        self.found = found
+        self.loaded: set[str] = set()
+        self._taken = 0
+
+    @classmethod
+    def of(
+        cls,
+        items: Iterable[TranscriptItem],
+        offered: Iterable[str] = (),
+        model: ModelNames = None,
+        found: Any = None,
+        start: int = 0,
+    ) -> Self:
+        """Render messages, turns and results; what is said is the caller's to change.
+
+        Args:
+            items: The items, oldest first.
+            offered: The names of the tools on offer.
+            model: The model that is asked, if it is known.
+            found: What the results of searches may name; equal ones are rendered alike.
+            start: How many of the first items go out in another way.
+
+        Raises:
+            MisuseError: An item is none of the three.
+        """
+        made = cls(offered, model, found)
+        made._begin(start)
+        if isinstance(items, TranscriptView):
+            return made._of_view(items, set(offered), start)
+        for position, item in rendered_items(items, start):
+            made.take(item, position)
+        made.finish()
+        return made
+
+    def _begin(self, start: int) -> None:
+        """Leave out so many of the first items."""
+        self._taken = start
+
+    def _of_view(self, items: TranscriptView, offered: set[str], start: int) -> Self:
+        """Go on with what is kept of the transcript, and keep it for the next request."""
+        kept = items.transcript.kept.renderings
+        key = (type(self), items.front, self.model, self.found, start)
+        count = items.base_count
+        ephemeral = [(items.index_of(place), said) for place, said in items.ephemeral]
+        until = max(ephemeral[0][0] if ephemeral else count, start)
+        known: Self | None = kept.take(key)
+        if known is None or known._taken > until or not known.names.keep_with(offered):
+            known = self
+        known._take_all(items, until)
+        kept.put(key, known)
+        rendering = known._fork()
+        for number, (index, message) in enumerate(ephemeral):
+            if index >= start:
+                rendering._take_all(items, index)
+                rendering.take_ephemeral(message, f"ephemeral[{number}]")
+        rendering._take_all(items, count)
+        rendering.finish()
+        rendering.said = list(map(_copied, rendering.said))
+        return rendering
+
+    def _take_all(self, items: TranscriptView, until: int) -> None:
+        for position, item in items.numbered(self._taken, until):
+            self.take(item, f"items[{position}]")
+        self._taken = max(self._taken, until)
+
+    def _fork(self) -> Self:
+        """Give a rendering that goes on from here and leaves this one as it is."""
+        made = copy(self)
+        made.said = self.said.copy()
+        made.losses = self.losses.copy()
+        made.loaded = self.loaded.copy()
+        return made
+
+    @abstractmethod
+    def take(self, item: TranscriptItem, position: str) -> None:
+        """Render the next item; nothing that was written down before is changed in place.
+
+        Args:
+            item: The item.
+            position: Where it stands, for the losses.
+        """
+
+    def take_ephemeral(self, message: Message, position: str) -> None:
+        """Render a message that no later request has."""
+        self.take(message, position)
+
+    def finish(self) -> None:
+        """Write down what waits for the items that come next."""
+        return
+
+
+def _copied(value: Any) -> Any:
+    """Copy what was rendered; texts and numbers are shared."""
+    made = value.copy()
+    if made.__class__ is dict:
+        for key, part in value.items():
+            if part.__class__ is dict or part.__class__ is list:
+                made[key] = _copied(part)
+    else:
+        for index, part in enumerate(value):
+            if part.__class__ is dict or part.__class__ is list:
+                made[index] = _copied(part)
+    return made

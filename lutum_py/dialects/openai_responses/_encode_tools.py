@@ -1,0 +1,99 @@
+"""Tools as the Responses API takes them: functions, deferred ones, and the search for these.
+
+A search that the program runs is declared with its parameters and without a name; what it found
+goes back as whole tools. (OpenAI API guide: "Tool search".)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ..._schema.definition import ToolDef
+from ..._text.json import copy_json
+from ..._text.suggestion import names_for_message
+from ..._transcript.request import TurnRequest
+from ...errors import MisuseError
+from .._wire.native_search import NativeSearch, native_search_of, native_tools
+from .._wire.offered import compiled
+from ._decode import SEARCH
+from ._facts import FACTS, NAME
+
+__all__ = ["FoundTools", "described", "found_of", "offer_of", "tool_of"]
+
+_DEFERRED: Final = {"defer_loading": True}
+
+
+def tool_of(definition: ToolDef, strict: bool) -> dict[str, Any]:
+    """Describe a function tool."""
+    tool: dict[str, Any] = {"type": "function", "name": definition.name}
+    if definition.description:
+        tool["description"] = definition.description
+    tool["parameters"] = copy_json(compiled(definition, FACTS, strict).schema)
+    tool["strict"] = strict
+    return tool
+
+
+@dataclass(frozen=True, slots=True)
+class FoundTools:
+    """Say what the results of searches in a request may load, and in which form.
+
+    Attributes:
+        native: What they may name.
+        definitions: The deferred tools.
+        strict: Whether tools are offered in strict mode.
+    """
+
+    native: NativeSearch
+    definitions: tuple[ToolDef, ...]
+    strict: bool
+
+    def described(self, names: Iterable[str]) -> list[dict[str, Any]]:
+        """Describe tools that a result loads."""
+        definitions = {each.name: each for each in self.definitions}
+        return [tool_of(definitions[name], self.strict) | _DEFERRED for name in names]
+
+
+def found_of(request: TurnRequest, *, strict: bool, native_search: bool) -> FoundTools | None:
+    """Give what the results of searches load; None where deferred tools go out as others.
+
+    Raises:
+        MisuseError: The search has another name than the API's own.
+    """
+    native = native_search_of(request, native_search)
+    if native is None or request.deferred is None:
+        return None
+    if native.searches != frozenset({SEARCH}):
+        raise MisuseError(
+            f"{NAME} knows a search for tools as `{SEARCH}` only, and this toolset has "
+            f"{names_for_message(sorted(native.searches))}. Make one search, by "
+            f"`tool_search(name={SEARCH!r})`, or leave `native_search` out."
+        )
+    return FoundTools(native, tuple(request.deferred.definitions), strict)
+
+
+def offer_of(
+    request: TurnRequest, found: FoundTools | None, loaded: Collection[str]
+) -> list[tuple[ToolDef, bool]]:
+    """Give the tools to send, and whether each is deferred.
+
+    Args:
+        request: The request.
+        found: What the results of searches may load.
+        loaded: The tools that they do load.
+    """
+    return list(native_tools(request, None if found is None else found.native, loaded))
+
+
+def described(
+    definition: ToolDef, is_deferred: bool, found: FoundTools | None, strict: bool
+) -> dict[str, Any]:
+    """Describe a tool of a request, the search for others among them."""
+    tool = tool_of(definition, strict)
+    if found is not None and definition.name == SEARCH:
+        about: dict[str, Any] = {
+            key: tool[key] for key in ("description", "parameters") if key in tool
+        }
+        tool = {"type": SEARCH, "execution": "client", **about}
+    return tool | _DEFERRED if is_deferred else tool
