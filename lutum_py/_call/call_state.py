@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Self
 
-    from .._context.suspension import Decision
+    from .._context.suspension import Decision, SuspendTicket
     from .approval import Approval
     from .spec import ToolSpec
 
@@ -154,12 +154,22 @@ class CallState:
     @property
     def resume(self) -> Decision | None:
         """The decision that the tool itself is to read, where the ticket asked for that."""
+        approval = self._for_tool()
+        return None if approval is None else approval.decision
+
+    @property
+    def ticket(self) -> SuspendTicket | None:
+        """The ticket that the decision in `resume` answers."""
+        approval = self._for_tool()
+        return None if approval is None else approval.ticket
+
+    def _for_tool(self) -> Approval | None:
         latest = self._approval
         if latest is None:
             return None
         for approval in (latest.of(tool=True), latest.of(tool=False)):
             if approval is not None and approval.is_for_tool:
-                return approval.decision
+                return approval
         return None
 
     @property

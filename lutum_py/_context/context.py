@@ -42,7 +42,8 @@ T = TypeVar("T")
 class CallLike(Protocol):
     """What a context needs to know of a call.
 
-    A call that is being resumed may also have `resume`, `suspension_id` and `suspension_reason`.
+    A call that is being resumed may also have `resume`, `ticket`, `suspension_id` and
+    `suspension_reason`.
     """
 
     @property
@@ -133,6 +134,7 @@ class _ContextFields:
         "snapshot",
         "suspension_id",
         "suspension_reason",
+        "ticket",
         "tool_name",
     )
 
@@ -144,6 +146,7 @@ class _ContextFields:
     has_failed: bool
     snapshot: State
     resume: Decision | None
+    ticket: SuspendTicket | None
     suspension_id: str | None
     suspension_reason: str | None
     _sink: Sink | None
@@ -161,6 +164,7 @@ class ToolContext(Immutable, _ContextFields):
         cancellation: The request to stop, which the tool may heed.
         snapshot: The state as it was when the call began.
         resume: The decision that brought the call back, or None.
+        ticket: What that decision answers, or None.
         suspension_id: The id of the suspension that it answers, or None.
         suspension_reason: Why the call had been suspended, or None.
         has_failed: Whether the tool has reported that it failed, or was cancelled.
@@ -185,6 +189,7 @@ class ToolContext(Immutable, _ContextFields):
         cancellation: CancellationToken | None = None,
         agent: Any = None,
         resume: Decision | None = None,
+        ticket: SuspendTicket | None = None,
         suspension_id: str | None = None,
         suspension_reason: str | None = None,
     ) -> Self:
@@ -199,6 +204,7 @@ class ToolContext(Immutable, _ContextFields):
             cancellation: The request to stop; None for a token of its own.
             agent: Any object that the user's tools want to see.
             resume: The decision that brought the call back.
+            ticket: What that decision answers.
             suspension_id: The id of the suspension that it answers.
             suspension_reason: Why the call had been suspended.
         """
@@ -215,6 +221,7 @@ class ToolContext(Immutable, _ContextFields):
         self.cancellation = CancellationToken() if cancellation is None else cancellation
         self.snapshot = _NO_STATE if state is None else state
         self.resume = resume
+        self.ticket = ticket
         self.suspension_id = suspension_id
         self.suspension_reason = suspension_reason
         self._sink = sink
@@ -258,6 +265,7 @@ class ToolContext(Immutable, _ContextFields):
             cancellation=cancellation,
             agent=agent,
             resume=getattr(call, "resume", None),
+            ticket=getattr(call, "ticket", None),
             suspension_id=getattr(call, "suspension_id", None),
             suspension_reason=getattr(call, "suspension_reason", None),
         )
@@ -282,6 +290,7 @@ class ToolContext(Immutable, _ContextFields):
             cancellation=cancellation,
             agent=self.agent,
             resume=self.resume,
+            ticket=self.ticket,
             suspension_id=self.suspension_id,
             suspension_reason=self.suspension_reason,
         )

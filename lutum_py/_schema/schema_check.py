@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
+from functools import cache
 from typing import Any, Final
 
 from .._text.json import is_array, is_object, json_key, shorten
@@ -67,11 +68,22 @@ def _validator(kind: Any, schema: Any, **rules: Any) -> Any:
     from jsonschema import validators as untyped
     from referencing.jsonschema import EMPTY_REGISTRY
 
-    rules["uniqueItems"] = _unique_items
-    rules |= {key: _counted(kind.VALIDATORS[key]) for key in _BRANCHING if key in kind.VALIDATORS}
+    bounded = _bounded(kind)
+    if rules:
+        validators: Any = untyped
+        bounded = validators.extend(bounded, rules)
     # With a registry of its own it never asks the network for what a reference names.
+    return bounded(localized(schema), registry=EMPTY_REGISTRY)
+
+
+@cache
+def _bounded(kind: Any) -> Any:
+    """Make the class of validators that check in bounded time; one serves for all schemas."""
+    from jsonschema import validators as untyped
+
+    rules = {key: _counted(kind.VALIDATORS[key]) for key in _BRANCHING if key in kind.VALIDATORS}
     validators: Any = untyped
-    return validators.extend(kind, rules)(localized(schema), registry=EMPTY_REGISTRY)
+    return validators.extend(kind, {**rules, "uniqueItems": _unique_items})
 
 
 def _unique_items(_: Any, is_wanted: Any, value: Any, __: Any) -> Iterator[Any]:

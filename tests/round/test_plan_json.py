@@ -16,6 +16,7 @@ from lutum_py import (
     Complete,
     Decision,
     NeedsTools,
+    ResumeMode,
     RunNormally,
     Session,
     SuspendTicket,
@@ -40,6 +41,7 @@ from tests.round_tools import (
     check_transcript,
     close,
     done,
+    gated,
     opened,
     turn,
 )
@@ -394,3 +396,21 @@ def test_a_suggestion_is_saved() -> None:
     (issue,) = again.recoverable_tool_call_issues
     assert issue.suggestion == "add"
     again.discard()
+
+
+def test_a_plan_that_is_saved_after_the_answer_keeps_the_question() -> None:
+    """The tool of a call that was answered before the save reads what was asked, as before."""
+    plan = opened(("a", "ask", {"question": "?"})).apply_hooks_sync(
+        gated(
+            SuspendTicket(
+                id="s", parameters={"state": "x"}, resume_mode=ResumeMode.PASS_DECISION_TO_TOOL
+            )
+        )
+    )
+    ticket = plan.suspended[0].ticket
+    plan.resume(approval(plan, "a", result=1))
+    again = loaded(plan.dump_json())
+    context = ToolContext.for_call(again.pending[0])
+    assert context.resume is not None
+    assert (context.ticket, context.resume.result) == (ticket, 1)
+    close(again)

@@ -12,6 +12,7 @@ from lutum_py import (
     AnyToolCall,
     Block,
     CallStatus,
+    CancellationToken,
     Decision,
     HandledCall,
     RejectedCall,
@@ -120,13 +121,16 @@ def test_a_decision_may_stand_for_the_result() -> None:
 
 
 def test_a_decision_may_be_passed_to_the_tool() -> None:
-    """Under `pass_decision_to_tool` the tool runs and reads the decision from its context."""
+    """Under `pass_decision_to_tool` the tool reads from its context what was asked and answered."""
     plan = waiting(("a", "ask", {"question": "?"}), resume_mode=PASS, action="answer")
+    ticket = plan.suspended[0].ticket
     decision = approval(plan, "a", result={"colour": "red"})
     call = plan.resume(decision)
     assert isinstance(call, AnyToolCall)
     context = ToolContext.for_call(call)
     assert context.resume is decision is call.resume
+    assert context.ticket is ticket is call.ticket
+    assert context.with_cancellation(CancellationToken()).ticket is ticket
     assert (context.suspension_id, context.suspension_reason) == ("s", "answer")
     assert call.call_sync(context=context).model_text == '{"colour": "red"}'
     close(plan)
@@ -138,7 +142,7 @@ def test_a_replayed_tool_does_not_see_the_decision() -> None:
     call = plan.resume(approval(plan, "a", result=1))
     assert isinstance(call, AnyToolCall)
     assert call.approval is not None
-    assert ToolContext.for_call(call).resume is None
+    assert (ToolContext.for_call(call).resume, ToolContext.for_call(call).ticket) == (None, None)
     assert call.call_sync(context=ToolContext.for_call(call)).model_text == "null"
     close(plan)
 
