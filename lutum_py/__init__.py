@@ -270,7 +270,7 @@ _HOME: Final = {
 
 _MODULE_OF: Final = {name: home for home, names in _HOME.items() for name in names}
 _MODULES: Final = frozenset(
-    {"dialects", "errors", "execution", "models", "otel", "policy", "sinks", "testing"}
+    {"dialects", "errors", "execution", "mcp", "models", "otel", "policy", "sinks", "testing"}
 )
 
 

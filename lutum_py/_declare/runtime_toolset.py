@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MethodType
 from typing import Any
 from weakref import WeakValueDictionary
 
 from .._call.member_options import PLAIN, MemberOptions
+from .._call.spec import ToolSpec
 from .._schema.definition import ToolDef
 from .._text.json import digest_of, shorten
 from .._text.suggestion import names_for_message
@@ -18,7 +19,7 @@ from .member import tool
 from .schema_tool import SchemaTool, spec_from_definition
 from .toolset_meta import ToolsetMeta, make_toolset
 
-__all__ = ["toolset_from_definitions", "toolset_of"]
+__all__ = ["toolset_from_definitions", "toolset_of", "toolset_of_specs"]
 
 # One class for one content, so that a call that was pickled comes back to the selector it had.
 _made: WeakValueDictionary[Any, ToolsetMeta] = WeakValueDictionary()
@@ -47,30 +48,44 @@ def toolset_from_definitions(
     key = digest_of([name, [each.to_dict() for each in definitions]])
     if functions is None and (found := _made.get(key)) is not None:
         return found
-    declared: dict[str, ToolMember | GroupMember] = {}
-    for each in definitions:
-        if each.name in declared:
-            raise ToolDefinitionError(
-                f"Toolset `{name}`: two definitions have the name {each.name!r}. Rename one with "
-                "`definition.with_name(...)`."
-            )
-        spec = spec_from_definition(each, (functions or {}).get(each.name))
-        declared[each.name] = ToolMember(spec, PLAIN)
-    root: Any = ToolsetMeta._root
-
-    def rebuild() -> tuple[Any, ...]:
-        if functions is not None:
-            raise MisuseError(
-                f"Toolset `{name}` is not pickled: it was made with functions. Make it where it is "
-                "used."
-            )
-        return (root.from_definitions, (name, definitions))
-
-    made = make_toolset(name, declared, rebuild=rebuild)
+    given = functions or {}
+    specs = [spec_from_definition(each, given.get(each.name)) for each in definitions]
     if functions is not None:
-        return made
+        return toolset_of_specs(name, specs)
+    root: Any = ToolsetMeta._root
+    made = make_toolset(
+        name,
+        _members(name, specs),
+        rebuild=lambda: (root.from_definitions, (name, definitions)),
+    )
     _made[key] = made
     return made
+
+
+def toolset_of_specs(name: str, specs: Iterable[ToolSpec[Any, Any]]) -> ToolsetMeta:
+    """Make a toolset of tools with functions of their own: never shared, never pickled."""
+    _check_name(name)
+
+    def rebuild() -> tuple[Any, ...]:
+        raise MisuseError(
+            f"Toolset `{name}` is not pickled: it was made with functions. Make it where it is "
+            "used."
+        )
+
+    return make_toolset(name, _members(name, specs), rebuild=rebuild)
+
+
+def _members(name: str, specs: Iterable[ToolSpec[Any, Any]]) -> dict[str, ToolMember | GroupMember]:
+    declared: dict[str, ToolMember | GroupMember] = {}
+    for spec in specs:
+        wire_name = spec.definition.name
+        if wire_name in declared:
+            raise ToolDefinitionError(
+                f"Toolset `{name}`: two definitions have the name {wire_name!r}. Rename one with "
+                "`definition.with_name(...)`."
+            )
+        declared[wire_name] = ToolMember(spec, PLAIN)
+    return declared
 
 
 def toolset_of(name: str, tools: tuple[Any, ...], options: MemberOptions) -> ToolsetMeta:

@@ -236,10 +236,19 @@ class ToolDef(Immutable):
         Titles, descriptions and examples are left out: a mended typo ends no approval.
         """
         if self._digest is None:
-            made = digest_of([self.name, _skeleton(self.input_schema)])
+            made = digest_of([self.name, without_remarks(self.input_schema)])
             self._put(_digest=made)
             return made
         return self._digest
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether a run that was cut off may be made once more, so that its doubt is no matter.
+
+        So it is where the tool is idempotent, or declares effects of which none changes anything.
+        """
+        effects = self.capabilities.effects
+        return self.idempotent or bool(effects and not any(each.mutating for each in effects))
 
     def with_name(self, name: str) -> ToolDef:
         """Return the same definition under another wire name."""
@@ -348,11 +357,12 @@ def _foreign_type(root: JsonSchema) -> str | None:
     return None
 
 
-def _skeleton(schema: Any) -> Any:
+def without_remarks(schema: Any) -> Any:
+    """Copy a schema without what is for people."""
     if not is_object(schema):
         return schema
     kept = {key: part for key, part in schema.items() if key not in REMARKS}
-    return with_subschemas(kept, _skeleton)
+    return with_subschemas(kept, without_remarks)
 
 
 def _restore(data: dict[str, Any]) -> ToolDef:

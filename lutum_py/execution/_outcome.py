@@ -165,7 +165,7 @@ def failed(call: AnyToolCall, error: Exception, on_error: OnError) -> Outcome:
     on_error(error)
     if isinstance(meant, Cancelled):
         return cancelled(call, meant.reason)
-    if isinstance(meant, TimedOut) and meant.is_in_doubt and not _is_harmless(call):
+    if isinstance(meant, TimedOut) and meant.is_in_doubt and not call.spec.definition.is_repeatable:
         return cut_off(call, meant.reason, meant.code)
     if isinstance(meant, ToolError):
         return call.fail(str(meant), code=meant.code)
@@ -182,7 +182,7 @@ def cancelled(call: AnyToolCall, reason: str) -> ToolResult:
 
 def stopped(call: AnyToolCall, reason: str, what: str) -> ToolResult:
     """The function was asked to stop by its token, and cut off; it has not said a word."""
-    if _is_harmless(call):
+    if call.spec.definition.is_repeatable:
         return cancelled(call, reason)
     return cut_off(call, f"{what}: {reason}", "cancelled")
 
@@ -193,7 +193,7 @@ def timed_out(
     """The deadline passed; `is_known` where the function itself said that it stopped."""
     error = TimedOut(f"did not finish within {seconds:g} seconds and {what}.", not is_known)
     on_error(error)
-    if is_known or _is_harmless(call):
+    if is_known or call.spec.definition.is_repeatable:
         return call.fail(str(error), code=error.code)
     return cut_off(call, f"the tool {error.reason}", error.code)
 
@@ -212,13 +212,6 @@ def lost(call: AnyToolCall, why: str) -> ToolResult:
 
 def _doubt(why: str) -> str:
     return f"{why.rstrip('.')}. It may have had its effects."
-
-
-def _is_harmless(call: AnyToolCall) -> bool:
-    """Whether a run leaves no doubt behind that anyone has to settle: it may be made once more."""
-    definition = call.spec.definition
-    effects = definition.capabilities.effects
-    return definition.idempotent or bool(effects and not any(each.mutating for each in effects))
 
 
 def _group(error: Exception) -> Sequence[Exception]:

@@ -1,0 +1,49 @@
+"""MCP both ways, over the official SDK; the extra `mcp`.
+
+`remote_tools` makes a toolset of what a server offers, and `create_server` a server of a toolset.
+Transports, authorisation, sessions, negotiation, paging and caching are the SDK's: you open its
+`mcp.Client`, and you run the `Server` by one of its transports.
+
+| a tool of a server | the result |
+|---|---|
+| answers | a success: its structured content as `output`, its text for the model |
+| answers with `isError` | an error with the code `tool_error`, whole |
+| answers what does not fit its own schema | an error, `invalid_output`: the tool ran |
+| answers with more than `Limits.result` | an error, `result_too_large`: the tool ran |
+| is refused by the server | an error, `mcp_error` |
+| is gone, or not what it was when it was listed | an error, `tool_changed`: it was not called |
+| is cut off by a token or a deadline | `indeterminate`: `cancelled`, `timed_out` |
+| is left without an answer, as the connection is lost | `indeterminate`, `connection_lost` |
+| asks for an answer first (protocol of 2026) | a `SuspendedCall`, with a ticket `mcp_input` |
+
+Where a second call does no harm, what was cut off is `cancelled` or an error. Nothing is ever sent
+again by itself.
+"""
+
+from __future__ import annotations
+
+from ..errors import MissingExtraError
+
+try:
+    from ._limits import Limits
+    from ._questions import decline_inline
+    from ._remote import RefusedTool, RemoteTools, remote_tools
+    from ._serve import create_server
+    from ._words import wire_name
+except ImportError as error:
+    if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
+        raise
+    raise MissingExtraError(
+        "lutum_py.mcp needs the official SDK, the package `mcp` from 2.3 on: python -m pip install "
+        "'lutum-py[mcp]'"
+    ) from error
+
+__all__ = [
+    "Limits",
+    "RefusedTool",
+    "RemoteTools",
+    "create_server",
+    "decline_inline",
+    "remote_tools",
+    "wire_name",
+]

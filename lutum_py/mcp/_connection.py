@@ -1,0 +1,116 @@
+"""The connection that a user opened: what is asked of it, and by whom it may be used."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+from mcp import Client, ClientSession
+from mcp.types import PaginatedRequestParams, Tool
+from pydantic import ValidationError
+
+from .._text.json import shorten
+from ..errors import MisuseError, ProviderError
+
+__all__ = ["Connection"]
+
+_MOST_PAGES: Final = 1000
+"""A listing of more pages is taken for one without an end."""
+
+
+class Connection:
+    """Ask the server of an open client or session.
+
+    Raises:
+        MisuseError: It is none, or not open.
+    """
+
+    __slots__ = ("_client", "_loop")
+
+    def __init__(self, client: Client | ClientSession) -> None:
+        given: object = client
+        if not isinstance(given, Client | ClientSession):
+            raise MisuseError(
+                f"The tools of a server come over an open `mcp.Client`, not {shorten(given)}. "
+                "Write `async with Client(...) as client:`."
+            )
+        self._client = client
+        self._loop = asyncio.get_running_loop()
+        if self.session.protocol_version is None:
+            raise MisuseError(
+                "The session has not spoken to its server yet. Write `await session.initialize()` "
+                "first, or use an `mcp.Client`."
+            )
+
+    @property
+    def session(self) -> ClientSession:
+        """The session of the SDK.
+
+        Raises:
+            MisuseError: The client is closed, or this is another event loop than its own.
+        """
+        if asyncio.get_running_loop() is not self._loop:
+            raise MisuseError(
+                "A tool of an MCP server runs in the event loop in which its client was opened, "
+                "and this is another one. Run the loop of the model there."
+            )
+        if isinstance(self._client, ClientSession):
+            return self._client
+        try:
+            return self._client.session
+        except RuntimeError:
+            raise MisuseError(
+                "The `mcp.Client` is not open. Stay inside of `async with Client(...) as client:` "
+                "while its tools are used."
+            ) from None
+
+    async def listed(self, *, fresh: bool) -> AsyncIterator[Tool]:
+        """Give the tools that the server lists, page by page.
+
+        Args:
+            fresh: Whether the server itself is asked, and not what the SDK keeps of its answer.
+
+        Raises:
+            MCPError: The server refused, or is gone.
+            ProviderError: What it sent is no listing, or has no end.
+        """
+        cursor: str | None = None
+        for _ in range(_MOST_PAGES):
+            session = self.session
+            try:
+                if isinstance(self._client, Client):
+                    mode: Any = "refresh" if fresh else "use"
+                    page = await self._client.list_tools(cursor=cursor, cache_mode=mode)
+                else:
+                    page = await session.list_tools(params=PaginatedRequestParams(cursor=cursor))
+            except ValidationError as error:
+                raise ProviderError(
+                    f"The server's list of tools is none of the protocol: {error.error_count()} "
+                    f"faults, the first at `{_place(error)}`. Tell the author of the server."
+                ) from error
+            for tool in page.tools:
+                yield tool
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+        raise ProviderError(
+            f"The server's list of tools has more than {_MOST_PAGES:,} pages, so that it may have "
+            "no end. Tell the author of the server."
+        )
+
+    async def find(self, name: str) -> Tool | None:
+        """Give what the server lists under a name now; None where it lists nothing.
+
+        Raises:
+            MCPError: The server refused, or is gone.
+            ProviderError: What it sent is no listing, or has no end.
+        """
+        async for tool in self.listed(fresh=False):
+            if tool.name == name:
+                return tool
+        return None
+
+
+def _place(error: ValidationError) -> str:
+    return ".".join(str(step) for step in error.errors(include_input=False)[0]["loc"])

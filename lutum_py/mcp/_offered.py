@@ -1,0 +1,108 @@
+"""Tools as `tools/list` has them, in the form of each protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from mcp.types import Tool, ToolAnnotations
+from mcp.types.version import LATEST_MODERN_VERSION, is_version_at_least
+
+from .._schema.capabilities import EffectKind, Reversibility, ToolCapabilities
+from .._schema.definition import JsonSchema, ToolDef
+from .._schema.schema_reader import follow
+from .._text.json import copy_json
+
+__all__ = ["hints_of", "is_modern", "offered_tools", "structure_of"]
+
+_LOCAL: Final = frozenset(
+    {
+        EffectKind.READ_FILE,
+        EffectKind.INTROSPECT_RUNTIME,
+        EffectKind.PERSIST_MEMORY,
+        EffectKind.WRITE_FILE,
+        EffectKind.DELETE_FILE,
+    }
+)
+_ADDITIVE: Final = frozenset({EffectKind.PERSIST_MEMORY, EffectKind.GENERATE_MEDIA})
+
+
+def is_modern(version: str) -> bool:
+    """Whether a connection speaks the protocol of 2026, in which outputs may be anything."""
+    return is_version_at_least(version, LATEST_MODERN_VERSION)
+
+
+def offered_tools(definitions: Iterable[ToolDef], *, modern: bool) -> list[Tool]:
+    """List tools for connections of one era."""
+    return [_tool(definition, modern) for definition in definitions]
+
+
+def _tool(definition: ToolDef, modern: bool) -> Tool:
+    schema = definition.output_schema
+    is_listed = schema is not None and (_is_object(schema) or (modern and not _is_text(schema)))
+    return Tool(
+        name=definition.name,
+        title=definition.title,
+        description=definition.description or None,
+        input_schema=_rooted(definition.input_schema),
+        output_schema=None if schema is None or not is_listed else _output(schema),
+        annotations=hints_of(definition.capabilities, definition.idempotent),
+    )
+
+
+def _output(schema: JsonSchema) -> JsonSchema:
+    copied: JsonSchema = _rooted(schema) if _is_object(schema) else copy_json(schema)
+    return copied
+
+
+def _rooted(schema: JsonSchema) -> JsonSchema:
+    """Copy a schema of an object; the protocol wants its type at the root, also of a reference."""
+    copied: JsonSchema = copy_json(schema)
+    copied["type"] = "object"
+    return copied
+
+
+def _kind_of(schema: JsonSchema) -> Any:
+    """Name the type that a schema asks for, also by a reference; None where that is not said."""
+    part: Any = schema
+    for _ in range(len(schema.get("$defs", ())) + 1):
+        if "type" in part or "$ref" not in part:
+            break
+        part = follow(part["$ref"], schema) or {}
+    return part.get("type")
+
+
+def _is_object(schema: JsonSchema) -> bool:
+    return bool(_kind_of(schema) == "object")
+
+
+def _is_text(schema: JsonSchema) -> bool:
+    return bool(_kind_of(schema) == "string")
+
+
+def structure_of(definition: ToolDef, output: Any, *, modern: bool) -> bool:
+    """Whether an output is told as data too: objects always, others from 2026 on, texts never."""
+    if isinstance(output, dict):
+        return True
+    schema = definition.output_schema
+    return modern and not (isinstance(output, str) if schema is None else _is_text(schema))
+
+
+def hints_of(capabilities: ToolCapabilities, is_idempotent: bool) -> ToolAnnotations | None:
+    """Say what a tool does to the world, as far as its author declared it."""
+    effects = capabilities.effects
+    repeated = True if is_idempotent else None
+    if not effects:
+        return ToolAnnotations(idempotent_hint=True) if is_idempotent else None
+    mutating = [each for each in effects if each.mutating]
+    destructive: bool | None = None
+    if any(each.reversibility is Reversibility.IRREVERSIBLE for each in mutating):
+        destructive = True
+    elif all(each.kind in _ADDITIVE for each in mutating):
+        destructive = False
+    return ToolAnnotations(
+        read_only_hint=not mutating,
+        destructive_hint=destructive,
+        idempotent_hint=repeated,
+        open_world_hint=any(each.kind not in _LOCAL for each in effects),
+    )

@@ -1,0 +1,91 @@
+"""Send what a tool reports of its progress to the client that waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from contextlib import asynccontextmanager
+from math import inf, nextafter
+from typing import TYPE_CHECKING, Any, Final
+
+from mcp.server import ServerRequestContext
+
+from .._context.progress import (
+    TOOL_CALL_PROGRESS_ACTIVITY_TYPE,
+    ActivitySnapshot,
+    ProgressStatus,
+    ToolEvent,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+__all__ = ["ProgressOut"]
+
+_ENDED: Final = (ProgressStatus.FAILED, ProgressStatus.CANCELLED)
+_MOST_WAITING: Final = 256
+"""So many reports wait for a slow client; of more the oldest are dropped."""
+
+
+class ProgressOut:
+    """Be the sink of a call: take reports in any thread, and send them in order.
+
+    The protocol wants each figure above the last. A report without one, or with a lower one, goes
+    out with the next number there is.
+    """
+
+    def __init__(self, request: ServerRequestContext[Any, Any]) -> None:
+        self._session = request.session
+        self._loop = asyncio.get_running_loop()
+        self._waiting: deque[dict[str, Any]] = deque(maxlen=_MOST_WAITING)
+        self._woken = asyncio.Event()
+        self._is_over = False
+        self._last = -inf
+
+    def __call__(self, event: ToolEvent) -> None:
+        """Take one event; what is no report of progress stays here, and so does a failure.
+
+        That a call failed is told by its answer, which says no more than it is meant to.
+        """
+        if (
+            self._is_over
+            or not isinstance(event, ActivitySnapshot)
+            or event.activity_type != TOOL_CALL_PROGRESS_ACTIVITY_TYPE
+            or event.content.get("status") in _ENDED
+        ):
+            return
+        self._waiting.append(event.content)
+        self._loop.call_soon_threadsafe(self._woken.set)
+
+    @asynccontextmanager
+    async def sending(self) -> AsyncGenerator[None]:
+        """Send what comes while the call is run, and the rest of it at the end."""
+        task = asyncio.create_task(self._send())
+        try:
+            yield
+            self._is_over = True
+            self._woken.set()
+            await task
+        finally:
+            self._is_over = True
+            task.cancel()
+
+    async def _send(self) -> None:
+        while True:
+            await self._woken.wait()
+            self._woken.clear()
+            while self._waiting:
+                report = self._waiting.popleft()
+                done, total = _figures(report)
+                if done is None or done <= self._last:
+                    done = 0.0 if self._last == -inf else nextafter(self._last, inf)
+                self._last = done
+                await self._session.report_progress(done, total, report.get("message"))
+            if self._is_over:
+                return
+
+
+def _figures(report: dict[str, Any]) -> tuple[float | None, float | None]:
+    if (fraction := report.get("progress")) is not None:
+        return fraction, 1.0
+    return report.get("loaded"), report.get("total")

@@ -1,0 +1,217 @@
+"""What a server asks before it can go on: as a ticket that waits, and as answers that are sent.
+
+On the protocol of 2026 a question is a result: the server forgets the call, and gets back what it
+asked for together with a state that only it understands. So a question may wait in a saved plan for
+as long as the server honours its state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from mcp.client.session import ClientRequestContext
+from mcp.types import (
+    CreateMessageResult,
+    CreateMessageResultWithTools,
+    ElicitRequest,
+    ElicitRequestParams,
+    ElicitRequestURLParams,
+    ElicitResult,
+    InputRequest,
+    InputRequiredResult,
+    InputResponse,
+    InputResponses,
+    ListRootsRequest,
+    ListRootsResult,
+)
+from pydantic import TypeAdapter, ValidationError
+
+from .._context.context import ToolContext
+from .._context.suspension import ResumeMode, SuspendTicket
+from .._schema.schema_check import schema_checker
+from .._text.json import compact_json
+from ..errors import ToolDefinitionError
+from ._limits import Limits
+from ._words import legible, one_line
+
+__all__ = ["ACTION", "UnfitAnswer", "UnfitQuestion", "answers_in", "decline_inline", "ticket_for"]
+
+ACTION: Final = "mcp_input"
+"""What a ticket of a server's question asks for."""
+
+_NO: Final = ("decline", "cancel")
+_FIELD: Final = {
+    "anyOf": [
+        {"type": ["string", "number", "boolean", "null"]},
+        {"type": "array", "items": {"type": "string"}},
+    ]
+}
+_SAMPLE: Final = {
+    "type": "object",
+    "properties": {
+        "role": {"enum": ["user", "assistant"]},
+        "content": {"type": ["object", "array"]},
+        "model": {"type": "string"},
+    },
+    "required": ["role", "content", "model"],
+}
+_ROOTS: Final = {
+    "type": "object",
+    "properties": {
+        "roots": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"uri": {"type": "string", "pattern": "^file://"}},
+                "required": ["uri"],
+            },
+        }
+    },
+    "required": ["roots"],
+}
+_SAMPLED: Final[TypeAdapter[CreateMessageResult | CreateMessageResultWithTools]] = TypeAdapter(
+    CreateMessageResult | CreateMessageResultWithTools
+)
+
+
+class UnfitQuestion(Exception):
+    """A server asked what nobody can be shown; `code` is that of the result."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class UnfitAnswer(Exception):
+    """A decision answers something else than what the server asked."""
+
+
+async def decline_inline(
+    context: ClientRequestContext, params: ElicitRequestParams
+) -> ElicitResult:
+    """Say no to what a server of an older protocol asks in the middle of a call.
+
+    Pass it as `elicitation_callback=` of an `mcp.Client`: without a callback a client does not say
+    that it can be asked, and servers of the protocol of 2026 do not ask it either. Those get their
+    answers from your decisions, never from here.
+    """
+    del context, params
+    return ElicitResult(action="decline")
+
+
+def ticket_for(asked: InputRequiredResult, limits: Limits) -> SuspendTicket:
+    """Make the ticket of what a server asks.
+
+    Raises:
+        UnfitQuestion: It is too long, or has a form that no answer can be held against.
+    """
+    requests = asked.input_requests or {}
+    data = {
+        key: request.model_dump(mode="json", by_alias=True, exclude_none=True)
+        for key, request in requests.items()
+    }
+    parameters: dict[str, Any] = {"requests": data}
+    if asked.request_state is not None:
+        parameters["request_state"] = asked.request_state
+    _check_size(data, asked.request_state, limits)
+    schema = _schema_of(requests)
+    if schema is not None:
+        try:
+            schema_checker("the answer to the server", schema)
+        except (ToolDefinitionError, RecursionError) as error:
+            raise UnfitQuestion(
+                "mcp_error", f"The server asked with an unusable form: {one_line(str(error))}"
+            ) from None
+    said = [_said(request) for request in requests.values()]
+    return SuspendTicket(
+        action=ACTION,
+        message=legible("\n".join(said), limits.description)
+        or "The server wants to be called again.",
+        parameters=parameters,
+        response_schema=schema,
+        resume_mode=ResumeMode.PASS_DECISION_TO_TOOL,
+    )
+
+
+def _check_size(data: dict[str, Any], state: str | None, limits: Limits) -> None:
+    try:
+        size = len(compact_json(data))
+    except (ValueError, RecursionError):
+        raise UnfitQuestion("mcp_error", "The server asked what is no JSON data.") from None
+    if size > limits.schema or len(state or "") > limits.result:
+        raise UnfitQuestion(
+            "result_too_large",
+            f"The server's question has {size:,} characters and a state of {len(state or ''):,}, "
+            f"where {limits.schema:,} and {limits.result:,} are allowed.",
+        )
+
+
+def _said(request: InputRequest) -> str:
+    if isinstance(request, ElicitRequest):
+        params = request.params
+        at = f"\n{params.url}" if isinstance(params, ElicitRequestURLParams) else ""
+        return params.message + at
+    if isinstance(request, ListRootsRequest):
+        return "The server asks which folders it may work in."
+    return "The server asks for an answer of a model."
+
+
+def _schema_of(requests: Mapping[str, InputRequest]) -> dict[str, Any] | None:
+    """Say what a decision's result has to be; None where the server asks nothing."""
+    each = {key: _answer_schema(request) for key, request in requests.items()}
+    if not each:
+        return None
+    if len(each) == 1:
+        return next(iter(each.values()))
+    return {
+        "type": "object",
+        "properties": each,
+        "required": list(each),
+        "additionalProperties": False,
+    }
+
+
+def _answer_schema(request: InputRequest) -> dict[str, Any]:
+    if not isinstance(request, ElicitRequest):
+        return _ROOTS if isinstance(request, ListRootsRequest) else _SAMPLE
+    if isinstance(request.params, ElicitRequestURLParams):
+        return {"enum": ["accept", *_NO]}
+    # As the protocol has it, a form is flat: what a server writes otherwise cannot be sent back.
+    form = {"type": "object", "additionalProperties": _FIELD}
+    return {"anyOf": [{"allOf": [form, request.params.requested_schema]}, {"enum": [*_NO]}]}
+
+
+def answers_in(context: ToolContext) -> tuple[InputResponses | None, str | None]:
+    """Read what is to be sent: the answers that were decided on, and the server's state.
+
+    Raises:
+        UnfitAnswer: The decision answers something else than what was asked.
+    """
+    ticket, decision = context.ticket, context.resume
+    if ticket is None or decision is None or ticket.action != ACTION:
+        return None, None
+    state: str | None = ticket.parameters.get("request_state")
+    requests: Mapping[str, Any] = ticket.parameters.get("requests", {})
+    if not requests:
+        return None, state
+    given: Any = decision.result
+    if len(requests) == 1:
+        given = {next(iter(requests)): given}
+    try:
+        return {key: _answer(request, given[key]) for key, request in requests.items()}, state
+    except (ValidationError, KeyError, TypeError) as error:
+        raise UnfitAnswer(
+            f"Decision {decision.decision_id!r} does not answer what the server asked: "
+            f"{one_line(str(error))}."
+        ) from None
+
+
+def _answer(request: Mapping[str, Any], given: Any) -> InputResponse:
+    if request["method"] == "roots/list":
+        return ListRootsResult.model_validate(given)
+    if request["method"] == "sampling/createMessage":
+        return _SAMPLED.validate_python(given)
+    if given in _NO or request["params"].get("mode") == "url":
+        return ElicitResult(action=given)
+    return ElicitResult(action="accept", content=given)

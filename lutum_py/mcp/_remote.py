@@ -1,0 +1,288 @@
+"""`remote_tools`: the tools of a server as a toolset, listed once and checked one by one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final
+
+from mcp import Client, ClientSession
+from mcp.types import Tool
+
+from .._call.spec import ToolSpec
+from .._declare.runtime_toolset import toolset_of_specs
+from .._declare.schema_tool import spec_from_definition
+from .._schema.capabilities import ToolCapabilities
+from .._schema.definition import ToolDef
+from .._schema.schema_check import SchemaChecker, schema_checker
+from .._text.escaping import visible
+from .._text.json import compact_json, cut, shorten
+from .._text.suggestion import did_you_mean
+from .._toolset import Toolset
+from ..errors import MisuseError, ProviderError, ToolDefinitionError
+from ._changes import Change, changes, digest_of_all
+from ._connection import Connection
+from ._limits import Limits
+from ._remote_tool import RemoteTool
+from ._risk import capabilities_of, is_idempotent
+from ._words import NAME, legible, legible_schema, one_line, wire_name
+
+__all__ = ["RefusedTool", "RemoteTools", "remote_tools"]
+
+_LONGEST_NAME: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedTool:
+    """A tool that a server lists and that cannot be used.
+
+    Attributes:
+        name: What the server calls it; what does not print is spelt out.
+        reason: Why it is refused, on one line.
+    """
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rules:
+    """What the user said of a server."""
+
+    name: str
+    only: tuple[str, ...] | None
+    rename: Callable[[str], str]
+    trusted: bool
+    verify: bool
+    capabilities: Mapping[str, ToolCapabilities]
+    timeout: float | None
+    limits: Limits
+
+
+class RemoteTools:
+    """The tools of one server, as they were when it was asked; `remote_tools` makes it.
+
+    Attributes:
+        toolset: A toolset like any other: nest it, offer it, hook it. It cannot be pickled.
+        listed: What the server said of each tool in it, by wire name.
+        refused: The tools that are not in it, and why.
+        digest: A digest of all that is in `listed`, words included: pin it to see any change.
+    """
+
+    __slots__ = ("_connection", "_rules", "digest", "listed", "refused", "toolset")
+
+    toolset: type[Toolset]
+    listed: Mapping[str, Tool]
+    refused: tuple[RefusedTool, ...]
+    digest: str
+
+    def __init__(self, connection: Connection, rules: _Rules, tools: list[Tool]) -> None:
+        self._connection = connection
+        self._rules = rules
+        sorted_out = _Sorting(connection, rules, tools)
+        self.listed = MappingProxyType(sorted_out.listed)
+        self.refused = tuple(sorted_out.refused)
+        self.digest = digest_of_all(sorted_out.listed)
+        made: Any = toolset_of_specs(rules.name, sorted_out.specs)
+        self.toolset = made
+
+    async def refresh(self) -> RemoteTools:
+        """Ask the server again, between two turns.
+
+        Returns:
+            The same object where nothing changed, else a new one: make hooks for its toolset.
+
+        Raises:
+            MCPError: The server refused, or is gone.
+            ProviderError: It lists too many tools, or what it sent is no listing.
+        """
+        tools = await _listed(self._connection, self._rules, fresh=True)
+        made = RemoteTools(self._connection, self._rules, tools)
+        is_same = (made.digest, made.refused) == (self.digest, self.refused)
+        return self if is_same and made.listed.keys() == self.listed.keys() else made
+
+    def changed_since(self, before: RemoteTools) -> dict[str, Change]:
+        """Say what is not as it was, by wire name.
+
+        Args:
+            before: What the same server listed at another time.
+
+        Returns:
+            `added`, `removed`, `schema` (anything but words) or `text` (words alone) for each
+            tool that changed.
+        """
+        return changes(before.listed, self.listed)
+
+    def __repr__(self) -> str:
+        return (
+            f"<tools of {self._rules.name}: {len(self.listed)} listed, {len(self.refused)} refused>"
+        )
+
+
+async def remote_tools(
+    client: Client | ClientSession,
+    name: str,
+    *,
+    only: Iterable[str] | None = None,
+    rename: Callable[[str], str] = wire_name,
+    trusted: bool = False,
+    verify: bool | None = None,
+    capabilities: Mapping[str, ToolCapabilities] | None = None,
+    timeout: float | None = None,  # noqa: ASYNC109 - of each call, and not of this one
+    limits: Limits | None = None,
+) -> RemoteTools:
+    """List the tools of a server once, and make a toolset of them.
+
+    Args:
+        client: An open `mcp.Client`, or a session that has been initialised.
+        name: What the toolset is called; saved plans do not keep it.
+        only: The names, as the server has them, of the tools to take; None for all.
+        rename: Makes the wire name of the server's name.
+        trusted: Whether the server's hints about what its tools do are believed. Else each tool is
+            `delegate_work`, which is to be confirmed.
+        verify: Whether each tool is looked up again before each call, and not called where it
+            changed; by default where the server is not trusted.
+        capabilities: What tools do to the world in your own word, by the server's name.
+        timeout: Seconds that a call may take.
+        limits: How much the server may bring along.
+
+    Raises:
+        MisuseError: The client is not open, or an argument is of another kind.
+        MCPError: The server refused to list its tools, or is gone.
+        ProviderError: It lists too many tools, or what it sent is no listing.
+        ToolDefinitionError: `name` is no Python name, or `timeout` no number of seconds.
+    """
+    connection = Connection(client)
+    if isinstance(only, str):
+        raise MisuseError(f"only={only!r}: give the names of tools in a list, as in [{only!r}].")
+    rules = _Rules(
+        name=name,
+        only=None if only is None else tuple(only),
+        rename=rename,
+        trusted=trusted,
+        verify=not trusted if verify is None else verify,
+        capabilities={} if capabilities is None else dict(capabilities),
+        timeout=timeout,
+        limits=limits or Limits(),
+    )
+    # An empty toolset: what is wrong with these is to be found without asking, and not per tool.
+    toolset_of_specs(name, ())
+    ToolDef.from_json_schema(name=name, input_schema={}, timeout=timeout)
+    tools = await _listed(connection, rules, fresh=False)
+    known = {tool.name for tool in tools}
+    for unknown in sorted(rules.capabilities.keys() - known):
+        near = did_you_mean(unknown, known)
+        meant = f" Did you mean {near!r}?" if near else ""
+        raise MisuseError(
+            f"capabilities= names {shorten(unknown)}, which the server does not list.{meant} Give "
+            "the names as the server has them."
+        )
+    return RemoteTools(connection, rules, tools)
+
+
+async def _listed(connection: Connection, rules: _Rules, *, fresh: bool) -> list[Tool]:
+    """Take what is wanted of a listing, and stop where it is too much."""
+    wanted = None if rules.only is None else frozenset(rules.only)
+    tools: list[Tool] = []
+    async for tool in connection.listed(fresh=fresh):
+        if wanted is not None and tool.name not in wanted:
+            continue
+        tools.append(tool)
+        if len(tools) > rules.limits.tools:
+            raise ProviderError(
+                f"The server of {rules.name} lists more than {rules.limits.tools:,} tools. Name "
+                "those that you want with `only=[...]`, or allow more with "
+                "`limits=Limits(tools=...)`."
+            )
+    return tools
+
+
+class _Sorting:
+    """Take each tool for itself: what is wrong with one keeps no other out."""
+
+    def __init__(self, connection: Connection, rules: _Rules, tools: list[Tool]) -> None:
+        self._connection = connection
+        self._rules = rules
+        self.specs: list[ToolSpec[Any, Any]] = []
+        self.listed: dict[str, Tool] = {}
+        self.refused: list[RefusedTool] = []
+        named = [tool for tool in tools if self._has_name(tool)]
+        wire_names = {tool.name: self._wire_name(tool.name) for tool in named}
+        count = Counter(wire_names[tool.name] for tool in named)
+        for tool in named:
+            self._take(tool, wire_names[tool.name], count)
+        self._note_missing({tool.name for tool in tools})
+
+    def _refuse(self, name: str, reason: str) -> None:
+        self.refused.append(RefusedTool(visible(cut(name, _LONGEST_NAME)), one_line(reason)))
+
+    def _has_name(self, tool: Tool) -> bool:
+        if NAME.fullmatch(tool.name):
+            return True
+        self._refuse(tool.name, "its name is none of A-Z, a-z, 0-9, `.`, `_` and `-`, 1 to 128")
+        return False
+
+    def _wire_name(self, name: str) -> str:
+        made: object = self._rules.rename(name)
+        if not isinstance(made, str) or not made:
+            raise MisuseError(
+                f"rename= made {shorten(made)} of {name!r}. Let it give the wire name as a text."
+            )
+        return made
+
+    def _take(self, tool: Tool, wire: str, count: Counter[str]) -> None:
+        if count[wire] > 1:
+            self._refuse(
+                tool.name,
+                f"{count[wire]} tools of the server are called {wire!r} here; tell them apart "
+                "with rename=",
+            )
+            return
+        try:
+            spec = self._spec(tool, wire)
+        except ToolDefinitionError as error:
+            self._refuse(tool.name, str(error))
+            return
+        self.specs.append(spec)
+        self.listed[wire] = tool
+
+    def _spec(self, tool: Tool, wire: str) -> ToolSpec[Any, Any]:
+        rules, limits, hints = self._rules, self._rules.limits, tool.annotations
+        self._check_size(tool)
+        title = tool.title or (hints.title if hints else None)
+        definition = ToolDef.from_json_schema(
+            name=wire,
+            input_schema=legible_schema(tool.input_schema),
+            description=legible(tool.description or "", limits.description),
+            title=" ".join(legible(title, limits.description).split()) if title else None,
+            output_schema=tool.output_schema,
+            capabilities=rules.capabilities.get(tool.name) or capabilities_of(hints, rules.trusted),
+            timeout=rules.timeout,
+            idempotent=is_idempotent(hints, rules.trusted),
+        )
+        output: SchemaChecker | None = None
+        if definition.output_schema is not None:
+            output = schema_checker(f"the output of tool {wire!r}", definition.output_schema)
+        remote = RemoteTool(self._connection, tool, definition, output, limits, verify=rules.verify)
+        return spec_from_definition(definition, remote.run)
+
+    def _check_size(self, tool: Tool) -> None:
+        """Refuse a schema before anything costly is done with it."""
+        try:
+            size = len(compact_json([tool.input_schema, tool.output_schema]))
+        except (TypeError, ValueError, RecursionError):
+            raise ToolDefinitionError("its schemas are no plain JSON data") from None
+        if size > self._rules.limits.schema:
+            raise ToolDefinitionError(
+                f"its schemas have {size:,} characters, and {self._rules.limits.schema:,} are "
+                "allowed; allow more with limits=Limits(schema=...)"
+            )
+
+    def _note_missing(self, known: set[str]) -> None:
+        for name in self._rules.only or ():
+            if name not in known:
+                near = did_you_mean(name, known)
+                meant = f"; did you mean {near!r}?" if near else ""
+                self._refuse(name, f"the server lists no tool of this name{meant}")

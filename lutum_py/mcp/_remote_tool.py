@@ -1,0 +1,230 @@
+"""One call of a tool of a server: sent once, and told as far as it is known what became of it.
+
+What was sent and not answered may have had its effects; what was not sent had none. Which of the
+two it is decides whether a result is an error or says that nobody knows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from math import isfinite
+from typing import Any, Final
+
+import anyio
+from mcp import MCPError
+from mcp.types import (
+    CONNECTION_CLOSED,
+    HEADER_MISMATCH,
+    REQUEST_TIMEOUT,
+    CallToolRequest,
+    CallToolRequestParams,
+    CallToolResult,
+    InputRequiredResult,
+    InputResponses,
+    Tool,
+)
+from pydantic import TypeAdapter, ValidationError
+
+from .._call.reply import Reply
+from .._context.context import ToolContext
+from .._schema.definition import ToolDef
+from .._schema.schema_check import SchemaChecker
+from ..errors import ProviderError
+from ._changes import shape_of
+from ._connection import Connection
+from ._limits import Limits
+from ._questions import UnfitAnswer, UnfitQuestion, answers_in, ticket_for
+from ._results import failed, reply_of
+from ._words import legible, one_line
+
+__all__ = ["RemoteTool"]
+
+_ANSWERED: Final[TypeAdapter[CallToolResult | InputRequiredResult]] = TypeAdapter(
+    CallToolResult | InputRequiredResult
+)
+
+
+class RemoteTool:
+    """Do a tool of a server: `run` is the function of the tool here.
+
+    Args:
+        connection: Where the server is asked.
+        tool: What the server said of it.
+        definition: What was made of that.
+        output: Checks structured outputs; None where the server declares none.
+        limits: How much may come back.
+        verify: Whether it is looked up again before each call.
+    """
+
+    __slots__ = ("_connection", "_is_harmless", "_limits", "_name", "_output", "_shape", "_verify")
+
+    def __init__(
+        self,
+        connection: Connection,
+        tool: Tool,
+        definition: ToolDef,
+        output: SchemaChecker | None,
+        limits: Limits,
+        *,
+        verify: bool,
+    ) -> None:
+        self._connection = connection
+        self._name = tool.name
+        self._shape = shape_of(tool)
+        self._output = output
+        self._limits = limits
+        self._verify = verify
+        self._is_harmless = definition.is_repeatable
+
+    async def run(self, arguments: dict[str, Any], context: ToolContext) -> Reply[Any]:
+        """Send the call, or the answers to what the server asked about it.
+
+        Raises:
+            ToolSuspended: The server needs an answer first.
+            MisuseError: The client is closed, or of another event loop.
+            CancelledError: The task was cancelled; the server was told.
+        """
+        token = context.cancellation
+        if token.is_cancelled():
+            return self._stopped(token.reason, is_sent=False)
+        try:
+            answers, state = answers_in(context)
+        except UnfitAnswer as error:
+            return failed("mcp_error", f"{error} The server was not told.")
+        is_sent = False
+        try:
+            async with _stopped_by(context) as scope:
+                if self._verify:
+                    change = await self._change()
+                    if change is not None:
+                        return failed("tool_changed", change)
+                is_sent = True
+                answered = await self._send(arguments, answers, state, context)
+        except MCPError as error:
+            return self._refused(error, is_sent)
+        except ProviderError as error:
+            return failed("mcp_error", f"{error} The tool was not called.")
+        except ValidationError as error:
+            return failed(
+                "invalid_output",
+                f"The tool ran, and what the server sent back is no result of the protocol "
+                f"({error.error_count()} faults).",
+            )
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError) as error:
+            return self._lost(type(error).__name__, is_sent)
+        if scope.cancelled_caught:
+            return self._stopped(token.reason, is_sent)
+        if isinstance(answered, InputRequiredResult):
+            try:
+                ticket = ticket_for(answered, self._limits)
+            except UnfitQuestion as error:
+                return failed(error.code, f"{error} The tool waits for an answer in vain.")
+            context.suspend(ticket)
+        return reply_of(answered, self._output, self._limits)
+
+    async def _change(self) -> str | None:
+        """Say what is not any more as it was when the model was told of the tool."""
+        now = await self._connection.find(self._name)
+        what = "is not there any more"
+        if now is not None:
+            with suppress(ValueError, RecursionError):
+                if shape_of(now) == self._shape:
+                    return None
+            what = "is not what it was when it was listed"
+        return (
+            f"Tool `{self._name}` of the server {what}, so it was not called. The tools of this "
+            "server have to be listed again."
+        )
+
+    async def _send(
+        self,
+        arguments: dict[str, Any],
+        answers: InputResponses | None,
+        state: str | None,
+        context: ToolContext,
+    ) -> CallToolResult | InputRequiredResult:
+        async def progressed(progress: float, total: float | None, message: str | None) -> None:
+            context.report_progress(
+                "running",
+                None if message is None else legible(message, self._limits.description),
+                *_in_range(progress, total),
+            )
+
+        # Not `session.call_tool`: that drops a result which does not fit the tool's own schema.
+        return await self._connection.session.send_request(
+            CallToolRequest(
+                params=CallToolRequestParams(
+                    name=self._name,
+                    arguments=arguments,
+                    input_responses=answers,
+                    request_state=state,
+                )
+            ),
+            _ANSWERED,
+            progress_callback=progressed,
+        )
+
+    def _refused(self, error: MCPError, is_sent: bool) -> Reply[Any]:
+        said = one_line(error.message)
+        if error.code == CONNECTION_CLOSED:
+            return self._lost(said, is_sent)
+        if error.code == REQUEST_TIMEOUT:
+            why = f"the server did not answer in time ({said})"
+            return self._in_doubt("timed_out", why, is_sent)
+        if error.code == HEADER_MISMATCH:
+            return failed(
+                "tool_changed",
+                f"The server did not run the tool, since it has another schema by now: {said}",
+            )
+        return failed("mcp_error", f"The server refused the call ({error.code}): {said}")
+
+    def _lost(self, why: str, is_sent: bool) -> Reply[Any]:
+        return self._in_doubt(
+            "connection_lost", f"the connection to the server is lost ({why})", is_sent
+        )
+
+    def _in_doubt(self, code: str, why: str, is_sent: bool) -> Reply[Any]:
+        """Tell of a call that has no answer: it may have been done, if it was sent."""
+        if not is_sent:
+            return failed(code, f"Not called: {why}.")
+        if self._is_harmless:
+            return failed(code, f"No answer: {why}. The tool may be called again.")
+        text = f"Outcome unknown: {why}. The tool may have had its effects."
+        return failed(code, text, "indeterminate")
+
+    def _stopped(self, reason: str | None, is_sent: bool) -> Reply[Any]:
+        why = reason or "the call was asked to stop"
+        if is_sent and not self._is_harmless:
+            cut_off = f"the call was cancelled while the server ran it: {why}"
+            return self._in_doubt("cancelled", cut_off, is_sent)
+        return failed("cancelled", f"Cancelled: {why}", "cancelled")
+
+
+@asynccontextmanager
+async def _stopped_by(context: ToolContext) -> AsyncGenerator[anyio.CancelScope]:
+    """Stop what happens inside where the call is asked to stop; the SDK tells the server."""
+    with anyio.CancelScope() as scope:
+
+        async def watch() -> None:
+            await context.cancellation.cancelled()
+            scope.cancel()
+
+        watcher = asyncio.create_task(watch())
+        try:
+            yield scope
+        finally:
+            watcher.cancel()
+
+
+def _in_range(progress: float, total: float | None) -> tuple[float | None, int | None, int | None]:
+    """Bring a server's figures into the form of a report: a fraction, units done, units in all."""
+    done = progress if isfinite(progress) and progress >= 0 else None
+    whole = total if total is not None and isfinite(total) and total > 0 else None
+    fraction = None if done is None or whole is None else min(done / whole, 1.0)
+    return fraction, _units(done), _units(whole)
+
+
+def _units(figure: float | None) -> int | None:
+    return int(figure) if figure is not None and float(figure).is_integer() else None

@@ -1,0 +1,183 @@
+"""`create_server`: a toolset as a server of the SDK."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mcp.server import Server
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+from mcp.types import (
+    CallToolRequestParams,
+    CallToolResult,
+    InputRequiredResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+)
+
+from .._call.call import Hooks
+from .._call.selector import AnySelector
+from .._declare.handlers import Handlers
+from .._declare.offer import Available
+from .._declare.toolset_meta import ToolsetMeta
+from .._text.json import shorten
+from .._text.suggestion import names_for_message
+from .._toolset import Toolset
+from ..errors import InvalidValueError, MisuseError
+from ..execution._settings import GRACE, Settings
+from ._offered import is_modern, offered_tools
+from ._served_call import ContextForRequest, Request, Serving, SkippedFor
+
+__all__ = ["create_server"]
+
+
+def create_server(
+    toolset: type[Toolset],
+    *,
+    name: str | None = None,
+    version: str = "",
+    instructions: str | None = None,
+    hooks: Hooks | None = None,
+    available: Available = None,
+    context: ContextForRequest | None = None,
+    skipped: SkippedFor | None = None,
+    handlers: Handlers[Any] | None = None,
+    limit: int | None = None,
+    default_timeout: float | None = None,
+    state_keys: Sequence[bytes | str] | None = None,
+    show_errors: bool = False,
+) -> Server[Any]:
+    """Make a server of a toolset; run it by a transport of the SDK.
+
+    Each call is a round of its own: decoded, decided by the hooks and gates, run, shown to the
+    after-hooks. A call that waits for a decision asks the client's user.
+
+    Args:
+        toolset: The toolset.
+        name: What the server is called; by default as the toolset.
+        version: Its version.
+        instructions: What the client's model may be told of the server.
+        hooks: A hook set, an object like one, or a plain function of a call.
+        available: Which tools are on offer; those that are on by default.
+        context: Makes the context of each call, from the call, the SDK's request and the sink
+            that sends progress to the client.
+        skipped: Values of hidden parameters, or a function of the SDK's request that gives them.
+        handlers: Who does the tools; where it is left out, their own functions.
+        limit: How many calls may run at once; None for all of them.
+        default_timeout: Seconds that a call may take where its tool says nothing of it.
+        state_keys: Secrets of at least 32 bytes by which the state of a call that waits is sealed,
+            where several processes serve the same clients; the first seals, all of them open.
+        show_errors: Whether the client is told the text of any exception.
+
+    Raises:
+        MisuseError: There is no toolset, nobody does a tool on offer, or a hidden parameter has no
+            value.
+        InvalidValueError: A number of seconds is none, or the limit lets nothing run.
+        UnknownToolError: `available` names no tool of the toolset.
+
+    Example:
+        >>> from lutum_py import Toolset, tool, tool_fn
+        >>> @tool_fn
+        ... def add(a: int, b: int) -> int:
+        ...     return a + b
+        >>> class Sums(Toolset):
+        ...     add = tool(add)
+        >>> create_server(Sums, version="1.0").name
+        'Sums'
+    """
+    given: object = toolset
+    if not isinstance(given, ToolsetMeta) or given is Toolset:
+        raise MisuseError(f"What is served is a toolset, not {shorten(toolset)}. Pass its class.")
+    # Checked here as it is for each call, so that a wrong one is found before the first.
+    Settings(
+        skipped=None,
+        limit=limit,
+        default_timeout=default_timeout,
+        grace=GRACE,
+        raise_errors=True,
+        around=None,
+        handlers=handlers,
+    )
+    if handlers is not None and handlers.toolset is not toolset:
+        raise MisuseError(
+            f"handlers= are of {handlers.toolset.__qualname__}, and {toolset.__qualname__} is "
+            "served. Make them with its own `Handlers()`."
+        )
+    offered = given._offer.resolve(available)
+    _check_served(toolset, offered.selectors, handlers, skipped)
+    serving = Serving(
+        toolset=toolset,
+        offered=offered,
+        hooks=hooks,
+        context=context,
+        skipped=skipped,
+        handlers=handlers,
+        gate=None if limit is None else asyncio.Semaphore(limit),
+        default_timeout=default_timeout,
+        show_errors=show_errors,
+    )
+    listed = {era: offered_tools(offered.definitions, modern=era) for era in (False, True)}
+
+    async def list_tools(request: Request, _: PaginatedRequestParams | None) -> ListToolsResult:
+        return ListToolsResult(tools=listed[is_modern(request.protocol_version)])
+
+    async def call_tool(
+        request: Request, params: CallToolRequestParams
+    ) -> CallToolResult | InputRequiredResult:
+        return await serving.answer(request, params)
+
+    def input_schema(tool: str) -> Mapping[str, Any] | None:
+        selector = offered.by_name.get(tool)
+        return None if selector is None else selector.definition.input_schema
+
+    title = toolset.__name__ if name is None else name
+    server: Server[Any] = Server(
+        title,
+        version=version,
+        instructions=instructions,
+        get_tool_input_schema=input_schema,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+    try:
+        security = (
+            RequestStateSecurity.ephemeral()
+            if state_keys is None
+            else RequestStateSecurity(keys=list(state_keys))
+        )
+    except (TypeError, ValueError) as error:
+        raise InvalidValueError(f"state_keys=: {error}") from None
+    server.middleware.append(RequestStateBoundary(security, default_audience=title))
+    return server
+
+
+def _check_served(
+    toolset: type[Toolset],
+    selectors: Sequence[AnySelector],
+    handlers: Handlers[Any] | None,
+    skipped: SkippedFor | None,
+) -> None:
+    """Find before the first call what no call could do.
+
+    Raises:
+        MisuseError: Nobody does a tool, or a hidden parameter has no value.
+    """
+    undone: list[str] = []
+    for selector in selectors:
+        done_by = selector.spec.invocation if handlers is None else handlers._done_by(selector)
+        if done_by is None:
+            undone.append(".".join(selector.path))
+            continue
+        known = done_by.required if skipped is None or not callable(skipped) else ()
+        missing = sorted(name for name in known if name not in (skipped or {}))  # type: ignore[operator]
+        if missing:
+            raise MisuseError(
+                f"Tool `{selector.name}` needs {names_for_message(missing)}, which the client does "
+                f"not see. Pass `skipped={{{missing[0]!r}: ...}}`."
+            )
+    if undone:
+        raise MisuseError(
+            f"Nobody does these tools of {toolset.__qualname__}: {names_for_message(undone)}. Pass "
+            "`handlers=` that do, or leave them out with `available=`."
+        )

@@ -1,0 +1,290 @@
+"""One `tools/call`: a round of one call, from its arguments to the answer.
+
+Nothing is kept between requests. A call that waits for a decision goes out as its own plan, which
+the SDK seals, and comes back with the answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn, TypeAlias
+from uuid import uuid4
+
+from mcp import MCPError
+from mcp.server import ServerRequestContext
+from mcp.types import (
+    INVALID_PARAMS,
+    AudioContent,
+    BlobResourceContents,
+    CallToolRequestParams,
+    CallToolResult,
+    ContentBlock,
+    ElicitResult,
+    EmbeddedResource,
+    ImageContent,
+    InputRequiredResult,
+    ResourceLink,
+    TextContent,
+)
+from pydantic import ValidationError
+
+from .._call.call import AnyToolCall, Hooks
+from .._call.outcomes import SuspendedCall
+from .._context.context import ToolContext
+from .._context.progress import Sink
+from .._declare.handlers import Handlers
+from .._declare.offer import OfferedTools
+from .._round.plan import ToolRoundPlan
+from .._text.escaping import LINES, visible
+from .._text.json import compact_json
+from .._toolset import Toolset
+from .._transcript.assistant import AssistantTurn
+from .._transcript.attachment import Attachment
+from .._transcript.metadata import ToolMetadata
+from .._transcript.result import ToolResult
+from ..errors import HookError, PlanError, ResumeError, ToolError
+from ..execution._outcome import Outcome, sole
+from ..execution._run import Run
+from ..execution._settings import GRACE, Settings
+from ._forms import can_be_asked, decision_of, form_for, question_of
+from ._offered import is_modern, structure_of
+from ._progress_out import ProgressOut
+
+__all__ = ["ContextForRequest", "Request", "Serving", "SkippedFor"]
+
+Request: TypeAlias = ServerRequestContext[Any, Any]
+"""The SDK's context of a request."""
+
+ContextForRequest: TypeAlias = Callable[[AnyToolCall, Request, Sink], ToolContext]
+"""Makes the context of a call; the sink sends progress to the client."""
+
+SkippedFor: TypeAlias = Mapping[str, Any] | Callable[[Request], Mapping[str, Any]]
+"""Values of hidden parameters, or what gives them for a request."""
+
+LOGGER: Final = logging.getLogger("lutum.mcp")
+LOGGER.addHandler(logging.NullHandler())
+_DECISION: Final = "decision"
+"""The name of our only question in what a client is asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Serving:
+    """Know how to answer calls; see `create_server` for what the attributes mean."""
+
+    toolset: type[Toolset]
+    offered: OfferedTools
+    hooks: Hooks | None
+    context: ContextForRequest | None
+    skipped: SkippedFor | None
+    handlers: Handlers[Any] | None
+    gate: asyncio.Semaphore | None
+    default_timeout: float | None
+    show_errors: bool
+
+    async def answer(
+        self, request: Request, params: CallToolRequestParams
+    ) -> CallToolResult | InputRequiredResult:
+        """Answer one `tools/call`.
+
+        Raises:
+            MCPError: What the client sent back as the state of a call is none of this call.
+        """
+        try:
+            plan = await self._opened(params)
+            try:
+                return await _Answering(self, request, plan).answer()
+            finally:
+                if plan._state._closed_by is None:
+                    plan.discard()
+        except HookError as error:
+            return self._failed(params.name, error)
+        except ResumeError as error:
+            return _said(f"{error} The tool was not run.", is_error=True)
+
+    async def _opened(self, params: CallToolRequestParams) -> ToolRoundPlan[Any]:
+        if params.request_state is not None:
+            return self._resumed(params)
+        arguments = compact_json(params.arguments or {})
+        call = ToolMetadata(id=f"mcp_{uuid4().hex}", name=params.name, arguments=arguments)
+        outcome: Any = self.toolset.read_turn(AssistantTurn(tool_calls=[call]), self.offered)
+        opened = outcome.round
+        if self.hooks is None:
+            return opened.plan()  # type: ignore[no-any-return]
+        try:
+            return await opened.apply_hooks(self.hooks)  # type: ignore[no-any-return]
+        except BaseException:
+            opened.discard()
+            raise
+
+    def _resumed(self, params: CallToolRequestParams) -> ToolRoundPlan[Any]:
+        """Load the plan that the client was given, and take in its answer."""
+        try:
+            plan = self.toolset.load_plan(params.request_state or "")
+        except PlanError as error:
+            LOGGER.warning("the state of a call of %s is refused: %s", params.name, error)
+            _refuse_state()
+        answer = (params.input_responses or {}).get(_DECISION)
+        if not isinstance(answer, ElicitResult):
+            plan.discard()
+            raise MCPError(INVALID_PARAMS, f"inputResponses has no answer to {_DECISION!r}")
+        try:
+            plan.resume(decision_of(plan.suspended[0], answer))
+        except BaseException:
+            plan.discard()
+            raise
+        return plan
+
+    def _failed(self, name: str, error: Exception) -> CallToolResult:
+        """Log what nobody wrote for the client, and tell only that there was something."""
+        LOGGER.error("tool %s failed", visible(name), exc_info=error)
+        told = f": {visible(str(error), LINES)}" if self.show_errors else "."
+        return _said(f"Tool {visible(name)!r} failed{told}", is_error=True)
+
+
+class _Answering:
+    """Bring one plan to its end, or to a question."""
+
+    def __init__(self, serving: Serving, request: Request, plan: ToolRoundPlan[Any]) -> None:
+        self._serving = serving
+        self._request = request
+        self._plan = plan
+        self._raised: list[Exception] = []
+        self._outcome: Outcome | None = None
+
+    async def answer(self) -> CallToolResult | InputRequiredResult:
+        plan, hooks = self._plan, self._serving.hooks
+        while True:
+            for call in plan.pending:
+                self._outcome = await self._run(call)
+                plan.record(self._outcome)
+            if not plan.suspended:
+                break
+            asked = await self._ask(plan.suspended[0])
+            if asked is not None:
+                return asked
+        if hooks is not None:
+            await plan.apply_after_hooks(hooks)
+        return self._answer_of(plan.resolve().results[0])
+
+    async def _ask(self, waiting: SuspendedCall) -> CallToolResult | InputRequiredResult | None:
+        """Ask the client; give an answer to its request, or None where it has decided."""
+        form = form_for(waiting)
+        if form is None or not can_be_asked(self._request):
+            return self._unasked(waiting)
+        if is_modern(self._request.protocol_version):
+            state = self._plan.dump_json()
+            return InputRequiredResult(input_requests={_DECISION: form}, request_state=state)
+        try:
+            answer = await self._request.session.elicit_form(
+                form.params.message,
+                form.params.requested_schema,  # type: ignore[union-attr]
+                related_request_id=self._request.request_id,
+            )
+        except (MCPError, ValidationError):
+            return self._unasked(waiting)
+        self._plan.resume(decision_of(waiting, answer))
+        return None
+
+    def _unasked(self, waiting: SuspendedCall) -> CallToolResult:
+        again = " again" if waiting.was_started else ""
+        return _said(
+            f"Tool {waiting.call.name!r} needs an answer first, which this client cannot give: "
+            f"{question_of(waiting)} The tool was not run{again}.",
+            is_error=True,
+        )
+
+    async def _run(self, call: AnyToolCall) -> Outcome:
+        """Run a call to its end, also where the client stops to wait for it.
+
+        A cancelled request asks the tool to stop, by its token, and leaves it the time to do so.
+        """
+        serving, request = self._serving, self._request
+        out = ProgressOut(request)
+        given = (
+            ToolContext.for_call(call, sink=out)
+            if serving.context is None
+            else serving.context(call, request, out)
+        )
+        context = given.with_cancellation(given.cancellation.child())
+        skipped = serving.skipped
+        settings = Settings(
+            skipped=skipped(request) if callable(skipped) else skipped,
+            default_timeout=serving.default_timeout,
+            grace=GRACE,
+            raise_errors=True,
+            around=None,
+            handlers=serving.handlers,
+        )
+        run = Run(call, context, settings, note=self._raised.append)
+        async with out.sending():
+            task = asyncio.create_task(_gated(run.run(), serving.gate))
+            try:
+                return await asyncio.shield(task)
+            except asyncio.CancelledError:
+                context.cancellation.cancel("the client cancelled the request.")
+                _LEFT_BEHIND.add(task)
+                task.add_done_callback(_look_away)
+                raise
+
+    def _answer_of(self, result: ToolResult) -> CallToolResult:
+        if self._raised and result == self._outcome:
+            error = sole(self._raised[-1])
+            if not isinstance(error, ToolError):
+                return self._serving._failed(result.name, error)
+        text = result.rejection_reason or result.model_text
+        files = [_content_of(each) for each in result.attachments]
+        said: list[ContentBlock] = [TextContent(text=text)] if text or not files else []
+        answer = CallToolResult(content=[*said, *files], is_error=result.is_error)
+        modern = is_modern(self._request.protocol_version)
+        definition = self._serving.toolset[result.name].definition if result.is_success else None
+        if definition is not None and structure_of(definition, result.output, modern=modern):
+            answer.structured_content = result.output
+        return answer
+
+
+_LEFT_BEHIND: set[asyncio.Task[Outcome]] = set()
+"""Runs whose client is gone; the loop alone would not keep them alive."""
+
+
+def _look_away(task: asyncio.Task[Outcome]) -> None:
+    _LEFT_BEHIND.discard(task)
+    if not task.cancelled():
+        task.exception()
+
+
+async def _gated(run: Awaitable[Outcome], gate: asyncio.Semaphore | None) -> Outcome:
+    if gate is None:
+        return await run
+    async with gate:
+        return await run
+
+
+def _refuse_state() -> NoReturn:
+    # The words of the SDK for a state that it refuses itself.
+    raise MCPError(
+        INVALID_PARAMS,
+        "Invalid or expired requestState",
+        {"reason": "invalid_request_state"},
+    ) from None
+
+
+def _said(text: str, *, is_error: bool) -> CallToolResult:
+    return CallToolResult(content=[TextContent(text=text)], is_error=is_error)
+
+
+def _content_of(attachment: Attachment) -> ContentBlock:
+    """Put a file into the form of the protocol; one that is elsewhere stays there."""
+    mime, url = attachment.mime_type, attachment.url
+    head, comma, data = url.partition(",")
+    if not (comma and head.startswith("data:") and head.endswith(";base64")):
+        name = attachment.caption or url.rpartition("/")[2] or url
+        return ResourceLink(name=name, uri=url, mime_type=mime, size=attachment.size)
+    if attachment.media_type == "image":
+        return ImageContent(data=data, mime_type=mime)
+    if attachment.media_type == "audio":
+        return AudioContent(data=data, mime_type=mime)
+    uri = f"attachment:{attachment.caption or attachment.media_type}"
+    return EmbeddedResource(resource=BlobResourceContents(uri=uri, mime_type=mime, blob=data))
