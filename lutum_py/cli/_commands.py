@@ -22,7 +22,8 @@ from ..errors import LutumError, MissingExtraError, ToolDefinitionError
 from ._atomic_write import write_file
 from ._conversation_file import dialect_module, read_conversation
 from ._inbox import ACTIONS, Action, Answer, decide, store_at, waiting_data, waiting_lines
-from ._loading import load_toolset
+from ._inspect_server import inspect_server
+from ._loading import load_named, load_toolset
 from ._lock.command import check_lock, write_lock
 from ._lock.file import DEFAULT_FILE
 from ._screen import (
@@ -38,6 +39,7 @@ from ._screen import (
     write_bytes,
     write_traceback,
 )
+from ._serve_toolset import serve_toolset
 from ._tool_report import report_on
 from ._tool_view import view_of
 
@@ -443,3 +445,71 @@ def _json_of(given: str, option: str) -> Any:
             f"`{option}`: {given!r} is no JSON ({error}). Text needs quotes within quotes: "
             "'\"text\"'."
         ) from None
+
+
+mcp = typer.Typer(
+    help="Serve a toolset by MCP, or look at what a server offers (extra `mcp`).",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.add_typer(mcp, name="mcp")
+
+
+@mcp.command(
+    epilog="Exit codes: 0 served until it was stopped; 2 the toolset cannot be served so, or no "
+    "transport or both were named."
+)
+def serve(
+    toolset: Annotated[str, typer.Argument(metavar="TOOLSET", help=_TOOLSET)],
+    stdio: Annotated[
+        bool, typer.Option("--stdio", help="Serve whoever started this process.")
+    ] = False,
+    port: Annotated[
+        int | None, typer.Option("--http", metavar="PORT", help="Serve this machine; 0 for any.")
+    ] = None,
+    host: Annotated[
+        str, typer.Option(help="An address of this machine alone: there is no authorisation.")
+    ] = "127.0.0.1",
+    hooks: Annotated[
+        str | None, typer.Option(metavar="HOOKS", help="module:HOOKS, who decides about calls.")
+    ] = None,
+    with_traceback: WithTraceback = False,
+) -> None:
+    """Serve the tools of a toolset that are on.
+
+    What tools print goes to standard error. A tool that waits for a decision asks the user of the
+    client.
+    """
+    found = load_toolset(toolset, with_traceback=with_traceback)
+    decides = None if hooks is None else load_named(hooks, with_traceback=with_traceback)
+    serve_toolset(found, hooks=decides, stdio=stdio, port=port, host=host)
+
+
+@mcp.command(
+    "inspect",
+    epilog="Exit codes: 0 listed; 1 a tool of the server is refused; 2 the server was not reached, "
+    "or what it lists is no listing.",
+    context_settings={"allow_interspersed_args": False},
+)
+def inspect_mcp(
+    server: Annotated[
+        list[str],
+        typer.Argument(metavar="SERVER...", help="Its http address, or the command that runs it."),
+    ],
+    trusted: Annotated[
+        bool, typer.Option("--trusted", help="Believe what the server says of its risks.")
+    ] = False,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Take this tool; may be repeated.")
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option("--timeout", metavar="SECONDS", help="How long it may take.")
+    ] = 30,
+    as_json: AsJson = False,
+) -> None:
+    """Show what a server offers: its tools, their risks, what is refused and why, the digest.
+
+    Options come before the server; what stands after it is its command line.
+    """
+    raise typer.Exit(inspect_server(server, trusted, only, seconds, as_json))

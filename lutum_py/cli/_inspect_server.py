@@ -1,0 +1,128 @@
+"""`lutum mcp inspect`: what an MCP server offers, and what would be made of it here."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .._schema.capabilities import risk_of
+from .._text.escaping import words_of
+from .._text.json import cut
+from ..errors import LutumError, MissingExtraError
+from ..execution._outcome import sole
+from ._screen import Failure, counted, json_text, render, text, write
+
+if TYPE_CHECKING:
+    from mcp import Client
+
+    from ..mcp import RemoteTools
+
+__all__ = ["inspect_server"]
+
+
+def inspect_server(
+    server: Sequence[str], trusted: bool, only: list[str] | None, seconds: float, as_json: bool
+) -> int:
+    """Print what a server offers, and give the exit code.
+
+    Raises:
+        Failure: The server was not reached, or what it sent is no listing.
+        MissingExtraError: The SDK is not installed.
+    """
+    try:
+        report = asyncio.run(_report(server, trusted, only, seconds))
+    except MissingExtraError:
+        raise
+    except TimeoutError as error:
+        raise Failure(f"The server did not answer within {seconds:g} seconds.") from error
+    except (Exception, asyncio.CancelledError) as error:  # a transport may raise anything
+        raise _unreached(server, error) from error
+    if as_json:
+        write(sys.stdout, json_text(report) + "\n")
+    else:
+        _show(report)
+    return 1 if report["refused"] else 0
+
+
+def _unreached(server: Sequence[str], error: BaseException) -> Failure:
+    meant = sole(error) if isinstance(error, Exception) else error
+    said = cut(words_of(meant), 600) or "no message"
+    if isinstance(meant, LutumError):
+        return Failure(said)
+    return Failure(
+        f"The server `{' '.join(server)}` cannot be listed: {type(meant).__name__}: {said}. Give "
+        "its http address, or the command that runs it."
+    )
+
+
+async def _report(
+    server: Sequence[str], trusted: bool, only: list[str] | None, seconds: float
+) -> dict[str, Any]:
+    from ..mcp import remote_tools
+
+    async with asyncio.timeout(seconds), _client(server) as client:
+        remote = await remote_tools(client, "Server", trusted=trusted, only=only)
+        return _as_data(client, remote)
+
+
+def _client(server: Sequence[str]) -> Client:
+    from mcp import Client, StdioServerParameters
+
+    first, *arguments = server
+    if first.startswith(("http://", "https://")) and not arguments:
+        return Client(first)
+    return Client(StdioServerParameters(command=first, args=arguments))
+
+
+def _as_data(client: Client, remote: RemoteTools) -> dict[str, Any]:
+    info = client.server_info
+    return {
+        "server": info.name if info else None,
+        "version": info.version if info else None,
+        "protocol": client.protocol_version,
+        "digest": remote.digest,
+        "tools": [
+            {
+                "name": selector.name,
+                "server_name": remote.listed[selector.name].name,
+                "title": selector.definition.title,
+                "description": selector.definition.description,
+                "risk": risk_of(selector.definition.capabilities).value,
+                "effects": [each.kind.value for each in selector.definition.capabilities.effects],
+                "idempotent": selector.definition.idempotent,
+                "input_schema": selector.definition.input_schema,
+            }
+            for selector in remote.toolset
+        ],
+        "refused": [{"name": each.name, "reason": each.reason} for each in remote.refused],
+    }
+
+
+def _show(report: dict[str, Any]) -> None:
+    name = " ".join(filter(None, [report["server"], report["version"]])) or "A server"
+    lines = [text(f"{name} (protocol {report['protocol']})", "bold")]
+    for tool in report["tools"]:
+        other = tool["server_name"]
+        own = f" (there `{other}`)" if other != tool["name"] else ""
+        said = tool["description"].strip().partition("\n")[0]
+        lines += [
+            text(""),
+            text(f"{tool['name']}{own}", "bold cyan"),
+            text(f"  risk:   {tool['risk']} ({', '.join(tool['effects'])})"),
+            text(f"  fields: {', '.join(tool['input_schema'].get('properties', {})) or 'none'}"),
+            *([text(f"  {cut(said, 200)}")] if said else []),
+        ]
+    for refused in report["refused"]:
+        lines += [
+            text(""),
+            text(f"{refused['name']}: refused", "bold red"),
+            text(f"  {refused['reason']}"),
+        ]
+    tools = counted(len(report["tools"]), "tool")
+    render(
+        *lines,
+        text(""),
+        text(f"{tools}, {len(report['refused'])} refused. Digest of the tools: {report['digest']}"),
+    )

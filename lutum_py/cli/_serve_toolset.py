@@ -1,0 +1,72 @@
+"""`lutum mcp serve`: a toolset as an MCP server, for one process or for this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import Any, Final
+
+from .._toolset import Toolset
+from ..errors import DeveloperError, MissingExtraError
+from ._screen import Failure, complain, reason_of, text
+
+__all__ = ["serve_toolset"]
+
+_LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
+
+
+def serve_toolset(
+    toolset: type[Toolset], *, hooks: Any, stdio: bool, port: int | None, host: str
+) -> None:
+    """Serve until the client leaves, or the process is stopped.
+
+    Raises:
+        Failure: Both or no transport is named, the host is another machine's, the port is taken,
+            or the toolset cannot be served.
+        MissingExtraError: The SDK is not installed.
+    """
+    if stdio is (port is not None):
+        raise Failure("Name one transport: `--stdio`, or `--http PORT`.")
+    if host not in _LOOPBACK:
+        raise Failure(
+            f"`--host {host}` would let others in, and this command knows no authorisation. Serve "
+            f"{', '.join(_LOOPBACK)}, or run the server of `lutum_py.mcp.create_server` yourself."
+        )
+    from ..mcp import create_server
+
+    try:
+        server = create_server(toolset, hooks=hooks)
+    except MissingExtraError:
+        raise
+    except DeveloperError as error:
+        raise Failure(str(error)) from error
+    if port is None:
+        asyncio.run(_serve_stdio(server))
+    else:
+        asyncio.run(_serve_http(server, _listening(host, port), host))
+
+
+async def _serve_stdio(server: Any) -> None:
+    from mcp import stdio_server
+
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except (OSError, OverflowError) as error:
+        why = reason_of(error) if isinstance(error, OSError) else "it is no port"
+        raise Failure(f"Nothing can listen on port {port} of {host}: {why}.") from error
+
+
+async def _serve_http(server: Any, listening: socket.socket, host: str) -> None:
+    import uvicorn
+
+    app = server.streamable_http_app(host=host)
+    shown = f"[{host}]" if ":" in host else host
+    complain(text(f"Serving http://{shown}:{listening.getsockname()[1]}/mcp"))
+    with listening:
+        await uvicorn.Server(uvicorn.Config(app, log_level="warning")).serve([listening])
