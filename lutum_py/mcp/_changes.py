@@ -26,10 +26,11 @@ def shape_of(tool: Tool) -> str:
     for key in ("inputSchema", "outputSchema"):
         if key in data:
             data[key] = without_remarks(data[key])
+    hints = data.pop("annotations", {})
     for key in ("title", "description", "icons"):
         data.pop(key, None)
-    data.get("annotations", {}).pop("title", None)
-    return digest_of(data)
+        hints.pop(key, None)
+    return digest_of([data, hints])
 
 
 def _data_of(tool: Tool) -> dict[str, Any]:

@@ -107,14 +107,9 @@ def ticket_for(asked: InputRequiredResult, limits: Limits) -> SuspendTicket:
         UnfitQuestion: It is too long, or has a form that no answer can be held against.
     """
     requests = asked.input_requests or {}
-    data = {
-        key: request.model_dump(mode="json", by_alias=True, exclude_none=True)
-        for key, request in requests.items()
-    }
-    parameters: dict[str, Any] = {"requests": data}
+    parameters: dict[str, Any] = {"requests": _data_of(requests, asked.request_state, limits)}
     if asked.request_state is not None:
         parameters["request_state"] = asked.request_state
-    _check_size(data, asked.request_state, limits)
     schema = _schema_of(requests)
     if schema is not None:
         try:
@@ -134,8 +129,14 @@ def ticket_for(asked: InputRequiredResult, limits: Limits) -> SuspendTicket:
     )
 
 
-def _check_size(data: dict[str, Any], state: str | None, limits: Limits) -> None:
+def _data_of(
+    requests: Mapping[str, InputRequest], state: str | None, limits: Limits
+) -> dict[str, Any]:
     try:
+        data = {
+            key: request.model_dump(mode="json", by_alias=True, exclude_none=True)
+            for key, request in requests.items()
+        }
         size = len(compact_json(data))
     except (ValueError, RecursionError):
         raise UnfitQuestion("mcp_error", "The server asked what is no JSON data.") from None
@@ -145,6 +146,7 @@ def _check_size(data: dict[str, Any], state: str | None, limits: Limits) -> None
             f"The server's question has {size:,} characters and a state of {len(state or ''):,}, "
             f"where {limits.schema:,} and {limits.result:,} are allowed.",
         )
+    return data
 
 
 def _said(request: InputRequest) -> str:
