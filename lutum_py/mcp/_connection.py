@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from mcp import Client, ClientSession
 from mcp.types import PaginatedRequestParams, Tool
-from pydantic import ValidationError
 
 from .._text.json import shorten
 from ..errors import MisuseError, ProviderError
+from ._words import one_line
 
 __all__ = ["Connection"]
 
@@ -84,10 +84,10 @@ class Connection:
                     page = await self._client.list_tools(cursor=cursor, cache_mode=mode)
                 else:
                     page = await session.list_tools(params=PaginatedRequestParams(cursor=cursor))
-            except ValidationError as error:
+            except ValueError as error:  # how the SDK tells of what it cannot read
                 raise ProviderError(
-                    f"The server's list of tools is none of the protocol: {error.error_count()} "
-                    f"faults, the first at `{_place(error)}`. Tell the author of the server."
+                    f"The server's list of tools is none of the protocol: {one_line(str(error))}. "
+                    "Tell the author of the server."
                 ) from error
             for tool in page.tools:
                 yield tool
@@ -110,7 +110,3 @@ class Connection:
             if tool.name == name:
                 return tool
         return None
-
-
-def _place(error: ValidationError) -> str:
-    return ".".join(str(step) for step in error.errors(include_input=False)[0]["loc"])

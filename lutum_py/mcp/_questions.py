@@ -132,14 +132,11 @@ def ticket_for(asked: InputRequiredResult, limits: Limits) -> SuspendTicket:
 def _data_of(
     requests: Mapping[str, InputRequest], state: str | None, limits: Limits
 ) -> dict[str, Any]:
-    try:
-        data = {
-            key: request.model_dump(mode="json", by_alias=True, exclude_none=True)
-            for key, request in requests.items()
-        }
-        size = len(compact_json(data))
-    except (ValueError, RecursionError):
-        raise UnfitQuestion("mcp_error", "The server asked what is no JSON data.") from None
+    data = {
+        key: request.model_dump(mode="json", by_alias=True, exclude_none=True)
+        for key, request in requests.items()
+    }
+    size = len(compact_json(data))
     if size > limits.schema or len(state or "") > limits.result:
         raise UnfitQuestion(
             "result_too_large",

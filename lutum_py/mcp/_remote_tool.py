@@ -25,7 +25,7 @@ from mcp.types import (
     InputResponses,
     Tool,
 )
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from .._call.reply import Reply
 from .._context.context import ToolContext
@@ -106,11 +106,11 @@ class RemoteTool:
             return self._refused(error, is_sent)
         except ProviderError as error:
             return failed("mcp_error", f"{error} The tool was not called.")
-        except ValidationError as error:
+        except ValueError as error:  # how the SDK tells of what it cannot read
             return failed(
                 "invalid_output",
-                f"The tool ran, and what the server sent back is no result of the protocol "
-                f"({error.error_count()} faults).",
+                "The tool ran, and what the server sent back is no result of the protocol: "
+                f"{one_line(str(error))}",
             )
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError) as error:
             return self._lost(type(error).__name__, is_sent)

@@ -256,7 +256,7 @@ async def test_a_listing_that_is_none_is_the_fault_of_the_server() -> None:
             return await unfit(None, None) if method == "tools/list" else await send(method, *rest)
 
         session._dispatcher.send_raw_request = raw  # type: ignore[method-assign]
-        with pytest.raises(ProviderError, match=r"none of the protocol.*`tools\.0"):
+        with pytest.raises(ProviderError, match=r"none of the protocol.*tools\.0"):
             await remote_tools(client, "Remote")
 
 

@@ -56,8 +56,10 @@ def once(asked: Answer) -> Any:
         if params.input_responses is None and params.request_state is None:
             return asked
         answers = params.input_responses or {}
-        told = {key: each.model_dump(mode="json", exclude_none=True) for key, each in answers.items()}
-        return said(json.dumps({"state": params.request_state, **told}))
+        told: dict[str, Any] = {"state": params.request_state}
+        for key, each in answers.items():
+            told[key] = each.model_dump(mode="json", exclude_none=True)
+        return said(json.dumps(told))
 
     return does
 
@@ -222,6 +224,7 @@ async def test_an_answer_to_something_else_is_not_sent() -> None:
     assert len(server.received) == 1
 
 
+LONG = {"type": "object", "properties": {"a": {"type": "string", "title": "x" * 300}}}
 NESTED: dict[str, Any] = {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}}
 
 
@@ -230,7 +233,7 @@ NESTED: dict[str, Any] = {"type": "object", "properties": {"a": {"$ref": "#/$def
     [
         (asking(k=form(NESTED)), "mcp_error"),
         (asking(k=form({"type": "object", "properties": {"a": {"pattern": "("}}})), "mcp_error"),
-        (asking(k=form({**COUNT, "description": "x" * 300})), "result_too_large"),
+        (asking(k=form(LONG)), "result_too_large"),
         (asking(state="x" * 500), "result_too_large"),
     ],
     ids=range(4),
@@ -261,8 +264,8 @@ async def test_a_question_without_a_bottom_is_an_error() -> None:
         dispatcher.send_raw_request = raw
         outcome = await execute(call_of(remote))
     assert isinstance(outcome, ToolResult)
-    assert (outcome.status, outcome.code) == ("error", "mcp_error")
-    assert "no JSON data" in outcome.model_text
+    assert (outcome.status, outcome.code) == ("error", "invalid_output")
+    assert "no result of the protocol" in outcome.model_text
 
 
 def _raw_form(deep: Any) -> Any:
