@@ -37,6 +37,7 @@ from .._context.context import ToolContext
 from .._context.progress import Sink
 from .._declare.handlers import Handlers
 from .._declare.offer import OfferedTools
+from .._hooks.places import HookPlaces
 from .._round.plan import ToolRoundPlan
 from .._text.escaping import LINES, visible
 from .._text.json import compact_json
@@ -45,7 +46,7 @@ from .._transcript.assistant import AssistantTurn
 from .._transcript.attachment import Attachment
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult
-from ..errors import HookError, PlanError, ResumeError, ToolError
+from ..errors import PlanError, ResumeError, ToolError
 from ..execution._outcome import Outcome, sole
 from ..execution._run import Run
 from ..execution._settings import GRACE, Settings
@@ -99,10 +100,12 @@ class Serving:
             finally:
                 if plan._state._closed_by is None:
                     plan.discard()
-        except HookError as error:
-            return self._failed(params.name, error)
+        except MCPError:
+            raise
         except ResumeError as error:
             return _said(f"{error} The tool was not run.", is_error=True)
+        except Exception as error:  # noqa: BLE001 - hooks and contexts may raise anything
+            return self._failed(params.name, error)
 
     async def _opened(self, params: CallToolRequestParams) -> ToolRoundPlan[Any]:
         if params.request_state is not None:
@@ -165,7 +168,7 @@ class _Answering:
             asked = await self._ask(plan.suspended[0])
             if asked is not None:
                 return asked
-        if hooks is not None:
+        if isinstance(hooks, HookPlaces):
             await plan.apply_after_hooks(hooks)
         return self._answer_of(plan.resolve().results[0])
 

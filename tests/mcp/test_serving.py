@@ -1,0 +1,785 @@
+"""The laws of serving a toolset: each call is a round, and nothing outlives its request."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import threading
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import pytest
+from mcp import Client, MCPError
+from mcp.types import (
+    AudioContent,
+    BlobResourceContents,
+    ElicitRequest,
+    ElicitResult,
+    EmbeddedResource,
+    ErrorData,
+    ImageContent,
+    InputRequiredResult,
+    ResourceLink,
+)
+
+from lutum_py import (
+    AnyToolCall,
+    Attachment,
+    Block,
+    Complete,
+    RejectedCall,
+    Reply,
+    RunIdentity,
+    RunNormally,
+    Skip,
+    Suspend,
+    SuspendTicket,
+    ToolCapabilities,
+    ToolContext,
+    ToolInput,
+    ToolMetadata,
+    ToolResult,
+    Toolset,
+    tool,
+    tool_fn,
+)
+from lutum_py.errors import (
+    ExecutionFailed,
+    InvalidValueError,
+    MisuseError,
+    UnknownToolError,
+)
+from lutum_py.mcp import create_server
+
+from .servers import KINDS, connected, over_http
+
+
+@dataclass
+class Node:
+    """A tree."""
+
+    name: str
+    children: list[Node]
+
+
+RAN: list[Any] = []
+
+
+@tool_fn(title="Add two numbers", capabilities=ToolCapabilities(effects=["introspect_runtime"]))
+def add(a: int, b: int = 1) -> int:
+    """Add."""
+    RAN.append((a, b))
+    return a + b
+
+
+@tool_fn(capabilities=ToolCapabilities(effects=["persist_memory"]), idempotent=True)
+def keep(note: str) -> dict[str, str]:
+    RAN.append(note)
+    return {"kept": note}
+
+
+@tool_fn(capabilities=ToolCapabilities(effects=["delete_file"]))
+async def wipe(path: str) -> str:
+    RAN.append(path)
+    return f"wiped {path}"
+
+
+@tool_fn(idempotent=True)
+def tree(depth: int) -> Node:
+    return Node("root", [])
+
+
+@tool_fn(capabilities=ToolCapabilities(effects=["write_file", "network_request"]))
+def fail(how: str) -> Any:
+    """Fail in one of many ways."""
+    if how == "said":
+        raise ExecutionFailed("the disk is full")
+    if how == "unfit":
+        return {1, 2}
+    if how == "object":
+        return {"n": 1}
+    if how == "list":
+        return [1]
+    raise ValueError("secret: /etc/passwd")
+
+
+@tool_fn
+def whoami(user: Annotated[str, Skip()]) -> str:
+    return user
+
+
+class Tools(Toolset):
+    add = tool(add)
+    keep = tool(keep)
+    wipe = tool(wipe, off=True)
+    tree = tool(tree)
+    fail = tool(fail)
+
+
+class Count(ToolInput[int]):
+    """Count."""
+
+    to: int
+
+
+class Undone(Toolset):
+    count = tool(Count)
+    whoami = tool(whoami)
+
+
+@pytest.fixture(autouse=True)
+def ran() -> list[Any]:
+    RAN.clear()
+    return RAN
+
+
+def text_of(result: Any) -> str:
+    return "\n".join(block.text for block in result.content)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_tools_on_offer_are_listed_with_all_that_is_known(kind: str) -> None:
+    """Names, titles, schemas and hints are as declared; of structured outputs each era takes its."""
+    server = create_server(Tools, version="2", instructions="Be brief.")
+    async with connected(server, kind) as client:
+        listed = {each.name: each for each in (await client.list_tools()).tools}
+        assert client.instructions == "Be brief."
+        assert client.server_info is not None
+        assert (client.server_info.name, client.server_info.version) == ("Tools", "2")
+    assert list(listed) == ["add", "keep", "tree", "fail"]
+    first = listed["add"]
+    assert (first.title, first.description) == ("Add two numbers", "Add.")
+    assert first.input_schema["required"] == ["a"]
+    assert (first.output_schema is None) is ("legacy" in kind)
+    assert listed["keep"].output_schema is not None
+    tree_schema = listed["tree"].output_schema
+    assert tree_schema is not None
+    assert tree_schema["type"] == "object"
+    assert listed["tree"].description is None
+    hints = {
+        name: each.annotations and each.annotations.model_dump(exclude_none=True)
+        for name, each in listed.items()
+    }
+    assert hints == {
+        "add": {"read_only_hint": True, "destructive_hint": False, "open_world_hint": False},
+        "keep": {
+            "read_only_hint": False,
+            "destructive_hint": False,
+            "idempotent_hint": True,
+            "open_world_hint": False,
+        },
+        "tree": {"idempotent_hint": True},
+        "fail": {"read_only_hint": False, "open_world_hint": True},
+    }
+
+
+async def test_what_is_irreversible_is_hinted_and_what_is_undeclared_is_not() -> None:
+    """Hints claim no more than was declared."""
+
+    @tool_fn
+    def plain() -> str:
+        return ""
+
+    tools = Toolset.of("Some", plain, wipe)
+    async with connected(create_server(tools, name="other")) as client:
+        listed = {each.name: each.annotations for each in (await client.list_tools()).tools}
+        assert client.server_info is not None
+        assert client.server_info.name == "other"
+    assert listed["plain"] is None
+    assert listed["wipe"] is not None
+    assert listed["wipe"].destructive_hint is True
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_outputs_are_text_for_models_and_data_for_programs(kind: str) -> None:
+    """Objects are structured for all, other data from 2026 on, and texts never."""
+    is_modern = "legacy" not in kind
+    server = create_server(Tools, available=[Tools])
+    async with connected(server, kind) as client:
+        for name, arguments, text, structure in (
+            ("add", {"a": 2}, "3", 3 if is_modern else None),
+            ("keep", {"note": "x"}, '{"kept":"x"}', {"kept": "x"}),
+            ("wipe", {"path": "/"}, "wiped /", None),
+            (
+                "tree",
+                {"depth": 1},
+                '{"name":"root","children":[]}',
+                {"name": "root", "children": []},
+            ),
+            ("fail", {"how": "object"}, '{"n":1}', {"n": 1}),
+            ("fail", {"how": "list"}, "[1]", [1] if is_modern else None),
+        ):
+            result = await client.call_tool(name, arguments)
+            assert (text_of(result), result.structured_content) == (text, structure)
+            assert not result.is_error
+    assert RAN == [(2, 1), "x", "/"]
+
+
+async def test_attachments_are_content() -> None:
+    """Files go out in their own form, and what is elsewhere as a link."""
+
+    def file(media_type: Any, mime: str, url: str, **fields: Any) -> Attachment:
+        return Attachment(media_type=media_type, mime_type=mime, url=url, **fields)
+
+    @tool_fn
+    def show() -> Reply[str]:
+        files = [
+            file("image", "image/png", "data:image/png;base64,aaaa"),
+            file("audio", "audio/wav", "data:audio/wav;base64,aaaa"),
+            file("file", "a/b", "data:a/b;base64,aaaa", caption="x.bin"),
+            file("video", "video/mp4", "data:video/mp4;base64,aaaa"),
+            file("image", "image/png", "https://example.org/a.png", size=3),
+            file("image", "image/png", "https://example.org/", caption="b"),
+            file("file", "text/plain", "data:text/plain,hi"),
+        ]
+        return Reply("", attachments=files)
+
+    async with connected(create_server(Toolset.of("Files", show))) as client:
+        content = (await client.call_tool("show", {})).content
+    assert content == [
+        ImageContent(data="aaaa", mime_type="image/png"),
+        AudioContent(data="aaaa", mime_type="audio/wav"),
+        EmbeddedResource(
+            resource=BlobResourceContents(uri="attachment:x.bin", mime_type="a/b", blob="aaaa")
+        ),
+        EmbeddedResource(
+            resource=BlobResourceContents(
+                uri="attachment:video", mime_type="video/mp4", blob="aaaa"
+            )
+        ),
+        ResourceLink(name="a.png", uri="https://example.org/a.png", mime_type="image/png", size=3),
+        ResourceLink(name="b", uri="https://example.org/", mime_type="image/png"),
+        ResourceLink(name="plain,hi", uri="data:text/plain,hi", mime_type="text/plain"),
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_what_the_client_did_wrong_is_told_to_its_model(kind: str) -> None:
+    """Unknown names, tools that are off and bad arguments are errors with what to do."""
+    async with connected(create_server(Tools), kind) as client:
+        for name, arguments, said in (
+            ("ad", {}, "Did you mean `add`?"),
+            ("wipe", {"path": "/"}, "not available"),
+            ("add", {"a": "x"}, "`a`"),
+            ("add", {"a": 1, "c": 2}, "no such field"),
+        ):
+            result = await client.call_tool(name, arguments)
+            assert result.is_error
+            assert said in text_of(result)
+            assert "__lutum_rejected__" not in text_of(result)
+    assert RAN == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_only_what_was_meant_for_the_client_is_told(
+    kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A `ToolError` is told; any other exception is logged, and its text stays here."""
+    progress: list[Any] = []
+
+    async def reported(*report: Any) -> None:
+        progress.append(report)
+
+    async with connected(create_server(Tools), kind) as client:
+        told = await client.call_tool("fail", {"how": "said"})
+        assert text_of(told) == "[execution_failed] Execution failed: the disk is full"
+        for how in ("raise", "unfit"):
+            caplog.clear()
+            result = await client.call_tool("fail", {"how": how}, progress_callback=reported)
+            assert (text_of(result), result.is_error) == ("Tool 'fail' failed.", True)
+            records = [each for each in caplog.records if each.name == "lutum.mcp"]
+            assert [(each.levelno, bool(each.exc_info)) for each in records] == [
+                (logging.ERROR, True)
+            ]
+    assert progress == []
+    async with connected(create_server(Tools, show_errors=True), kind) as client:
+        result = await client.call_tool("fail", {"how": "raise"})
+        assert text_of(result) == "Tool 'fail' failed: secret: /etc/passwd"
+
+
+def deciding(**decisions: Any) -> Any:
+    """A hook set of `Tools` that decides as it is told."""
+    hooks = Tools.HookSet()
+
+    @hooks.on(Tools.add)
+    def on_add(metadata: ToolMetadata, input: Any) -> Any:
+        return decisions.get("hook", RunNormally(input))
+
+    @hooks.gate()
+    def gate(metadata: ToolMetadata, input: Any) -> Any:
+        decision = decisions.get("gate")
+        return decision(metadata, input) if callable(decision) else decision
+
+    return hooks
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_hooks_and_gates_decide_as_in_any_round(kind: str) -> None:
+    """A call is completed, blocked or changed by hooks before it is run, and its result after."""
+    for hooks, text, is_error in (
+        (deciding(hook=Complete(7)), "7", False),
+        (deciding(gate=Block("not now")), "not now", True),
+    ):
+        async with connected(create_server(Tools, hooks=hooks), kind) as client:
+            result = await client.call_tool("add", {"a": 1})
+            assert (text_of(result), result.is_error) == (text, is_error)
+    assert RAN == []
+
+    def doubling(call: AnyToolCall) -> AnyToolCall:
+        return call.with_input({"a": 21, "b": 21})
+
+    hooks = Tools.HookSet()
+
+    @hooks.after(Tools.fail)
+    def mend(call: AnyToolCall, result: ToolResult) -> ToolResult:
+        return ToolResult(
+            id=result.id, name=result.name, arguments=result.arguments, result='"mended"'
+        )
+
+    async with connected(create_server(Tools, hooks=hooks), kind) as client:
+        assert text_of(await client.call_tool("fail", {"how": "raise"})) == "mended"
+    async with connected(create_server(Tools, hooks=doubling), kind) as client:
+        assert text_of(await client.call_tool("add", {"a": 1})) == "42"
+
+
+async def test_a_plain_function_may_reject() -> None:
+    """What rejects a call tells its reason, without the mark of a rejection."""
+
+    def no(call: AnyToolCall) -> RejectedCall:
+        return call.reject("never")
+
+    async with connected(create_server(Tools, hooks=no)) as client:
+        assert text_of(await client.call_tool("add", {"a": 1})) == "never"
+
+
+@pytest.mark.filterwarnings("error::ResourceWarning")
+async def test_a_hook_that_raises_is_a_failure_without_its_text(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """An error of hooks stays here, and leaves no open round behind."""
+
+    def broken(metadata: ToolMetadata, input: Any) -> Any:
+        raise ValueError("secret")
+
+    async with connected(create_server(Tools, hooks=deciding(gate=broken))) as client:
+        result = await client.call_tool("add", {"a": 1})
+    gc.collect()
+    assert (text_of(result), result.is_error) == ("Tool 'add' failed.", True)
+    assert "secret" in caplog.text
+
+
+async def test_hidden_parameters_and_contexts_come_from_the_server() -> None:
+    """Values may depend on the request, and a context may be of your own making."""
+    seen: list[Any] = []
+
+    @tool_fn
+    def who(user: Annotated[str, Skip()], ctx: ToolContext) -> str:
+        ctx.report_progress("running", "asking", 0.5)
+        seen.append(ctx.run.actor)
+        return user
+
+    def context(call: AnyToolCall, request: Any, sink: Any) -> ToolContext:
+        return ToolContext.for_call(call, sink=sink, run=RunIdentity(actor=request.method))
+
+    tools = Toolset.of("Who", who)
+    for skipped in ({"user": "ann"}, lambda request: {"user": "ann"}):
+        server = create_server(tools, skipped=skipped, context=context)
+        async with connected(server) as client:
+            assert text_of(await client.call_tool("who", {})) == "ann"
+    assert seen == ["tools/call", "tools/call"]
+
+
+async def test_a_hidden_parameter_that_a_function_forgot_is_a_failure() -> None:
+    """What only the call shows to be missing is logged, and told as any failure."""
+    server = create_server(Toolset.of("Who", whoami), skipped=lambda request: {})
+    async with connected(server) as client:
+        result = await client.call_tool("whoami", {})
+    assert (text_of(result), result.is_error) == ("Tool 'whoami' failed.", True)
+
+
+async def test_handlers_do_tools_without_functions() -> None:
+    """A table of handlers serves input models."""
+    run = Undone.Handlers()
+
+    @run.on(Undone.count)
+    def count(input: Count) -> int:
+        return input.to
+
+    server = create_server(Undone, handlers=run, skipped={"user": "ann"})
+    async with connected(server) as client:
+        assert text_of(await client.call_tool("count", {"to": 3})) == "3"
+        assert text_of(await client.call_tool("whoami", {})) == "ann"
+
+
+def test_what_no_call_could_do_is_found_at_once() -> None:
+    """No toolset, nobody to do a tool, no value, another's handlers: told when it is made."""
+    for nothing in (Toolset, int, "Tools"):
+        with pytest.raises(MisuseError, match="served is a toolset"):
+            create_server(nothing)  # type: ignore[arg-type]
+    with pytest.raises(MisuseError, match="Nobody does these tools of Undone: `count`"):
+        create_server(Undone, skipped={"user": "x"})
+    with pytest.raises(MisuseError, match="`whoami` needs `user`"):
+        create_server(Undone, available=[Undone.whoami])
+    with pytest.raises(MisuseError, match="are of Tools"):
+        create_server(Undone, handlers=Tools.Handlers())
+    with pytest.raises(UnknownToolError):
+        create_server(Tools, available=["nothing"])
+    for wrong in ({"limit": 0}, {"default_timeout": 0}, {"state_keys": ["short"]}):
+        with pytest.raises(InvalidValueError):
+            create_server(Tools, **wrong)  # type: ignore[arg-type]
+
+
+# Questions.
+
+ASK = SuspendTicket(message="Add them?")
+FORM: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "why": {"type": "string"},
+        "colours": {"type": "array", "items": {"type": "string", "enum": ["red", "blue"]}},
+    },
+    "required": ["why"],
+}
+
+
+class Person:
+    """Whoever sits at the client: answers as told, and keeps what was asked."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers = list(answers)
+        self.asked: list[tuple[str, Any]] = []
+
+    async def __call__(self, context: Any, params: Any) -> Any:
+        self.asked.append((params.message, params.requested_schema))
+        return self.answers.pop(0)
+
+
+def yes(**content: Any) -> ElicitResult:
+    return ElicitResult(action="accept", content=content)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_gate_asks_the_user_of_the_client(kind: str) -> None:
+    """Accepted, the call runs as it was shown; else it does not, and the model is told."""
+    hooks = deciding(gate=Suspend(ASK))
+    for answer, text, is_error in (
+        (yes(), "3", False),
+        (ElicitResult(action="decline"), "Cancelled: the user declined.", True),
+        (ElicitResult(action="cancel"), "Cancelled: the user did not answer.", True),
+    ):
+        RAN.clear()
+        person = Person(answer)
+        server = create_server(Tools, hooks=hooks)
+        async with connected(server, kind, elicitation_callback=person) as client:
+            result = await client.call_tool("add", {"a": 2})
+        assert (text_of(result), result.is_error) == (text, is_error)
+        assert person.asked == [("Add them?", {"type": "object", "properties": {}})]
+        assert bool(RAN) is not is_error
+
+
+@tool_fn
+async def order(item: str, ctx: ToolContext) -> str:
+    """Order, once somebody said why."""
+    RAN.append(item)
+    if ctx.resume is None:
+        ctx.suspend(
+            SuspendTicket(
+                action="explain",
+                response_schema=FORM,
+                resume_mode="pass_decision_to_tool",  # type: ignore[arg-type]
+            )
+        )
+    return f"{item}: {ctx.resume.result['why']}"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_tool_asks_by_its_own_form(kind: str) -> None:
+    """A tool that suspends itself gets the fields of its form, after its gate was answered."""
+    tools = Toolset.of("Orders", order)
+    hooks = tools.HookSet()
+
+    @hooks.gate()
+    def gate(metadata: ToolMetadata, input: Any) -> Suspend:
+        return Suspend(ASK)
+
+    person = Person(yes(), yes(why="hungry"))
+    server = create_server(tools, hooks=hooks)
+    async with connected(server, kind, elicitation_callback=person) as client:
+        result = await client.call_tool("order", {"item": "pie"})
+    assert text_of(result) == "pie: hungry"
+    assert [message for message, _ in person.asked] == ["Add them?", "explain: order"]
+    asked = person.asked[1][1]
+    assert asked["required"] == ["why"]
+    assert RAN == ["pie", "pie"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_an_answer_that_does_not_fit_runs_nothing(kind: str) -> None:
+    """What the form does not allow is told, and the tool is not run again."""
+    person = Person(yes(other=1))
+    server = create_server(Toolset.of("Orders", order))
+    async with connected(server, kind, elicitation_callback=person) as client:
+        result = await client.call_tool("order", {"item": "pie"})
+    assert result.is_error
+    assert "does not fit the response schema" in text_of(result)
+    assert RAN == ["pie"]
+
+
+NO_FORMS: list[Any] = [
+    {"type": "boolean"},
+    {"type": "object", "properties": {"a": {"type": "object"}}},
+    {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {}}},
+    {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}}}},
+    {"type": "object", "properties": {"a": True}},
+    {"type": "object", "properties": [], "x": 1},
+    {"type": "object", "anyOf": [{"required": ["a"]}]},
+]
+
+
+@pytest.mark.parametrize("kind", ["direct", "legacy"])
+async def test_a_question_that_is_no_form_is_named(kind: str) -> None:
+    """Where no form can ask it, or the client shows none, the model is told what was asked."""
+    tickets = [SuspendTicket(message="Q?", response_schema=schema) for schema in NO_FORMS]
+    tickets.append(SuspendTicket(message="Q?", resume_mode="use_decision_as_tool_result"))  # type: ignore[arg-type]
+    for ticket in tickets:
+        server = create_server(Tools, hooks=deciding(gate=Suspend(ticket)))
+        async with connected(server, kind) as client:
+            result = await client.call_tool("add", {"a": 1})
+        assert result.is_error
+        assert text_of(result).endswith("which this client cannot give: Q? The tool was not run.")
+    server = create_server(Toolset.of("Orders", order))
+    async with connected(server, kind, elicitation_callback=None) as client:
+        result = await client.call_tool("order", {"item": "pie"})
+    assert text_of(result).endswith("explain: order The tool was not run again.")
+    assert RAN == ["pie"]
+
+
+async def test_a_client_that_fails_to_ask_is_told_so() -> None:
+    """On the older protocol a client may refuse in the middle of a call."""
+    person = Person(ErrorData(code=-1, message="no"))
+    server = create_server(Tools, hooks=deciding(gate=Suspend(ASK)))
+    async with connected(server, "legacy", elicitation_callback=person) as client:
+        result = await client.call_tool("add", {"a": 1})
+    assert "which this client cannot give: Add them?" in text_of(result)
+    assert RAN == []
+
+
+async def _asked(client: Client, **arguments: Any) -> InputRequiredResult:
+    result = await client.session.call_tool("add", arguments, allow_input_required=True)
+    assert isinstance(result, InputRequiredResult)
+    return result
+
+
+@pytest.mark.parametrize("kind", ["direct", "http"])
+async def test_a_state_that_is_not_ours_runs_nothing(kind: str) -> None:
+    """Edited, of another call, of another server or without an answer: an error of the protocol."""
+    server = create_server(Tools, hooks=deciding(gate=Suspend(ASK)))
+    other = create_server(Tools, hooks=deciding(gate=Suspend(ASK)))
+    async with connected(other, kind) as client:
+        foreign = (await _asked(client, a=1)).request_state
+    async with connected(server, kind) as client:
+        asked = await _asked(client, a=1)
+        (request,) = (asked.input_requests or {}).values()
+        assert isinstance(request, ElicitRequest)
+        state = asked.request_state or ""
+        answers: Any = {"decision": yes()}
+        edited = state[:-5] + ("aaaaa" if state[-5:] != "aaaaa" else "bbbbb")
+        for arguments, given, told in (
+            ({"a": 1}, edited, answers),
+            ({"a": 2}, state, answers),
+            ({"a": 1}, foreign, answers),
+            ({"a": 1}, state, {}),
+            ({"a": 1}, state, {"other": yes()}),
+        ):
+            with pytest.raises(MCPError, match="requestState|inputResponses"):
+                await client.call_tool("add", arguments, request_state=given, input_responses=told)
+        assert RAN == []
+        first = await client.call_tool(
+            "add", {"a": 1}, request_state=state, input_responses=answers
+        )
+        assert text_of(first) == "2"
+
+
+async def test_answers_without_a_state_approve_nothing() -> None:
+    """A client cannot bring an approval along with its first round."""
+    server = create_server(Tools, hooks=deciding(gate=Suspend(ASK)))
+    async with connected(server) as client:
+        result = await client.session.call_tool(
+            "add", {"a": 1}, input_responses={"decision": yes()}, allow_input_required=True
+        )
+    assert isinstance(result, InputRequiredResult)
+    assert RAN == []
+
+
+async def test_processes_that_share_a_key_serve_the_same_clients(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Whoever has the key goes on, unless its tool is another by now."""
+    keys = ["k" * 32]
+    hooks = deciding(gate=Suspend(ASK))
+    one = create_server(Tools, hooks=hooks, state_keys=keys)
+    async with connected(one) as client:
+        state = (await _asked(client, a=1)).request_state
+    async with connected(create_server(Tools, hooks=hooks, state_keys=keys)) as client:
+        result = await client.call_tool(
+            "add", {"a": 1}, request_state=state, input_responses={"decision": yes()}
+        )
+        assert text_of(result) == "2"
+
+    @tool_fn(name="add")
+    def changed(a: int, b: int = 1, c: int = 1) -> int:
+        raise AssertionError
+
+    newer = create_server(Toolset.of("Newer", changed), name="Tools", state_keys=keys)
+    async with connected(newer) as client:
+        with pytest.raises(MCPError, match="Invalid or expired requestState"):
+            await client.call_tool(
+                "add", {"a": 1}, request_state=state, input_responses={"decision": yes()}
+            )
+    assert "has changed since" in caplog.text
+
+
+# Progress, limits, cancellation.
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_progress_goes_out_in_order_and_rises(kind: str) -> None:
+    """Reports of any thread come before the answer, each figure above the last."""
+
+    @tool_fn
+    def count(ctx: ToolContext) -> str:
+        ctx.report_progress("running", "begin")
+        for done in (1, 2, 2, 1):
+            ctx.report_progress("running", f"{done} of 4", loaded=done, total=4)
+        ctx.report_activity("other", {"x": 1})
+        ctx.emit_observer("not for you")
+        ctx.report_progress("done", None, 1.0)
+        return "done"
+
+    got: list[tuple[float, float | None, str | None]] = []
+
+    async def reported(progress: float, total: float | None, message: str | None) -> None:
+        got.append((progress, total, message))
+
+    async with connected(create_server(Toolset.of("Counting", count)), kind) as client:
+        result = await client.call_tool("count", {}, progress_callback=reported)
+        assert text_of(result) == "done"
+    figures = [each[0] for each in got]
+    assert figures == sorted(set(figures))
+    assert [each[2] for each in got] == ["begin", "1 of 4", "2 of 4", "2 of 4", "1 of 4", None]
+    assert [round(each[0], 6) for each in got] == [0, 1, 2, 2, 2, 2]
+
+
+async def test_a_slow_client_gets_the_latest_reports() -> None:
+    """A flood of reports is bounded, and what is dropped is the oldest of what waits."""
+
+    @tool_fn
+    async def flood(ctx: ToolContext) -> str:
+        for number in range(1, 2001):
+            ctx.report_progress("running", loaded=number)
+        return "done"
+
+    got: list[float] = []
+
+    async def reported(progress: float, total: Any, message: Any) -> None:
+        got.append(progress)
+
+    async with connected(create_server(Toolset.of("Floods", flood))) as client:
+        await client.call_tool("flood", {}, progress_callback=reported)
+    assert len(got) <= 256
+    assert got[-1] == 2000
+
+
+async def test_calls_run_at_once_up_to_the_limit() -> None:
+    """As many run at once as the limit says, and all without one."""
+    running, most, free = 0, 0, asyncio.Event()
+
+    @tool_fn
+    async def work() -> str:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        if running == 3:
+            free.set()
+        await asyncio.sleep(0)
+        if limit is None:
+            await free.wait()
+        running -= 1
+        return "done"
+
+    for limit, expected in ((None, 3), (2, 2)):
+        running = most = 0
+        server = create_server(Toolset.of("Work", work), limit=limit)
+        async with connected(server) as client:
+            await asyncio.gather(*(client.call_tool("work", {}) for _ in range(3)))
+        assert most == expected
+
+
+async def test_a_deadline_is_told() -> None:
+    """A call that takes longer than it may is told as one in doubt."""
+
+    @tool_fn
+    async def hang() -> str:
+        await asyncio.Event().wait()
+        return ""
+
+    async with connected(create_server(Toolset.of("Hangs", hang), default_timeout=0.05)) as client:
+        result = await client.call_tool("hang", {})
+    assert result.is_error
+    assert text_of(result).startswith("[timed_out] Outcome unknown")
+
+
+@pytest.mark.parametrize("is_sync", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_cancelled_request_cancels_the_token(kind: str, is_sync: bool) -> None:
+    """A client that gives up stops the tool by its token, and the server goes on to serve."""
+    begun, stopped = threading.Event(), threading.Event()
+    shared: list[Any] = []
+
+    def waits(ctx: ToolContext) -> str:
+        begun.set()
+        if ctx.cancellation.wait(10):
+            stopped.set()
+        return ""
+
+    async def async_waits(ctx: ToolContext) -> str:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            if ctx.cancellation.is_cancelled():
+                stopped.set()
+            raise
+        return ""
+
+    def context(call: AnyToolCall, request: Any, sink: Any) -> ToolContext:
+        made = ToolContext.for_call(call, sink=sink)
+        shared.append(made.cancellation)
+        return made
+
+    waiting = tool_fn(name="waits")(waits if is_sync else async_waits)  # type: ignore[arg-type]
+    tools = Toolset.of("Waits", waiting, add)
+    async with connected(create_server(tools, context=context), kind) as client:
+        task = asyncio.create_task(client.call_tool("waits", {}))
+        await asyncio.to_thread(begun.wait, 10)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert await asyncio.to_thread(stopped.wait, 10)
+        assert text_of(await client.call_tool("add", {"a": 1})) == "2"
+    assert not shared[0].is_cancelled()
+
+
+async def test_sessions_see_nothing_of_each_other() -> None:
+    """Calls of several clients at once get their own answers, and nothing is left of them."""
+    server = create_server(Tools)
+    async with over_http(server) as url:
+
+        async def many(number: int) -> list[str]:
+            async with Client(url) as client:
+                calls = [client.call_tool("add", {"a": number, "b": each}) for each in range(9)]
+                return [text_of(result) for result in await asyncio.gather(*calls)]
+
+        answers = await asyncio.gather(*(many(number * 100) for number in range(4)))
+    assert answers == [[str(number * 100 + each) for each in range(9)] for number in range(4)]
