@@ -255,7 +255,7 @@ async def test_a_listing_that_is_none_is_the_fault_of_the_server() -> None:
         async def raw(method: str, *rest: Any) -> Any:
             return await unfit(None, None) if method == "tools/list" else await send(method, *rest)
 
-        session._dispatcher.send_raw_request = raw  # type: ignore[method-assign]
+        session._dispatcher.send_raw_request = raw  # type: ignore[method-assign, assignment]
         with pytest.raises(ProviderError, match=r"none of the protocol.*tools\.0"):
             await remote_tools(client, "Remote")
 
@@ -320,7 +320,8 @@ async def test_your_own_word_of_a_tool_wins() -> None:
 async def test_what_was_said_wrongly_is_found_before_the_server_is_asked() -> None:
     """A name, seconds and limits that are none are told before any request is made."""
     server = Served([described()])
-    for options in ({"name": "no name"}, {"timeout": 0}):
+    wrong: list[dict[str, Any]] = [{"name": "no name"}, {"timeout": 0}]
+    for options in wrong:
         async with connected(server) as client:
             with pytest.raises(ToolDefinitionError):
                 await remote_tools(client, **{"name": "Remote", **options})

@@ -303,7 +303,7 @@ async def test_older_servers_ask_inline() -> None:
         answer: ElicitResult = await request.session.elicit_form(
             "Sure?",
             COUNT,
-            related_request_id=request.request_id,  # type: ignore[arg-type]
+            related_request_id=request.request_id,
         )
         return said(answer.action)
 

@@ -95,13 +95,18 @@ def fail(how: str) -> Any:
     """Fail in one of many ways."""
     if how == "said":
         raise ExecutionFailed("the disk is full")
-    if how == "unfit":
-        return {1, 2}
     if how == "object":
         return {"n": 1}
     if how == "list":
         return [1]
     raise ValueError("secret: /etc/passwd")
+
+
+@tool_fn
+def unfit() -> int:
+    """Give what it does not declare."""
+    given: Any = "secret"
+    return given  # type: ignore[no-any-return]
 
 
 @tool_fn
@@ -115,6 +120,7 @@ class Tools(Toolset):
     wipe = tool(wipe, off=True)
     tree = tool(tree)
     fail = tool(fail)
+    unfit = tool(unfit)
 
 
 class Count(ToolInput[int]):
@@ -140,14 +146,14 @@ def text_of(result: Any) -> str:
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_tools_on_offer_are_listed_with_all_that_is_known(kind: str) -> None:
-    """Names, titles, schemas and hints are as declared; of structured outputs each era takes its."""
+    """Names, titles, schemas and hints are as declared; outputs as each protocol has them."""
     server = create_server(Tools, version="2", instructions="Be brief.")
     async with connected(server, kind) as client:
         listed = {each.name: each for each in (await client.list_tools()).tools}
         assert client.instructions == "Be brief."
         assert client.server_info is not None
         assert (client.server_info.name, client.server_info.version) == ("Tools", "2")
-    assert list(listed) == ["add", "keep", "tree", "fail"]
+    assert list(listed) == ["add", "keep", "tree", "fail", "unfit"]
     first = listed["add"]
     assert (first.title, first.description) == ("Add two numbers", "Add.")
     assert first.input_schema["required"] == ["a"]
@@ -171,6 +177,7 @@ async def test_tools_on_offer_are_listed_with_all_that_is_known(kind: str) -> No
         },
         "tree": {"idempotent_hint": True},
         "fail": {"read_only_hint": False, "open_world_hint": True},
+        "unfit": None,
     }
 
 
@@ -276,23 +283,23 @@ async def test_only_what_was_meant_for_the_client_is_told(
     kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A `ToolError` is told; any other exception is logged, and its text stays here."""
-    progress: list[Any] = []
+    told_of: list[Any] = []
 
-    async def reported(*report: Any) -> None:
-        progress.append(report)
+    async def reported(progress: float, total: Any, message: Any) -> None:
+        told_of.append(message)
 
     async with connected(create_server(Tools), kind) as client:
         told = await client.call_tool("fail", {"how": "said"})
         assert text_of(told) == "[execution_failed] Execution failed: the disk is full"
-        for how in ("raise", "unfit"):
+        for name, arguments in (("fail", {"how": "raise"}), ("unfit", {})):
             caplog.clear()
-            result = await client.call_tool("fail", {"how": how}, progress_callback=reported)
-            assert (text_of(result), result.is_error) == ("Tool 'fail' failed.", True)
+            result = await client.call_tool(name, arguments, progress_callback=reported)
+            assert (text_of(result), result.is_error) == (f"Tool {name!r} failed.", True)
             records = [each for each in caplog.records if each.name == "lutum.mcp"]
             assert [(each.levelno, bool(each.exc_info)) for each in records] == [
                 (logging.ERROR, True)
             ]
-    assert progress == []
+    assert told_of == []
     async with connected(create_server(Tools, show_errors=True), kind) as client:
         result = await client.call_tool("fail", {"how": "raise"})
         assert text_of(result) == "Tool 'fail' failed: secret: /etc/passwd"
@@ -427,7 +434,7 @@ def test_what_no_call_could_do_is_found_at_once() -> None:
         create_server(Tools, available=["nothing"])
     for wrong in ({"limit": 0}, {"default_timeout": 0}, {"state_keys": ["short"]}):
         with pytest.raises(InvalidValueError):
-            create_server(Tools, **wrong)  # type: ignore[arg-type]
+            create_server(Tools, **wrong)
 
 
 # Questions.
@@ -585,14 +592,15 @@ async def test_a_state_that_is_not_ours_runs_nothing(kind: str) -> None:
         state = asked.request_state or ""
         answers: Any = {"decision": yes()}
         edited = state[:-5] + ("aaaaa" if state[-5:] != "aaaaa" else "bbbbb")
-        for arguments, given, told in (
+        wrong: list[tuple[Any, Any, Any]] = [
             ({"a": 1}, edited, answers),
             ({"a": 2}, state, answers),
             ({"a": 1}, foreign, answers),
             ({"a": 1}, state, {}),
             ({"a": 1}, state, {"other": yes()}),
-        ):
-            with pytest.raises(MCPError, match="requestState|inputResponses"):
+        ]
+        for arguments, given, told in wrong:
+            with pytest.raises(MCPError, match=r"requestState|inputResponses"):
                 await client.call_tool("add", arguments, request_state=given, input_responses=told)
         assert RAN == []
         first = await client.call_tool(
@@ -758,7 +766,7 @@ async def test_a_cancelled_request_cancels_the_token(kind: str, is_sync: bool) -
         shared.append(made.cancellation)
         return made
 
-    waiting = tool_fn(name="waits")(waits if is_sync else async_waits)  # type: ignore[arg-type]
+    waiting = tool_fn(name="waits")(waits if is_sync else async_waits)
     tools = Toolset.of("Waits", waiting, add)
     async with connected(create_server(tools, context=context), kind) as client:
         task = asyncio.create_task(client.call_tool("waits", {}))
