@@ -466,7 +466,10 @@ def serve(
         bool, typer.Option("--stdio", help="Serve whoever started this process.")
     ] = False,
     port: Annotated[
-        int | None, typer.Option("--http", metavar="PORT", help="Serve this machine; 0 for any.")
+        int | None,
+        typer.Option(
+            "--http", metavar="PORT", min=0, max=65535, help="Serve this machine; 0 for any."
+        ),
     ] = None,
     host: Annotated[
         str, typer.Option(help="An address of this machine alone: there is no authorisation.")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import sys
+from contextlib import redirect_stdout
 from typing import Any, Final
 
 from .._toolset import Toolset
@@ -50,16 +52,20 @@ async def _serve_stdio(server: Any) -> None:
     from mcp import stdio_server
 
     async with stdio_server() as (incoming, outgoing):
-        await server.run(incoming, outgoing, server.create_initialization_options())
+        # The SDK keeps the wire to itself while it serves. What waits in a buffer would be written
+        # there once it gives it back.
+        with redirect_stdout(sys.stderr):
+            await server.run(incoming, outgoing, server.create_initialization_options())
 
 
 def _listening(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family)
-    except (OSError, OverflowError) as error:
-        why = reason_of(error) if isinstance(error, OSError) else "it is no port"
-        raise Failure(f"Nothing can listen on port {port} of {host}: {why}.") from error
+    except OSError as error:
+        raise Failure(
+            f"Nothing can listen on port {port} of {host}: {reason_of(error)}."
+        ) from error
 
 
 async def _serve_http(server: Any, listening: socket.socket, host: str) -> None:

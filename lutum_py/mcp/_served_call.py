@@ -254,8 +254,7 @@ _LEFT_BEHIND: set[asyncio.Task[Outcome]] = set()
 
 def _look_away(task: asyncio.Task[Outcome]) -> None:
     _LEFT_BEHIND.discard(task)
-    if not task.cancelled():
-        task.exception()
+    _ = task.cancelled() or task.exception()  # else asyncio reports it as forgotten
 
 
 async def _gated(run: Awaitable[Outcome], gate: asyncio.Semaphore | None) -> Outcome:

@@ -37,6 +37,7 @@ from lutum_py import (
     SuspendTicket,
     ToolCapabilities,
     ToolContext,
+    ToolDef,
     ToolInput,
     ToolMetadata,
     ToolResult,
@@ -196,6 +197,22 @@ async def test_what_is_irreversible_is_hinted_and_what_is_undeclared_is_not() ->
     assert listed["plain"] is None
     assert listed["wipe"] is not None
     assert listed["wipe"].destructive_hint is True
+
+
+REFERRED: dict[str, Any] = {"$ref": "#/$defs/a", "$defs": {"a": {"type": "object"}}}
+
+
+async def test_an_output_is_an_object_also_by_a_reference() -> None:
+    """The protocol wants the type of an output at the root, where it may be said elsewhere."""
+    definitions = [
+        ToolDef.from_json_schema(name=name, input_schema={}, output_schema=schema)
+        for name, schema in (("a", REFERRED), ("b", {"$ref": "#"}), ("c", {"type": "string"}))
+    ]
+    does = {each.name: lambda arguments: "x" for each in definitions}
+    tools = Toolset.from_definitions("Referring", definitions, functions=does)
+    async with connected(create_server(tools), "legacy") as client:
+        listed = {each.name: each.output_schema for each in (await client.list_tools()).tools}
+    assert listed == {"a": {**REFERRED, "type": "object"}, "b": None, "c": None}
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,0 +1,170 @@
+"""Serve a toolset in one process, use it in another, and let a person answer in a third.
+
+    python examples/mcp_desk.py serve                       # prints its address, and goes on
+    python examples/mcp_desk.py ask http://127.0.0.1:…/mcp
+    python examples/mcp_desk.py answer http://127.0.0.1:…/mcp yes
+
+Needs the extra `mcp` (`python -m pip install -e '.[mcp]'`).
+
+The toolset is that of `cluster_tools.py`. Its letters are gated: the server wants to know from a
+person whether each may be sent. `ask` runs a loop until the server asks, keeps the conversation in
+a file (`--state`), and ends. `answer` is another process with a connection of its own: it answers,
+and the loop goes on. What was done before the question is not done again. The server seals what it
+gave away, and honours it for ten minutes.
+
+The model is a scripted one; yours takes its place in `go_on`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import socket
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from cluster_tools import Jobs
+
+try:
+    import uvicorn
+    from mcp import Client
+except ModuleNotFoundError as error:
+    sys.exit(f"mcp_desk.py needs the package {error.name!r}: python -m pip install -e '.[mcp]'")
+
+from lutum_py import (
+    AssistantTurn,
+    Finished,
+    NeedsTools,
+    Session,
+    Suspend,
+    SuspendTicket,
+    ToolMetadata,
+    ToolResult,
+    ToolRoundPlan,
+    Transcript,
+    TurnRequest,
+    visible,
+)
+from lutum_py.execution import execute_all
+from lutum_py.mcp import RemoteTools, create_server, decline_inline, remote_tools
+from lutum_py.testing import ScriptedModel
+
+QUESTION = "How many primes are there below 1000? Write it to Ada."
+
+
+# The server.
+
+hooks = Jobs.HookSet()
+
+
+@hooks.gate(Jobs.send_letter)
+def a_person_decides(_: ToolMetadata, input: Any) -> Suspend:
+    """Let nothing be sent that nobody has read."""
+    return Suspend(SuspendTicket(message=f"Send {input.recipient} this? {input.text}"))
+
+
+async def serve(port: int, outbox: Path) -> None:
+    """Serve the jobs on this machine."""
+    server = create_server(Jobs, hooks=hooks, skipped={"outbox": outbox})
+    with socket.create_server(("127.0.0.1", port)) as listening:
+        print(f"http://127.0.0.1:{listening.getsockname()[1]}/mcp", flush=True)
+        config = uvicorn.Config(server.streamable_http_app(), log_level="warning")
+        await uvicorn.Server(config).serve([listening])
+
+
+# The loop.
+
+
+def ask(url: str, state: Path) -> None:
+    """Begin a conversation."""
+    session = Session()
+    session.push_user(QUESTION)
+    asyncio.run(go_on(url, session, None, state))
+
+
+def answer(url: str, state: Path, is_yes: bool) -> None:
+    """Take up a conversation where a person was asked."""
+    saved = json.loads(state.read_text(encoding="utf-8"))
+    session = Session(Transcript.load_json(saved["transcript"]))
+    asyncio.run(go_on(url, session, saved["plan"], state, is_yes=is_yes))
+
+
+async def go_on(
+    url: str, session: Session, saved: str | None, state: Path, *, is_yes: bool = False
+) -> None:
+    """Run the loop until it ends, or waits for a person."""
+    model = ScriptedModel(scripted)
+    async with Client(url, elicitation_callback=decline_inline) as client:
+        remote = await remote_tools(client, "Remote", only=["count_primes", "send_letter"])
+        tools = remote.toolset
+        plan = None if saved is None else tools.load_plan(saved)
+        if plan is not None:
+            for waiting in plan.suspended:
+                plan.resume(waiting.approve(result={} if is_yes else "decline"))
+        while True:
+            if plan is None:
+                match await session.text_turn(model).tools(tools).collect():
+                    case NeedsTools(round):
+                        plan = round.plan()
+                    case Finished(result):
+                        print(visible(result.text, "\n"))
+                        return
+            for outcome in await execute_all(plan.pending):
+                plan.record(outcome)
+            if plan.suspended:
+                keep(session, plan, remote, state)
+                return
+            plan.commit(session)
+            plan = None
+
+
+def keep(session: Session, plan: ToolRoundPlan[Any], remote: RemoteTools, state: Path) -> None:
+    """Show what is asked, and put the conversation away."""
+    for waiting in plan.suspended:
+        print(visible(f"{waiting.call.name} asks: {waiting.ticket.message}"))
+    saved = {"transcript": session.transcript.dump_json(), "plan": plan.dump_json()}
+    state.write_text(json.dumps(saved), encoding="utf-8")
+    print(f"Answer with: answer URL yes|no --state {state}  ({remote})")
+
+
+def scripted(request: TurnRequest) -> AssistantTurn:
+    """Play the model: count, write, and say what became of it."""
+    results = {item.id: item for item in request.items if isinstance(item, ToolResult)}
+    if "count" not in results:
+        return ScriptedModel.tool_calls(("count", "count_primes", {"start": 0, "stop": 1000}))
+    if "letter" not in results:
+        text = f"There are {results['count'].output} of them."
+        return ScriptedModel.tool_calls(
+            ("letter", "send_letter", {"recipient": "Ada", "text": text})
+        )
+    return ScriptedModel.text(f"Ada's letter: {results['letter'].model_text}")
+
+
+def main() -> None:
+    """Read the command line."""
+    folder = Path(tempfile.gettempdir())
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    serving = commands.add_parser("serve")
+    serving.add_argument("--port", type=int, default=0)
+    serving.add_argument("--outbox", type=Path, default=folder / "letters.txt")
+    for name in ("ask", "answer"):
+        each = commands.add_parser(name)
+        each.add_argument("url")
+        if name == "answer":
+            each.add_argument("answer", choices=["yes", "no"])
+        each.add_argument("--state", type=Path, default=folder / "mcp_desk.json")
+    options = parser.parse_args()
+    if options.command == "serve":
+        asyncio.run(serve(options.port, options.outbox))
+    elif options.command == "ask":
+        ask(options.url, options.state)
+    else:
+        answer(options.url, options.state, options.answer == "yes")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""The example of a served toolset: one process serves, one asks, one answers."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+EXAMPLE: Final = Path(__file__).resolve().parents[2] / "examples" / "mcp_desk.py"
+
+
+@contextmanager
+def served(outbox: Path) -> Iterator[str]:
+    """Start the server, and give its address."""
+    command = [sys.executable, str(EXAMPLE), "serve", "--outbox", str(outbox)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.kill()
+
+
+def run(*arguments: str | Path) -> str:
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLE), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("word", "said", "letters"),
+    [
+        ("yes", "Ada's letter: sent to Ada\n", ["Ada: There are 168 of them."]),
+        ("no", "Ada's letter: [tool_error] Cancelled: the user declined.\n", []),
+    ],
+)
+def test_a_person_answers_in_another_process(
+    word: str, said: str, letters: list[str], tmp_path: Path
+) -> None:
+    """The question outlives its process and connection; the letter goes out once, or not."""
+    outbox, state = tmp_path / "outbox.txt", tmp_path / "state.json"
+    with served(outbox) as url:
+        asked = run("ask", url, "--state", state)
+        assert asked.startswith("send_letter asks: Send Ada this? There are 168 of them.\n")
+        assert not outbox.exists()
+        assert run("answer", url, word, "--state", state) == said
+    assert (outbox.read_text().splitlines() if outbox.exists() else []) == letters
