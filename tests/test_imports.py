@@ -22,6 +22,7 @@ SLOW: Final = {
     "jsonschema": "an extra",
     "linecache": "goes with inspect",
     "logging": "for sinks that log, and for faults of sinks",
+    "mcp": "an extra",
     "opentelemetry": "an extra",
     "pydantic.errors": "goes with JSON schemas",
     "psycopg": "an extra",
@@ -30,6 +31,7 @@ SLOW: Final = {
     "rich": "an extra",
     "threading": "for tokens that threads wait for",
     "uuid": "for ids that nobody gave",
+    "uvicorn": "goes with mcp",
 }
 """What is not ours and slow to import, or not installed everywhere: why a program may spare it."""
 
@@ -54,6 +56,7 @@ OURS: Final = {
     "_transcript.transcript_json": "for what is saved",
     "cli._commands": "needs the extra",
     "errors": "for notebooks, and for what is saved",
+    "mcp": "needs the extra",
     "testing": "pytest loads the plugin for every project",
 }
 """What is ours, and slow to import because of what it loads or makes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import sys
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from typing import Any, Final
 
 from .._toolset import Toolset
@@ -42,10 +42,13 @@ def serve_toolset(
         raise
     except DeveloperError as error:
         raise Failure(str(error)) from error
-    if port is None:
-        asyncio.run(_serve_stdio(server))
-    else:
-        asyncio.run(_serve_http(server, _listening(host, port), host))
+    serving = (
+        _serve_stdio(server)
+        if port is None
+        else _serve_http(server, _listening(host, port), host)
+    )
+    with suppress(KeyboardInterrupt):  # how it is meant to end
+        asyncio.run(serving)
 
 
 async def _serve_stdio(server: Any) -> None:
