@@ -43,9 +43,7 @@ def serve_toolset(
     except DeveloperError as error:
         raise Failure(str(error)) from error
     serving = (
-        _serve_stdio(server)
-        if port is None
-        else _serve_http(server, _listening(host, port), host)
+        _serve_stdio(server) if port is None else _serve_http(server, _listening(host, port), host)
     )
     with suppress(KeyboardInterrupt):  # how it is meant to end
         asyncio.run(serving)

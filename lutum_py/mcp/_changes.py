@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
 from mcp.types import Tool
 
 from .._schema.definition import without_remarks
-from .._text.json import digest_of
+from .._text.json import canonical_json, digest_of
 
 __all__ = ["Change", "changes", "digest_of_all", "shape_of"]
 
@@ -38,9 +38,13 @@ def _data_of(tool: Tool) -> dict[str, Any]:
     return tool.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta"})
 
 
-def digest_of_all(listed: Mapping[str, Tool]) -> str:
-    """Give one digest of tools, words included, whatever their order."""
-    return digest_of([_data_of(tool) for _, tool in sorted(listed.items())])
+def digest_of_all(tools: Iterable[Tool]) -> str:
+    """Give one digest of tools, words included, whatever their order.
+
+    Raises:
+        ValueError: A schema is no JSON data.
+    """
+    return digest_of(sorted(canonical_json(_data_of(tool)) for tool in tools))
 
 
 def changes(before: Mapping[str, Tool], now: Mapping[str, Tool]) -> dict[str, Change]:

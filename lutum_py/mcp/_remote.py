@@ -71,7 +71,7 @@ class RemoteTools:
         digest: A digest of all that is in `listed`, words included: pin it to see any change.
     """
 
-    __slots__ = ("_connection", "_rules", "digest", "listed", "refused", "toolset")
+    __slots__ = ("_connection", "_fingerprint", "_rules", "digest", "listed", "refused", "toolset")
 
     toolset: type[Toolset]
     listed: Mapping[str, Tool]
@@ -84,7 +84,8 @@ class RemoteTools:
         sorted_out = _Sorting(connection, rules, tools)
         self.listed = MappingProxyType(sorted_out.listed)
         self.refused = tuple(sorted_out.refused)
-        self.digest = digest_of_all(sorted_out.listed)
+        self.digest = digest_of_all(sorted_out.listed.values())
+        self._fingerprint = _fingerprint(tools)
         made: Any = toolset_of_specs(rules.name, sorted_out.specs)
         self.toolset = made
 
@@ -99,9 +100,9 @@ class RemoteTools:
             ProviderError: It lists too many tools, or what it sent is no listing.
         """
         tools = await _listed(self._connection, self._rules, fresh=True)
-        made = RemoteTools(self._connection, self._rules, tools)
-        is_same = (made.digest, made.refused) == (self.digest, self.refused)
-        return self if is_same and made.listed.keys() == self.listed.keys() else made
+        if self._fingerprint is not None and self._fingerprint == _fingerprint(tools):
+            return self  # checking thousands of schemas takes longer than listing them
+        return RemoteTools(self._connection, self._rules, tools)
 
     def changed_since(self, before: RemoteTools) -> dict[str, Change]:
         """Say what is not as it was, by wire name.
@@ -180,6 +181,14 @@ async def remote_tools(
             "the names as the server has them."
         )
     return RemoteTools(connection, rules, tools)
+
+
+def _fingerprint(tools: list[Tool]) -> str | None:
+    """Tell one listing from another, whole; None for one that holds what is no JSON data."""
+    try:
+        return digest_of_all(tools)
+    except ValueError:
+        return None
 
 
 async def _listed(connection: Connection, rules: _Rules, *, fresh: bool) -> list[Tool]:

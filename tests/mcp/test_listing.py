@@ -378,6 +378,17 @@ async def test_tools_come_and_go_where_they_are_asked_for() -> None:
         assert await after.refresh() is after
 
 
+async def test_a_listing_that_cannot_be_compared_is_read_anew() -> None:
+    """What holds no JSON data is never taken for what it was."""
+    server = Served([described("a"), described("b", input_schema={**OBJECT, "default": 10**5000})])
+    async with connected(server) as client:
+        before = await remote_tools(client, "Remote")
+        after = await before.refresh()
+        assert after is not before
+        assert after.changed_since(before) == {}
+        assert after.digest == before.digest
+
+
 async def test_the_order_of_a_listing_is_no_part_of_the_digest() -> None:
     """A pinned digest holds whatever the order of the tools."""
     one = await taken(Served([described("a"), described("b")]))
