@@ -10,6 +10,7 @@ from mcp.types.version import LATEST_MODERN_VERSION, is_version_at_least
 
 from .._schema.capabilities import EffectKind, Reversibility, ToolCapabilities
 from .._schema.definition import JsonSchema, ToolDef
+from .._schema.schema_check import schema_faults
 from .._schema.schema_reader import follow
 from .._text.json import copy_json
 
@@ -39,19 +40,26 @@ def offered_tools(definitions: Iterable[ToolDef], *, modern: bool) -> list[Tool]
 
 def _tool(definition: ToolDef, modern: bool) -> Tool:
     schema = definition.output_schema
-    is_listed = schema is not None and (_is_object(schema) or (modern and not _is_text(schema)))
     return Tool(
         name=definition.name,
         title=definition.title,
         description=definition.description or None,
         input_schema=_rooted(definition.input_schema),
-        output_schema=None if schema is None or not is_listed else _output(schema),
+        output_schema=None if schema is None else _output(definition.name, schema, modern),
         annotations=hints_of(definition.capabilities, definition.idempotent),
     )
 
 
-def _output(schema: JsonSchema) -> JsonSchema:
-    copied: JsonSchema = _rooted(schema) if _is_object(schema) else copy_json(schema)
+def _output(tool: str, schema: JsonSchema, modern: bool) -> JsonSchema | None:
+    """Give the schema that each success of a tool fits; None where the era has no such form.
+
+    The SDK leaves a null out of an answer, so that an output that may be null is never promised.
+    """
+    if _is_object(schema):
+        return _rooted(schema)
+    if not modern or _is_text(schema) or not schema_faults(f"an output of {tool}", schema, None):
+        return None
+    copied: JsonSchema = copy_json(schema)
     return copied
 
 
@@ -82,8 +90,8 @@ def _is_text(schema: JsonSchema) -> bool:
 
 def structure_of(definition: ToolDef, output: Any, *, modern: bool) -> bool:
     """Whether an output is told as data too: objects always, others from 2026 on, texts never."""
-    if isinstance(output, dict):
-        return True
+    if output is None or isinstance(output, dict):
+        return output is not None
     schema = definition.output_schema
     return modern and not (isinstance(output, str) if schema is None else _is_text(schema))
 

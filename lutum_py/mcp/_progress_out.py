@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from math import inf, nextafter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -65,7 +65,8 @@ class ProgressOut:
             yield
             self._is_over = True
             self._woken.set()
-            await task
+            with suppress(Exception):  # a report that cannot be sent is no reason to lose a result
+                await task
         finally:
             self._is_over = True
             task.cancel()

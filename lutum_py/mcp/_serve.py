@@ -75,6 +75,7 @@ def create_server(
             value.
         InvalidValueError: A number of seconds is none, or the limit lets nothing run.
         UnknownToolError: `available` names no tool of the toolset.
+        ToolDefinitionError: The schema of an output is invalid.
 
     Example:
         >>> from lutum_py import Toolset, tool, tool_fn

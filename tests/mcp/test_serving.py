@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import pytest
-from mcp import Client, MCPError
+from mcp import Client, MCPError, ServerSession
 from mcp.types import (
     AudioContent,
     BlobResourceContents,
@@ -49,6 +49,7 @@ from lutum_py.errors import (
     ExecutionFailed,
     InvalidValueError,
     MisuseError,
+    ToolDefinitionError,
     UnknownToolError,
 )
 from lutum_py.mcp import create_server
@@ -104,6 +105,12 @@ def fail(how: str) -> Any:
 
 
 @tool_fn
+def perhaps(how: str) -> int | None:
+    """Give a number, or none."""
+    return int(how) if how else None
+
+
+@tool_fn
 def unfit() -> int:
     """Give what it does not declare."""
     given: Any = "secret"
@@ -122,6 +129,7 @@ class Tools(Toolset):
     tree = tool(tree)
     fail = tool(fail)
     unfit = tool(unfit)
+    perhaps = tool(perhaps)
 
 
 class Count(ToolInput[int]):
@@ -154,7 +162,7 @@ async def test_tools_on_offer_are_listed_with_all_that_is_known(kind: str) -> No
         assert client.instructions == "Be brief."
         assert client.server_info is not None
         assert (client.server_info.name, client.server_info.version) == ("Tools", "2")
-    assert list(listed) == ["add", "keep", "tree", "fail", "unfit"]
+    assert list(listed) == ["add", "keep", "tree", "fail", "unfit", "perhaps"]
     first = listed["add"]
     assert (first.title, first.description) == ("Add two numbers", "Add.")
     assert first.input_schema["required"] == ["a"]
@@ -179,6 +187,7 @@ async def test_tools_on_offer_are_listed_with_all_that_is_known(kind: str) -> No
         "tree": {"idempotent_hint": True},
         "fail": {"read_only_hint": False, "open_world_hint": True},
         "unfit": None,
+        "perhaps": None,
     }
 
 
@@ -206,13 +215,21 @@ async def test_an_output_is_an_object_also_by_a_reference() -> None:
     """The protocol wants the type of an output at the root, where it may be said elsewhere."""
     definitions = [
         ToolDef.from_json_schema(name=name, input_schema={}, output_schema=schema)
-        for name, schema in (("a", REFERRED), ("b", {"$ref": "#"}), ("c", {"type": "string"}))
+        for name, schema in (("a", REFERRED), ("c", {"type": "string"}))
     ]
     does = {each.name: lambda arguments: "x" for each in definitions}
     tools = Toolset.from_definitions("Referring", definitions, functions=does)
     async with connected(create_server(tools), "legacy") as client:
         listed = {each.name: each.output_schema for each in (await client.list_tools()).tools}
-    assert listed == {"a": {**REFERRED, "type": "object"}, "b": None, "c": None}
+    assert listed == {"a": {**REFERRED, "type": "object"}, "c": None}
+
+
+def test_an_output_without_an_end_cannot_be_served() -> None:
+    """A schema that no output could be held against is found when the server is made."""
+    endless = ToolDef.from_json_schema(name="a", input_schema={}, output_schema={"$ref": "#"})
+    tools = Toolset.from_definitions("Endless", [endless], functions={"a": lambda arguments: 1})
+    with pytest.raises(ToolDefinitionError, match="back to itself"):
+        create_server(tools)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -232,6 +249,8 @@ async def test_outputs_are_text_for_models_and_data_for_programs(kind: str) -> N
                 {"name": "root", "children": []},
             ),
             ("fail", {"how": "object"}, '{"n":1}', {"n": 1}),
+            ("perhaps", {"how": "3"}, "3", 3 if is_modern else None),
+            ("perhaps", {"how": ""}, "null", None),
             ("fail", {"how": "list"}, "[1]", [1] if is_modern else None),
         ):
             result = await client.call_tool(name, arguments)
@@ -694,6 +713,24 @@ async def test_progress_goes_out_in_order_and_rises(kind: str) -> None:
     assert figures == sorted(set(figures))
     assert [each[2] for each in got] == ["begin", "1 of 4", "2 of 4", "2 of 4", "1 of 4", None]
     assert [round(each[0], 6) for each in got] == [0, 1, 2, 2, 2, 2]
+
+
+async def test_a_report_that_cannot_be_sent_loses_no_result(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What a tool gave is told, whatever became of its reports."""
+
+    @tool_fn
+    def report(ctx: ToolContext) -> str:
+        ctx.report_progress("running", "half", 0.5)
+        return "done"
+
+    async def broken(*_: Any) -> None:
+        raise ConnectionError
+
+    monkeypatch.setattr(ServerSession, "report_progress", broken)
+    async with connected(create_server(Toolset.of("Reports", report))) as client:
+        assert text_of(await client.call_tool("report", {})) == "done"
 
 
 async def test_a_slow_client_gets_the_latest_reports() -> None:
