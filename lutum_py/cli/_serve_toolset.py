@@ -9,7 +9,7 @@ from contextlib import redirect_stdout, suppress
 from typing import Any, Final
 
 from .._toolset import Toolset
-from ..errors import DeveloperError, MissingExtraError
+from ..errors import DeveloperError
 from ._screen import Failure, complain, reason_of, text
 
 __all__ = ["serve_toolset"]
@@ -38,8 +38,6 @@ def serve_toolset(
 
     try:
         server = create_server(toolset, hooks=hooks)
-    except MissingExtraError:
-        raise
     except DeveloperError as error:
         raise Failure(str(error)) from error
     serving = (

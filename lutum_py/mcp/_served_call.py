@@ -158,7 +158,7 @@ class _Answering:
         self._outcome: Outcome | None = None
 
     async def answer(self) -> CallToolResult | InputRequiredResult:
-        plan, hooks = self._plan, self._serving.hooks
+        plan = self._plan
         while True:
             for call in plan.pending:
                 self._outcome = await self._run(call)
@@ -168,7 +168,8 @@ class _Answering:
             asked = await self._ask(plan.suspended[0])
             if asked is not None:
                 return asked
-        if isinstance(hooks, HookPlaces):
+        hooks: Any = self._serving.hooks
+        if isinstance(self._serving.hooks, HookPlaces):  # others have none
             await plan.apply_after_hooks(hooks)
         return self._answer_of(plan.resolve().results[0])
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -12,8 +14,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+import uvicorn
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.types import ElicitResult
+
+from lutum_py.cli._loading import load_toolset
+from lutum_py.cli._serve_toolset import serve_toolset
 
 from .conftest import REPOSITORY, Lutum
 
@@ -104,6 +110,55 @@ async def test_a_toolset_is_served_on_standard_streams(
         assert "printed by a tool" in errors.read()
     assert (result.structured_content, asked) == (3, ["Add?"])
     assert "Failed to parse" not in caplog.text
+
+
+@pytest.mark.usefixtures("lutum")
+def test_standard_streams_are_the_wire(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command answers on standard output what comes on standard input, until that ends."""
+    monkeypatch.chdir(desk)
+    tools = load_toolset("desk.py:Desk")
+    (in_read, in_write), (out_read, out_write) = os.pipe(), os.pipe()
+    params = {"protocolVersion": "2025-11-25", "capabilities": {}}
+    params["clientInfo"] = {"name": "test", "version": "1"}
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+    with open(in_read) as incoming, open(out_write, "w") as outgoing:  # noqa: PTH123
+        with open(in_write, "w") as client:  # noqa: PTH123
+            client.write(json.dumps(hello) + "\n")
+        monkeypatch.setattr(sys, "stdin", incoming)
+        monkeypatch.setattr(sys, "stdout", outgoing)
+        serve_toolset(tools, hooks=None, stdio=True, port=None, host="127.0.0.1")
+    with open(out_read) as answers:  # noqa: PTH123
+        (answer,) = answers.read().splitlines()
+    assert json.loads(answer)["result"]["serverInfo"]["name"] == "Desk"
+
+
+@pytest.mark.usefixtures("lutum")
+async def test_an_address_is_served_until_it_is_stopped(
+    desk: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """The address that is said is the one that answers."""
+    monkeypatch.chdir(desk)
+    tools = load_toolset("desk.py:Desk")
+    running: list[uvicorn.Server] = []
+    begun = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    class Recorded(uvicorn.Server):
+        async def startup(self, *args: Any, **kwargs: Any) -> None:
+            await super().startup(*args, **kwargs)
+            running.append(self)
+            loop.call_soon_threadsafe(begun.set)
+
+    monkeypatch.setattr(uvicorn, "Server", Recorded)
+    serving = asyncio.create_task(
+        asyncio.to_thread(serve_toolset, tools, hooks=None, stdio=False, port=0, host="127.0.0.1")
+    )
+    await begun.wait()
+    url = capfdbinary.readouterr().err.decode().removeprefix("Serving ").strip()
+    async with Client(url) as client:
+        assert (await client.call_tool("nothing", {})).is_error is False
+    running[0].should_exit = True
+    await serving
 
 
 @contextmanager
