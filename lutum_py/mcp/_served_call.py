@@ -171,7 +171,10 @@ class _Answering:
         hooks: Any = self._serving.hooks
         if isinstance(self._serving.hooks, HookPlaces):  # others have none
             await plan.apply_after_hooks(hooks)
-        return self._answer_of(plan.resolve().results[0])
+        # Looked at before the plan ends, which caps results: no after-hook has put in another one.
+        is_as_raised = bool(self._raised) and plan.finished == (self._outcome,)
+        (result,) = plan.resolve().results
+        return self._failure(result) if is_as_raised else self._answer_of(result)
 
     async def _ask(self, waiting: SuspendedCall) -> CallToolResult | InputRequiredResult | None:
         """Ask the client; give an answer to its request, or None where it has decided."""
@@ -233,11 +236,13 @@ class _Answering:
                 task.add_done_callback(_look_away)
                 raise
 
+    def _failure(self, result: ToolResult) -> CallToolResult:
+        error = sole(self._raised[-1])
+        if isinstance(error, ToolError):
+            return self._answer_of(result)
+        return self._serving._failed(result.name, error)
+
     def _answer_of(self, result: ToolResult) -> CallToolResult:
-        if self._raised and result == self._outcome:
-            error = sole(self._raised[-1])
-            if not isinstance(error, ToolError):
-                return self._serving._failed(result.name, error)
         text = result.rejection_reason or result.model_text
         files = [_content_of(each) for each in result.attachments]
         said: list[ContentBlock] = [TextContent(text=text)] if text or not files else []

@@ -30,6 +30,7 @@ from lutum_py import (
     Complete,
     RejectedCall,
     Reply,
+    ResultCap,
     RunIdentity,
     RunNormally,
     Skip,
@@ -339,6 +340,21 @@ async def test_only_what_was_meant_for_the_client_is_told(
     async with connected(create_server(Tools, show_errors=True), kind) as client:
         result = await client.call_tool("fail", {"how": "raise"})
         assert text_of(result) == "Tool 'fail' failed: secret: /etc/passwd"
+
+
+async def test_a_cap_lets_no_text_out() -> None:
+    """A result that was cut off to fit is still that of an exception, which stays here."""
+
+    @tool_fn
+    def long() -> str:
+        raise ValueError("secret " * 500)
+
+    class Capped(Toolset):
+        wordy = tool(long, result_cap=ResultCap(400))
+
+    async with connected(create_server(Capped)) as client:
+        result = await client.call_tool("long", {})
+    assert text_of(result) == "Tool 'long' failed."
 
 
 def deciding(**decisions: Any) -> Any:
