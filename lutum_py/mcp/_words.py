@@ -59,7 +59,7 @@ def legible(text: str, limit: int) -> str:
 def _is_seen(char: str) -> bool:
     if char in LINES or char in _JOINERS:
         return True
-    if "\ufe00" <= char <= "\ufe0e" or "\U000e0000" <= char <= "\U000e0fff":
+    if "\ufe00" <= char <= "\ufe0e" or "\U000e0100" <= char <= "\U000e01ef":
         return False
     return unicodedata.category(char) not in ("Cc", "Cf", "Zl", "Zp")
 

@@ -6,9 +6,11 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Elicit, Resolve
 from mcp.types import (
     CallToolRequestParams,
     CreateMessageRequest,
@@ -21,6 +23,7 @@ from mcp.types import (
     SamplingMessage,
     TextContent,
 )
+from pydantic import BaseModel
 
 from lutum_py import (
     AssistantTurn,
@@ -31,6 +34,7 @@ from lutum_py import (
     ToolMetadata,
     ToolResult,
     ToolRoundPlan,
+    ToolSuspended,
 )
 from lutum_py.errors import ResumeError
 from lutum_py.execution import execute
@@ -209,7 +213,7 @@ async def test_an_answer_to_something_else_is_not_sent() -> None:
     async with connected(server) as client:
         remote = await remote_tools(client, "Remote")
         call = call_of(remote)
-        other = SuspendTicket(action="pay")
+        other = SuspendTicket(action="pay", parameters={"request_state": "not the server's"})
         decision = Decision(call_id="c1", action="resume", result={"n": 1}, digest=call.digest)
         context = ToolContext("c1", "t", resume=decision, ticket=other)
         outcome = await execute(call, context)
@@ -221,7 +225,7 @@ async def test_an_answer_to_something_else_is_not_sent() -> None:
             assert isinstance(result, ToolResult)
             assert (result.status, result.code) == ("error", "mcp_error")
             assert result.model_text.endswith("The server was not told.")
-    assert len(server.received) == 1
+    assert [each.request_state for each in server.received] == [None]
 
 
 LONG = {"type": "object", "properties": {"a": {"type": "string", "title": "x" * 300}}}
@@ -272,6 +276,52 @@ def _raw_form(deep: Any) -> Any:
     schema = {"type": "object", "properties": {"a": {"type": "string", "default": deep}}}
     params = {"mode": "form", "message": "?", "requestedSchema": schema}
     return {"method": "elicitation/create", "params": params}
+
+
+class Confirm(BaseModel):
+    """What the user is asked."""
+
+    sure: bool
+
+
+def ask_first() -> Elicit[Confirm]:
+    return Elicit("Sure?", Confirm)
+
+
+async def wipe(path: str, answer: Annotated[Confirm, Resolve(ask_first)]) -> str:
+    return f"{path}: {answer.sure}"
+
+
+@pytest.mark.parametrize("kind", ["direct", "http"])
+async def test_a_resolver_of_the_sdk_asks_by_a_ticket(kind: str) -> None:
+    """What a server of the SDK's own framework asks for is answered by a decision."""
+    functions = MCPServer("functions")
+    functions.tool()(wipe)
+    async with connected(functions._lowlevel_server, kind) as client:
+        remote = await remote_tools(client, "Remote")
+        turn = AssistantTurn(
+            tool_calls=[ToolMetadata(id="c1", name="wipe", arguments='{"path": "/tmp"}')]
+        )
+        plan = remote.toolset.read_turn(turn).round.plan()  # type: ignore[union-attr]
+        plan.record(await execute(plan.pending[0]))
+        (waiting,) = plan.suspended
+        assert waiting.ticket.message == "Sure?"
+        plan = remote.toolset.load_plan(plan.dump_json())
+        with pytest.raises(ResumeError, match="does not fit"):
+            plan.resume(plan.suspended[0].approve(result={"sure": "perhaps"}))
+        plan.resume(plan.suspended[0].approve(result={"sure": True}))
+        plan.record(await execute(plan.pending[0]))
+        assert plan.resolve().results[0].model_text == "/tmp: True"
+
+
+async def test_a_question_comes_out_of_a_call_that_you_run_yourself() -> None:
+    """`call.call()` lets the suspension out, and the call waits under its ticket."""
+    async with connected(Served([described()], asking(k=form(COUNT, "N?")))) as client:
+        call = call_of(await remote_tools(client, "Remote"))
+        with pytest.raises(ToolSuspended) as caught:
+            await call.call()
+        waiting = call.suspend(caught.value.ticket)
+    assert (waiting.was_started, waiting.ticket.message) == (True, "N?")
 
 
 async def test_a_question_is_made_legible() -> None:

@@ -12,6 +12,8 @@ from typing import Any
 import anyio
 import pytest
 from mcp import Client, MCPError
+from mcp.server import MCPServer, Server
+from mcp.server.mcpserver import Context as MCPContext
 from mcp.types import (
     HEADER_MISMATCH,
     REQUEST_TIMEOUT,
@@ -21,6 +23,7 @@ from mcp.types import (
     CallToolResult,
     EmbeddedResource,
     ImageContent,
+    ListToolsResult,
     ResourceLink,
     TextContent,
     TextResourceContents,
@@ -348,6 +351,53 @@ async def test_a_trusted_server_is_not_looked_up() -> None:
             remote = await remote_tools(client, "Remote", trusted=trusted, verify=verify)
             assert (await call_of(remote).call()).is_success
         assert server.listings == 1 + more
+
+
+async def test_the_cache_of_the_sdk_answers_while_it_is_fresh() -> None:
+    """A server that says how long its listing holds is not asked before each call."""
+    server = Served([described()])
+
+    async def listed(request: Request, params: Any) -> ListToolsResult:
+        server.listings += 1
+        return ListToolsResult(tools=server.tools, ttl_ms=60_000)
+
+    server.server = Server("fresh", on_list_tools=listed, on_call_tool=server._do)
+    async with connected(server) as client:
+        remote = await remote_tools(client, "Remote")
+        assert (await call_of(remote).call()).is_success
+        assert server.listings == 1
+        server.tools = [described("other")]
+        assert (await remote.refresh()).changed_since(remote) == {"other": "added", "t": "removed"}
+        assert (await call_of(remote).call()).code == "tool_changed"
+        assert server.listings == 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_server_of_functions_is_one_like_any_other(kind: str) -> None:
+    """What the SDK makes of plain functions is listed, called, and fails as it should."""
+    functions = MCPServer("functions")
+
+    @functions.tool()
+    def add(a: int, b: int = 1) -> int:
+        """Add."""
+        return a + b
+
+    @functions.tool()
+    async def fail(context: MCPContext) -> str:
+        await context.report_progress(1, 2, "half")
+        raise ValueError("no luck")
+
+    events: list[Any] = []
+    async with connected(functions._lowlevel_server, kind) as client:
+        remote = await remote_tools(client, "Remote")
+        assert not remote.refused
+        result = await call_of(remote, "add", a=2).call()
+        assert (result.output, result.model_text) == ({"result": 3}, "3")
+        call = call_of(remote, "fail")
+        result = await call.call(context=ToolContext.for_call(call, sink=events.append))
+        assert (result.status, result.code) == ("error", "tool_error")
+        assert result.model_text == "[tool_error] Error executing tool fail"
+    assert [event.content["progress"] for event in events] == [0.5]
 
 
 async def test_progress_is_reported_within_its_range() -> None:

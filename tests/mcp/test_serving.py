@@ -6,6 +6,7 @@ import asyncio
 import gc
 import logging
 import threading
+import time
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -659,6 +660,22 @@ async def test_a_state_that_is_not_ours_runs_nothing(kind: str) -> None:
             "add", {"a": 1}, request_state=state, input_responses=answers
         )
         assert text_of(first) == "2"
+
+
+async def test_a_state_is_honoured_for_ten_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A late answer is an error of the protocol, and nothing runs."""
+    server = create_server(Tools, hooks=deciding(gate=Suspend(ASK)))
+    answers: Any = {"decision": yes()}
+    async with connected(server) as client:
+        state = (await _asked(client, a=1)).request_state
+        good: Any = {"request_state": state, "input_responses": answers}
+        real = time.time
+        with monkeypatch.context() as later:
+            later.setattr(time, "time", lambda: real() + 601)
+            with pytest.raises(MCPError, match="expired"):
+                await client.call_tool("add", {"a": 1}, **good)
+        assert RAN == []
+        assert text_of(await client.call_tool("add", {"a": 1}, **good)) == "2"
 
 
 async def test_answers_without_a_state_approve_nothing() -> None:
