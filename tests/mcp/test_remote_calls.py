@@ -489,7 +489,7 @@ async def test_a_deadline_stops_the_call_and_tells_the_server(kind: str) -> None
     """Under `execute`, in `call()` and by the client's own clock a deadline leaves a doubt."""
     hangs = Hanging()
     async with connected(Served([described()], hangs), kind) as client:
-        remote = await remote_tools(client, "Remote", timeout=0.05, verify=False)
+        remote = await remote_tools(client, "Remote", timeout=0.5, verify=False)
         result = await execute(call_of(remote))
         assert isinstance(result, ToolResult)
         assert (result.status, result.code) == ("indeterminate", "timed_out")
@@ -500,8 +500,9 @@ async def test_a_deadline_stops_the_call_and_tells_the_server(kind: str) -> None
     for is_harmless, status in ((False, "indeterminate"), (True, "error")):
         hints = ToolAnnotations(idempotent_hint=is_harmless)
         server = Served([described(annotations=hints)], Hanging())
-        async with connected(server, kind, read_timeout_seconds=0.2) as client:
+        async with connected(server, kind) as client:
             remote = await remote_tools(client, "Remote", trusted=True)
+            client.session._session_read_timeout_seconds = 0.2  # from here on: not to list
             result = await call_of(remote).call()
         assert (result.status, result.code) == (status, "timed_out")
 
@@ -565,7 +566,7 @@ async def test_a_process_is_told_that_its_call_is_cut_off(tmp_path: Path) -> Non
     calls = tmp_path / "calls"
     async with by_stdio_noting(calls) as client:
         remote = await remote_tools(client, "Remote", verify=False)
-        result = await execute(call_of(remote, "hang"), default_timeout=0.2)
+        result = await execute(call_of(remote, "hang"), default_timeout=1)
         assert isinstance(result, ToolResult)
         assert (result.status, result.code) == ("indeterminate", "timed_out")
         assert (await call_of(remote, "ok").call()).is_success
