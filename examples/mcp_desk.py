@@ -6,11 +6,10 @@
 
 Needs the extra `mcp` (`python -m pip install -e '.[mcp]'`).
 
-The toolset is that of `cluster_tools.py`. Its letters are gated: the server wants to know from a
-person whether each may be sent. `ask` runs a loop until the server asks, keeps the conversation in
-a file (`--state`), and ends. `answer` is another process with a connection of its own: it answers,
-and the loop goes on. What was done before the question is not done again. The server seals what it
-gave away, and honours it for ten minutes.
+Letters are gated: the server wants to know from a person whether each may be sent. `ask` runs a
+loop until the server asks, keeps the conversation in a file (`--state`), and ends. `answer` is
+another process with a connection of its own: it answers, and the loop goes on. What was done before
+the question is not done again. The server seals what it gave away, and honours it for ten minutes.
 
 The model is a scripted one; yours takes its place in `go_on`.
 """
@@ -24,9 +23,7 @@ import socket
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
-
-from cluster_tools import Jobs
+from typing import Annotated, Any
 
 try:
     import uvicorn
@@ -39,13 +36,18 @@ from lutum_py import (
     Finished,
     NeedsTools,
     Session,
+    Skip,
     Suspend,
     SuspendTicket,
+    ToolCapabilities,
     ToolMetadata,
     ToolResult,
     ToolRoundPlan,
+    Toolset,
     Transcript,
     TurnRequest,
+    tool,
+    tool_fn,
     visible,
 )
 from lutum_py.execution import execute_all
@@ -56,6 +58,37 @@ QUESTION = "How many primes are there below 1000? Write it to Ada."
 
 
 # The server.
+
+
+@tool_fn(idempotent=True, capabilities=ToolCapabilities(effects=["introspect_runtime"]))
+def count_primes(start: int, stop: int) -> int:
+    """Count the primes from start, included, to stop, excluded."""
+    return sum(
+        number > 1 and all(number % divisor for divisor in range(2, int(number**0.5) + 1))
+        for number in range(start, stop)
+    )
+
+
+@tool_fn(capabilities=ToolCapabilities(effects=["send_message"]))
+def send_letter(recipient: str, text: str, outbox: Annotated[Path, Skip()]) -> str:
+    """Send a letter: another one each time.
+
+    Args:
+        recipient: Who gets it.
+        text: What it says.
+        outbox: The file to which a line is added for each letter.
+    """
+    with outbox.open("a", encoding="utf-8") as lines:
+        lines.write(f"{recipient}: {text}\n")
+    return f"sent to {recipient}"
+
+
+class Jobs(Toolset):
+    """What the server offers."""
+
+    count_primes = tool(count_primes)
+    send_letter = tool(send_letter)
+
 
 hooks = Jobs.HookSet()
 

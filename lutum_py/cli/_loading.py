@@ -45,28 +45,6 @@ def load_toolset(reference: str, *, with_traceback: bool = False) -> type[Toolse
     """
     try:
         return _toolset(reference, with_traceback)
-    toolset: type[Toolset] = _looked_at(reference, with_traceback, _check_toolset)
-    return toolset
-
-
-def load_value(reference: str, *, with_traceback: bool = False) -> Any:
-    """Do the same for anything that a module holds, such as a hook set.
-
-    Raises:
-        Failure: There is no such thing; the text says what there is.
-        ImportFailure: The module raised while it was imported, or looked at.
-    """
-    return _looked_at(reference, with_traceback, None)
-
-
-def _looked_at(
-    reference: str, with_traceback: bool, check: Callable[[str, ModuleType, Any], None] | None
-) -> Any:
-    try:
-        module, found = _load(reference, with_traceback)
-        if check is not None:
-            check(reference, module, found)
-        return found
     except (Failure, KeyboardInterrupt):
         raise
     except BaseException as error:  # what is in a module may do anything when it is looked at

@@ -19,7 +19,7 @@ from mcp.types import (
 from .._call.call import Hooks
 from .._call.selector import AnySelector
 from .._declare.handlers import Handlers
-from .._declare.offer import Available
+from .._declare.offer import Available, ToolAvailability
 from .._declare.toolset_meta import ToolsetMeta
 from .._text.json import shorten
 from .._text.suggestion import names_for_message
@@ -59,7 +59,8 @@ def create_server(
         version: Its version.
         instructions: What the client's model may be told of the server.
         hooks: A hook set, an object like one, or a plain function of a call.
-        available: Which tools are on offer; those that are on by default.
+        available: Which tools are on offer; by default those that are on, and those that are
+            deferred, which clients see like any other.
         context: Makes the context of each call, from the call, the SDK's request and the sink
             that sends progress to the client.
         skipped: Values of hidden parameters, or a function of the SDK's request that gives them.
@@ -105,6 +106,9 @@ def create_server(
             f"handlers= are of {handlers.toolset.__qualname__}, and {toolset.__qualname__} is "
             "served. Make them with its own `Handlers()`."
         )
+    if available is None:
+        # Clients look for tools by themselves: there is nothing to be loaded first.
+        available = ToolAvailability.default_plus(given._offer.deferred)
     offered = given._offer.resolve(available)
     _check_served(toolset, offered.selectors, handlers, skipped)
     serving = Serving(

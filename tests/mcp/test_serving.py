@@ -193,6 +193,21 @@ async def test_tools_on_offer_are_listed_with_all_that_is_known(kind: str) -> No
     }
 
 
+async def test_deferred_tools_are_served_like_any_other() -> None:
+    """A client sees a tool that a model of ours would have to look for."""
+
+    class Many(Toolset):
+        more = tool(add, deferred=True)
+        keep = tool(keep)
+        hidden = tool(wipe, off=True)
+
+    for available, names in ((None, ["keep", "add"]), ([Many.keep], ["keep"])):
+        async with connected(create_server(Many, available=available)) as client:
+            assert [each.name for each in (await client.list_tools()).tools] == names
+            result = await client.call_tool("add", {"a": 2})
+            assert result.is_error is ("add" not in names)
+
+
 async def test_what_is_irreversible_is_hinted_and_what_is_undeclared_is_not() -> None:
     """Hints claim no more than was declared."""
 
