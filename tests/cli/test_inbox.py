@@ -33,8 +33,14 @@ def ask(pin: SecretStr) -> str:
     return "asked"
 
 
+@tool_fn
+def choose() -> str:
+    return "never run"
+
+
 class Desk(Toolset):
     refund = tool(refund)
+    choose = tool(choose)
     ask = tool(ask)
 
 
@@ -44,6 +50,12 @@ hooks = Desk.HookSet()
 @hooks.gate(Desk.refund)
 def wait(metadata, input):
     return Suspend(SuspendTicket(action="approve", message=f"Refund {input.cents}?"))
+
+
+@hooks.gate(Desk.choose)
+def choice(metadata, input):
+    mode = ResumeMode.USE_DECISION_AS_TOOL_RESULT
+    return Suspend(SuspendTicket(action="choose", resume_mode=mode))
 
 
 @hooks.gate(Desk.ask)
@@ -244,6 +256,26 @@ def test_a_question_takes_an_answer(lutum: Lutum, opened: Opened) -> None:
     refused = lutum("inbox", "desk.db", *given, '{"sure": "maybe"}')
     assert (refused.code, "sure" in refused.err) == (2, True)
     assert lutum("inbox", "desk.db", *given, '{"sure": true}').code == 0
+
+
+def test_an_answer_may_stand_for_the_tool(lutum: Lutum, opened: Opened) -> None:
+    """Where the person's answer is the result, the call is answered, and nobody runs it."""
+    (waiting,) = opened(("c1", "choose", ""))
+    assert "the model" in lutum("inbox", "desk.db").out  # no JSON, and so not what would run
+    given = ("approve", "t/7/c1", "--digest", waiting.digest, "--tools", "desk:Desk")
+    ran = lutum("inbox", "desk.db", *given, "--result", '"the red one"')
+    assert (ran.code, ran.out) == (0, "t/7/c1: answered without being run\n"), ran.err
+
+
+def test_hooks_that_cannot_be_looked_at_are_refused(
+    lutum: Lutum, opened: Opened, tmp_path: Path
+) -> None:
+    """A module that raises when it is asked for its hooks is named, and nothing is decided."""
+    (waiting,) = opened(("c1", "refund", {"cents": 500}))
+    (tmp_path / "odd.py").write_text("def __getattr__(name):\n    raise OSError('no')\n")
+    given = ("edit", "t/7/c1", "--digest", waiting.digest, "--set", "cents=1")
+    ran = lutum("inbox", "desk.db", *given, "--tools", "desk:Desk", "--hooks", "odd:hooks")
+    assert (ran.code, "Looking at `odd:hooks` failed: OSError: no" in ran.err) == (2, True), ran.err
 
 
 def test_a_store_has_its_key(lutum: Lutum, opened: Opened, monkeypatch: Any) -> None:

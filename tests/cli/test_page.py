@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import shlex
@@ -16,7 +15,7 @@ import pytest
 from .conftest import REPOSITORY
 
 PAGE = REPOSITORY / "docs" / "how-to" / "command-line.md"
-BLOCK = re.compile(r"```(python|console)\n(.*?)```\n", re.DOTALL)
+BLOCK = re.compile(r"```(python|console)(?: title=\"(.*?)\")?\n(.*?)```\n", re.DOTALL)
 
 
 def outputs_in(folder: Path, text: str) -> str:
@@ -30,11 +29,12 @@ def outputs_in(folder: Path, text: str) -> str:
 
     def run(block: re.Match[str]) -> str:
         if block[1] == "python":
-            with contextlib.chdir(folder):
-                exec(block[2], {})
+            file = folder / (block[2] or "block.py")
+            file.write_text(block[3], encoding="utf-8")
+            subprocess.run([sys.executable, file], cwd=folder, env=environment, check=True)
             return block[0]
         shown = ""
-        for command in [line for line in block[2].splitlines() if line.startswith("$ ")]:
+        for command in [line for line in block[3].splitlines() if line.startswith("$ ")]:
             ran = subprocess.run(
                 ["bash", "-c", f'lutum() {{ {python} -m lutum_py "$@"; }}; {command[2:]}'],
                 cwd=folder,

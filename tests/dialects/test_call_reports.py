@@ -126,6 +126,14 @@ def test_a_call_whose_id_comes_late_is_still_one_call() -> None:
     assert end.index == 0
 
 
+def test_a_call_that_begins_twice_is_told_once() -> None:
+    """A second word of a call that has begun, as hosts send it, is passed over."""
+    reports = CallReports()
+    begun = CallStarted(0, "c1", "f")
+    assert reports.of([begun, begun]) == [begun]
+    assert reports.of([begun]) == []
+
+
 UNKNOWN = [{"type": "brand.new", "id": "no", "model": "no"}, {"x": 1}, {"event": None}]
 
 

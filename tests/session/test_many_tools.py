@@ -321,6 +321,15 @@ def test_a_search_with_broken_arguments_stays_a_function_call() -> None:
     assert openai_responses.check(body) == []
 
 
+def test_natively_only_the_search_of_another_provider_becomes_one() -> None:
+    """In a turn of another provider the call of a tool stays what it is, beside the search."""
+    calls = ScriptedModel.tool_calls(("s0", "tool_search", {"query": "crm"}), ("p0", "ping", {}))
+    last = talk([calls, ScriptedModel.text("Done.")], OtherName)[-1]
+    body = openai_responses.encode_request(last, native_search=True)
+    assert [item["type"] for item in body["input"][1:3]] == ["tool_search_call", "function_call"]
+    assert openai_responses.check(body) == []
+
+
 def test_requests_are_made_by_hand_too() -> None:
     """`DeferredTools` is a value: a request that was put together without a session is native."""
     definitions = (find_customer.definition,)

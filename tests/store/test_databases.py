@@ -17,6 +17,7 @@ import pytest
 
 from lutum_py.errors import MissingExtraError, MisuseError, StaleError, StoreError
 from lutum_py.store import Store, open_store
+from lutum_py.store._database import SQLITE
 from tests.store.desk import KEY, LOOK, PAY, Desk, approve, begun, claimed, plan_of, states
 from tests.store.servers import Postgres
 
@@ -306,6 +307,7 @@ def steps(store: Store) -> Iterator[Callable[[], object]]:
     yield lambda: approve(store)
     claims: list[Any] = []
     yield lambda: claims.append(claimed(store, lease=10**6))
+    claims[0].lease *= 2  # so that what is renewed at once is renewed visibly
     yield lambda: store.renew(claims[0])
     yield lambda: store.release(claims[0])
     yield lambda: claims.append(claimed(store, lease=10**6))
@@ -354,6 +356,40 @@ def test_a_step_that_failed_changed_nothing(where: str, lost: bool) -> None:
                 assert everything(store) == before
             assert everything(store) != before
         assert failed > 40
+
+
+def test_another_process_is_told_by_its_number(tmp_path: Path) -> None:
+    """Whatever its id is, a process that did not open the store is refused, and closes nothing."""
+    store = open_store(tmp_path / "store.db")
+    with patch("lutum_py.store._database.os.getpid", return_value=-1):
+        with pytest.raises(MisuseError, match="opened before this process was forked"):
+            store.ids()
+        store.close()
+    assert store._database._connection is not None
+    store.close()
+    assert store._database._connection is None
+
+
+def test_a_connection_that_cannot_begin_is_closed(tmp_path: Path) -> None:
+    """Where a new connection does not take its first statement, it is closed and not kept."""
+    connections: list[sqlite3.Connection] = []
+    connect = sqlite3.connect
+
+    def connected(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        connections.append(connect(*arguments, **options))
+        return connections[-1]
+
+    odd = SQLITE._replace(first=("PRAGMA synchronous = FULL", "SELECT absent"))
+    with (
+        patch("lutum_py.store._database.SQLITE", odd),
+        patch("sqlite3.connect", connected),
+        pytest.raises(StoreError, match=r"no such column: absent\)\. Nothing was changed"),
+    ):
+        open_store(tmp_path / "store.db")
+    for connection in connections:
+        with pytest.raises(sqlite3.ProgrammingError, match="closed database"):
+            connection.execute("SELECT 1")
+    assert connections
 
 
 def test_a_disk_that_is_full(tmp_path: Path) -> None:
