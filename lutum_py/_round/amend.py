@@ -31,7 +31,7 @@ from .._text.escaping import words_of
 from .._text.json import cut
 from ..errors import HookError, ResumeError, ToolInputError
 from .edits import EditRecord, changed_names, noted, unmasked
-from .resume import check_fits, find, resume, take_in
+from .resume import check_decision, check_fits, find, resume, take_in
 from .sorted_calls import SortedCalls
 
 __all__ = ["amend"]
@@ -46,6 +46,7 @@ class _Marks:
 
 def amend(calls: SortedCalls, decision: Decision, hooks: Hooks) -> Steps[HookOutcome | None]:
     """Answer one suspended call with other arguments; see `ToolRoundPlan.amend`."""
+    check_decision(decision)
     if decision.edit is None:
         return resume(calls, decision)
     if (decision.call_id, decision.decision_id) in calls.resumed:

@@ -16,14 +16,15 @@ from .._schema.arguments import field_issues
 from .._schema.schema_check import schema_faults
 from .._text.json import compact_json, shorten
 from .._transcript.result import make_result
-from ..errors import ResumeError, ToolOutputError
+from ..errors import MisuseError, ResumeError, ToolOutputError
 from .sorted_calls import SortedCalls
 
-__all__ = ["check_fits", "find", "resume", "take_in"]
+__all__ = ["check_decision", "check_fits", "find", "resume", "take_in"]
 
 
 def resume(calls: SortedCalls, decision: Decision) -> HookOutcome | None:
     """Answer one suspended call of a plan; see `ToolRoundPlan.resume`."""
+    check_decision(decision)
     mark = (decision.call_id, decision.decision_id)
     if mark in calls.resumed:
         return None
@@ -40,6 +41,19 @@ def resume(calls: SortedCalls, decision: Decision) -> HookOutcome | None:
     )
     take_in(calls, waiting, decision, outcome)
     return outcome
+
+
+def check_decision(decision: object) -> None:
+    """Make sure that it is a decision at all.
+
+    Raises:
+        MisuseError: It is not.
+    """
+    if not isinstance(decision, Decision):
+        raise MisuseError(
+            f"{shorten(decision)} is no decision. Make one with `waiting.approve()`, "
+            "`waiting.cancel(reason)` or `waiting.edit(changes)`."
+        )
 
 
 def take_in(

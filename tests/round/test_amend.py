@@ -354,6 +354,17 @@ def test_a_started_call_stays_started() -> None:
 # What is refused, and changes nothing.
 
 
+def test_what_is_no_decision_is_refused() -> None:
+    """`plan.resume` and `plan.amend` name what they were given, and what makes a decision."""
+    plan = waits()
+    before = snapshot(plan)
+    for decide in (plan.resume, lambda given: plan.amend_sync(given, Shop.HookSet())):
+        with pytest.raises(MisuseError, match=r"'yes' is no decision.*`waiting\.approve\(\)`"):
+            decide("yes")  # type: ignore[arg-type]
+    assert snapshot(plan) == before
+    close(plan)
+
+
 def test_resume_takes_no_edit() -> None:
     """`plan.resume` refuses an edit and names `amend`; one that was taken in already is nothing."""
     plan = waits()
