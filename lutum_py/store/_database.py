@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 from threading import Lock
 from time import monotonic, sleep
 from typing import Any, NamedTuple, TypeAlias
-from urllib.parse import urlsplit
 
+from .._text.json import shorten
 from ..errors import MissingExtraError, MisuseError, StoreError
 
 __all__ = ["Database", "Rows", "database_at"]
@@ -205,10 +205,16 @@ def database_at(where: str | os.PathLike[str]) -> Database:
 
     Raises:
         MissingExtraError: It is PostgreSQL, and the package `psycopg` is not installed.
-        MisuseError: It is neither.
+        MisuseError: It is neither, or an address that is not well-formed.
     """
-    if isinstance(where, str) and where.startswith(("postgresql://", "postgres://")):
-        return _postgres(where)
+    scheme, mark, _ = where.partition("://") if isinstance(where, str) else ("", "", "")
+    if mark:
+        if scheme not in ("postgresql", "postgres"):
+            raise MisuseError(  # without what comes after the scheme, which may be a password
+                f"A store is at a path or at an address `postgresql://…`, not at one that begins "
+                f"with {shorten(scheme)}."
+            )
+        return _postgres(str(where))
     try:
         path = os.fspath(where)
     except TypeError:
@@ -250,6 +256,7 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 def _postgres(where: str) -> Database:
     try:
         import psycopg
+        from psycopg.conninfo import conninfo_to_dict
     except ImportError as error:
         raise MissingExtraError(
             "A store on PostgreSQL needs the package `psycopg`. Install it with "
@@ -267,6 +274,22 @@ def _postgres(where: str) -> Database:
         read="BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
         error=psycopg.Error,
     )
-    address = urlsplit(where)
-    name = f"postgresql://{address.hostname or ''}{address.path}"
+    try:
+        read = conninfo_to_dict(where)
+    except psycopg.Error:
+        raise _unfit_address() from None
+    # An `@` or `/` in a password makes the rest a host, port or database, which is shown.
+    server, _, rest = where.partition("://")[2].partition("/")
+    ports = str(read.get("port") or "").replace(",", "")
+    if server.count("@") > 1 or "@" in rest.partition("?")[0] or not f"0{ports}".isdecimal():
+        raise _unfit_address()
+    name = f"postgresql://{read.get('host') or ''}/{read.get('dbname') or ''}"
     return Database(name, dialect, lambda: psycopg.connect(where, autocommit=True))
+
+
+def _unfit_address() -> MisuseError:
+    return MisuseError(
+        "The address of the store is not well-formed; it is not shown, for it may hold a password. "
+        "Write `postgresql://user:password@host:port/database`, with `%40` for an `@` in a user or "
+        "password, `%2F` for a `/` and `%25` for a `%`."
+    )

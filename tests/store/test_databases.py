@@ -88,6 +88,35 @@ def test_postgresql_needs_its_driver() -> None:
         open_store("postgresql://localhost/desk")
 
 
+def test_an_address_is_one_of_postgresql() -> None:
+    """Another scheme is refused by its name, and what comes after it is not shown."""
+    for scheme in ("mysql", "postgresql+psycopg", "POSTGRESQL", "file"):
+        with pytest.raises(MisuseError) as raised:
+            open_store(f"{scheme}://mia:secret@localhost/desk")
+        assert repr(scheme) in str(raised.value)
+        assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "mia:secret@[::1/desk",
+        "mia:%secret@localhost/desk",
+        "mia:secret/more@localhost/desk",
+        "mia:12/secret@localhost/desk",
+        "mia:se@cret@localhost/desk",
+        "mia@localhost/desk?unknown=secret",
+    ],
+)
+def test_an_address_that_is_not_well_formed_is_not_shown(where: str) -> None:
+    """Where a password might be read as something else, nothing of the address is shown."""
+    with pytest.raises(MisuseError, match="not well-formed") as raised:
+        open_store(f"postgresql://{where}")
+    error = raised.value
+    assert "cret" not in str(error)
+    assert error.__context__ is None or error.__suppress_context__
+
+
 def test_passwords_are_not_shown(postgres: Postgres) -> None:
     """A store is called by its host and database, without the name and password in its address."""
     with open_store(postgres.fresh().replace("lutum@", "lutum:secret@")) as store:
