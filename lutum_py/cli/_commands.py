@@ -423,11 +423,18 @@ def _answer(
         action=known[action],
         which=which,
         digest=digest,
-        changes=dict(map(_change, changes or ())),
+        changes=_changes(changes or ()),
         result=None if result is None else _json_of(result, "--result"),
         reason=reason,
         by=by,
     )
+
+
+def _changes(given: Sequence[str]) -> dict[str, Any]:
+    read = dict(map(_change, given))
+    if len(read) < len(given):
+        raise Failure("`--set` names an argument twice. Give each its value once.")
+    return read
 
 
 def _change(given: str) -> tuple[str, Any]:

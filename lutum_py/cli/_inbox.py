@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -17,10 +19,11 @@ from rich.text import Text
 
 from .._call.outcomes import HandledCall, RejectedCall, SuspendedCall
 from .._context.suspension import Decision
+from .._text.escaping import visible
 from .._text.json import compact_json
 from .._text.suggestion import did_you_mean
 from ..errors import LutumError
-from ..store import Store, Waiting, open_store
+from ..store import Store, Waiting
 from ._loading import load_named, load_toolset
 from ._screen import Failure, text
 
@@ -66,7 +69,7 @@ def store_at(where: str, key_variable: str | None) -> Store:
     Raises:
         Failure: There is no such file, no such variable, or the store cannot be opened.
     """
-    if "://" not in where and not Path(where).is_file():
+    if "://" not in where and not _is_store(Path(where)):
         raise Failure(f"There is no store at `{where}`. `open_store` makes one in your program.")
     key: bytes | None = None
     if key_variable is not None:
@@ -75,9 +78,21 @@ def store_at(where: str, key_variable: str | None) -> Store:
             raise Failure(f"`--key-env {key_variable}`: there is no such variable, or it is empty.")
         key = found.encode()
     try:
-        return open_store(where, key=key)
+        return Store(where, key=key, is_there=True)
     except LutumError as error:
         raise Failure(str(error)) from error
+
+
+def _is_store(path: Path) -> bool:
+    """Look for the table of a store, and write nothing: it may be the file of somebody else."""
+    if not path.is_file():
+        return False
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
+            query = "SELECT 1 FROM sqlite_master WHERE name = 'lutum_store'"
+            return database.execute(query).fetchone() is not None
+    except sqlite3.Error:  # the store itself says what is wrong
+        return True
 
 
 def waiting_data(waiting: Iterable[Waiting]) -> list[dict[str, Any]]:
@@ -151,7 +166,7 @@ def decide(
     toolset = load_toolset(tools, with_traceback=with_traceback)
     asked = None if hooks is None else load_named(hooks, with_traceback=with_traceback)
     try:
-        waiting = _find(store.waiting(), answer.which)
+        waiting = _find(store.waiting(), answer)
         decision = _decision(waiting, answer)
         outcome = store.decide(waiting.id, decision, toolset, hooks=asked)
     except LutumError as error:
@@ -182,17 +197,17 @@ def _decision(waiting: Waiting, answer: Answer) -> Decision:
 
 def _check_digest(waiting: Waiting, answer: Answer) -> None:
     """Make sure that somebody decides on what they were shown."""
-    if answer.digest is None:
+    given = _given_digits(answer)
+    if given is None:
         if answer.action == "cancel":
             return
         raise Failure(
             f"To {answer.action} a call, say what you were shown: `--digest`, with at least the "
             f"first {_FEWEST_DIGITS} digits of it. `lutum inbox` shows it."
         )
-    given = answer.digest.removeprefix("sha256:").lower()
     if len(given) < _FEWEST_DIGITS:
         raise Failure(f"`--digest {answer.digest}` has fewer than {_FEWEST_DIGITS} digits.")
-    if not _digits(waiting).startswith(given):
+    if not _is_of(waiting, given):
         raise Failure(
             f"{_name(waiting)} is not what you were shown any more: its digest begins with "
             f"{_digits(waiting)[:_SHOWN_DIGITS]}, not with {given}. Look at it again with "
@@ -200,13 +215,31 @@ def _check_digest(waiting: Waiting, answer: Answer) -> None:
         )
 
 
-def _find(waiting: Sequence[Waiting], which: str) -> Waiting:
-    names = {_name(each): each for each in waiting}
-    if which in names:
-        return names[which]
-    near = did_you_mean(which, names)
+def _find(waiting: Sequence[Waiting], answer: Answer) -> Waiting:
+    """Find the one call that is meant: ids may hold slashes, and what is shown escaped."""
+    which = answer.which
+    found = [each for each in waiting if which in (_name(each), visible(_name(each)))]
+    if len(found) > 1:
+        given = _given_digits(answer)
+        found = [each for each in found if given and _is_of(each, given)]
+        if len(found) != 1:
+            raise Failure(
+                f"Several calls of this store are shown as `{which}`. Say which one with "
+                "`--digest`; if that does not tell them apart, decide in your program."
+            )
+    if found:
+        return found[0]
+    near = did_you_mean(which, map(_name, waiting))
     meant = f" Did you mean `{near}`?" if near else ""
     raise Failure(f"No call `{which}` waits in this store.{meant}")
+
+
+def _given_digits(answer: Answer) -> str | None:
+    return None if answer.digest is None else answer.digest.removeprefix("sha256:").lower()
+
+
+def _is_of(waiting: Waiting, digits: str) -> bool:
+    return _digits(waiting).startswith(digits)
 
 
 def _name(waiting: Waiting) -> str:

@@ -43,8 +43,12 @@ TABLES = (
 )
 
 
-def prepare(database: Database) -> None:
+def prepare(database: Database, *, is_there: bool = False) -> None:
     """Make the tables where there are none, and make sure that they are of this version.
+
+    Args:
+        database: The database.
+        is_there: Whether the tables have to be there, so that none are made.
 
     Raises:
         StoreError: They are of another one, or the database failed.
@@ -52,6 +56,8 @@ def prepare(database: Database) -> None:
     try:
         found = _version(database)
     except StoreError:  # no such table, unless whatever failed fails once more
+        if is_there:
+            raise
         try:
             with database.write() as rows:
                 for statement in TABLES:

@@ -21,6 +21,7 @@ from .._context.suspension import Decision
 from .._round.commit import ResultLike, as_results, mismatches
 from .._round.plan import ToolRoundPlan
 from .._round.plan_json import dump_plan
+from .._round.resume import check_decision
 from .._round.round_state import RoundState
 from .._round.seal import check_key
 from .._text.json import shorten
@@ -59,6 +60,7 @@ def open_store(
 
     Raises:
         StoreError: The tables are of another version, or the database cannot be opened.
+        MisuseError: It is neither a path nor a well-formed address.
         MissingExtraError: The package `psycopg` is not installed.
     """
     return Store(where, key=key, owner=owner)
@@ -71,7 +73,12 @@ class Store:
     """
 
     def __init__(
-        self, where: str | os.PathLike[str], *, key: bytes | None = None, owner: str | None = None
+        self,
+        where: str | os.PathLike[str],
+        *,
+        key: bytes | None = None,
+        owner: str | None = None,
+        is_there: bool = False,
     ) -> None:
         check_key(key)
         self._key = key
@@ -81,7 +88,7 @@ class Store:
         # Which round of which conversation a plan is of that came from here.
         self._rounds: WeakKeyDictionary[RoundState, tuple[str, int]] = WeakKeyDictionary()
         try:
-            prepare(self._database)
+            prepare(self._database, is_there=is_there)
         except BaseException:
             self.close()
             raise
@@ -112,7 +119,7 @@ class Store:
         """Keep your text and the plan of the open round, both or nothing.
 
         Args:
-            id: Names the conversation.
+            id: Names the conversation, in up to 500 characters.
             plan: The plan, which is closed once it is saved; None where no round is open.
             note: Your text, such as the JSON of the transcript.
             version: The version that this one comes after; None makes a conversation.
@@ -293,6 +300,7 @@ class Store:
         """
         _check_word("id", id)
         _check_toolset(toolset)
+        check_decision(decision)
         if decision.edit is not None and hooks is None:
             raise MisuseError(
                 f"Decision {decision.decision_id!r} edits the arguments of call "
@@ -458,6 +466,7 @@ class Store:
                 round is over.
             StoreError: The database failed.
         """
+        _check_claim(claim, "begin")
         call = claim.call
         if claim.in_doubt and not claim.idempotent:
             raise MisuseError(
@@ -498,6 +507,7 @@ class Store:
                 round is over.
             StoreError: The database failed.
         """
+        _check_claim(claim, "renew")
         with self._database.write() as rows:
             _, row, clock = self._claimed(rows, claim)
             until = clock + round(1000 * claim.lease)
@@ -512,6 +522,7 @@ class Store:
                 round is over.
             StoreError: The database failed.
         """
+        _check_claim(claim, "release")
         with self._database.write() as rows:
             _, row, clock = self._claimed(rows, claim)
             if row.begun == row.token:
@@ -537,7 +548,15 @@ class Store:
                 round is over: the result is refused.
             StoreError: The database failed.
         """
+        _check_claim(claim, "finish")
+        asked = claim.call.metadata
         if isinstance(outcome, SuspendedCall):
+            if outcome.call.metadata != asked:
+                raise LifecycleError(
+                    f"The claim is of call {asked.id!r} of tool `{asked.name}`, and what waits is "
+                    f"call {outcome.call.id!r} of tool `{outcome.call.name}`. Finish each claim "
+                    "with what its own call came to."
+                )
 
             def take(plan: ToolRoundPlan[Any]) -> tuple[str, HookOutcome | None]:
                 plan.record(outcome)
@@ -546,7 +565,6 @@ class Store:
             self._change_plan(claim.id, claim._toolset, take, claim)
             return
         ((result,), _) = as_results([outcome])
-        asked = claim.call.metadata
         if result.id != asked.id:
             raise CommitError([ExtraResult(result.id, result.name, (asked.id,), False)])
         if faults := mismatches(result, asked):
@@ -587,6 +605,8 @@ class Store:
 
 
 _LONGEST = 10**9
+_LONGEST_WORD = 500
+"""What the index of a database takes for certain, in whichever letters."""
 
 
 def _next_claimable(rows: Rows, id: str | None) -> tuple[str, int] | None:
@@ -606,15 +626,22 @@ def _check_toolset(toolset: object) -> None:
         )
 
 
+def _check_claim(claim: object, step: str) -> None:
+    if not isinstance(claim, Claim):
+        raise MisuseError.of_field(
+            f"store.{step}", "claim", "a claim", claim, "Write `claim = store.claim(toolset)`."
+        )
+
+
 def _check_word(what: str, value: object) -> None:
     """Refuse what a database cannot keep as a text."""
     if (
         not isinstance(value, str)
-        or not value
+        or not 0 < len(value) <= _LONGEST_WORD
         or "\0" in value
         or any("\ud800" <= letter <= "\udfff" for letter in value)
     ):
         raise InvalidValueError(
-            f"The {what} of a store's entry is {shorten(value)}. Pass a text that is not empty, "
-            "without NUL and halves of surrogate pairs."
+            f"The {what} of a store's entry is {shorten(value)}. Pass a text of 1 to "
+            f"{_LONGEST_WORD} characters, without NUL and halves of surrogate pairs."
         )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib
 import json
+import sqlite3
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from lutum_py import Toolset
 from lutum_py.store import open_store
 from lutum_py.testing import ScriptedModel
 
+from ..store.servers import Postgres, server
 from .conftest import Lutum
 
 DESK = """
@@ -188,6 +191,7 @@ def test_an_approval_names_what_was_shown(lutum: Lutum, opened: Opened) -> None:
         (("edit", "t/7/c1", "--set", "cents=1", "--hooks", "desk"), "`desk` names no"),
         (("cancel", "t/7/c1", "--result", "1"), "`--result` does not go with"),
         (("cancel", "t/7/c1", "--set", "cents=1"), "goes with `edit` only"),
+        (("edit", "t/7/c1", "--set", "cents=1", "--set", "cents=2"), "twice"),
     ],
 )
 def test_what_is_refused_says_why_and_changes_nothing(
@@ -296,7 +300,58 @@ def test_looking_makes_no_store(lutum: Lutum, tmp_path: Path) -> None:
     assert (ran.code, "There is no store at `none.db`" in ran.err) == (2, True)
     assert not (tmp_path / "none.db").exists()
     (tmp_path / "other").write_text("no database, but a text\n" * 100)
-    assert lutum("inbox", "other").code == 2
+    (tmp_path / "empty").touch()
+    with closing(sqlite3.connect(tmp_path / "theirs")) as theirs:
+        theirs.execute("CREATE TABLE visits (day TEXT)")
+    for name in ("other", "empty", "theirs"):
+        before = (tmp_path / name).read_bytes()
+        ran = lutum("inbox", name)
+        assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+        assert (tmp_path / name).read_bytes() == before
+
+
+@pytest.fixture
+def postgres() -> Iterator[Postgres]:
+    """A server of its own."""
+    running = server()
+    yield running
+    running.remove()
+
+
+def test_looking_makes_no_tables_on_a_server(lutum: Lutum, postgres: Postgres) -> None:
+    """A server's database in which there is no store is refused, and stays as it was."""
+    where = postgres.fresh()
+    ran = lutum("inbox", where)
+    assert (ran.code, "lutum_store" in ran.err) == (2, True)
+    assert lutum("inbox", where).err == ran.err
+    open_store(where).close()
+    assert lutum("inbox", where).code == 0
+
+
+def test_an_address_that_is_refused_is_not_shown(lutum: Lutum) -> None:
+    """What is wrong with an address is said without the password that is in it."""
+    ran = lutum("inbox", "postgresql://mia:se@cret@localhost/desk")
+    assert (ran.code, ran.err.count("\n"), "cret" in ran.err) == (2, 1, False)
+
+
+def test_names_that_look_alike_are_told_apart(lutum: Lutum, opened: Opened) -> None:
+    """Where ids hold slashes, two calls may have one name, and the digest says which is meant."""
+    (first,) = opened(("b/c", "refund", {"cents": 1}), id="a")
+    (second,) = opened(("c", "refund", {"cents": 2}), id="a/b")[1:]
+    refused = lutum("inbox", "desk.db", "cancel", "a/b/c", "--tools", "desk:Desk")
+    assert (refused.code, "Several calls" in refused.err) == (2, True)
+    given = ("cancel", "a/b/c", "--tools", "desk:Desk", "--digest")
+    assert lutum("inbox", "desk.db", *given, "0" * 8).code == 2
+    assert lutum("inbox", "desk.db", *given, second.digest).code == 0
+    with open_store("desk.db") as store:
+        assert store.waiting() == [first]
+
+
+def test_a_call_is_named_as_it_is_shown(lutum: Lutum, opened: Opened) -> None:
+    """A name in which control characters are shown escaped is given as it stands there."""
+    opened(("c\x1b[1A", "refund", {"cents": 500}))
+    given = ("cancel", r"t/7/c\x1b[1A", "--tools", "desk:Desk")
+    assert lutum("inbox", "desk.db", *given).code == 0
 
 
 def test_what_a_model_wrote_moves_nothing_on_the_screen(lutum: Lutum, opened: Opened) -> None:

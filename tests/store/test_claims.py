@@ -286,7 +286,7 @@ def test_a_result_of_something_else_is_refused(store: Store) -> None:
         with pytest.raises(CommitError):
             store.finish(claim, ToolResult(**{**right, **wrong}, result="1"))
     other = plan_of(("c9", "look", {"place": "Rome"}))
-    with pytest.raises(LifecycleError, match="it is not pending in this plan"):
+    with pytest.raises(LifecycleError, match="what waits is call 'c9' of tool"):
         store.finish(claim, other.pending[0].suspend(SuspendTicket()))
     other.discard()
     with pytest.raises(MisuseError):
@@ -294,6 +294,27 @@ def test_a_result_of_something_else_is_refused(store: Store) -> None:
     assert states(store) == {"c2": "pending"}
     store.finish(claim, ToolResult(**right, result="1"))
     assert states(store) == {"c2": "success"}
+
+
+def test_a_wait_of_something_else_is_refused(store: Store) -> None:
+    """A call that waits is no outcome of the claim of another one, and takes nothing from it."""
+    store.save("one", plan_of(LOOK, ASK), note="")
+    look, ask = claimed(store), claimed(store)
+    waiting = execution.execute_sync(begun(store, ask))
+    with pytest.raises(LifecycleError, match="`look`, and what waits is call 'c3'"):
+        store.finish(look, waiting)
+    assert states(store) == {"c2": "pending", "c3": "in doubt"}
+    store.finish(ask, waiting)
+    store.finish(look, execution.execute_sync(begun(store, look)))
+    assert states(store) == {"c2": "success", "c3": "suspended"}
+
+
+@pytest.mark.parametrize("step", ["begin", "renew", "release", "finish"])
+def test_what_is_no_claim_is_refused(store: Store, step: str) -> None:
+    """Each step of a claim says what it takes, and where that comes from."""
+    given = (None, None) if step == "finish" else (None,)
+    with pytest.raises(MisuseError, match=f"store.{step} takes a claim"):
+        getattr(store, step)(*given)
 
 
 def test_a_call_that_was_answered_does_not_begin(store: Store) -> None:

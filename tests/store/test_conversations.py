@@ -111,7 +111,7 @@ def test_what_is_not_there_is_said(store: Store) -> None:
 
 def test_what_cannot_be_kept_is_refused(store: Store) -> None:
     """What is no text, no plan, or no id is refused before the database is asked."""
-    for id in ("", "a\0b", "\ud800", 3):
+    for id in ("", "a\0b", "\ud800", 3, "x" * 501):
         with pytest.raises(InvalidValueError, match="The id of a store's entry is"):
             store.save(id, None, note="")  # type: ignore[arg-type]
     plan = plan_of(PAY)
@@ -124,6 +124,8 @@ def test_what_cannot_be_kept_is_refused(store: Store) -> None:
         ):
             with pytest.raises(InvalidValueError, match="The id of a store's entry is"):
                 step()
+    with pytest.raises(MisuseError, match="is no decision"):
+        store.decide("one", "yes", Desk)  # type: ignore[arg-type]
     with pytest.raises(InvalidValueError, match="The owner of a store's entry is"):
         open_store(":memory:", owner="")
     for what in (
@@ -139,6 +141,13 @@ def test_what_cannot_be_kept_is_refused(store: Store) -> None:
     with pytest.raises(MisuseError, match=r"store\.save takes a plan or None for `plan`"):
         store.save("one", "plan", note="")  # type: ignore[arg-type]
     assert store.ids() == []
+
+
+def test_a_long_id_is_kept_whichever_its_letters(store: Store) -> None:
+    """An id of 500 characters is one in both databases."""
+    id = "".join(chr(0x10000 + 7 * place) for place in range(500))
+    store.save(id, plan_of(PAY), note="")
+    assert [each.id for each in store.waiting(id)] == [id]
 
 
 def test_ids_and_settled_tell_what_is_there(store: Store) -> None:
