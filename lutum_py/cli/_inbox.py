@@ -6,6 +6,7 @@ of other arguments is refused; and nothing that a model wrote can move the curso
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sqlite3
@@ -17,12 +18,13 @@ from typing import Any, Literal, TypeAlias
 
 from rich.text import Text
 
+from .._call.call import HookOutcome
 from .._call.outcomes import HandledCall, RejectedCall, SuspendedCall
 from .._context.suspension import Decision
 from .._text.escaping import visible
 from .._text.json import compact_json
 from .._text.suggestion import did_you_mean
-from ..errors import LutumError
+from ..errors import LutumError, StaleError
 from ..store import Store, Waiting
 from ._loading import load_named, load_toolset
 from ._screen import Failure, text
@@ -168,7 +170,10 @@ def decide(
     try:
         waiting = _find(store.waiting(), answer)
         decision = _decision(waiting, answer)
-        outcome = store.decide(waiting.id, decision, toolset, hooks=asked)
+        if decision.edit is None:
+            outcome = store.decide(waiting.id, decision, toolset)
+        else:
+            outcome = _amend(store, waiting.id, decision, toolset, asked)
     except LutumError as error:
         raise Failure(str(error)) from error
     name = _name(waiting)
@@ -182,6 +187,26 @@ def decide(
         return "answered", [text(f"{name}: answered without being run")]
     word = "edited and approved" if answer.action == "edit" else "approved"
     return "ready", [text(f"{name}: {word}, to be run by whoever claims it")]
+
+
+def _amend(
+    store: Store, id: str, decision: Decision, toolset: type[Any], hooks: Any
+) -> HookOutcome | None:
+    """Take in an edit by hooks that may be async, which no store awaits."""
+    while True:
+        stored = store.load(id, toolset)
+        if stored.plan is None:
+            raise Failure(f"No round of `{id}` is open any more, so that no call waits.")
+        try:
+            outcome = asyncio.run(stored.plan.amend(decision, hooks))
+            store.save(id, stored.plan, note=stored.note, version=stored.version)
+        except StaleError:  # a worker began or finished another call of the round
+            stored.plan.discard()
+        except BaseException:
+            stored.plan.discard()
+            raise
+        else:
+            return outcome
 
 
 def _decision(waiting: Waiting, answer: Answer) -> Decision:

@@ -285,7 +285,8 @@ class Store:
             id: The conversation.
             decision: The decision; delivered twice, it counts once.
             toolset: The toolset that the plan is of.
-            hooks: The hooks that an edit is sent through, which have to be sync.
+            hooks: The hooks that an edit is sent through, which have to be sync. For async ones,
+                load the conversation, `await plan.amend(decision, hooks)`, and save it.
 
         Returns:
             What became of the call, as `plan.resume` says it (a call is to be claimed before it

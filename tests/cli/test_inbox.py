@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from lutum_py import Toolset
-from lutum_py.store import open_store
+from lutum_py.store import Store, open_store
 from lutum_py.testing import ScriptedModel
 
 from ..store.servers import Postgres, server
@@ -24,11 +24,17 @@ DESK = """
 from pydantic import BaseModel, SecretStr
 
 from lutum_py import *
+from lutum_py.store import open_store
 
 
 @tool_fn
 def refund(cents: int, to: str = "card") -> str:
     return f"refunded {cents} to {to}"
+
+
+@tool_fn
+def look() -> str:
+    return "seen"
 
 
 @tool_fn
@@ -45,6 +51,7 @@ class Desk(Toolset):
     refund = tool(refund)
     choose = tool(choose)
     ask = tool(ask)
+    look = tool(look)
 
 
 hooks = Desk.HookSet()
@@ -73,6 +80,32 @@ limited = Desk.HookSet()
 @limited.on(Desk.refund)
 def at_most_ten(metadata, input):
     return RunNormally(input.model_copy(update={"cents": min(input.cents, 1000)}))
+
+
+awaited = Desk.HookSet()
+
+
+@awaited.gate(Desk.refund)
+async def wait_too(metadata, input):
+    return Suspend(SuspendTicket(action="approve"))
+
+
+meddling = Desk.HookSet()
+
+
+@meddling.gate(Desk.refund)
+def a_worker_comes(metadata, input):
+    with open_store("desk.db") as store:
+        if (claim := store.claim(Desk)) is not None:
+            store.finish(claim, store.begin(claim).call_sync())
+
+
+broken = Desk.HookSet()
+
+
+@broken.gate(Desk.refund)
+def break_down(metadata, input):
+    raise RuntimeError("out of order")
 
 
 blocking = Desk.HookSet()
@@ -233,6 +266,7 @@ def test_a_call_is_cancelled_with_a_reason(lutum: Lutum, opened: Opened) -> None
     ("cents", "hooks", "outcome", "said"),
     [
         (200, "desk:hooks", "ready", "edited and approved"),
+        (200, "desk:awaited", "ready", "edited and approved"),
         (5000, "desk:limited", "waiting", '"cents":1000'),
         (200, "desk:blocking", "rejected", "closed"),
     ],
@@ -249,6 +283,39 @@ def test_an_edit_goes_through_the_hooks(
     assert said in ran.out
     with open_store("desk.db") as store:
         assert bool(store.waiting()) == (outcome == "waiting")
+
+
+def edit(lutum: Lutum, waiting: Any, hooks: str) -> Any:
+    given = ("edit", "t/7/c1", "--digest", waiting.digest, "--set", "cents=200")
+    return lutum("inbox", "desk.db", *given, "--tools", "desk:Desk", "--hooks", hooks)
+
+
+def test_an_edit_counts_although_a_worker_works(lutum: Lutum, opened: Opened) -> None:
+    """Where a worker finishes a sibling while hooks are asked, result and edit both count."""
+    (waiting,) = opened(("c1", "refund", {"cents": 500}), ("c2", "look", {}))
+    assert edit(lutum, waiting, "desk:meddling").code == 0
+    with open_store("desk.db") as store:
+        plan = store.load("t/7", importlib.import_module("desk").Desk).plan
+        assert plan is not None
+        assert [result.id for result in plan.finished] == ["c2"]
+        assert [call.id for call in plan.pending] == ["c1"]
+        assert [each.final["cents"] for each in plan.edits] == [200]
+        plan.discard()
+
+
+def test_an_edit_that_cannot_count_is_refused(
+    lutum: Lutum, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hook that raises, and a round that ended meanwhile, refuse an edit; nothing changes."""
+    (waiting,) = opened(("c1", "refund", {"cents": 500}))
+    ran = edit(lutum, waiting, "desk:broken")
+    assert (ran.code, "out of order" in ran.err) == (2, True)
+    with open_store("desk.db") as store:
+        assert store.waiting() == [waiting]
+        store.save("t/7", None, note="y", version=1)
+    monkeypatch.setattr(Store, "waiting", lambda self: [waiting])
+    ran = edit(lutum, waiting, "desk:hooks")
+    assert (ran.code, "is open any more" in ran.err) == (2, True)
 
 
 def test_a_question_takes_an_answer(lutum: Lutum, opened: Opened) -> None:
