@@ -49,7 +49,7 @@ from lutum_py import (
     tool_fn,
     visible,
 )
-from lutum_py.errors import ResumeError
+from lutum_py.errors import LutumError
 from lutum_py.testing import ScriptedModel
 
 CONVERSATION = "invoices"
@@ -138,11 +138,11 @@ def ask_model(note: str) -> tuple[str, str | None, str | None]:
 
 @DBOS.step()
 def take_decision(text: str, message: dict[str, Any]) -> str:
-    """Take a decision into the plan; one that is late, or of other arguments, changes nothing."""
+    """Take a decision into the plan; one that is late, unfit or none at all changes nothing."""
     plan = Desk.load_plan(text)
     try:
         plan.resume(Decision(**message))
-    except ResumeError as error:
+    except (LutumError, TypeError) as error:
         print(visible(str(error)), file=sys.stderr)
     return plan.dump_json()
 

@@ -8,11 +8,14 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from temporalio import workflow
+from temporalio.testing import ActivityEnvironment
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
+
+from lutum_py import Session
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "durable-workflows.md"
 
@@ -47,3 +50,31 @@ def test_the_sandbox_takes_the_workflow(recipe: Path, monkeypatch: pytest.Monkey
         asyncio.run(prepare())
     finally:
         sys.modules.pop("temporal_desk")
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {},
+        {"unknown": 1},
+        {"call_id": "call_1", "action": "fly"},
+        {"call_id": "call_1", "action": "resume"},
+        {"call_id": "call_1", "action": "resume", "digest": "another"},
+    ],
+)
+def test_a_signal_that_is_no_decision_changes_nothing(
+    recipe: Path, monkeypatch: pytest.MonkeyPatch, message: dict[str, Any]
+) -> None:
+    """Whatever is sent, the workflow goes on to wait: an activity that raised is tried forever."""
+    monkeypatch.syspath_prepend(recipe.parent)
+    desk = importlib.import_module("temporal_desk")
+    session = Session()
+    session.push_user("Write a letter.")
+    try:
+        run = ActivityEnvironment().run
+        _, plan, _ = run(desk.ask_model, session.transcript.dump_json())
+        before = run(desk.what_is_open, plan)
+        after = run(desk.what_is_open, run(desk.take_decision, plan, message))
+    finally:
+        sys.modules.pop("temporal_desk")
+    assert after == before
