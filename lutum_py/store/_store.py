@@ -87,6 +87,9 @@ class Store:
         self._database = database_at(where)
         # Which round of which conversation a plan is of that came from here.
         self._rounds: WeakKeyDictionary[RoundState, tuple[str, int]] = WeakKeyDictionary()
+        # Rows that could not be claimed here, and until when they are left alone. That is not
+        # written down: whoever has another key must not touch what they cannot seal.
+        self._unfit: dict[tuple[str, int], int] = {}
         try:
             prepare(self._database, is_there=is_there)
         except BaseException:
@@ -222,10 +225,10 @@ class Store:
         with self._database.read() as rows:
             head, note, text = self._read(rows, id)
             calls = CallRow.of(rows, id)
-        for row in calls:
-            row.check(self._key)
         plan = None
         if text is not None and toolset is not None:
+            for row in calls:
+                row.check(self._key)
             plan = bring_up(self._plan(toolset, id, text), calls)
             self._rounds[plan._state] = (id, head.round)
         read: str = json.loads(note)
@@ -387,7 +390,7 @@ class Store:
 
         That is one that nobody has begun, or one that was begun and whose lease ran out: it is in
         doubt. Those that have been free for longest come first. A call that cannot be claimed, for
-        its row does not fit, is left alone for the length of the lease, like one that is claimed.
+        its row or plan does not fit, is an error once, and left alone for the length of the lease.
 
         Args:
             toolset: The toolset that the plans are of.
@@ -405,7 +408,7 @@ class Store:
             raise InvalidValueError(f"A lease is a number of seconds, not {shorten(lease)}.")
         while True:
             with self._database.read() as rows:
-                next_one = _next_claimable(rows, id)
+                next_one = self._next_claimable(rows, id)
             if next_one is None:
                 return None
             taken = self._take(*next_one, lease)
@@ -419,6 +422,17 @@ class Store:
             *(row.conversation, call, key, row.token, in_doubt, lease),
             *(toolset, row.round, row.place),
         )
+
+    def _next_claimable(self, rows: Rows, id: str | None) -> tuple[str, int] | None:
+        clock = now(rows)
+        self._unfit = {row: until for row, until in self._unfit.items() if until > clock}
+        which, values = ("", ()) if id is None else ("AND conversation = ?", (id,))
+        found = rows.all(
+            f"SELECT conversation, place FROM lutum_call WHERE until <= {{now}} {which} "
+            f"ORDER BY until, conversation, place LIMIT {len(self._unfit) + 1}",
+            *values,
+        )
+        return next(((id, place) for id, place in found if (id, place) not in self._unfit), None)
 
     def _take(self, id: str, place: int, lease: float) -> tuple[CallRow, str] | None:
         """Claim one row, unless somebody else just did; give it, and the plan that it is of."""
@@ -445,10 +459,7 @@ class Store:
                 row.write(rows, self._key)
             except StoreError as error:
                 fault = error
-                rows.run(
-                    "UPDATE lutum_call SET until = ? WHERE conversation = ? AND place = ?",
-                    *(until, id, place),
-                )
+                self._unfit[id, place] = until
         if fault is not None:
             raise fault
         assert text is not None
@@ -608,15 +619,6 @@ class Store:
 _LONGEST = 10**9
 _LONGEST_WORD = 500
 """What the index of a database takes for certain, in whichever letters."""
-
-
-def _next_claimable(rows: Rows, id: str | None) -> tuple[str, int] | None:
-    query = "SELECT conversation, place FROM lutum_call WHERE until <= {now}"
-    if id is None:
-        found = rows.one(f"{query} ORDER BY until, conversation, place LIMIT 1")
-    else:
-        found = rows.one(f"{query} AND conversation = ? ORDER BY until, place LIMIT 1", id)
-    return None if found is None else (found[0], found[1])
 
 
 def _check_toolset(toolset: object) -> None:

@@ -357,6 +357,40 @@ def test_the_key_decides(where: str) -> None:
         store.load("two")
 
 
+@pytest.mark.parametrize("key", [None, b"another"])
+def test_whoever_has_another_key_spoils_nothing(
+    store: Store, where: str, key: bytes | None
+) -> None:
+    """A worker that was given another key, or none, is refused, and the others go on as before."""
+    store.save("one", plan_of(LOOK), note="")
+    store.save("two", plan_of(LOOK), note="")
+    before = every_row(store)
+    with open_store(where, key=key) as other:
+        for _ in range(2):
+            with pytest.raises(StoreError):
+                other.claim(Desk)
+        assert other.claim(Desk) is None  # each was an error once, and is left alone
+        assert other.claim(Desk, id="two") is None
+    assert every_row(store) == before
+    assert {claimed(store).id, claimed(store).id} == {"one", "two"}
+
+
+def test_a_row_that_does_not_fit_is_tried_again(store: Store, clock: Clock) -> None:
+    """A row that is left alone is claimed once the lease is over and it is as it was."""
+    store.save("one", plan_of(LOOK), note="")
+    (row,) = every_row(store)
+    for token, found in ((1, None), (row[4], "c2")):
+        with store._database.write() as rows:
+            rows.run("UPDATE lutum_call SET token = ?", token)
+        clock.move(10)
+        if found is None:
+            with pytest.raises(StoreError):
+                store.claim(Desk, lease=10)
+            assert store.claim(Desk) is None
+        else:
+            assert claimed(store).call.id == found
+
+
 @pytest.mark.parametrize(
     ("table", "column"),
     [
