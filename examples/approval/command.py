@@ -8,6 +8,7 @@ import secrets
 import sqlite3
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from errno import EDQUOT, ENOSPC
 from pathlib import Path
 from typing import TypeAlias
@@ -74,7 +75,9 @@ def _key_in(path: Path) -> bytes:
         fresh = path.with_suffix(f".{os.getpid()}")
         fresh.touch(mode=0o600)
         fresh.write_text(secrets.token_hex(32))
-        fresh.rename(path)  # all of it, or nothing
+        with suppress(FileExistsError):
+            path.hardlink_to(fresh)  # all of it, and of those who come at once only the first
+        fresh.unlink()
     return path.read_bytes()
 
 

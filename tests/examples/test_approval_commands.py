@@ -274,3 +274,21 @@ def test_two_processes_at_once_pay_once(tmp_path: Path) -> None:
     over = "This conversation is over."
     assert all(status == 0 or over in said for status, said in ran), ran
     assert payments_in(tmp_path) == 2
+
+
+RACE: Final = """
+import pathlib, sys
+sys.path.insert(0, sys.argv[1])
+import command
+command.Path.exists = lambda self: False  # as two see it who come at once
+first, second = (command._key_in(pathlib.Path("key")) for _ in range(2))
+sys.exit(first != second)
+"""
+
+
+def test_the_key_is_made_up_once(tmp_path: Path) -> None:
+    """Of commands that come at once the first makes up the key, and all of them have that one."""
+    command = [sys.executable, "-W", "error", "-c", RACE, str(EXAMPLE)]
+    assert subprocess.run(command, cwd=tmp_path, timeout=60, check=False).returncode == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["key"]
+    assert (tmp_path / "key").stat().st_mode & 0o777 == 0o600
