@@ -117,6 +117,19 @@ def test_an_address_that_is_not_well_formed_is_not_shown(where: str) -> None:
     assert error.__context__ is None or error.__suppress_context__
 
 
+def test_a_connection_that_cannot_be_prepared_is_given_up(store: Store) -> None:
+    """Where a new connection fails before its first transaction, the next step makes another."""
+    database = store._database
+    right = database._dialect
+    database._drop()
+    database._dialect = right._replace(first=("nonsense",))
+    with pytest.raises(StoreError, match="syntax error"):
+        store.ids()
+    assert database._connection is None
+    database._dialect = right
+    assert store.ids() == []
+
+
 def test_passwords_are_not_shown(postgres: Postgres) -> None:
     """A store is called by its host and database, without the name and password in its address."""
     with open_store(postgres.fresh().replace("lutum@", "lutum:secret@")) as store:
