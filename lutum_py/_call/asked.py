@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InvalidValueError
+from .._text.json import shorten
+from ..errors import InvalidValueError, MisuseError
 
 if TYPE_CHECKING:
     from .._context.suspension import Decision, DecisionAction
@@ -75,6 +76,25 @@ class Asked:
                 f"{type(changes).__name__}. Pass a dict of arguments by their names."
             )
         return self._decision("resume", by, reason, result, {**self.arguments, **changes})
+
+    def decide(self, yes: bool, *, by: str | None = None, reason: str | None = None) -> Decision:
+        """Make the decision that someone answered yes or no: `approve` or `cancel`.
+
+        Args:
+            yes: Whether the call may go on.
+            by: Who decides.
+            reason: Why; the model reads it where the answer is no.
+
+        Raises:
+            MisuseError: The answer is no bool: many a text that says no counts as true.
+        """
+        if not isinstance(yes, bool):
+            id, tool, _ = self._of()
+            raise MisuseError(
+                f"Whether call {id!r} of tool `{tool}` may go on is {shorten(yes)}. Pass True or "
+                "False, such as `answer == 'yes'`."
+            )
+        return self.approve(by=by, reason=reason) if yes else self.cancel(reason, by=by)
 
     def _decision(
         self,

@@ -176,12 +176,16 @@ class AnyToolCall(CallState):
 
     def handled(self, output: Any) -> HandledCall[Any, Any]:
         """Answer the call without running it, as a hook does."""
+        return self.handled_by(None, output)
+
+    def handled_by(self, by: str | None, output: Any) -> HandledCall[Any, Any]:
+        """Answer the call without running it, and say who does."""
         result = self.complete(output)
         reply = reply_in(output)
         if reply is not None:
             output = reply.output
         made: HandledCall[Any, Any] = self.spec.handled_type(
-            self.metadata, self._input, output, result
+            self.metadata, self._input, output, result, by
         )
         return made
 
@@ -192,6 +196,10 @@ class AnyToolCall(CallState):
             MisuseError: The ticket is none.
             LifecycleError: The call waits already, or has ended.
         """
+        return self.suspend_by(None, ticket)
+
+    def suspend_by(self, by: str | None, ticket: SuspendTicket) -> SuspendedCall:
+        """Let the call wait for a decision, and say who asks."""
         if not hasattr(ticket, "resume_mode"):
             raise MisuseError(
                 f"Call {self.id!r} of tool `{self.name}` waits under a SuspendTicket, not "
@@ -206,7 +214,7 @@ class AnyToolCall(CallState):
             self._approval = self._approval.of(tool=not was_started)
             if self._approval is not None:
                 self._approval = self._approval._replace(other=None)
-        return SuspendedCall(self, ticket, digest, was_started)
+        return SuspendedCall(self, ticket, digest, was_started, by)
 
     # Ways to run.
 

@@ -6,7 +6,7 @@ Also how one function is asked about it, and how its answer is taken.
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 from .._text.escaping import words_of
@@ -64,15 +64,17 @@ class HandledCall(Generic[In, Out]):
         input: Its input when it was handled.
         output: The output that it got.
         result: The same, encoded.
+        by: Who answered: the name of a hook or gate, or of a person; None for the program itself.
     """
 
     metadata: ToolMetadata
     input: In
     output: Out
     result: ToolResult
+    by: str | None = field(default=None, compare=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (HandledCall, (self.metadata, self.input, self.output, self.result))
+        return (HandledCall, (self.metadata, self.input, self.output, self.result, self.by))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +85,15 @@ class RejectedCall:
         metadata: The call as the model sent it.
         call: The call, with its input when it was rejected.
         reason: What the model is told.
-        source: Who rejected it.
+        source: What rejected it.
+        by: Who that was: the name of a hook or gate, or of a person; None for the program itself.
     """
 
     metadata: ToolMetadata
     call: AnyToolCall
     reason: str
     source: RejectionSource = "user"
+    by: str | None = field(default=None, compare=False)
 
     @property
     def result(self) -> ToolResult:
@@ -109,12 +113,14 @@ class SuspendedCall(Asked):
         ticket: What is asked, and how the answer is used.
         digest: Names the tool, its schema and the final arguments: what an approval is bound to.
         was_started: Whether the tool suspended itself after it was started.
+        by: The name of the hook or gate that asks; None for the tool, or the program itself.
     """
 
     call: AnyToolCall
     ticket: SuspendTicket
     digest: str
     was_started: bool = False
+    by: str | None = field(default=None, compare=False)
 
     # What a result has as well, so that an outcome is asked without looking at its class first.
 
@@ -262,7 +268,7 @@ def ask_function(
         source: RejectionSource = "hook" if answer.source == "user" else answer.source
         kind = "block" if source == "gate" else "reject"
         reason = reason_of(hook, call, answer.reason)
-        outcome = RejectedCall(call.metadata, answer.call, answer.reason, source)
+        outcome = RejectedCall(call.metadata, answer.call, answer.reason, source, answer.by)
     elif isinstance(answer, SuspendedCall) and answer.call.metadata == call.metadata:
         kind, reason = "suspend", answer.ticket.action
         outcome = call if is_answered(call, answer.digest) else answer
@@ -273,6 +279,8 @@ def ask_function(
             given,
             "the call itself, call.handled(...), call.reject(...) or call.suspend(...)",
         )
+    if not isinstance(outcome, CallState) and outcome.by is None:
+        outcome = replace(outcome, by=hook)
     decided = outcome if isinstance(outcome, CallState) else call
     record(records, decided, hook, "function", kind, reason)
     return outcome

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from types import MethodType
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar
 
@@ -110,6 +111,13 @@ class ToolSpec(Immutable, Generic[In, Out]):
                 tool=tool,
             ) from None
         return checked
+
+    def shown_data(self, value: Any) -> Any:
+        """Give an input as plain data to be looked at: secrets masked, None without a JSON form."""
+        try:
+            return deepcopy(self.arguments.to_shown(value))
+        except (TypeError, ValueError):
+            return None
 
     def shown_json(self, value: Any) -> str:
         """Encode an input to be looked at: secrets masked, and shortened where it has no JSON form.

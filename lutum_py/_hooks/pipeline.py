@@ -193,11 +193,11 @@ def _ask_gates(
     if rank == 0:
         return _reject(gate, call, answer.reason, "gate")
     if rank == 1:
-        return again(call).suspend(answer.ticket)
+        return again(call).suspend_by(gate.name, answer.ticket)
     if type(answer) is ToolResult:
         check_answers(gate.name, call, answer)
         handled: HandledCall[Any, Any] = call.spec.handled_type(
-            call.metadata, call.input, answer.output, answer
+            call.metadata, call.input, answer.output, answer, gate.name
         )
         return handled
     return _settle(gate, call, answer.output)
@@ -205,7 +205,7 @@ def _ask_gates(
 
 def _settle(hook: RegisteredHook, call: AnyToolCall, output: Any) -> HandledCall[Any, Any]:
     try:
-        return again(call).handled(output)
+        return again(call).handled_by(hook.name, output)
     except Exception as error:
         raise hook_error(
             hook.name, call, f"returned an unfit output: {words_of(error)}", "Mend what it returns"
@@ -217,7 +217,8 @@ def _reject(
 ) -> RejectedCall:
     made = again(call)
     made.move_to(CallStatus.CANCELLED)
-    return RejectedCall(call.metadata, made, reason_of(hook.name, call, reason), source)
+    said = reason_of(hook.name, call, reason)
+    return RejectedCall(call.metadata, made, said, source, hook.name)
 
 
 def after(

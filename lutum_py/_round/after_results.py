@@ -53,7 +53,7 @@ def show_results(
     for each in calls.handled:
         result = yield from after(_call_of(calls, each), each.result, hook_set, marks)
         if result is not each.result:
-            made = type(each)(each.metadata, each.input, result.output, result)
+            made = type(each)(each.metadata, each.input, result.output, result, each.by)
             handled[each.metadata.id] = made
     # What came to the plan while hooks were awaited stays in it.
     calls.change(

@@ -163,9 +163,13 @@ def _settle(waiting: SuspendedCall, edited: AnyToolCall, outcome: HookOutcome) -
     call, bound = waiting.call, edited._approval
     assert bound is not None
     if isinstance(outcome, SuspendedCall):
-        return _wait_again(call, outcome.call, outcome.ticket, was_started=False)
+        return _wait_again(
+            call, outcome.call, outcome.ticket, was_started=False, by=outcome.by
+        )
     if isinstance(outcome, AnyToolCall) and outcome.digest != bound.digest:
-        return _wait_again(call, outcome, waiting.ticket, was_started=waiting.was_started)
+        return _wait_again(
+            call, outcome, waiting.ticket, was_started=waiting.was_started, by=waiting.by
+        )
     _adopt(call, _input_of(outcome), bound._replace(is_open=False))
     if isinstance(outcome, AnyToolCall):
         return call
@@ -173,18 +177,23 @@ def _settle(waiting: SuspendedCall, edited: AnyToolCall, outcome: HookOutcome) -
         call.move_to(CallStatus.SUCCEEDED)
         return outcome
     call.move_to(CallStatus.CANCELLED)
-    return RejectedCall(call.metadata, call, outcome.reason, outcome.source)
+    return RejectedCall(call.metadata, call, outcome.reason, outcome.source, outcome.by)
 
 
 def _wait_again(
-    call: AnyToolCall, made: AnyToolCall, ticket: SuspendTicket, *, was_started: bool
+    call: AnyToolCall,
+    made: AnyToolCall,
+    ticket: SuspendTicket,
+    *,
+    was_started: bool,
+    by: str | None,
 ) -> SuspendedCall:
     digest, kept = made.digest, made._approval
     if kept is not None:
         kept = kept._replace(is_open=False) if kept.digest == digest else None
     _adopt(call, made._input, kept)
     call.move_to(CallStatus.SUSPENDED)
-    return SuspendedCall(call, ticket, digest, was_started)
+    return SuspendedCall(call, ticket, digest, was_started, by)
 
 
 def _adopt(call: AnyToolCall, input: Any, approval: Approval | None) -> None:

@@ -14,7 +14,6 @@ from .._call.outcomes import (
     RejectedCall,
     SuspendedCall,
 )
-from .._schema.secrets import holds_secrets
 from .._text.escaping import LINES, visible
 from .._text.html import (
     Html,
@@ -26,9 +25,9 @@ from .._text.html import (
     paragraph,
     table,
 )
-from .._text.json import size_of
 from .._transcript.result import ToolResult
 from .edits import EditRecord
+from .rows import open_text
 from .sorted_calls import SortedCalls
 
 __all__ = ["plan_html", "plan_rich", "round_html", "round_rich"]
@@ -181,14 +180,9 @@ def _rejected(rejected: RejectedCall) -> _Row:
 
 
 def _issue(calls: SortedCalls, issue: RecoverableToolCallIssue) -> _Row:
-    # Nothing of it could be read, so nothing of it can be masked.
     metadata, state = issue.metadata, issue.reason.replace("_", " ")
     said = (("the model is told", issue.text),)
-    is_open = metadata.name in calls.toolset and not holds_secrets(
-        calls.toolset[metadata.name].definition.input_schema
-    )
-    arguments = metadata.arguments if is_open else size_of(metadata.arguments)
-    return _Row(metadata.id, metadata.name, state, "bad", arguments, said)
+    return _Row(metadata.id, metadata.name, state, "bad", open_text(calls, metadata), said)
 
 
 def _arguments(call: AnyToolCall) -> str:

@@ -8,7 +8,7 @@ checks first and changes afterwards, so that what fails has changed nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, Self, TypeVar, overload
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.decision_log import DecisionRecord
@@ -29,10 +29,12 @@ from .._transcript.transcript import transcript_of
 from ..errors import MisuseError
 from .commit import ResultLike, unfinished
 from .ending import end_round
+from .rows import CallRow, rows_of
 from .sorted_calls import SortedCalls
 
 if TYPE_CHECKING:
     from .._transcript.transcript import HasTranscript, Transcript
+    from .events import OnEvent
 
 __all__ = ["ToolRoundPlan", "closed", "decided"]
 
@@ -77,17 +79,40 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
         """A hint that the model should go on, because some of its calls could not be used."""
         return ContinueSuggestion.of(self.recoverable_tool_call_issues)
 
+    @property
+    def calls(self) -> tuple[CallRow, ...]:
+        """A row for each call, in the order of the turn, whatever became of it.
+
+        Example:
+            >>> from lutum_py import Toolset, tool, tool_fn
+            >>> from lutum_py.testing import ScriptedModel
+            >>> @tool_fn
+            ... def refund(order: str, cents: int) -> str:
+            ...     return "done"
+            >>> class Desk(Toolset):
+            ...     refund = tool(refund)
+            >>> turn = ScriptedModel.tool_calls(("c1", "refund", {"order": "A1", "cents": "500"}))
+            >>> with Desk.read_turn(turn).round.plan() as plan:
+            ...     for row in plan.calls:
+            ...         print(row.id, row.tool, row.state, row.arguments)
+            c1 refund pending {'order': 'A1', 'cents': 500}
+        """
+        return rows_of(self)
+
     def remaining(self) -> tuple[SuspendedCall, ...]:
         """Give the calls that still wait for a decision."""
         return self.suspended
 
     # Deciding.
 
-    async def apply_hooks(self, hooks: Hooks, /) -> ToolRoundPlan[T]:
+    async def apply_hooks(
+        self, hooks: Hooks, /, *, on_event: OnEvent | None = None
+    ) -> ToolRoundPlan[T]:
         """Send the pending calls through hooks.
 
         Args:
             hooks: A `HookSet`, an object like one, or a plain function of a call.
+            on_event: Is told what was decided about each call, when all are decided.
 
         Returns:
             A new plan; this one stays as it is. Calls that are not pending are not touched, nor
@@ -98,16 +123,18 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
             RoundClosedError: The round has ended.
         """
         self._state._check_open()
-        return await drive(decided(self.copy(), hooks))
+        return await drive(decided(self.copy(), hooks, on_event))
 
-    def apply_hooks_sync(self, hooks: Hooks, /) -> ToolRoundPlan[T]:
+    def apply_hooks_sync(
+        self, hooks: Hooks, /, *, on_event: OnEvent | None = None
+    ) -> ToolRoundPlan[T]:
         """Do the same where every hook is sync.
 
         Raises:
             TypeError: A hook is async; the text names it.
         """
         self._state._check_open()
-        return drive_sync(decided(self.copy(), hooks))
+        return drive_sync(decided(self.copy(), hooks, on_event))
 
     @overload
     async def apply_after_hooks(
@@ -193,11 +220,14 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
         self._state._check_open()
         suspend(self, outcome)
 
-    def resume(self, decision: Decision, /) -> HookOutcome | None:
+    def resume(
+        self, decision: Decision, /, *, on_event: OnEvent | None = None
+    ) -> HookOutcome | None:
         """Let a suspended call go on, or cancel it, as someone decided.
 
         Args:
             decision: The decision; delivered twice, it counts once.
+            on_event: Is told how the call stands then.
 
         Returns:
             What became of the call, or None where this decision was taken in before.
@@ -210,9 +240,21 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
         from .resume import resume
 
         self._state._check_open()
-        return resume(self, decision)
+        return self._resumed(decision, resume(self, decision), on_event)
 
-    async def amend(self, decision: Decision, hooks: Hooks, /) -> HookOutcome | None:
+    def _resumed(
+        self, decision: Decision, outcome: HookOutcome | None, on_event: OnEvent | None
+    ) -> HookOutcome | None:
+        if on_event is not None and outcome is not None:
+            from .events import tell_of
+
+            kind: Literal["resumed", "edited"] = "resumed" if decision.edit is None else "edited"
+            tell_of(self, on_event, kind, decision.call_id)
+        return outcome
+
+    async def amend(
+        self, decision: Decision, hooks: Hooks, /, *, on_event: OnEvent | None = None
+    ) -> HookOutcome | None:
         """Let a suspended call go on with the arguments that someone edited.
 
         The edit is validated, and goes through execution hooks, gates, which get the decision, and
@@ -224,6 +266,7 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
             decision: The decision; delivered twice, it counts once. One without an edit is taken
                 in as by `resume`, and no hook is asked.
             hooks: A `HookSet`, an object like one, or a plain function of a call.
+            on_event: Is told how the call stands then.
 
         Returns:
             What became of the call, or None where this decision was taken in before.
@@ -237,9 +280,11 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
         from .amend import amend
 
         self._state._check_open()
-        return await drive(amend(self, decision, hooks))
+        return self._resumed(decision, await drive(amend(self, decision, hooks)), on_event)
 
-    def amend_sync(self, decision: Decision, hooks: Hooks, /) -> HookOutcome | None:
+    def amend_sync(
+        self, decision: Decision, hooks: Hooks, /, *, on_event: OnEvent | None = None
+    ) -> HookOutcome | None:
         """Do the same where every hook is sync.
 
         Raises:
@@ -248,9 +293,17 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
         from .amend import amend
 
         self._state._check_open()
-        return drive_sync(amend(self, decision, hooks))
+        return self._resumed(decision, drive_sync(amend(self, decision, hooks)), on_event)
 
     # Ending.
+
+    def __enter__(self) -> Self:
+        """Open a block at whose end the plan is discarded, if it is open still."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._state._closed_by is None:
+            self._state._leave(self.begun(), stacklevel=3)
 
     def resolve(self, results: Iterable[ResultLike | SuspendedCall] = ()) -> CommittedRound:
         """Close the round without a transcript: validate, and give the turn with its results.
@@ -391,11 +444,16 @@ def closed(calls: SortedCalls) -> ToolRoundPlan[Any]:
     plan: Any = calls
     plan.__class__ = ToolRoundPlan
     made: ToolRoundPlan[Any] = plan
+    if calls._state._plans is not None:
+        calls._state._plans.append(made)
     return made
 
 
-def decided(calls: SortedCalls, hooks: Hooks) -> Steps[ToolRoundPlan[Any]]:
+def decided(
+    calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None
+) -> Steps[ToolRoundPlan[Any]]:
     """Ask hooks about the pending calls, sort those, and make a plan of it."""
+    asked = calls.pending
     records: list[DecisionRecord] = []
     pending: list[AnyToolCall] = []
     calls.note_hooks(hooks)
@@ -414,9 +472,13 @@ def decided(calls: SortedCalls, hooks: Hooks) -> Steps[ToolRoundPlan[Any]]:
             calls.suspended = (*calls.suspended, outcome)
     calls.pending = tuple(pending)
     calls.decisions = (*calls.decisions, *records)
-    plan: Any = calls
-    plan.__class__ = ToolRoundPlan
-    made: ToolRoundPlan[Any] = plan
+    made = closed(calls)
+    if on_event is not None:
+        from .events import tell_of_calls
+
+        undecided = (CallStatus.NEW, CallStatus.RESUMING)
+        ids = {call.id for call in asked if call.status in undecided}
+        tell_of_calls(made, on_event, "decided", ids)
     return made
 
 

@@ -99,6 +99,7 @@ def _dump(calls: SortedCalls, state: RoundState, binding: str | None) -> dict[st
                 "id": handled.metadata.id,
                 "input": spec.arguments.to_data(handled.input),
                 "result": dump_result(handled.result),
+                "by": handled.by,
             }
         )
     for rejected in calls.rejected:
@@ -107,6 +108,7 @@ def _dump(calls: SortedCalls, state: RoundState, binding: str | None) -> dict[st
                 "state": "rejected",
                 "reason": rejected.reason,
                 "source": rejected.source,
+                "by": rejected.by,
                 **_dump_call(rejected.call),
             }
         )
@@ -172,6 +174,7 @@ def _dump_suspended(waiting: SuspendedCall) -> dict[str, Any]:
         **_dump_call(call),
         "ticket": waiting.ticket.to_dict(),
         "was_started": waiting.was_started,
+        "by": waiting.by,
     }
 
 
@@ -329,11 +332,13 @@ class _Loader:
             result = self._result(saved, metadata)
             handled_type = call.spec.handled_type
             output = _output_of(call, result)
-            self.handled.append(handled_type(metadata, call.input, output, result))
+            by = saved.get("by", str, None)
+            self.handled.append(handled_type(metadata, call.input, output, result, by))
         elif state == "rejected":
             call = self._call(saved, call_id, checked=False)
             source: RejectionSource = saved.member("source", RejectionSource)
-            self.rejected.append(RejectedCall(metadata, call, saved.get("reason", str), source))
+            reason, by = saved.get("reason", str), saved.get("by", str, None)
+            self.rejected.append(RejectedCall(metadata, call, reason, source, by))
         elif state == "finished":
             self.ended[call_id] = self._call(saved, call_id, checked=False)
         elif state == "in_doubt":
@@ -350,7 +355,11 @@ class _Loader:
             ticket = load_ticket(saved.inner("ticket"))
             self.suspended.append(
                 SuspendedCall(
-                    call, ticket, saved.get("digest", str), saved.get("was_started", bool)
+                    call,
+                    ticket,
+                    saved.get("digest", str),
+                    saved.get("was_started", bool),
+                    saved.get("by", str, None),
                 )
             )
         else:

@@ -146,7 +146,8 @@ def _cancel(waiting: SuspendedCall, decision: Decision) -> RejectedCall:
     call = waiting.call
     call.move_to(CallStatus.CANCELLED)
     reason = decision.reason or "the call was not approved."
-    return RejectedCall(call.metadata, call, reason, "decision")
+    by = decision.by or decision.decision_id
+    return RejectedCall(call.metadata, call, reason, "decision", by)
 
 
 def _check_response(waiting: SuspendedCall, decision: Decision) -> None:
@@ -179,7 +180,7 @@ def _go_on(waiting: SuspendedCall, decision: Decision) -> HookOutcome:
     call.move_to(CallStatus.SUCCEEDED)
     result = make_result(call.metadata, text, "success")
     handled: HandledCall[Any, Any] = call.spec.handled_type(
-        call.metadata, call.input, output, result
+        call.metadata, call.input, output, result, decision.by or decision.decision_id
     )
     return handled
 

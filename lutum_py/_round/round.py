@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Generic, Never, NoReturn
+from typing import TYPE_CHECKING, Any, Generic, Never, NoReturn, Self
 
 from typing_extensions import TypeVar
 
@@ -23,6 +23,7 @@ from .sorted_calls import SortedCalls
 
 if TYPE_CHECKING:
     from .._transcript.transcript import HasTranscript, Transcript
+    from .events import OnEvent
 
 __all__ = ["ToolRound", "open_round"]
 
@@ -136,6 +137,20 @@ class ToolRound(Immutable, _RoundFields, Generic[T, AN]):
             "`.parallel_tool_calls(False)`."
         )
 
+    def __enter__(self) -> Self:
+        """Open a block at whose end the round is discarded, if it is open still."""
+        if self._plans is None:
+            self._plans = []
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        plans, self._plans = self._plans or (), None
+        if self._closed_by is None:
+            begun = self._sorted().begun()
+            for plan in plans:
+                begun |= plan.begun()
+            self._leave(begun, stacklevel=3)
+
     def plan(self) -> ToolRoundPlan[T]:
         """Return the plan without any hooks: every usable call is pending."""
         return closed(self._sorted())
@@ -145,11 +160,14 @@ class ToolRound(Immutable, _RoundFields, Generic[T, AN]):
         calls.finished = self.answered
         return calls
 
-    async def apply_hooks(self, hooks: Hooks, /) -> ToolRoundPlan[T]:
+    async def apply_hooks(
+        self, hooks: Hooks, /, *, on_event: OnEvent | None = None
+    ) -> ToolRoundPlan[T]:
         """Send every call through hooks, and sort them by what is to be done.
 
         Args:
             hooks: A `HookSet`, an object like one, or a plain function of a call.
+            on_event: Is told what was decided about each call, when all are decided.
 
         Raises:
             HookError: A hook raised, or gave something that is no decision; the round can be used
@@ -157,16 +175,18 @@ class ToolRound(Immutable, _RoundFields, Generic[T, AN]):
             RoundClosedError: The round has ended.
         """
         self._check_open()
-        return await drive(decided(self._sorted(), hooks))
+        return await drive(decided(self._sorted(), hooks, on_event))
 
-    def apply_hooks_sync(self, hooks: Hooks, /) -> ToolRoundPlan[T]:
+    def apply_hooks_sync(
+        self, hooks: Hooks, /, *, on_event: OnEvent | None = None
+    ) -> ToolRoundPlan[T]:
         """Do the same where every hook is sync.
 
         Raises:
             TypeError: A hook is async; the text names it.
         """
         self._check_open()
-        return drive_sync(decided(self._sorted(), hooks))
+        return drive_sync(decided(self._sorted(), hooks, on_event))
 
     def resolve(self, results: Iterable[ResultLike | SuspendedCall] = ()) -> CommittedRound:
         """Close the round without hooks or a transcript; see `ToolRoundPlan.resolve`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from .._text.escaping import visible
 from .._transcript.assistant import AssistantTurn
 from ..errors import RoundClosedError
 
@@ -23,14 +24,24 @@ class RoundState:
 
     # Of the private ones: the ids of calls whose edits are with hooks right now; how it was closed
     # (None while it is open); the before-hooks that were asked, by call id and key of the hook; the
-    # ids of calls whose tools were started and then suspended themselves. The sets are replaced,
-    # never changed: most rounds share the empty ones.
-    __slots__ = ("__weakref__", "_amending", "_closed_by", "_ran_before", "_started", "turn")
+    # ids of calls whose tools were started and then suspended themselves; within a `with` of the
+    # round the plans made from it. The sets are replaced, never changed: most rounds share the
+    # empty ones.
+    __slots__ = (
+        "__weakref__",
+        "_amending",
+        "_closed_by",
+        "_plans",
+        "_ran_before",
+        "_started",
+        "turn",
+    )
 
     def __init__(self, turn: AssistantTurn) -> None:
         self.turn: AssistantTurn = turn
         self._amending = _NONE
         self._closed_by: str | None = None
+        self._plans: list[Any] | None = None
         self._ran_before = _NO_MARKS
         self._started = _NONE
 
@@ -50,6 +61,26 @@ class RoundState:
         """Close the round."""
         self._check_open()
         _set_closed_by(self, how)
+
+    def _leave(self, begun: dict[str, str], stacklevel: int) -> None:
+        """End a `with`: what is still open is forgotten, and not in silence if a call was begun.
+
+        Args:
+            begun: The tools of the calls that were begun or recorded, by call id.
+            stacklevel: How far up the `with` stands, for the warning.
+        """
+        self._close("discarded")
+        if begun:
+            calls = ", ".join(f"{id!r} of tool `{visible(tool)}`" for id, tool in begun.items())
+            warnings.warn(
+                f"A round was left open at the end of its `with`, and is discarded, though call "
+                f"{calls} had been begun: what came of it is in no transcript. Commit the plan, "
+                "save it with `plan.dump_json()`, or give it up with `plan.abort(session, "
+                "reason)`.",
+                ResourceWarning,
+                stacklevel=stacklevel,
+                source=self,
+            )
 
     def __del__(self) -> None:
         if getattr(self, "_closed_by", "") is None:

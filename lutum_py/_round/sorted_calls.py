@@ -11,6 +11,7 @@ from typing import Any
 
 from .._call.call import AnyToolCall
 from .._call.decision_log import DecisionRecord
+from .._call.lifecycle import CallStatus
 from .._call.outcomes import (
     HandledCall,
     RecoverableToolCallIssue,
@@ -30,6 +31,7 @@ __all__ = ["SortedCalls"]
 _NONE_RESUMED: Mapping[tuple[str, str], Decision] = {}
 _NONE_ENDED: Mapping[str, AnyToolCall] = {}
 _NONE_ASKED: frozenset[tuple[str, str]] = frozenset()
+_UNTOUCHED = (CallStatus.NEW, CallStatus.RESUMING)
 
 
 class SortedCalls:
@@ -80,6 +82,18 @@ class SortedCalls:
         self._asked_after: frozenset[tuple[str, str]] = _NONE_ASKED
         self._hook_sets: tuple[HookPlaces[Any], ...] = ()
         self._owes_after = False
+
+    def begun(self) -> dict[str, str]:
+        """Give the tools of the calls that were begun or answered, by call id."""
+        started = self._state._started
+        open_calls = [
+            call
+            for call in self.pending
+            if call.status not in _UNTOUCHED or call.id in started
+        ]
+        waiting = [each.call for each in self.suspended if each.was_started]
+        calls = (*open_calls, *self.in_doubt, *waiting, *self._ended.values())
+        return {call.id: call.name for call in calls}
 
     def copy(self) -> SortedCalls:
         """Return a record of its own, open to assignment, with the same calls."""

@@ -31,6 +31,8 @@ from ._settings import Settings
 
 __all__ = ["Batch", "ContextFor"]
 
+_UNTOUCHED = (CallStatus.NEW, CallStatus.RESUMING)
+
 ContextFor: TypeAlias = Callable[[AnyToolCall], ToolContext]
 """Makes the context of a call."""
 
@@ -106,7 +108,7 @@ class Batch:
             self.errors[place] = error
         call = self.runs[place].call
         name = type(error).__name__
-        if call.status is CallStatus.NEW:  # of a copy: it may still be run
+        if call.status in _UNTOUCHED:  # of a copy: it may still be run
             return cancelled(call._again(), f"not executed: {name} came before it.")
         return lost(call, f"{name} ended it.")
 

@@ -1,0 +1,136 @@
+"""What changes about a call, told to whoever wants to know: each change once, when it has happened.
+
+Nobody depends on it: what a listener raises is logged, and the round goes on. A plan does not keep
+events; `plan.calls` says how things stand.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Container
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from inspect import iscoroutine
+from typing import Any, Literal, TypeAlias
+
+from .._text.escaping import visible, visible_json
+from .._text.json import compact_json, cut
+from .rows import CallRow, rows_of
+from .sorted_calls import SortedCalls
+
+__all__ = ["CallEvent", "CallEventKind", "OnEvent", "log_events", "tell_of", "tell_of_calls"]
+
+CallEventKind: TypeAlias = Literal[
+    "decided", "suspended", "resumed", "edited", "begun", "ended"
+]
+
+_logger = logging.getLogger("lutum.call_event")
+_LONGEST = 400
+
+
+@dataclass(frozen=True, slots=True)
+class CallEvent:
+    """Say that something changed about a call, and how it stands now.
+
+    Attributes:
+        kind: `decided` when hooks were asked, or `suspended` where it waits for a decision now;
+            `resumed` when a decision was taken in, or `edited` where it changed arguments; `begun`;
+            `ended`.
+        row: The call as it stands now.
+        at: When, in ISO 8601 and UTC.
+    """
+
+    kind: CallEventKind
+    row: CallRow
+    at: str
+
+    @property
+    def event_type(self) -> str:
+        """The kind, as sinks name the kinds of what they take."""
+        return f"call_{self.kind}"
+
+    @property
+    def message_id(self) -> str:
+        """The id of the call."""
+        return self.row.id
+
+    def model_dump(self) -> dict[str, Any]:
+        """Give the event as plain data."""
+        return {"kind": self.kind, "at": self.at, **self.row.model_dump()}
+
+
+OnEvent: TypeAlias = Callable[[CallEvent], object]
+"""Is told of each change; a sink does, too."""
+
+
+def tell_of(calls: SortedCalls, on_event: OnEvent | None, kind: CallEventKind, id: str) -> None:
+    """Tell of one call; a call that waits now is said to be suspended, whatever it ended."""
+    if on_event is not None:
+        tell_of_calls(calls, on_event, kind, (id,))
+
+
+def tell_of_calls(
+    calls: SortedCalls, on_event: OnEvent, kind: CallEventKind, ids: Container[str]
+) -> None:
+    """Tell of several calls, in the order of the turn."""
+    at = datetime.now(UTC).isoformat(timespec="milliseconds")
+    for row in rows_of(calls):
+        if row.id not in ids:
+            continue
+        waits = row.state == "suspended" and kind in ("decided", "ended")
+        _tell(on_event, CallEvent("suspended" if waits else kind, row, at))
+
+
+def _tell(on_event: OnEvent, event: CallEvent) -> None:
+    try:
+        answer = on_event(event)
+        if iscoroutine(answer):
+            answer.close()
+            raise TypeError("a listener is no async function: hand events to an `AsyncSink`")
+    except Exception:
+        _logger.exception(
+            "A listener of call events raised at %s of call %s.",
+            event.event_type,
+            visible(event.message_id),
+        )
+
+
+def log_events(logger: logging.Logger | str = "lutum.calls", level: int = logging.INFO) -> OnEvent:
+    """Make a listener that writes one line an event, with the final arguments.
+
+    Each record carries `event_type`, `tool_call_id` and `event`, the event as plain data.
+
+    Args:
+        logger: A logger or its name.
+        level: The level of the records.
+
+    Example:
+        >>> on_event = log_events("app.calls")
+    """
+    target = logging.getLogger(logger) if isinstance(logger, str) else logger
+
+    def log(event: CallEvent) -> None:
+        if not target.isEnabledFor(level):
+            return
+        row = event.row
+        shown = row.proposed if row.arguments is None else compact_json(row.arguments)
+        came_to = "" if row.result is None else f" -> {row.result.status}"
+        because = f" by {row.by}" if row.by else ""
+        because += f": {row.reason}" if row.reason else ""
+        target.log(
+            level,
+            "%s %s %s (%s)%s%s",
+            event.kind,
+            visible(row.tool),
+            visible_json(cut(shown, _LONGEST)),
+            visible(row.id),
+            came_to,
+            visible(cut(because, _LONGEST)),
+            extra={
+                "event_type": event.event_type,
+                "tool_call_id": visible(row.id),
+                "event": event.model_dump(),
+            },
+        )
+
+    return log
