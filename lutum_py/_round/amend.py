@@ -163,9 +163,7 @@ def _settle(waiting: SuspendedCall, edited: AnyToolCall, outcome: HookOutcome) -
     call, bound = waiting.call, edited._approval
     assert bound is not None
     if isinstance(outcome, SuspendedCall):
-        return _wait_again(
-            call, outcome.call, outcome.ticket, was_started=False, by=outcome.by
-        )
+        return _wait_again(call, outcome.call, outcome.ticket, was_started=False, by=outcome.by)
     if isinstance(outcome, AnyToolCall) and outcome.digest != bound.digest:
         return _wait_again(
             call, outcome, waiting.ticket, was_started=waiting.was_started, by=waiting.by

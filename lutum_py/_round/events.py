@@ -20,9 +20,7 @@ from .sorted_calls import SortedCalls
 
 __all__ = ["CallEvent", "CallEventKind", "OnEvent", "log_events", "tell_of", "tell_of_calls"]
 
-CallEventKind: TypeAlias = Literal[
-    "decided", "suspended", "resumed", "edited", "begun", "ended"
-]
+CallEventKind: TypeAlias = Literal["decided", "suspended", "resumed", "edited", "begun", "ended"]
 
 _logger = logging.getLogger("lutum.call_event")
 _LONGEST = 400

@@ -99,9 +99,7 @@ def _rows(calls: SortedCalls) -> Iterator[CallRow]:
         )
     for each in calls.rejected:
         call = each.call
-        yield _row(
-            calls, call.metadata, call._input, "rejected", each.by, each.reason, each.result
-        )
+        yield _row(calls, call.metadata, call._input, "rejected", each.by, each.reason, each.result)
 
 
 def _of_call(

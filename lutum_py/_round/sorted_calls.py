@@ -87,9 +87,7 @@ class SortedCalls:
         """Give the tools of the calls that were begun or answered, by call id."""
         started = self._state._started
         open_calls = [
-            call
-            for call in self.pending
-            if call.status not in _UNTOUCHED or call.id in started
+            call for call in self.pending if call.status not in _UNTOUCHED or call.id in started
         ]
         waiting = [each.call for each in self.suspended if each.was_started]
         calls = (*open_calls, *self.in_doubt, *waiting, *self._ended.values())

@@ -50,17 +50,18 @@ except TimeoutError as error:
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextvars import copy_context
-from typing import Any
+from typing import Any, TypeVar
 
 from .._call.call import AnyToolCall
 from .._context.context import ToolContext
 from .._context.threads import run_in_thread
 from .._declare.handlers import Handlers
-from ..errors import LutumError, MisuseError
+from .._round.events import OnEvent
+from .._round.plan import ToolRoundPlan
+from ..errors import MisuseError
 from ._batch import Batch, ContextFor
 from ._outcome import (
     ExecutionCancelled,
@@ -69,6 +70,7 @@ from ._outcome import (
     outcomes_of,
     telling,
 )
+from ._plan_run import OnBegin, PlanRun
 from ._run import Run
 from ._settings import GRACE, Around, Settings, Skipped
 
@@ -78,13 +80,18 @@ __all__ = [
     "ContextFor",
     "ExecutionCancelled",
     "ExecutionErrors",
+    "OnBegin",
     "Outcome",
     "execute",
     "execute_all",
     "execute_all_sync",
     "execute_sync",
     "outcomes_of",
+    "run",
+    "run_sync",
 ]
+
+T = TypeVar("T")
 
 
 async def execute(
@@ -192,39 +199,7 @@ async def execute_all(
         around=around,
         handlers=handlers,
     )
-    batch = Batch(calls, context, settings)
-    gate = asyncio.Semaphore(batch.limit)
-
-    async def one(run: Run) -> Outcome:
-        async with gate:
-            try:
-                return await run.run()
-            except (Exception, asyncio.CancelledError, GeneratorExit):
-                raise
-            except BaseException as error:  # noqa: BLE001 - raised again when all have ended
-                batch.interrupt = error
-                for task in tasks:
-                    if task is not asyncio.current_task():
-                        task.cancel()
-                return outcomes_of(error)[0]
-
-    tasks: list[asyncio.Task[Outcome]] = [asyncio.create_task(one(run)) for run in batch.runs]
-    if tasks:
-        try:
-            await asyncio.wait(tasks)
-        except asyncio.CancelledError as stop:
-            for task in tasks:
-                task.cancel()
-            await _all_done(tasks)
-            raise stop from ExecutionCancelled(batch.outcomes(tasks))
-    outcomes = batch.outcomes(tasks)
-    if batch.interrupt is not None:
-        raise telling(batch.interrupt, outcomes)
-    for task in tasks:
-        error = None if task.cancelled() else task.exception()
-        if isinstance(error, LutumError):
-            raise telling(error, outcomes)
-    return batch.ended(outcomes)
+    return await Batch(calls, context, settings).run_all()
 
 
 def execute_sync(
@@ -320,7 +295,141 @@ def execute_all_sync(
         around=around,
         handlers=handlers,
     )
-    batch = Batch(calls, context, settings)
+    return _run_all_sync(Batch(calls, context, settings))
+
+
+async def run(
+    plan: ToolRoundPlan[T],
+    *,
+    on_begin: OnBegin | None = None,
+    on_event: OnEvent | None = None,
+    context: ContextFor | None = None,
+    skipped: Skipped | None = None,
+    limit: int | None = None,
+    default_timeout: float | None = None,
+    grace: float = GRACE,
+    raise_errors: bool = False,
+    around: Around | None = None,
+    handlers: Handlers[Any] | None = None,
+) -> ToolRoundPlan[T]:
+    """Run the calls of a plan at once, and let the plan keep what each came to.
+
+    What is pending and was not begun is run as `execute_all` would run it. Each outcome is recorded
+    in the plan as soon as it is there, also where something ends the run early, so that
+    `plan.commit(session)` needs no results. A call that was not begun stays pending.
+
+    Args:
+        plan: The plan; it is changed.
+        on_begin: Is done, and awaited where it is async, before each call is begun. Where it
+            raises, that call is not begun; the others end, and then the exception comes out.
+        on_event: Is told of each call that is begun, and of each that has ended or waits.
+        context: Makes the context of each call.
+        skipped: Values of hidden parameters; each tool takes those it has.
+        limit: How many may run at once; None for all of them.
+        default_timeout: Seconds that a run may take where its tool says nothing of it.
+        grace: Seconds that a tool has to end once it is asked to; 0 for none.
+        raise_errors: Raise what tools raised, after all calls have ended.
+        around: Opens a context for each run, such as `tracer.span` of `lutum_py.otel`.
+        handlers: Who does the tools; where it is left out, their own functions.
+
+    Returns:
+        The same plan.
+
+    Raises:
+        MisuseError: It is no plan, a hidden parameter is missing, or nobody does a tool.
+        InvalidValueError: A number of seconds is none, or the limit lets nothing run.
+        RoundClosedError: The round has ended.
+        ExecutionErrors: Under `raise_errors`, some tools raised, or `around` did.
+        CancelledError: The task was cancelled; the plan has what the calls came to.
+
+    Example:
+        >>> import asyncio
+        >>> from lutum_py import Session, Toolset, tool, tool_fn
+        >>> from lutum_py.testing import ScriptedModel
+        >>> @tool_fn
+        ... def add(a: int, b: int) -> int:
+        ...     return a + b
+        >>> class Sums(Toolset):
+        ...     add = tool(add)
+        >>> session = Session()
+        >>> turn = ScriptedModel.tool_calls(("c1", "add", {"a": 1, "b": 2}))
+        >>> plan = Sums.read_turn(turn).round.plan()
+        >>> asyncio.run(run(plan)).commit(session).results[0].result
+        '3'
+    """
+    settings = Settings(
+        skipped=skipped,
+        limit=limit,
+        default_timeout=default_timeout,
+        grace=grace,
+        raise_errors=raise_errors,
+        around=around,
+        handlers=handlers,
+    )
+    told = PlanRun(plan, on_begin, on_event)
+    await Batch(told.ready, context, settings, told).run_all()
+    return plan
+
+
+def run_sync(
+    plan: ToolRoundPlan[T],
+    *,
+    on_begin: OnBegin | None = None,
+    on_event: OnEvent | None = None,
+    context: ContextFor | None = None,
+    skipped: Skipped | None = None,
+    limit: int | None = 1,
+    default_timeout: float | None = None,
+    grace: float = GRACE,
+    raise_errors: bool = False,
+    around: Around | None = None,
+    handlers: Handlers[Any] | None = None,
+) -> ToolRoundPlan[T]:
+    """Run the calls of a plan, which are of sync functions, and let it keep what each came to.
+
+    The same as `run`, for sync code: one after the other, or in threads.
+
+    Args:
+        plan: The plan; it is changed.
+        on_begin: Is done before each call is begun, in the thread that runs it, one at a time.
+            Where it raises, that call is not begun; the others end, and then the exception comes
+            out.
+        on_event: Is told of each call that is begun, and of each that has ended or waits.
+        context: Makes the context of each call.
+        skipped: Values of hidden parameters; each tool takes those it has.
+        limit: How many may run at once; None for all of them.
+        default_timeout: Seconds that a run may take where its tool says nothing of it.
+        grace: Seconds that a tool with a context has to end after its deadline; 0 for none.
+        raise_errors: Raise what tools raised, after all calls have ended.
+        around: Opens a context for each run, such as `tracer.span` of `lutum_py.otel`.
+        handlers: Who does the tools; where it is left out, their own functions.
+
+    Returns:
+        The same plan.
+
+    Raises:
+        MisuseError: It is no plan, a function or `on_begin` is async, a hidden parameter is
+            missing, or nobody does a tool.
+        InvalidValueError: A number of seconds is none, or the limit lets nothing run.
+        RoundClosedError: The round has ended.
+        ExecutionErrors: Under `raise_errors`, some tools raised, or `around` did.
+    """
+    settings = Settings(
+        skipped=skipped,
+        limit=limit,
+        default_timeout=default_timeout,
+        grace=grace,
+        raise_errors=raise_errors,
+        around=around,
+        handlers=handlers,
+    )
+    told = PlanRun(plan, on_begin, on_event)
+    _run_all_sync(Batch(told.ready, context, settings, told))
+    return plan
+
+
+def _run_all_sync(batch: Batch) -> list[Outcome]:
+    """Run calls one after the other, or in threads, and give what each came to."""
     for run in batch.runs:
         _refuse_async(run)
     waiting = deque(range(len(batch.runs)))
@@ -363,12 +472,3 @@ def _refuse_async(run: Run) -> None:
             f"Tool `{run.call.name}` (call {run.call.id!r}) is async: use `await execute(call)`, "
             "or `asyncio.run(execute(call))` outside of a loop."
         )
-
-
-async def _all_done(tasks: Sequence[asyncio.Future[Outcome]]) -> None:
-    """Wait for tasks that end by themselves soon, also where cancellation is asked for again."""
-    while not all(task.done() for task in tasks):
-        try:
-            await asyncio.wait(tasks)
-        except asyncio.CancelledError:
-            continue

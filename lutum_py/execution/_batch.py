@@ -20,12 +20,15 @@ from ..errors import (
     MisuseError,
 )
 from ._outcome import (
+    ExecutionCancelled,
     ExecutionErrors,
     Outcome,
     cancelled,
     lost,
     outcomes_of,
+    telling,
 )
+from ._plan_run import PlanRun
 from ._run import Run
 from ._settings import Settings
 
@@ -45,12 +48,14 @@ class Batch:
         calls: Iterable[AnyToolCall],
         context: ContextFor | None,
         settings: Settings,
+        plan: PlanRun | None = None,
     ) -> None:
         if not isinstance(calls, Iterable):
             raise MisuseError(
                 f"Calls are run from a list, not from {shorten(calls)}. Pass `plan.pending`."
             )
         listed = list(calls)
+        self.plan = plan
         self.errors: dict[int, Exception] = {}
         self.interrupt: BaseException | None = None
         self.done: dict[int, Outcome] = {}
@@ -75,17 +80,86 @@ class Batch:
 
     def run_sync(self, place: int) -> None:
         """Run one call; what keeps its context from opening is noted."""
+        run, plan = self.runs[place], self.plan
+        if plan is not None and not (run.is_stopped or plan.begin_sync(place, run.call)):
+            self.done[place] = self._not_run(place, plan.refused[place])
+            return
         try:
-            self.done[place] = self.runs[place].run_sync()
+            self.done[place] = run.run_sync()
         except LutumError:
             raise
         except Exception as error:  # noqa: BLE001 - a context may raise anything
-            self.done[place] = self._not_run(place, error)
+            self.done[place] = self._noted(place, error)
+        except BaseException as error:
+            if plan is not None:
+                plan.take(run.call, outcomes_of(error))
+            raise
+        if plan is not None:
+            plan.take(run.call, [self.done[place]])
+
+    async def run_all(self) -> list[Outcome]:
+        """Run the calls at once, and give what each came to, in their order.
+
+        Raises:
+            ExecutionErrors: Under `raise_errors`, some tools raised, or `around` did.
+            LutumError: A call cannot be run, or its plan does not take what it came to.
+            CancelledError: The task was cancelled.
+        """
+        gate = asyncio.Semaphore(self.limit)
+        tasks: list[asyncio.Task[Outcome]] = []
+
+        async def one(place: int) -> Outcome:
+            async with gate:
+                try:
+                    return await self._run(place)
+                except (Exception, asyncio.CancelledError, GeneratorExit):
+                    raise
+                except BaseException as error:  # noqa: BLE001 - raised again when all have ended
+                    self.interrupt = error
+                    for task in tasks:
+                        if task is not asyncio.current_task():
+                            task.cancel()
+                    for outcome in outcomes_of(error):
+                        return outcome
+                    return self._not_run(place, error)
+
+        tasks += [asyncio.create_task(one(place)) for place in range(len(self.runs))]
+        if tasks:
+            try:
+                await asyncio.wait(tasks)
+            except asyncio.CancelledError as stop:
+                for task in tasks:
+                    task.cancel()
+                await _all_done(tasks)
+                raise stop from ExecutionCancelled(self.outcomes(tasks))
+        outcomes = self.outcomes(tasks)
+        if self.interrupt is not None:
+            raise telling(self.interrupt, outcomes)
+        for task in tasks:
+            error = None if task.cancelled() else task.exception()
+            if isinstance(error, LutumError):
+                raise telling(error, outcomes)
+        return self.ended(outcomes)
+
+    async def _run(self, place: int) -> Outcome:
+        """Run one call, and let the plan know of it before and after."""
+        run, plan = self.runs[place], self.plan
+        if plan is None:
+            return await run.run()
+        if not (run.is_stopped or await plan.begin(place, run.call)):
+            return self._not_run(place, plan.refused[place])
+        try:
+            outcome = await run.run()
+        except BaseException as error:
+            plan.take(run.call, outcomes_of(error))
+            raise
+        plan.take(run.call, [outcome])
+        return outcome
 
     def account(self, error: BaseException) -> list[Outcome]:
         """Say what the calls came to when something ended the run of them all."""
         return [
-            self.done[place] if place in self.done else self._not_run(place, error)
+            self.done[place] if place in self.done else self._noted(place, error)
             for place in range(len(self.runs))
         ]
 
@@ -100,12 +174,17 @@ class Batch:
             for outcome in outcomes_of(stop):
                 return outcome
             why = "not executed, because the run was cancelled before it started."
-            return cancelled(self.runs[place].call, why)
-        return task.result() if error is None else self._not_run(place, error)
+            call = self.runs[place].call
+            return cancelled(call if self.plan is None else call._again(), why)
+        return task.result() if error is None else self._noted(place, error)
 
-    def _not_run(self, place: int, error: BaseException) -> Outcome:
+    def _noted(self, place: int, error: BaseException) -> Outcome:
+        """Keep what came in the way of a run, to be raised in the end."""
         if isinstance(error, Exception):
             self.errors[place] = error
+        return self._not_run(place, error)
+
+    def _not_run(self, place: int, error: BaseException) -> Outcome:
         call = self.runs[place].call
         name = type(error).__name__
         if call.status in _UNTOUCHED:  # of a copy: it may still be run
@@ -114,9 +193,23 @@ class Batch:
 
     def ended(self, outcomes: list[Outcome]) -> list[Outcome]:
         """Give the outcomes, or raise what was noted."""
+        if self.plan is not None and self.plan.refused:
+            first, *others = (error for _, error in sorted(self.plan.refused.items()))
+            for other in others:
+                first.add_note(f"`on_begin` raised for another call, too: {other!r}")
+            raise telling(first, outcomes)
         if self.errors:
             raise ExecutionErrors.of([self.errors[at] for at in sorted(self.errors)], outcomes)
         return outcomes
+
+
+async def _all_done(tasks: Sequence[asyncio.Future[Outcome]]) -> None:
+    """Wait for tasks that end by themselves soon, also where cancellation is asked for again."""
+    while not all(task.done() for task in tasks):
+        try:
+            await asyncio.wait(tasks)
+        except asyncio.CancelledError:
+            continue
 
 
 def _noting(errors: dict[int, Exception], place: int) -> Callable[..., None]:

@@ -143,6 +143,11 @@ class Run:
             self.context = given.with_cancellation(self.token)
             self.hidden[invocation.context] = self.context
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether its token stops it before it is begun."""
+        return self.token.is_cancelled()
+
     # Running from async code.
 
     async def run(self) -> Outcome:

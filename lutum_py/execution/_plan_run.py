@@ -1,0 +1,94 @@
+"""What a plan has of a run: it is asked before a call is begun, and told what each came to.
+
+A call that is not begun, because `on_begin` raised or the task was cancelled first, stays pending:
+the plan goes on, here or elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from inspect import isawaitable, iscoroutine
+from threading import Lock
+from typing import Any, TypeAlias
+
+from .._call.call import AnyToolCall
+from .._call.lifecycle import CallStatus
+from .._round.events import OnEvent, tell_of
+from .._round.plan import ToolRoundPlan
+from .._text.json import shorten
+from ..errors import MisuseError
+from ._outcome import Outcome
+
+__all__ = ["OnBegin", "PlanRun"]
+
+OnBegin: TypeAlias = Callable[[AnyToolCall], object] | Callable[[AnyToolCall], Awaitable[object]]
+"""Is done before a call is begun; where it raises, that call is not."""
+
+_UNTOUCHED = (CallStatus.NEW, CallStatus.RESUMING)
+
+
+class PlanRun:
+    """Hold a plan while its calls are run.
+
+    Raises:
+        MisuseError: It is no plan.
+        RoundClosedError: The round has ended.
+    """
+
+    def __init__(
+        self, plan: ToolRoundPlan[Any], on_begin: OnBegin | None, on_event: OnEvent | None
+    ) -> None:
+        if not isinstance(plan, ToolRoundPlan):
+            raise MisuseError(
+                f"What is run here is a plan, not {shorten(plan)}. Pass what `round.plan()` or "
+                "`await round.apply_hooks(hooks)` gave; single calls are for `execute`."
+            )
+        plan._state._check_open()
+        self.plan = plan
+        self.on_begin = on_begin
+        self.on_event = on_event
+        self.refused: dict[int, Exception] = {}
+        self._lock = Lock()
+
+    @property
+    def ready(self) -> tuple[AnyToolCall, ...]:
+        """The calls that are pending and were not begun."""
+        return tuple(call for call in self.plan.pending if call.status in _UNTOUCHED)
+
+    async def begin(self, place: int, call: AnyToolCall) -> bool:
+        """Do what is to be done before a call is begun; whether it may be."""
+        try:
+            answer = None if self.on_begin is None else self.on_begin(call)
+            if isawaitable(answer):
+                await answer
+        except Exception as error:  # noqa: BLE001 - raised again when the others have ended
+            self.refused[place] = error
+            return False
+        tell_of(self.plan, self.on_event, "begun", call.id)
+        return True
+
+    def begin_sync(self, place: int, call: AnyToolCall) -> bool:
+        """Do the same in sync code, in one thread at a time."""
+        with self._lock:
+            try:
+                answer = None if self.on_begin is None else self.on_begin(call)
+                if iscoroutine(answer):
+                    answer.close()
+                    raise MisuseError(
+                        "`on_begin` is async, so it cannot be done from sync code. Use `await "
+                        "run(plan)`, or make it a plain function."
+                    )
+            except Exception as error:  # noqa: BLE001 - raised again when the others have ended
+                self.refused[place] = error
+                return False
+            tell_of(self.plan, self.on_event, "begun", call.id)
+        return True
+
+    def take(self, call: AnyToolCall, outcomes: Iterable[Outcome]) -> None:
+        """Let the plan know what a call came to, if it was begun."""
+        with self._lock:
+            for outcome in outcomes:
+                if call.status in _UNTOUCHED:
+                    continue
+                self.plan.record(outcome)
+                tell_of(self.plan, self.on_event, "ended", call.id)
