@@ -46,10 +46,12 @@ if TYPE_CHECKING:
     from ._hooks.hook_set import HookSet
     from ._round.cut import Cut
     from ._round.edits import EditRecord
+    from ._round.events import CallEvent, log_events
     from ._round.plan import ToolRoundPlan
     from ._round.read_turn import Finished, NeedsTools, NoAnswer, TextResult
     from ._round.round import ToolRound
     from ._round.view import View
+    from ._round.rows import CallRow
     from ._schema.capabilities import (
         EFFECT_DEFAULTS,
         Confirmation,
@@ -193,6 +195,10 @@ _HOME: Final = {
     ),
     "_round.edits": ("EditRecord",),
     "_round.cut": ("Cut",),
+    "_round.events": (
+        "CallEvent",
+        "log_events",
+    ),
     "_round.plan": ("ToolRoundPlan",),
     "_context.progress": (
         "TOOL_CALL_PROGRESS_ACTIVITY_TYPE",
@@ -214,6 +220,7 @@ _HOME: Final = {
     ),
     "_round.round": ("ToolRound",),
     "_round.view": ("View",),
+    "_round.rows": ("CallRow",),
     "_call.reply": ("Reply",),
     "_call.selector": (
         "AnySelector",
@@ -303,7 +310,9 @@ __all__ = [
     "Block",
     "Cache",
     "CallCompleted",
+    "CallEvent",
     "CallGate",
+    "CallRow",
     "CallStarted",
     "CallStatus",
     "CancellationToken",
@@ -395,6 +404,7 @@ __all__ = [
     "capability_gate",
     "dry_run_in",
     "errors",
+    "log_events",
     "result_reader",
     "risk_of",
     "search_tools",

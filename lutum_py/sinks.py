@@ -12,7 +12,9 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from threading import Lock
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, Self, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self, cast
+
+from typing_extensions import TypeVar
 
 from ._context.progress import (
     TOOL_CALL_PROGRESS_ACTIVITY_TYPE,
@@ -52,7 +54,20 @@ _LONGEST_LINE: Final = 400
 _FINAL: Final = frozenset(status.value for status in ProgressStatus if status.is_terminal)
 
 
-class ListSink:
+E = TypeVar("E", bound="_Event", default=ToolEvent)
+
+
+class _Event(Protocol):
+    """What a sink makes use of: an event of a tool, or a `CallEvent`."""
+
+    @property
+    def event_type(self) -> str: ...
+    @property
+    def message_id(self) -> str: ...
+    def model_dump(self) -> dict[str, Any]: ...
+
+
+class ListSink(Generic[E]):
     """Keep every event in a list, for tests and for looking back.
 
     Attributes:
@@ -66,9 +81,9 @@ class ListSink:
 
     def __init__(self) -> None:
         """Start with no event."""
-        self.events: list[ToolEvent] = []
+        self.events: list[E] = []
 
-    def __call__(self, event: ToolEvent) -> None:
+    def __call__(self, event: E) -> None:
         """Keep the event."""
         self.events.append(event)
 
@@ -100,7 +115,7 @@ class LoggerSink:
         self._observer = self._logger.getChild("observer")
         self._level = INFO if level is None else level
 
-    def __call__(self, event: ToolEvent) -> None:
+    def __call__(self, event: _Event) -> None:
         """Write the event, if anybody listens at this level."""
         logger = self._observer if isinstance(event, ObserverText) else self._logger
         if logger.isEnabledFor(self._level):
@@ -207,7 +222,7 @@ class _Closing(ABC):
         self.close()
 
 
-class AsyncSink(_Closing):
+class AsyncSink(_Closing, Generic[E]):
     """Hand events from tools in any thread to one asynchronous consumer, in order.
 
     Events wait in a queue of at most `limit`. A tool is never held up: when the queue is full, the
@@ -241,11 +256,11 @@ class AsyncSink(_Closing):
         self.dropped: int = 0
         self._limit = limit
         self._lock = Lock()
-        self._queue: deque[ToolEvent] = deque()
+        self._queue: deque[E] = deque()
         self._closed = False
         self._waiter: tuple[AbstractEventLoop, Future[None]] | None = None
 
-    def __call__(self, event: ToolEvent) -> None:
+    def __call__(self, event: E) -> None:
         """Queue the event; after `close` it is dropped."""
         with self._lock:
             if self._closed:
@@ -263,11 +278,11 @@ class AsyncSink(_Closing):
             self._closed = True
             self._wake()
 
-    def __aiter__(self) -> AsyncSink:
+    def __aiter__(self) -> AsyncSink[E]:
         """Consume the events, in whichever event loop this runs."""
         return self
 
-    async def __anext__(self) -> ToolEvent:
+    async def __anext__(self) -> E:
         """Wait for the next event.
 
         Raises:

@@ -159,8 +159,8 @@ class ToolTracer:
         """Add an event to the current span for each decision about a call.
 
         Args:
-            decided: Such as `plan.decisions`, `plan.recoverable_tool_call_issues`, or the
-                `Decision` on a call that was suspended.
+            decided: Such as `plan.decisions`, `plan.recoverable_tool_call_issues`, the `Decision`
+                on a call that was suspended, or a `CallEvent`: `on_event=tracer.record_decisions`.
 
         Raises:
             MisuseError: It is something else, also where no span is recorded.

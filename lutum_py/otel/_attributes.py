@@ -8,6 +8,7 @@ from .._call.call import AnyToolCall
 from .._call.decision_log import DecisionRecord
 from .._call.outcomes import RecoverableToolCallIssue
 from .._context.suspension import Decision
+from .._round.events import CallEvent
 from .._text.json import cut
 
 __all__ = [
@@ -20,7 +21,7 @@ __all__ = [
     "decision_attributes",
 ]
 
-Decided: TypeAlias = DecisionRecord | RecoverableToolCallIssue | Decision
+Decided: TypeAlias = DecisionRecord | RecoverableToolCallIssue | Decision | CallEvent
 """What is told of a call that is not run, or not yet: see `ToolTracer.record_decisions`."""
 
 NAME_LIMIT: Final = 128
@@ -58,6 +59,16 @@ def decision_attributes(decided: Decided) -> tuple[dict[str, str], str | None]:
             "lutum.decision.phase": decided.phase,
             "lutum.decision.by": decided.hook,
         }
+    elif isinstance(decided, CallEvent):
+        row, reason = decided.row, decided.row.reason
+        attributes = {
+            "gen_ai.tool.call.id": row.id,
+            "gen_ai.tool.name": row.tool,
+            "lutum.decision": row.state,
+            "lutum.decision.phase": decided.kind,
+        }
+        if row.by is not None:
+            attributes["lutum.decision.by"] = row.by
     elif isinstance(decided, RecoverableToolCallIssue):
         reason = decided.text
         attributes = {

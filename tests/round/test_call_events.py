@@ -1,0 +1,203 @@
+"""The laws of events: each change of a call is told once, when it has happened."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+
+from lutum_py import (
+    AnyToolCall,
+    CallEvent,
+    RunNormally,
+    SuspendTicket,
+    ToolContext,
+    ToolMetadata,
+    Toolset,
+    log_events,
+    tool,
+    tool_fn,
+)
+from lutum_py.errors import HookError
+from lutum_py.execution import run_sync
+from lutum_py.sinks import AsyncSink, ListSink, LoggerSink
+from tests.round_tools import Shop, close, gated, opened
+
+
+def kinds(events: list[CallEvent]) -> list[tuple[str, str, str]]:
+    return [(event.row.id, event.kind, event.row.state) for event in events]
+
+
+def test_a_call_is_told_of_at_each_step() -> None:
+    """Deciding, suspending, resuming, editing, beginning and ending are told, each once."""
+    events: list[CallEvent] = []
+    hooks = gated(SuspendTicket(), Shop.add)
+    first = opened(("c1", "add", {"a": 1}), ("c2", "wipe", {"path": "/"}), ("c3", "add", {"a": 5}))
+    plan = first.apply_hooks_sync(hooks, on_event=events.append)
+    one, two = plan.suspended
+    decision = one.approve()
+    plan.resume(decision, on_event=events.append)
+    plan.resume(decision, on_event=events.append)
+    plan.amend_sync(two.edit({"a": 6}), hooks, on_event=events.append)
+    run_sync(plan, on_event=events.append)
+    assert kinds(events) == [
+        ("c1", "suspended", "suspended"),
+        ("c3", "suspended", "suspended"),
+        ("c1", "resumed", "pending"),
+        ("c3", "edited", "pending"),
+        ("c1", "begun", "pending"),
+        ("c1", "ended", "finished"),
+        ("c3", "begun", "pending"),
+        ("c3", "ended", "finished"),
+    ]
+    assert events[-1].row.arguments == {"a": 6, "b": 0}
+    assert all(event.at.endswith("+00:00") for event in events)
+    close(plan)
+
+
+def test_only_calls_that_were_asked_about_are_told_of() -> None:
+    """A second round of hooks tells of what is pending, not of what was decided before."""
+    events: list[CallEvent] = []
+    plan = opened(("c1", "add", {"a": 1}), ("c2", "shout", {"text": "a"})).apply_hooks_sync(
+        gated(SuspendTicket(), Shop.add)
+    )
+    again = plan.apply_hooks_sync(Shop.HookSet(), on_event=events.append)
+    assert kinds(events) == [("c2", "decided", "pending")]
+    close(again)
+
+
+def test_async_twins_tell_the_same() -> None:
+    """The async methods tell what their sync twins tell."""
+
+    async def told() -> list[CallEvent]:
+        events: list[CallEvent] = []
+        hooks = gated(SuspendTicket(), Shop.add)
+        plan = await opened(("c1", "add", {"a": 1})).apply_hooks(hooks, on_event=events.append)
+        plan = await plan.apply_hooks(hooks, on_event=events.append)
+        await plan.amend(plan.suspended[0].edit({"a": 2}), hooks, on_event=events.append)
+        close(plan)
+        return events
+
+    assert kinds(asyncio.run(told())) == [
+        ("c1", "suspended", "suspended"),
+        ("c1", "edited", "pending"),
+    ]
+
+
+def test_hooks_that_raise_are_told_of_by_nobody() -> None:
+    """Where deciding fails nothing changed, so nothing is told."""
+    events: list[CallEvent] = []
+    hooks = Shop.HookSet()
+
+    @hooks.on(Shop.add)
+    def broken(metadata: ToolMetadata, input: Any) -> RunNormally[Any]:
+        if input.a == 2:
+            raise ValueError("no")
+        return RunNormally(input)
+
+    opening = opened(("c1", "add", {"a": 1}), ("c2", "add", {"a": 2}))
+    with pytest.raises(HookError):
+        opening.apply_hooks_sync(hooks, on_event=events.append)
+    assert events == []
+    close(opening)
+
+
+async def wants_to_wait(event: CallEvent) -> None:
+    """A listener of the wrong kind."""
+
+
+def raises(event: CallEvent) -> None:
+    """A listener that breaks."""
+    raise ValueError("listener")
+
+
+@pytest.mark.parametrize("listener", [raises, wants_to_wait])
+def test_what_a_listener_raises_is_logged_and_breaks_nothing(
+    listener: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The round goes on, and the log says which listener's event failed."""
+    plan = opened(("c1", "add", {"a": 1})).apply_hooks_sync(Shop.HookSet(), on_event=listener)
+    assert run_sync(plan, on_event=listener).is_settled
+    said = [record.getMessage() for record in caplog.records]
+    assert [line.split(" raised at ")[1] for line in said] == [
+        f"call_{kind} of call c1." for kind in ("decided", "begun", "ended")
+    ]
+    close(plan)
+
+
+@tool_fn
+def check(order: str, ctx: ToolContext) -> str:
+    """Wait for a person."""
+    ctx.suspend(SuspendTicket(action="look"))
+    raise AssertionError("not reached")
+
+
+class Desk(Toolset):
+    check = tool(check)
+
+
+def test_a_tool_that_suspends_itself_is_told_of_as_suspended() -> None:
+    """In the place of its end stands that it waits."""
+    events: list[CallEvent] = []
+    plan = run_sync(
+        opened(("c1", "check", {"order": "A"}), toolset=Desk).plan(), on_event=events.append
+    )
+    assert kinds(events) == [("c1", "begun", "pending"), ("c1", "suspended", "suspended")]
+    close(plan)
+
+
+def test_sinks_take_events() -> None:
+    """A list, a log and a queue take call events like those of tools."""
+    kept = ListSink[CallEvent]()
+    queue = AsyncSink[CallEvent]()
+    plan = opened(("c1", "add", {"a": 1})).plan()
+    run_sync(plan, on_event=kept)
+    run_sync(opened(("c2", "add", {"a": 1})).plan(), on_event=queue).discard()
+    run_sync(opened(("c3", "add", {"a": 1})).plan(), on_event=LoggerSink()).discard()
+    queue.close()
+
+    async def all_of() -> list[str]:
+        return [event.event_type async for event in queue]
+
+    assert asyncio.run(all_of()) == ["call_begun", "call_ended"]
+    dumped = kept.dump()[1]
+    assert (dumped["kind"], dumped["state"]) == ("ended", "finished")
+    assert dumped["result"] == {"status": "success", "text": "1"}
+    assert [event.message_id for event in kept.events] == ["c1", "c1"]
+    close(plan)
+
+
+def test_log_events_writes_one_line_with_the_final_arguments(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A line says what happened to which call, with which arguments, by whom, and why."""
+
+    def on_hook(call: AnyToolCall) -> Any:
+        return call.with_input({"a": 7}) if call.input.a == 1 else call.reject("too\x1b much")  # type: ignore[attr-defined]
+
+    with caplog.at_level(logging.INFO, "app"):
+        plan = opened(("c1", "add", {"a": 1}), ("c2", "add", {"a": 2})).apply_hooks_sync(
+            on_hook, on_event=log_events("app")
+        )
+        run_sync(plan, on_event=log_events(logging.getLogger("app")))
+    here = f"{test_log_events_writes_one_line_with_the_final_arguments.__name__}.<locals>.on_hook"
+    assert [r.getMessage() for r in caplog.records] == [
+        'decided add {"a":7,"b":0} (c1)',
+        f'decided add {{"a":2,"b":0}} (c2) -> rejected by {here}: too\\x1b much',
+        'begun add {"a":7,"b":0} (c1)',
+        'ended add {"a":7,"b":0} (c1) -> success',
+    ]
+    assert caplog.records[0].__dict__["tool_call_id"] == "c1"
+    close(plan)
+
+
+def test_a_log_that_nobody_reads_is_not_written(caplog: pytest.LogCaptureFixture) -> None:
+    """Below its level nothing is put together."""
+    with caplog.at_level(logging.ERROR, "app"):
+        plan = opened(("c1", "add", {"a": 1})).apply_hooks_sync(
+            Shop.HookSet(), on_event=log_events("app")
+        )
+    assert caplog.records == []
+    close(plan)
