@@ -1,0 +1,312 @@
+"""The laws of running a plan: the plan keeps each outcome as soon as it is there."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from lutum_py import (
+    AnyToolCall,
+    CallEvent,
+    CallStatus,
+    CancellationToken,
+    Session,
+    SuspendTicket,
+    ToolContext,
+    ToolRoundPlan,
+    Toolset,
+    tool,
+    tool_fn,
+)
+from lutum_py.errors import CommitError, MisuseError, RoundClosedError
+from lutum_py.execution import ExecutionErrors, outcomes_of, run, run_sync
+from tests.round_tools import close, opened
+
+done: list[str] = []
+gates: dict[str, asyncio.Event] = {}
+
+
+@tool_fn
+def note(text: str) -> str:
+    """Note a text."""
+    done.append(text)
+    return text
+
+
+@tool_fn
+async def wait(name: str) -> str:
+    """Wait for someone."""
+    await gates[name].wait()
+    return name
+
+
+@tool_fn
+def fail(how: str) -> str:
+    """Fail."""
+    if how == "interrupt":
+        raise KeyboardInterrupt
+    raise ValueError(how)
+
+
+@tool_fn
+def ask(text: str, ctx: ToolContext) -> str:
+    """Ask a person."""
+    ctx.suspend(SuspendTicket())
+    return text
+
+
+class Desk(Toolset):
+    note = tool(note)
+    wait = tool(wait)
+    fail = tool(fail)
+    ask = tool(ask)
+
+
+def plan_of(*calls: tuple[str, Any]) -> ToolRoundPlan[Any]:
+    """A plan of calls `c0`, `c1` and so on."""
+    done.clear()
+    field = {"note": "text", "wait": "name", "fail": "how", "ask": "text"}
+    asked = [(f"c{at}", name, {field[name]: value}) for at, (name, value) in enumerate(calls)]
+    return opened(*asked, toolset=Desk).plan()
+
+
+@pytest.fixture(params=["run", "run_sync", "threads"])
+def running(request: pytest.FixtureRequest) -> Any:
+    """All ways to run a plan."""
+
+    def go(plan: ToolRoundPlan[Any], **options: Any) -> ToolRoundPlan[Any]:
+        if request.param == "run":
+            return asyncio.run(run(plan, **options))
+        return run_sync(plan, limit=None if request.param == "threads" else 1, **options)
+
+    return go
+
+
+def statuses(plan: ToolRoundPlan[Any]) -> list[str]:
+    return [row.state if row.result is None else row.result.status for row in plan.calls]
+
+
+def test_a_plan_that_was_run_is_committed_without_results(running: Any) -> None:
+    """Every outcome is in the plan: successes, errors and calls that wait."""
+    plan = plan_of(("note", "a"), ("fail", "b"), ("ask", "c"))
+    assert running(plan) is plan
+    assert statuses(plan) == ["success", "error", "suspended"]
+    session = Session()
+    with pytest.raises(CommitError):
+        plan.commit(session)
+    plan.resume(plan.suspended[0].cancel())
+    plan.commit(session)
+    assert len(session.transcript) == 4
+
+
+def test_only_what_was_not_begun_is_run(running: Any) -> None:
+    """A call that was begun by hand, or is recorded, is left alone; twice runs nothing twice."""
+    plan = plan_of(("note", "a"), ("note", "b"), ("note", "c"))
+    first, second, _ = plan.pending
+    first.begin()
+    plan.record(second.complete("by hand"))
+    running(running(plan))
+    assert done == ["c"]
+    assert statuses(plan) == ["pending", "success", "success"]
+    close(plan)
+
+
+def test_where_on_begin_raises_that_call_is_not_begun(running: Any) -> None:
+    """The others end and are recorded, the exception comes out, and the call is still pending."""
+    seen: list[str] = []
+
+    def on_begin(call: AnyToolCall) -> None:
+        assert call.status is CallStatus.NEW
+        seen.append(call.id)
+        if call.id in ("c0", "c2"):
+            raise LookupError(call.id)
+
+    plan = plan_of(("note", "a"), ("note", "b"), ("note", "c"))
+    with pytest.raises(LookupError, match="c0") as caught:
+        running(plan, on_begin=on_begin)
+    assert caught.value.__notes__ == ["`on_begin` raised for another call, too: LookupError('c2')"]
+    assert sorted(seen) == ["c0", "c1", "c2"]
+    assert [each.status for each in outcomes_of(caught.value)] == [  # type: ignore[union-attr]
+        "cancelled",
+        "success",
+        "cancelled",
+    ]
+    assert done == ["b"]
+    assert statuses(plan) == ["pending", "success", "pending"]
+    assert statuses(running(plan)) == ["success", "success", "success"]
+    close(plan)
+
+
+def test_an_async_on_begin_is_awaited_before_the_tool_begins() -> None:
+    """What it does is done when the tool starts."""
+    events: list[str] = []
+
+    async def on_begin(call: AnyToolCall) -> None:
+        await asyncio.sleep(0)
+        events.append(f"begin {call.id} after {done}")
+
+    plan = asyncio.run(run(plan_of(("note", "a"), ("note", "b")), on_begin=on_begin, limit=1))
+    assert events == ["begin c0 after []", "begin c1 after ['a']"]
+    close(plan)
+
+
+def test_sync_code_refuses_an_async_on_begin() -> None:
+    """It would never be done; nothing was begun."""
+
+    async def on_begin(call: AnyToolCall) -> None:
+        """Never awaited."""
+
+    plan = plan_of(("note", "a"))
+    with pytest.raises(MisuseError, match=r"await run\(plan\)"):
+        run_sync(plan, on_begin=on_begin)
+    assert statuses(plan) == ["pending"]
+    close(plan)
+
+
+def test_what_is_recorded_is_there_as_soon_as_it_is() -> None:
+    """While one call still runs, the plan has the result of the other."""
+
+    async def look() -> list[str]:
+        gates["a"] = asyncio.Event()
+        plan = plan_of(("wait", "a"), ("note", "b"))
+        ended = asyncio.Event()
+
+        def on_event(event: CallEvent) -> None:
+            if event.kind == "ended":
+                ended.set()
+
+        task = asyncio.create_task(run(plan, on_event=on_event))
+        await ended.wait()
+        seen = statuses(plan)
+        gates["a"].set()
+        close(await task)
+        return seen
+
+    assert asyncio.run(look()) == ["pending", "success"]
+
+
+def test_a_cancelled_run_leaves_in_the_plan_what_is_known() -> None:
+    """What was begun has its outcome, the rest stays pending and can be run elsewhere."""
+
+    async def cut() -> ToolRoundPlan[Any]:
+        gates["a"] = asyncio.Event()
+        plan = plan_of(("note", "x"), ("wait", "a"), ("note", "b"))
+        begun = asyncio.Event()
+
+        def on_begin(call: AnyToolCall) -> None:
+            if call.id == "c1":
+                begun.set()
+
+        task = asyncio.create_task(run(plan, on_begin=on_begin, limit=1))
+        await begun.wait()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return plan
+
+    plan = asyncio.run(cut())
+    assert statuses(plan) == ["success", "indeterminate", "pending"]
+    loaded = run_sync(Desk.load_plan(plan.dump_json()))
+    assert statuses(loaded) == ["success", "indeterminate", "success"]
+    close(loaded)
+
+
+def test_an_interrupt_leaves_in_the_plan_what_is_known(running: Any) -> None:
+    """It comes out, and no call has ended of which the plan was not told."""
+    plan = plan_of(("fail", "interrupt"))
+    with pytest.raises(KeyboardInterrupt):
+        running(plan)
+    assert statuses(plan) == ["indeterminate"]
+    plan.dump_json()
+
+
+def test_an_interrupt_in_on_begin_leaves_the_call_pending(running: Any) -> None:
+    """Nothing was begun, and nothing is said to have been."""
+
+    def on_begin(call: AnyToolCall) -> None:
+        raise KeyboardInterrupt
+
+    plan = plan_of(("note", "a"))
+    with pytest.raises(KeyboardInterrupt):
+        running(plan, on_begin=on_begin)
+    assert statuses(plan) == ["pending"]
+    close(plan)
+
+
+def test_a_context_that_does_not_open_leaves_the_call_pending(running: Any) -> None:
+    """`around` raised before the call was begun: it is raised in the end, the others are done."""
+
+    @contextmanager
+    def around(call: AnyToolCall) -> Any:
+        if call.id == "c0":
+            raise OSError("closed")
+        yield lambda outcome: None
+
+    plan = plan_of(("note", "a"), ("note", "b"))
+    with pytest.raises(ExecutionErrors):
+        running(plan, around=around)
+    assert statuses(plan) == ["pending", "success"]
+    close(plan)
+
+
+def test_what_is_stopped_before_it_begins_is_recorded_as_cancelled(running: Any) -> None:
+    """Its token says that it is not to run: `on_begin` is not done, and the result says so."""
+    token = CancellationToken()
+    token.cancel("enough")
+    plan = plan_of(("note", "a"))
+    running(
+        plan,
+        on_begin=lambda call: pytest.fail("begun"),
+        context=lambda call: ToolContext.for_call(call, cancellation=token),
+    )
+    assert statuses(plan) == ["cancelled"]
+    close(plan)
+
+
+def test_raise_errors_raises_when_all_are_recorded(running: Any) -> None:
+    """Errors come out as a group, and the plan has a result of each call."""
+    plan = plan_of(("fail", "a"), ("note", "b"))
+    with pytest.raises(ExecutionErrors):
+        running(plan, raise_errors=True)
+    assert statuses(plan) == ["error", "success"]
+    close(plan)
+
+
+def test_what_a_plan_does_not_take_comes_out(running: Any) -> None:
+    """The round was closed while its call ran: nothing is lost in silence."""
+    plan = plan_of(("note", "a"))
+    with pytest.raises(RoundClosedError) as caught:
+        running(plan, on_begin=lambda call: plan.discard())
+    assert done == ["a"]
+    assert len(outcomes_of(caught.value)) == 1
+
+
+@pytest.mark.parametrize("given", ["plan", [], None])
+def test_only_an_open_plan_is_run(given: Any, running: Any) -> None:
+    """Anything else is refused with what to pass; so is a plan that has ended."""
+    with pytest.raises(MisuseError, match=r"round\.plan\(\)"):
+        running(given)
+    plan = plan_of(("note", "a"))
+    plan.discard()
+    with pytest.raises(RoundClosedError):
+        running(plan)
+
+
+def test_in_threads_one_on_begin_is_done_at_a_time() -> None:
+    """What it writes to need not be shared by threads."""
+    lock = threading.Lock()
+
+    def on_begin(call: AnyToolCall) -> None:
+        assert lock.acquire(blocking=False)
+        lock.release()
+
+    plan = plan_of(*(("note", str(at)) for at in range(20)))
+    run_sync(plan, limit=8, on_begin=on_begin)
+    assert sorted(done) == sorted(map(str, range(20)))
+    close(plan)
