@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, overload
 
 from ._call.call import AnyToolCall
-from ._call.member_options import UNSAID, MemberOptions, Unsaid
+from ._call.member_options import UNSAID, Condition, MemberOptions, Unsaid
 from ._call.outcomes import HandledCall
 from ._call.selector import AnySelector
 from ._declare.answer import Answer, answer_of
@@ -41,8 +41,10 @@ class Toolset(metaclass=ToolsetMeta):
     """Group tools: subclass it, and declare members with `tool()` and `toolset()`.
 
     A toolset is used as a class; it has no instances. Iterating gives its selectors, those of
-    nested toolsets included, in the order of declaration. `class T(Toolset, result_cap=...)` bounds
-    what a model reads of the results of all tools that have no bound of their own.
+    nested toolsets included, in the order of declaration.
+
+    The head of the class may say what holds for all tools that say nothing of it themselves:
+    `class T(Toolset, timeout=2, needs_approval=True, result_cap=...)`.
 
     Example:
         >>> from lutum_py import Toolset, tool, tool_fn
@@ -238,6 +240,8 @@ class Toolset(metaclass=ToolsetMeta):
         *tools: HasFn[..., Any] | HasSpec[Any, Any] | type[BaseModel] | ToolDef | AnySelector,
         prefix: str = "",
         result_cap: ResultCap | Unsaid | None = UNSAID,
+        timeout: float | Unsaid | None = UNSAID,
+        needs_approval: Condition | Unsaid = UNSAID,
     ) -> type[Toolset]:
         """Make a toolset at run time of tools as `tool()` takes them.
 
@@ -251,6 +255,8 @@ class Toolset(metaclass=ToolsetMeta):
             prefix: Put before the wire name of each tool.
             result_cap: Bound what the model reads of the results of tools that have no bound of
                 their own.
+            timeout: Seconds that a run may take of tools that say nothing of it.
+            needs_approval: Whether calls wait for an approval of tools that say nothing of it.
 
         Raises:
             ToolDefinitionError: Something is no tool, two tools share a wire name, or an option is
@@ -266,7 +272,16 @@ class Toolset(metaclass=ToolsetMeta):
         """
         from ._declare.runtime_toolset import toolset_of
 
-        made: Any = toolset_of(name, tools, MemberOptions(prefix=prefix, result_cap=result_cap))
+        made: Any = toolset_of(
+            name,
+            tools,
+            MemberOptions(
+                prefix=prefix,
+                result_cap=result_cap,
+                timeout=timeout,
+                needs_approval=needs_approval,
+            ),
+        )
         return made  # type: ignore[no-any-return]
 
     @staticmethod

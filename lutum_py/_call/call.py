@@ -239,7 +239,7 @@ class AnyToolCall(CallState):
         invocation = self.begin(skipped)
         # What was approved stays what it is, whatever the function does to its arguments.
         input = self._input if self._approval is None else self.input
-        seconds = self.spec.definition.timeout
+        seconds = self.selector.timeout
         if seconds is not None:
             from .deadline import in_time  # with asyncio, which few need as early as this
 
@@ -271,7 +271,7 @@ class AnyToolCall(CallState):
             TimedOut: The tool's deadline passed, as in `call`.
         """
         invocation = self.begin(skipped)
-        seconds = self.spec.definition.timeout
+        seconds = self.selector.timeout
         if seconds is not None:
             from .deadline import in_time
 

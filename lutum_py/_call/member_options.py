@@ -6,15 +6,17 @@ its path. An option is added here, with how it goes inward, and to the signature
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, Literal, TypeAlias
+from math import inf
+from typing import Any, Final, Literal, TypeAlias
 
 from .._text.json import shorten
 from .._transcript.result_cap import ResultCap
 from ..errors import ToolDefinitionError
 
-__all__ = ["PLAIN", "UNSAID", "MemberOptions", "Unsaid"]
+__all__ = ["PLAIN", "UNSAID", "Condition", "MemberOptions", "Unsaid"]
 
 
 class _Unsaid(Enum):
@@ -29,6 +31,9 @@ UNSAID: Final = _Unsaid.UNSAID
 
 Unsaid: TypeAlias = Literal[_Unsaid.UNSAID]
 
+Condition: TypeAlias = bool | Callable[[Any], bool | Awaitable[bool]]
+"""Whether calls need an approval, or what says so of the input of one."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberOptions:
@@ -39,6 +44,11 @@ class MemberOptions:
         deferred: Whether it is left out until a search of the model loads it.
         prefix: Stands before the wire name of each tool.
         result_cap: The bound on what a model reads of a result; None lifts one that stands around.
+        timeout: Seconds that a run may take; None lifts those that stand around.
+        needs_approval: Whether a call has to be approved, or what says so of its input.
+        asked_around: What the groups around it ask of its calls besides, the outermost first:
+            nothing within a group takes that away.
+        approval_message: What the person is told, with names of arguments in braces.
 
     Raises:
         ToolDefinitionError: An option is of the wrong kind.
@@ -48,6 +58,10 @@ class MemberOptions:
     deferred: bool = False
     prefix: str = ""
     result_cap: ResultCap | Unsaid | None = UNSAID
+    timeout: float | Unsaid | None = UNSAID
+    needs_approval: Condition | Unsaid = UNSAID
+    asked_around: tuple[Condition, ...] = ()
+    approval_message: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.prefix, str):
@@ -56,6 +70,18 @@ class MemberOptions:
             raise ToolDefinitionError(
                 f"`result_cap=` takes a ResultCap or None, not {shorten(self.result_cap)}. Write "
                 "`result_cap=ResultCap(20_000)`."
+            )
+        for condition in (self.needs_approval, *self.asked_around):
+            if not (isinstance(condition, bool | _Unsaid) or callable(condition)):
+                raise ToolDefinitionError(
+                    f"`needs_approval=` takes True, False or a function of the input, not "
+                    f"{shorten(condition)}. Write `needs_approval=lambda input: input.amount > 5`."
+                )
+        timeout: object = self.timeout
+        is_number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
+        if not (isinstance(timeout, _Unsaid | None) or (is_number and 0 < timeout < inf)):
+            raise ToolDefinitionError(
+                f"`timeout=` takes a positive number of seconds or None, not {shorten(timeout)}."
             )
 
     def inside(self, outer: MemberOptions) -> MemberOptions:
@@ -67,6 +93,12 @@ class MemberOptions:
             deferred=self.deferred or outer.deferred,
             prefix=outer.prefix + self.prefix,
             result_cap=outer.result_cap if self.result_cap is UNSAID else self.result_cap,
+            timeout=outer.timeout if self.timeout is UNSAID else self.timeout,
+            needs_approval=(
+                outer.needs_approval if self.needs_approval is UNSAID else self.needs_approval
+            ),
+            asked_around=outer.asked_around + self.asked_around,
+            approval_message=self.approval_message,
         )
 
 

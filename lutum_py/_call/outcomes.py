@@ -283,6 +283,10 @@ def ask_function(
         outcome = replace(outcome, by=hook)
     decided = outcome if isinstance(outcome, CallState) else call
     record(records, decided, hook, "function", kind, reason)
+    if isinstance(outcome, CallState) and outcome.selector.approval:
+        from .approval_gate import ask_approval  # which asks by what stands here
+
+        return (yield from ask_approval(outcome, records)) or outcome
     return outcome
 
 

@@ -16,10 +16,11 @@ from ..errors import (
     MisuseError,
     ToolInputError,
 )
+from .approval_gate import Conditions, conditions_of
 from .call import AnyToolCall, FnCall, ToolCall
 from .decisions import RunNormally
 from .lifecycle import CallStatus
-from .member_options import PLAIN, MemberOptions
+from .member_options import PLAIN, UNSAID, MemberOptions
 from .outcomes import HandledCall
 from .spec import FnSpec, ToolSpec, spec_of
 
@@ -43,16 +44,20 @@ class AnySelector(Immutable):
         toolset: The toolset that it is a member of; None for a tool outside of any.
         index: Its place in the order of declaration.
         options: What was said of the member, and of all that it stands in.
+        timeout: Seconds that a run may take; None for no limit.
+        approval: What says whether a call needs an approval; empty where none ever does.
     """
 
     __slots__ = (
         "_definition",
+        "approval",
         "index",
         "inner",
         "name",
         "options",
         "path",
         "spec",
+        "timeout",
         "toolset",
     )
 
@@ -63,6 +68,8 @@ class AnySelector(Immutable):
     inner: AnySelector | None
     index: int
     options: MemberOptions
+    timeout: float | None
+    approval: Conditions
     _definition: ToolDef | None
 
     def __init__(
@@ -83,6 +90,8 @@ class AnySelector(Immutable):
             inner=inner,
             index=index,
             options=options,
+            timeout=spec.definition.timeout if options.timeout is UNSAID else options.timeout,
+            approval=conditions_of(options),
             _definition=None,
         )
 
@@ -121,6 +130,8 @@ class AnySelector(Immutable):
         if self._definition is None:
             own = self.spec.definition
             made = own if own.name == self.name else own.with_name(self.name)
+            if made.timeout != self.timeout:
+                made = made.with_timeout(self.timeout)
             self._put(_definition=made)
             return made
         return self._definition

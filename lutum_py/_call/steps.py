@@ -38,8 +38,12 @@ async def drive(steps: Steps[R]) -> R:
         return result
 
 
-def drive_sync(steps: Steps[R]) -> R:
+def drive_sync(steps: Steps[R], twin: str = "the async twin of this method") -> R:
     """Run steps to their end where nothing has to be awaited.
+
+    Args:
+        steps: The steps.
+        twin: What to use where something has, for the message.
 
     Raises:
         MisuseError: A hook is async; the text names it.
@@ -53,6 +57,6 @@ def drive_sync(steps: Steps[R]) -> R:
         awaitable.close()
     steps.close()
     raise MisuseError(
-        f"Hook `{name}` is async, so it cannot be asked from sync code. Use the async twin of this "
-        "method, or make the hook a plain function."
+        f"Hook `{name}` is async, so it cannot be asked from sync code. Use {twin}, or make the "
+        "hook a plain function."
     )

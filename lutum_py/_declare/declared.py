@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from .._call.member_options import MemberOptions
+from .._call.member_options import UNSAID, MemberOptions
 from .._call.spec import ToolSpec
 
 __all__ = ["GroupMember", "ToolMember"]
@@ -16,6 +17,9 @@ class ToolMember:
     __slots__ = ("options", "spec")
 
     def __init__(self, spec: ToolSpec[Any, Any], options: MemberOptions) -> None:
+        own = spec.definition.timeout
+        if options.timeout is UNSAID and own is not None:  # said nearer than by a class or group
+            options = replace(options, timeout=own)
         self.spec = spec
         self.options = options
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from types import MethodType
 from typing import TYPE_CHECKING, Any, cast, overload
 
 from pydantic import BaseModel
 from typing_extensions import ParamSpec, TypeVar
 
-from .._call.member_options import UNSAID, MemberOptions, Unsaid
+from .._call.approval_gate import check_message
+from .._call.member_options import UNSAID, Condition, MemberOptions, Unsaid
 from .._call.spec import HasFn, HasSpec, ToolSpec, spec_of
 from .._schema.definition import ToolDef
 from .._text.json import shorten
@@ -40,6 +42,9 @@ def tool(
     off: bool = ...,
     deferred: bool = ...,
     result_cap: ResultCap | None = ...,
+    timeout: float | None = ...,
+    needs_approval: bool | Callable[[Any], bool | Awaitable[bool]] = ...,
+    approval_message: str | None = ...,
 ) -> FnSelector[P, Out]: ...
 @overload
 def tool(
@@ -49,6 +54,9 @@ def tool(
     off: bool = ...,
     deferred: bool = ...,
     result_cap: ResultCap | None = ...,
+    timeout: float | None = ...,
+    needs_approval: bool | Callable[[In], bool | Awaitable[bool]] = ...,
+    approval_message: str | None = ...,
 ) -> Selector[In, Out]: ...
 @overload
 def tool(
@@ -58,6 +66,9 @@ def tool(
     off: bool = ...,
     deferred: bool = ...,
     result_cap: ResultCap | None = ...,
+    timeout: float | None = ...,
+    needs_approval: bool | Callable[[M], bool | Awaitable[bool]] = ...,
+    approval_message: str | None = ...,
 ) -> Selector[M, Any]: ...
 @overload
 def tool(
@@ -67,6 +78,9 @@ def tool(
     off: bool = ...,
     deferred: bool = ...,
     result_cap: ResultCap | None = ...,
+    timeout: float | None = ...,
+    needs_approval: bool | Callable[[dict[str, Any]], bool | Awaitable[bool]] = ...,
+    approval_message: str | None = ...,
 ) -> Selector[dict[str, Any], Any]: ...
 def tool(
     t: Any,
@@ -75,6 +89,9 @@ def tool(
     off: bool = False,
     deferred: bool = False,
     result_cap: ResultCap | Unsaid | None = UNSAID,
+    timeout: float | Unsaid | None = UNSAID,
+    needs_approval: Condition | Unsaid = UNSAID,
+    approval_message: str | None = None,
 ) -> Any:
     """Make a tool a member of a toolset.
 
@@ -86,6 +103,12 @@ def tool(
             for it.
         result_cap: Bound what the model reads of the tool's results; None lifts the bound of what
             the tool stands in.
+        timeout: Seconds that a run may take, instead of what the tool's own declaration or what it
+            stands in says; None for no limit.
+        needs_approval: Whether a call waits until a person approved it; or a function of the input
+            that says so, which may be async. It is asked as the last gate, whatever the hooks are.
+        approval_message: What the person is told, with names of arguments in braces, as in
+            `"Refund {cents} cents?"`.
 
     Raises:
         ToolDefinitionError: `t` is not declared as a tool, or an option is of the wrong kind.
@@ -107,7 +130,16 @@ def tool(
             f"Tool `{spec.definition.name}` is the search by which deferred tools are found. Leave "
             "`deferred=` out."
         )
-    return ToolMember(spec, MemberOptions(off=off, deferred=deferred, result_cap=result_cap))
+    check_message(approval_message, spec.definition)
+    options = MemberOptions(
+        off=off,
+        deferred=deferred,
+        result_cap=result_cap,
+        timeout=timeout,
+        needs_approval=needs_approval,
+        approval_message=approval_message,
+    )
+    return ToolMember(spec, options)
 
 
 def _check_deferred(what: str, off: bool, deferred: bool) -> None:
@@ -161,6 +193,8 @@ def toolset(
     deferred: bool = False,
     prefix: str | None = None,
     result_cap: ResultCap | Unsaid | None = UNSAID,
+    timeout: float | Unsaid | None = UNSAID,
+    needs_approval: Condition | Unsaid = UNSAID,
 ) -> type[T]:
     """Nest a toolset: its tools become tools of the outer one.
 
@@ -172,6 +206,11 @@ def toolset(
         prefix: Put before the wire name of each inner tool, so that a set can be nested twice.
         result_cap: Bound what the model reads of the results of tools of which `inner` itself says
             nothing; None lifts the bound of what the group stands in.
+        timeout: Seconds that a run may take of tools of which `inner` itself says nothing; None
+            lifts what the group stands in says.
+        needs_approval: Whether calls of the group wait until a person approved them, or a function
+            of the input of each that says so. Nothing in `inner` takes that away. False is for
+            those of which `inner` itself says nothing.
 
     Raises:
         ToolDefinitionError: `inner` is not a toolset, or an option is of the wrong kind.
@@ -195,11 +234,15 @@ def toolset(
             "`tool()`."
         )
     _check_deferred("toolset", off, deferred)
+    asks = needs_approval is not UNSAID and needs_approval is not False
     options = MemberOptions(
         off=off,
         deferred=deferred,
         prefix="" if prefix is None else prefix,
         result_cap=result_cap,
+        timeout=timeout,
+        needs_approval=UNSAID if asks else needs_approval,
+        asked_around=(needs_approval,) if asks else (),  # type: ignore[arg-type]
     )
     member: Any = GroupMember(inner, options)
     return cast("type[T]", member)

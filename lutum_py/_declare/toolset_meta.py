@@ -16,7 +16,7 @@ from types import FunctionType
 from typing import Any, ClassVar, NoReturn, Union
 
 from .._call.call import AnyToolCall
-from .._call.member_options import PLAIN, UNSAID, MemberOptions, Unsaid
+from .._call.member_options import PLAIN, UNSAID, Condition, MemberOptions, Unsaid
 from .._call.outcomes import HandledCall
 from .._call.selector import AnySelector
 from .._text.escaping import quoted, visible
@@ -49,6 +49,8 @@ class ToolsetMeta(type):
     _rebuild: Callable[[], tuple[Any, ...]] | None
     _caps_results: bool
     """Whether some tool has a cap on its results."""
+    _asks_approval: bool
+    """Whether calls of some tool may need an approval."""
     _whole: MemberOptions
     """What is said of all members, in the head of the class or of one that it inherits from."""
 
@@ -63,6 +65,8 @@ class ToolsetMeta(type):
         body: dict[str, Any],
         *,
         result_cap: ResultCap | Unsaid | None = UNSAID,
+        timeout: float | Unsaid | None = UNSAID,
+        needs_approval: Condition | Unsaid = UNSAID,
     ) -> ToolsetMeta:
         if not bases:
             root: ToolsetMeta = super().__new__(mcs, name, bases, body)
@@ -73,8 +77,9 @@ class ToolsetMeta(type):
             return root
         declared = _read_body(name, bases, body)
         made: ToolsetMeta = super().__new__(mcs, name, bases, body)
-        if result_cap is not UNSAID:
-            type.__setattr__(made, "_whole", MemberOptions(result_cap=result_cap))
+        own = MemberOptions(result_cap=result_cap, timeout=timeout, needs_approval=needs_approval)
+        if own != PLAIN:
+            type.__setattr__(made, "_whole", own.inside(made._whole))
         _bind(made, declared)
         return made
 
@@ -452,6 +457,7 @@ def _settle(
         "_hooks": None,
         "_rebuild": None,
         "_caps_results": any(isinstance(each.options.result_cap, ResultCap) for each in selectors),
+        "_asks_approval": any(each.approval for each in selectors),
     }
     # A tool made at run time may be called anything; what is no free name is found by `[]`.
     values |= {

@@ -1,8 +1,8 @@
 """Send calls through hooks, in an order that is written down here and nowhere else.
 
 For each call: execution hooks in the order of registration, each with the input that the one before
-gave, validated again where it is another → gates, all of them, on the final input → before-hooks,
-where the call is still to be run.
+gave, validated again where it is another → gates, all of them, on the final input, and last of them
+the approval that the tool is declared with → before-hooks, where the call is still to be run.
 
 The steps are a generator that hands out whatever is to be awaited; `_call.steps` says who runs it.
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, Protocol
 
+from .._call.approval_gate import ask_approval
 from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.decision_log import DecisionKind, DecisionRecord, record
 from .._call.decisions import Complete, Reject, RunNormally
@@ -107,10 +108,13 @@ def decide(
                     decision,
                     "RunNormally(input), Complete(output) or Reject(reason)",
                 )
+    gated: HookOutcome | None = None
     if gates:
         gated = yield from _ask_gates(gates, call, records)
-        if gated is not None:
-            return gated
+    if call.selector.approval and (gated is None or isinstance(gated, HandledCall)):
+        gated = (yield from ask_approval(call, records)) or gated
+    if gated is not None:
+        return gated
     # An edit that hooks changed once more waits again: whoever is told of runs is told later.
     if before and not (approval and approval.is_open and approval.digest != call.digest):
         yield from _ask_before(before, call, state)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, Self, TypeVar, overload
 
+from .._call.approval_gate import ask_approval
 from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.decision_log import DecisionRecord
 from .._call.lifecycle import CallStatus
@@ -36,12 +37,13 @@ if TYPE_CHECKING:
     from .._transcript.transcript import HasTranscript, Transcript
     from .events import OnEvent
 
-__all__ = ["ToolRoundPlan", "closed", "decided"]
+__all__ = ["ToolRoundPlan", "closed", "decided", "unasked"]
 
 T = TypeVar("T")
 
 _NEW = CallStatus.NEW
 _RESUMING = CallStatus.RESUMING
+_UNDECIDED = (_NEW, _RESUMING)
 
 
 class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
@@ -476,10 +478,25 @@ def decided(
     if on_event is not None:
         from .events import tell_of_calls
 
-        undecided = (CallStatus.NEW, CallStatus.RESUMING)
-        ids = {call.id for call in asked if call.status in undecided}
+        ids = {call.id for call in asked if call.status in _UNDECIDED}
         tell_of_calls(made, on_event, "decided", ids)
     return made
+
+
+def unasked(calls: SortedCalls) -> Steps[ToolRoundPlan[Any]]:
+    """Make a plan without hooks: what is declared to need an approval waits for one."""
+    records: list[DecisionRecord] = []
+    pending: list[AnyToolCall] = []
+    for call in calls.pending:
+        waiting = None
+        if call.selector.approval and call._status in _UNDECIDED:
+            waiting = yield from ask_approval(call, records)
+        if waiting is None:
+            pending.append(call)
+        else:
+            calls.suspended = (*calls.suspended, waiting)
+    calls.pending, calls.decisions = tuple(pending), tuple(records)
+    return closed(calls)
 
 
 # A call that is still pending and suspended did that itself, while it was run.

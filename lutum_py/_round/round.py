@@ -17,7 +17,7 @@ from .._transcript.committed import CommittedRound
 from .._transcript.result import ToolResult
 from ..errors import MisuseError, ToolRoundArityError
 from .commit import ResultLike
-from .plan import ToolRoundPlan, closed, decided
+from .plan import ToolRoundPlan, closed, decided, unasked
 from .round_state import RoundState
 from .sorted_calls import SortedCalls
 
@@ -152,8 +152,18 @@ class ToolRound(Immutable, _RoundFields, Generic[T, AN]):
             self._leave(begun, stacklevel=3)
 
     def plan(self) -> ToolRoundPlan[T]:
-        """Return the plan without any hooks: every usable call is pending."""
-        return closed(self._sorted())
+        """Return the plan without any hooks: every usable call is pending.
+
+        Those whose tools are declared with `needs_approval=` wait, where that says so.
+
+        Raises:
+            MisuseError: A condition of `needs_approval=` is async; it is a `TypeError`.
+            HookError: A condition raised, or gave something else than True or False.
+        """
+        calls = self._sorted()
+        if not self.toolset._asks_approval:
+            return closed(calls)
+        return drive_sync(unasked(calls), "`await round.apply_hooks(hooks)`")
 
     def _sorted(self) -> SortedCalls:
         calls = SortedCalls(self, self.toolset, self.tool_calls, self.recoverable_tool_call_issues)
@@ -205,7 +215,7 @@ class ToolRound(Immutable, _RoundFields, Generic[T, AN]):
         results: Iterable[ResultLike | SuspendedCall] = (),
     ) -> CommittedRound:
         """Close the round early; see `ToolRoundPlan.abort`."""
-        return self.plan().abort(target, reason, results)
+        return closed(self._sorted()).abort(target, reason, results)
 
     def discard(self) -> None:
         """Close the round and forget the turn: the transcript stays as it is."""
@@ -220,12 +230,12 @@ class ToolRound(Immutable, _RoundFields, Generic[T, AN]):
     def _repr_html_(self) -> str:
         from .display import round_html
 
-        return round_html(self.plan())
+        return round_html(self._sorted())
 
     def __rich_repr__(self) -> Iterator[tuple[str, object]]:
         from .display import round_rich
 
-        return round_rich(self.plan())
+        return round_rich(self._sorted())
 
     def __repr__(self) -> str:
         names = visible(", ".join(call.name for call in self.tool_calls[:5]))

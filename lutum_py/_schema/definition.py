@@ -250,6 +250,10 @@ class ToolDef(Immutable):
         effects = self.capabilities.effects
         return self.idempotent or bool(effects and not any(each.mutating for each in effects))
 
+    def with_timeout(self, timeout: float | None) -> ToolDef:
+        """Return the same definition with another limit on the time of a run."""
+        return self._but(timeout=timeout)
+
     def with_name(self, name: str) -> ToolDef:
         """Return the same definition under another wire name."""
         return self._but(name=name)

@@ -114,7 +114,7 @@ class Run:
         invocation = copy(call).begin(
             None, None if handlers is None else handlers.invocation_of(call)
         )
-        own = call.selector.definition.timeout
+        own = call.selector.timeout
         given = ToolContext.for_call(call) if context is None else context
         self.call = call
         self.invocation = invocation

@@ -112,7 +112,4 @@ def test_what_is_no_cap_is_refused() -> None:
 
 def test_what_was_not_said_shows_as_dots() -> None:
     """In a signature and in a representation, what was left out reads as such."""
-    assert (
-        repr(MemberOptions())
-        == "MemberOptions(off=False, deferred=False, prefix='', result_cap=...)"
-    )
+    assert "result_cap=..., timeout=..., needs_approval=..." in repr(MemberOptions())
