@@ -33,7 +33,18 @@ _SUSPENDED = CallStatus.SUSPENDED
 class CallState:
     """Keep what is known of one call; `AnyToolCall` documents the attributes."""
 
-    __slots__ = ("_approval", "_input", "_status", "mended", "metadata", "selector")
+    # Of the private ones: whether the program replaced the input that was decoded; what the
+    # idempotency key begins with, where the conversation has an id.
+    __slots__ = (
+        "_approval",
+        "_input",
+        "_is_rewritten",
+        "_key_begins",
+        "_status",
+        "mended",
+        "metadata",
+        "selector",
+    )
 
     spec: ClassVar[ToolSpec[Any, Any]]
     metadata: ToolMetadata
@@ -42,6 +53,8 @@ class CallState:
     _input: Any
     _status: CallStatus
     _approval: Approval | None
+    _is_rewritten: bool
+    _key_begins: str
 
     def __init__(
         self,
@@ -57,6 +70,8 @@ class CallState:
         self._input = input
         self._status = _NEW
         self._approval = None
+        self._is_rewritten = False
+        self._key_begins = ""
 
     @property
     def id(self) -> str:
@@ -126,6 +141,7 @@ class CallState:
                 "bound to it. Reject the call instead, and let the model make another one."
             )
         self._input = self.spec.check_input(self.name, value)
+        self._is_rewritten = True
 
     @property
     def parts(self) -> tuple[ToolMetadata, Any]:
@@ -142,9 +158,10 @@ class CallState:
         """A key for services that ask for one: the same everywhere, until the input changes.
 
         It is made of the call's id and digest. Some providers send no ids that differ from turn to
-        turn: put an id of the conversation and the turn before it where that matters.
+        turn, so where the conversation has an id, as in `Session(id=...)`, the key begins with that
+        and the turn's place: `<id>/<place>/<digest>`.
         """
-        return digest_of([self.id, self.digest]).removeprefix("sha256:")
+        return self._key_begins + digest_of([self.id, self.digest]).removeprefix("sha256:")
 
     @property
     def approval(self) -> Decision | None:
@@ -229,6 +246,8 @@ class CallState:
         cls = type(self)
         made = cls(self.metadata, self._input, selector=self.selector, mended=self.mended)
         made._approval = self._approval
+        made._is_rewritten = self._is_rewritten
+        made._key_begins = self._key_begins
         return made
 
     def with_input(self, input: Any) -> Self:
@@ -257,7 +276,8 @@ class CallState:
         return f"{type(self).__name__}(id={self.id!r}, name={self.name!r}, input={shown!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        state = (self._status, self.mended, self._approval)
+        marks = (self._is_rewritten, self._key_begins)
+        state = (self._status, self.mended, self._approval, marks)
         return (_rebuild, (self.selector, self.metadata, self._input, state))
 
     def __copy__(self) -> Self:
@@ -272,4 +292,5 @@ def _rebuild(
     made: CallState = selector.Call(metadata, input, selector=selector, mended=state[1])
     made._status = state[0]
     made._approval = state[2]
+    made._is_rewritten, made._key_begins = state[3]
     return made

@@ -177,6 +177,8 @@ class AnySelector(Immutable):
         call._input = value
         call._status = _NEW
         call._approval = None
+        call._is_rewritten = False
+        call._key_begins = ""
         return call
 
     def _mend(

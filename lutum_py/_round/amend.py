@@ -114,6 +114,7 @@ def _edited(waiting: SuspendedCall, decision: Decision, edit: Mapping[str, Any])
     try:
         real = spec.arguments.to_data(call._input)
         made._input = spec.arguments.from_data(unmasked(waiting, plain, real))
+        made._is_rewritten = True
         digest = made.digest
     except ValidationError as error:
         redact = holds_secrets(call.selector.definition.input_schema)
@@ -197,3 +198,4 @@ def _wait_again(
 def _adopt(call: AnyToolCall, input: Any, approval: Approval | None) -> None:
     call.move_to(CallStatus.RESUMING)
     call._input, call._approval = input, approval
+    call._is_rewritten = True

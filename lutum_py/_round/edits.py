@@ -14,8 +14,7 @@ from .._call.outcomes import SuspendedCall
 from .._schema.secrets import MASK
 from .._text.escaping import visible
 from .._text.json import canonical_json, compact_json, cut, is_array, is_object
-from .._transcript.metadata import ToolMetadata
-from .._transcript.result import ToolResult, make_result
+from .._transcript.result import ToolResult, with_message
 from ..errors import ResumeError
 
 __all__ = ["EditRecord", "changed_names", "noted", "unmasked", "with_edit_lines"]
@@ -99,14 +98,7 @@ def with_edit_lines(
     return tuple(
         each
         if each.id not in lines or each.status in _UNSAID
-        else make_result(
-            ToolMetadata(id=each.id, name=each.name, arguments=each.arguments),
-            each.result,
-            each.status,
-            f"{lines[each.id]}\n{each.model_text}",
-            each.attachments,
-            each.code,
-        )
+        else with_message(each, f"{lines[each.id]}\n{each.model_text}")
         for each in results
     )
 

@@ -3,9 +3,10 @@
 1. Faults: every call has exactly one result, and after-hooks were asked about it. Nothing has
    changed where one is found.
 2. Edit lines: what people changed in the arguments of a call is said before its result.
-3. Caps: what the model reads of each result is bounded, where its tool says so. What is cut goes
+3. Final arguments: what a call was run with is said where it is not what the model sent.
+4. Caps: what the model reads of each result is bounded, where its tool says so. What is cut goes
    into the caps' stores, so nothing can fail after this but a store itself.
-4. The seal: turn and results are one from here on.
+5. The seal: turn and results are one from here on.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from .._transcript.result import ToolResult
 from .caps import capped
 from .commit import ResultLike, are_in_order, as_results, check_after_hooks, match_results
 from .edits import with_edit_lines
+from .ran_with import rewritten_calls, with_final_arguments
 from .sorted_calls import SortedCalls
 
 __all__ = ["end_round"]
@@ -43,6 +45,9 @@ def end_round(
     results = _matched(calls, answers, unfinished)
     if calls.edits:
         results = with_edit_lines(results, calls.edits)
+    rewritten = rewritten_calls(calls)
+    if rewritten:
+        results = with_final_arguments(results, rewritten)
     if calls.toolset._caps_results:
         results = capped(results, calls.toolset._by_name)
     return seal(calls._state.turn, results)

@@ -117,6 +117,7 @@ def _dump(calls: SortedCalls, state: RoundState, binding: str | None) -> dict[st
         "format": FORMAT,
         "version": VERSION,
         "binding": binding,
+        "key_begins": state._key_begins,
         "turn": dump_turn(state.turn),
         "calls": entries,
         "started": sorted(state._started),
@@ -148,6 +149,7 @@ def _dump_call(call: AnyToolCall) -> dict[str, Any]:
         "input": call.spec.arguments.to_data(call.input),
         "status": call.status.value,
         "mended": list(call.mended),
+        "is_rewritten": call._is_rewritten,
         "schema_digest": call.selector.definition.digest,
         "digest": call.digest,
         "approvals": [
@@ -223,7 +225,8 @@ def load_plan(
     if saved.get("binding", str, None) != binding:
         raise _bound_otherwise(saved.get("binding", str, None), binding)
     turn = load_turn(saved.inner("turn"))
-    loader = _Loader(toolset, turn, saved.texts("started"))
+    key_begins = saved.get("key_begins", str, "")
+    loader = _Loader(toolset, turn, saved.texts("started"), key_begins)
     for entry in saved.each("calls"):
         loader.take(entry)
     if len(loader.seen) != len(turn.tool_calls):
@@ -241,6 +244,7 @@ def load_plan(
     # Opened last: what fails before leaves no open round behind.
     state = RoundState(turn)
     state._started = frozenset(started)
+    state._key_begins = key_begins
     state._ran_before = asked_before
     calls = SortedCalls(state, toolset, tuple(loader.pending), tuple(loader.issues))
     calls.suspended = tuple(loader.suspended)
@@ -285,7 +289,10 @@ def _load_marks(saved: Saved, key: str) -> frozenset[tuple[str, str]]:
 class _Loader:
     """Sort the entries of a saved plan."""
 
-    def __init__(self, toolset: Any, turn: AssistantTurn, started: tuple[str, ...]) -> None:
+    def __init__(
+        self, toolset: Any, turn: AssistantTurn, started: tuple[str, ...], key_begins: str
+    ) -> None:
+        self.key_begins = key_begins
         self.started = frozenset(started)
         self.toolset = toolset
         self.metadata = {call.id: call for call in turn.tool_calls}
@@ -401,6 +408,8 @@ class _Loader:
             mended=saved.texts("mended") if "mended" in saved.data else (),
         )
         call._status = CallStatus(saved.one_of("status", CallStatus, "succeeded"))
+        call._is_rewritten = saved.get("is_rewritten", bool, False)
+        call._key_begins = self.key_begins
         if checked and call.digest != saved.get("digest", str):
             raise PlanError(
                 f"The arguments of call {call_id!r} of tool `{metadata.name}` were edited after "

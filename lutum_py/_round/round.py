@@ -128,6 +128,12 @@ class ToolRound(Immutable, _RoundFields, Generic[T, AN]):
             raise self._arity("at most one")
         return self.tool_calls[0] if self.tool_calls else None
 
+    def _begin_keys(self, begins: str) -> None:
+        """Let the idempotency keys of the calls begin with a text."""
+        self._key_begins = begins
+        for call in self.tool_calls:
+            call._key_begins = begins
+
     def _arity(self, expected: str) -> ToolRoundArityError:
         calls = ", ".join(f"`{call.name}` ({call.id!r})" for call in self.tool_calls[:10]) or "none"
         more = f" and {len(self.tool_calls) - 10} more" if len(self.tool_calls) > 10 else ""

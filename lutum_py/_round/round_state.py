@@ -23,14 +23,15 @@ class RoundState:
     """
 
     # Of the private ones: the ids of calls whose edits are with hooks right now; how it was closed
-    # (None while it is open); the before-hooks that were asked, by call id and key of the hook; the
-    # ids of calls whose tools were started and then suspended themselves; within a `with` of the
-    # round the plans made from it. The sets are replaced, never changed: most rounds share the
-    # empty ones.
+    # (None while it is open); what the idempotency keys of its calls begin with; within a `with` of
+    # the round, the plans made from it; the before-hooks that were asked, by call id and key of the
+    # hook; the ids of calls whose tools were started and then suspended themselves. The sets are
+    # replaced, never changed: most rounds share the empty ones.
     __slots__ = (
         "__weakref__",
         "_amending",
         "_closed_by",
+        "_key_begins",
         "_plans",
         "_ran_before",
         "_started",
@@ -41,6 +42,7 @@ class RoundState:
         self.turn: AssistantTurn = turn
         self._amending = _NONE
         self._closed_by: str | None = None
+        self._key_begins = ""
         self._plans: list[Any] | None = None
         self._ran_before = _NO_MARKS
         self._started = _NONE

@@ -25,6 +25,7 @@ class SpokenIn(Protocol):
     """What a turn needs of its session."""
 
     transcript: Transcript
+    id: str | None
 
     def request_items(self, view: View | None = None) -> TranscriptView:
         """Give what the next request says."""
@@ -65,14 +66,17 @@ class Prepared:
             )
         outcome: Any = open_turn(self.toolset, turn, self.offered, self.redact, self.answer)
         session = self.session
+        items: Any = self.request.items
         waits: Any = NeedsTools
-        if not isinstance(outcome, waits):
+        if isinstance(outcome, waits):
+            if session.id is not None:
+                outcome.round._begin_keys(f"{session.id}/{items.base_length}/")
+        else:
             committed: CommittedRound | None = outcome.result.committed
             if committed is None:
                 session.transcript.append_turn(turn)
             else:
                 session.transcript.append_round(committed)
-        items: Any = self.request.items
         if items.ephemeral:
             session.drop_ephemeral(items)
         return outcome

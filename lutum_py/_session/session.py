@@ -13,7 +13,7 @@ from .._transcript.attachment import Attachment, attachments_of
 from .._transcript.message import Message, Role
 from .._transcript.transcript import Transcript
 from .._transcript.transcript_view import TranscriptView
-from ..errors import MisuseError
+from ..errors import InvalidValueError, MisuseError
 from .model import AnyModel
 from .turn import Turn, check_model
 
@@ -28,6 +28,12 @@ class Session:
 
     Args:
         transcript: What was said before; a new transcript by default.
+        id: Names the conversation, in your own words. Where there is one, the idempotency keys of
+            its calls begin with it and the turn's place, so that equal calls of two turns differ.
+
+    Raises:
+        MisuseError: The transcript is none, or the id is no text.
+        InvalidValueError: The id is empty.
 
     Example:
         >>> from lutum_py import Finished, Session
@@ -41,15 +47,20 @@ class Session:
         2
     """
 
-    __slots__ = ("_ephemeral", "transcript")
+    __slots__ = ("_ephemeral", "id", "transcript")
 
-    def __init__(self, transcript: Transcript | None = None) -> None:
+    def __init__(self, transcript: Transcript | None = None, *, id: str | None = None) -> None:
         if transcript is not None and not isinstance(transcript, Transcript):
             raise MisuseError(
                 f"A session goes on from a Transcript, not from a {type(transcript).__name__}. "
                 "Load one with `Transcript.load_json(text)`."
             )
         self.transcript: Transcript = Transcript() if transcript is None else transcript
+        if not isinstance(id, str | None):
+            raise MisuseError.of_field("Session", "id", "a text", id)
+        if id == "":
+            raise InvalidValueError("The id of a session is empty. Give a text, or leave it out.")
+        self.id = id
         self._ephemeral: tuple[tuple[int, Message], ...] = ()
 
     def push_system(self, text: str, attachments: Iterable[Attachment] = ()) -> None:
@@ -95,9 +106,13 @@ class Session:
         check_model(model)
         return Turn(self, model)
 
-    def branch(self) -> Session:
-        """Return a session that goes its own way from here."""
-        made = Session(self.transcript.copy())
+    def branch(self, id: str | None = None) -> Session:
+        """Return a session that goes its own way from here.
+
+        Args:
+            id: Names the new conversation; it never has the id of this one by itself.
+        """
+        made = Session(self.transcript.copy(), id=id)
         made._ephemeral = self._ephemeral
         return made
 

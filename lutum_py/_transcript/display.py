@@ -18,7 +18,7 @@ from .._text.html import (
     paragraph,
     table,
 )
-from .._text.json import size_of
+from .._text.json import compact_json, size_of
 from .assistant import (
     AssistantTurn,
     ReasoningItem,
@@ -127,6 +127,7 @@ def _say(item: TranscriptItem) -> _Said:
         parts = [
             _Part("", f"{item.name} {item.id}", is_code=True),
             _Part("", item.rejection_reason or item.model_text),
+            *_ran_with(item),
             *_attached(len(item.attachments)),
         ]
         return _Said("tool", "good" if item.is_success else "bad", about, parts)
@@ -150,6 +151,11 @@ def _turn_parts(turn: AssistantTurn) -> Iterator[_Part]:
             yield _Part("call", about, is_code=True)
     if turn.is_truncated:
         yield _Part("cut off", turn.finish_reason or "")
+
+
+def _ran_with(result: ToolResult) -> Iterator[_Part]:
+    if result.ran_with is not None:
+        yield _Part("ran with", compact_json(result.ran_with), is_code=True)
 
 
 def _attached(count: int) -> Iterator[_Part]:

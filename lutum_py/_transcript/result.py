@@ -28,6 +28,7 @@ __all__ = [
     "rejection",
     "unknown_outcome",
     "with_message",
+    "with_ran_with",
 ]
 
 ResultStatus: TypeAlias = Literal["success", "error", "rejected", "cancelled", "indeterminate"]
@@ -48,7 +49,17 @@ class _Call(Protocol):
 
 
 class _ResultFields:
-    __slots__ = ("arguments", "attachments", "code", "id", "message", "name", "result", "status")
+    __slots__ = (
+        "arguments",
+        "attachments",
+        "code",
+        "id",
+        "message",
+        "name",
+        "ran_with",
+        "result",
+        "status",
+    )
 
     id: str
     name: str
@@ -58,6 +69,7 @@ class _ResultFields:
     message: str | None
     attachments: tuple[Attachment, ...]
     code: str | None
+    ran_with: dict[str, Any] | None
 
 
 class ToolResult(Frozen, _ResultFields):
@@ -72,6 +84,9 @@ class ToolResult(Frozen, _ResultFields):
         message: What the model reads instead of `result`, if it is not None.
         attachments: Files that go with the result, where the provider takes them.
         code: A stable code for an error.
+        ran_with: The final arguments, with secrets masked, where the program replaced what the
+            model had sent before the call was run; a plan says so when it ends. For the record: it
+            is never sent.
 
     In all texts, half of a surrogate pair becomes U+FFFD.
 
@@ -86,7 +101,7 @@ class ToolResult(Frozen, _ResultFields):
     """
 
     __slots__ = ()
-    _unshown: ClassVar[frozenset[str]] = frozenset({"arguments"})
+    _unshown: ClassVar[frozenset[str]] = frozenset({"arguments", "ran_with"})
 
     def __init__(
         self,
@@ -99,6 +114,7 @@ class ToolResult(Frozen, _ResultFields):
         message: str | None = None,
         attachments: tuple[Attachment, ...] | list[Attachment] = (),
         code: str | None = None,
+        ran_with: dict[str, Any] | None = None,
     ) -> None:
         if status not in _STATUSES:
             raise InvalidValueError(
@@ -125,9 +141,14 @@ class ToolResult(Frozen, _ResultFields):
         self._fill(
             (
                 *(call.id, call.name, call.arguments, sendable(result)),
-                *(status, said, attached, coded),
+                *(status, said, attached, coded, ran_with),
             )
         )
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._values()[:-1]))  # without `ran_with`, which has no hash
+
+    __eq__ = Frozen.__eq__
 
     def answers(self, call: ToolMetadata | _Call) -> bool:
         """Whether this is a result of that very call: id, name and argument text are the same.
@@ -246,6 +267,7 @@ def make_result(
     made.message = message if message is None else sendable(message)
     made.attachments = attachments
     made.code = code if code is None else sendable(code)
+    made.ran_with = None
     made.__class__ = ToolResult  # immutable from here on, see `frozen`
     return made  # type: ignore[return-value]
 
@@ -260,9 +282,21 @@ def with_message(
         message: What the model reads.
         attachments: The files that go with it; those of the result by default.
     """
-    call = ToolMetadata(id=result.id, name=result.name, arguments=result.arguments)
     files = result.attachments if attachments is None else attachments
-    return make_result(call, result.result, result.status, message, files, result.code)
+    return _but(result, message=sendable(message), attachments=files)
+
+
+def with_ran_with(result: ToolResult, arguments: dict[str, Any]) -> ToolResult:
+    """Give a result that says what its call was run with."""
+    return _but(result, ran_with=arguments)
+
+
+def _but(result: ToolResult, **changed: Any) -> ToolResult:
+    made = _ResultFields()
+    for name in _ResultFields.__slots__:
+        setattr(made, name, changed.get(name, getattr(result, name)))
+    made.__class__ = ToolResult
+    return made  # type: ignore[return-value]
 
 
 def unknown_outcome(metadata: ToolMetadata, reason: str, code: str | None = None) -> ToolResult:
@@ -295,6 +329,7 @@ def dump_result(result: ToolResult) -> dict[str, Any]:
         "message": result.message,
         "code": result.code,
         **dump_attachments(result.attachments),
+        **({} if result.ran_with is None else {"ran_with": result.ran_with}),
     }
 
 
@@ -303,7 +338,7 @@ def load_result(saved: Saved) -> ToolResult:
     from .attachment import load_attachments
 
     message = saved.get("message", str, None)
-    return make_result(
+    loaded = make_result(
         load_metadata(saved),
         sendable(saved.json_text("result")),
         saved.member("status", ResultStatus),
@@ -311,3 +346,5 @@ def load_result(saved: Saved) -> ToolResult:
         load_attachments(saved),
         saved.get("code", str, None),
     )
+    ran_with = saved.inner_or_none("ran_with")
+    return loaded if ran_with is None else with_ran_with(loaded, ran_with.data)

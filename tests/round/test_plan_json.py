@@ -127,7 +127,11 @@ def test_a_loaded_plan_goes_on() -> None:
         "b": "rejected",
     }
     assert session.transcript[3] == ToolResult(
-        id="c2", name="add", arguments='{"a":2,"b":0}', result="9"
+        id="c2",
+        name="add",
+        arguments='{"a":2,"b":0}',
+        result="9",
+        ran_with={"a": 2, "b": 7},
     )
     check_transcript(session.transcript)
 
