@@ -71,6 +71,7 @@ if TYPE_CHECKING:
         SyncModel,
         SyncStreamingModel,
     )
+    from ._session.saved_session import Restored
     from ._session.session import Session
     from ._text.escaping import visible
     from ._toolset import Toolset
@@ -227,6 +228,7 @@ _HOME: Final = {
         "FnSelector",
         "Selector",
     ),
+    "_session.saved_session": ("Restored",),
     "_session.session": ("Session",),
     "_schema.signature": ("Skip",),
     "_context.state": (
@@ -349,6 +351,7 @@ __all__ = [
     "Reject",
     "RejectedCall",
     "Reply",
+    "Restored",
     "ResultCap",
     "ResultStatus",
     "ResultStore",

@@ -77,7 +77,7 @@ class MemberOptions:
                     f"`needs_approval=` takes True, False or a function of the input, not "
                     f"{shorten(condition)}. Write `needs_approval=lambda input: input.amount > 5`."
                 )
-        timeout: object = self.timeout
+        timeout: Any = self.timeout
         is_number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
         if not (isinstance(timeout, _Unsaid | None) or (is_number and 0 < timeout < inf)):
             raise ToolDefinitionError(

@@ -242,7 +242,7 @@ def toolset(
         result_cap=result_cap,
         timeout=timeout,
         needs_approval=UNSAID if asks else needs_approval,
-        asked_around=(needs_approval,) if asks else (),  # type: ignore[arg-type]
+        asked_around=(needs_approval,) if asks else (),
     )
     member: Any = GroupMember(inner, options)
     return cast("type[T]", member)

@@ -50,7 +50,7 @@ from .seal import (
 )
 from .sorted_calls import SortedCalls
 
-__all__ = ["FORMAT", "VERSION", "dump_plan", "load_plan", "load_ticket"]
+__all__ = ["FORMAT", "VERSION", "check_bound", "dump_plan", "load_plan", "load_ticket"]
 
 FORMAT = "lutum_py.plan"
 VERSION = 2
@@ -222,8 +222,7 @@ def load_plan(
     check_binding(binding)
     saved = open_saved(text, form=FORMAT, versions=_READ, error=PlanError, what="plan")
     check_seal(saved, key)
-    if saved.get("binding", str, None) != binding:
-        raise _bound_otherwise(saved.get("binding", str, None), binding)
+    check_bound(saved, binding)
     turn = load_turn(saved.inner("turn"))
     key_begins = saved.get("key_begins", str, "")
     loader = _Loader(toolset, turn, saved.texts("started"), key_begins)
@@ -264,15 +263,23 @@ def load_plan(
 _UNTOUCHED = (CallStatus.NEW, CallStatus.RESUMING)
 
 
-def _bound_otherwise(saved: str | None, given: str | None) -> PlanError:
-    if saved is None:
-        return PlanError(
-            f"This plan was saved without a binding, so it cannot be told to be of "
+def check_bound(saved: Saved, given: str | None, what: str = "plan") -> None:
+    """Make sure that what was saved belongs to what it is loaded for.
+
+    Raises:
+        PlanError: It belongs to something else.
+    """
+    bound = saved.get("binding", str, None)
+    if bound == given:
+        return
+    if bound is None:
+        raise PlanError(
+            f"This {what} was saved without a binding, so it cannot be told to be of "
             f"{shorten(given)}. Load it without `binding=` if you know where it belongs."
         )
     given_text = "no `binding=` was passed" if given is None else f"not of {shorten(given)}"
-    return PlanError(
-        f"This plan is of {shorten(saved)}, and {given_text}. Load the plan that belongs to this "
+    raise PlanError(
+        f"This {what} is of {shorten(bound)}, and {given_text}. Load the one that belongs to this "
         "conversation and turn, with the `binding=` that it was dumped with."
     )
 

@@ -167,7 +167,8 @@ class ToolRound(Immutable, _RoundFields, Generic[T, AN]):
             HookError: A condition raised, or gave something else than True or False.
         """
         calls = self._sorted()
-        if not self.toolset._asks_approval:
+        toolset: Any = self.toolset
+        if not toolset._asks_approval:
             return closed(calls)
         return drive_sync(unasked(calls), "`await round.apply_hooks(hooks)`")
 

@@ -84,9 +84,9 @@ def _rows(calls: SortedCalls) -> Iterator[CallRow]:
             yield _row(calls, asked[result.id], _NOTHING, "finished", result=result)
         else:
             yield _of_call(calls, ended, "finished", result)
-    for each in calls.suspended:
-        said = each.ticket.message or each.ticket.action
-        yield _row(calls, each.call.metadata, each.call._input, "suspended", each.by, said)
+    for waits in calls.suspended:
+        call, said = waits.call, waits.ticket.message or waits.ticket.action
+        yield _row(calls, call.metadata, call._input, "suspended", waits.by, said)
     for each in calls.handled:
         yield _row(
             calls,
@@ -97,9 +97,9 @@ def _rows(calls: SortedCalls) -> Iterator[CallRow]:
             _reason_of(calls, each),
             each.result,
         )
-    for each in calls.rejected:
-        call = each.call
-        yield _row(calls, call.metadata, call._input, "rejected", each.by, each.reason, each.result)
+    for no in calls.rejected:
+        call = no.call
+        yield _row(calls, call.metadata, call._input, "rejected", no.by, no.reason, no.result)
 
 
 def _of_call(

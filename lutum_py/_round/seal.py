@@ -63,7 +63,7 @@ def _fits(saved: Saved, value: str, key: bytes | None) -> bool:
     return hmac.compare_digest(seal_of(saved.data, key).encode(), value.encode("utf-8", "replace"))
 
 
-def check_seal(saved: Saved, key: bytes | None) -> None:
+def check_seal(saved: Saved, key: bytes | None, what: str = "plan") -> None:
     """Make sure that the text is what was saved, before anything of it is used.
 
     Raises:
@@ -72,26 +72,26 @@ def check_seal(saved: Saved, key: bytes | None) -> None:
     seal = saved.inner("seal")
     kind = seal.get("kind", str)
     if kind == kind_of(b"") and key is None:
-        raise PlanError("This plan was saved with a key. Pass the same `key=` to load it.")
+        raise PlanError(f"This {what} was saved with a key. Pass the same `key=` to load it.")
     if kind == kind_of(None) and key is not None:
         raise PlanError(
-            "This plan was saved without a key, so it cannot be authenticated. Load it without "
+            f"This {what} was saved without a key, so it cannot be authenticated. Load it without "
             "`key=` if you trust where it was stored."
         )
     if kind != kind_of(key):
         raise seal.wrong("kind", f"{shorten(kind)} is none of the known values")
     if _fits(saved, seal.get("value", str), key):
         return
-    entries = list(saved.each("calls"))
+    entries = list(saved.each("calls", optional=what != "plan"))
     edited = [e.get("id", str) for e in entries if not _fits(e, e.get("seal", str), key)]
     if key is not None and len(edited) == len(entries):
-        what = "This plan does not fit this key: it was saved with another one, or was edited"
+        said = "does not fit this key: it was saved with another one, or was edited"
     elif edited:
         calls = ", ".join(repr(each) for each in edited[:10])
-        what = f"This plan was edited after it was saved, in what it says of call {calls}"
+        said = f"was edited after it was saved, in what it says of call {calls}"
     else:
-        what = "This plan was edited after it was saved: its contents do not match its seal"
+        said = "was edited after it was saved: its contents do not match its seal"
     raise PlanError(
-        f"{what}. What was approved may not be what would run; load the text that `dump_json()` "
-        "gave, or let the model start anew."
+        f"This {what} {said}. What was approved may not be what would run; load the text that "
+        "`dump_json()` gave, or let the model start anew."
     )

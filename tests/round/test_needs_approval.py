@@ -99,7 +99,7 @@ def test_it_is_asked_after_every_kind_of_hooks() -> None:
     assert call.hook_sync(passes).ticket.message  # type: ignore[union-attr]
     assert call.hook_sync(Desk.HookSet()).ticket.message  # type: ignore[union-attr]
     for hooks in (passes, Desk.HookSet()):
-        plan = desk(6000).apply_hooks_sync(hooks)  # type: ignore[arg-type]
+        plan = desk(6000).apply_hooks_sync(hooks)
         assert waiting(plan) == ["c0"]
         close(plan)
 

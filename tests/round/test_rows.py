@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from typing import Any
 
 from pydantic import BaseModel, SecretStr
 
@@ -19,6 +20,7 @@ from lutum_py import (
     ResumeMode,
     RunNormally,
     SuspendTicket,
+    ToolDecision,
     ToolMetadata,
     Toolset,
     tool,
@@ -51,8 +53,8 @@ def test_every_call_has_one_row_in_the_order_of_the_turn_whatever_became_of_it()
     hooks = gated(SuspendTicket(action="look", message="Pay?"), Shop.pay)
 
     @hooks.on(Shop.add)
-    def small(metadata: ToolMetadata, input: object) -> object:
-        amount = input.a  # type: ignore[attr-defined]
+    def small(metadata: ToolMetadata, input: Any) -> ToolDecision[Any, int]:
+        amount = input.a
         if amount > 9:
             return Reject("too much")
         return Complete(0) if amount == 0 else RunNormally(input)
@@ -108,8 +110,8 @@ def test_rows_are_the_same_after_a_plan_was_saved() -> None:
     hooks = gated(SuspendTicket(message="Pay?"), Shop.pay)
 
     @hooks.on(Shop.add)
-    def no(metadata: ToolMetadata, input: object) -> object:
-        return Reject("no") if input.a else Complete(3)  # type: ignore[attr-defined]
+    def no(metadata: ToolMetadata, input: Any) -> ToolDecision[Any, int]:
+        return Reject("no") if input.a else Complete(3)
 
     plan = opened(
         ("c1", "pay", {"amount": 1}),

@@ -1,0 +1,108 @@
+"""The laws of one text for a conversation: what belongs together is sealed together."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from lutum_py import AssistantTurn, Session, TextItem, Toolset
+from lutum_py.errors import MisuseError, PlanError, RoundClosedError, TranscriptError
+from lutum_py.execution import run_sync
+from tests.round_tools import Shop, close, opened
+
+
+def talk() -> Session:
+    session = Session(id="chat")
+    session.push_user("hello")
+    session.push_ephemeral_user("psst")
+    return session
+
+
+def test_a_conversation_comes_back_whole() -> None:
+    """Transcript, id and plan are what they were; what was said on the side is gone."""
+    session = talk()
+    plan = opened(("c1", "add", {"a": 1})).plan()
+    text = session.dump_json(plan, key=b"k", binding="ann")
+    with pytest.raises(RoundClosedError, match="dumped"):
+        plan.discard()
+    restored = Session.load_json(text, Shop, key=b"k", binding="ann")
+    assert restored.session.transcript == session.transcript
+    assert restored.session.id == "chat"
+    assert len(restored.session.request_items()) == 1
+    assert restored.plan is not None
+    run_sync(restored.plan).commit(restored.session)
+    assert len(restored.session.transcript) == 3
+
+
+def test_a_conversation_without_a_plan_comes_back_without_one() -> None:
+    """Nothing is open, nothing is loaded; an id is not made up."""
+    restored = Session.load_json(Session().dump_json(), Toolset)
+    assert (restored.plan, restored.session.id) == (None, None)
+
+
+@pytest.mark.parametrize("key", [None, b"k"])
+@pytest.mark.parametrize("part", ["id", "transcript", "plan", "binding"])
+def test_no_part_can_be_put_in_the_place_of_another(part: str, key: bytes | None) -> None:
+    """A transcript, plan or id from another text is refused, whatever is right within it."""
+    first = json.loads(talk().dump_json(opened(("c1", "add", {"a": 1})).plan(), key=key))
+    other = Session(id="other")
+    other.push_user("no")
+    second = other.dump_json(opened(("c1", "add", {"a": 2})).plan(), key=key, binding="b")
+    mixed = {**first, part: json.loads(second)[part]}
+    with pytest.raises(PlanError, match="session"):
+        Session.load_json(json.dumps(mixed), Shop, key=key)
+
+
+@pytest.mark.parametrize(
+    ("saved", "loaded", "said"),
+    [
+        ({"key": b"k"}, {}, "saved with a key"),
+        ({}, {"key": b"k"}, "saved without a key"),
+        ({"key": b"k"}, {"key": b"other"}, "does not fit this key"),
+        ({"binding": "a"}, {}, "is of 'a'"),
+        ({}, {"binding": "a"}, "without a binding"),
+        ({"binding": "a"}, {"binding": "b"}, "not of 'b'"),
+    ],
+)
+def test_a_text_loads_as_it_was_saved(
+    saved: dict[str, Any], loaded: dict[str, Any], said: str
+) -> None:
+    """Another key or binding, one too many or one too few: the error says which."""
+    text = talk().dump_json(**saved)
+    with pytest.raises(PlanError, match="session") as caught:
+        Session.load_json(text, Shop, **loaded)
+    assert said in str(caught.value)
+
+
+def test_what_fails_closes_nothing() -> None:
+    """A transcript that cannot be saved leaves the plan open."""
+    session = talk()
+    plan = opened(("c1", "add", {"a": 1})).plan()
+    session.transcript.append_turn(AssistantTurn(items=(TextItem("a"),), payload={"x": object()}))
+    with pytest.raises(TranscriptError):
+        session.dump_json(plan)
+    plan.discard()
+
+
+@pytest.mark.parametrize("given", ["plan", opened])
+def test_only_a_plan_is_saved_with_a_session(given: Any) -> None:
+    """Anything else is refused with what to pass."""
+    with pytest.raises(MisuseError, match=r"round\.plan\(\)"):
+        Session().dump_json(given)
+
+
+def test_a_plan_that_has_ended_is_not_saved() -> None:
+    """Its round is in a transcript already, or nowhere."""
+    plan = opened(("c1", "add", {"a": 1})).plan()
+    close(plan)
+    with pytest.raises(RoundClosedError):
+        Session().dump_json(plan)
+
+
+def test_it_is_loaded_with_a_toolset() -> None:
+    """Anything else has no tools to find the calls in."""
+    given: Any = "Shop"
+    with pytest.raises(MisuseError, match="Desk"):
+        Session.load_json(Session().dump_json(), given)
