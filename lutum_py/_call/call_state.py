@@ -161,7 +161,12 @@ class CallState:
         turn, so where the conversation has an id, as in `Session(id=...)`, the key begins with that
         and the turn's place: `<id>/<place>/<digest>`.
         """
-        return self._key_begins + digest_of([self.id, self.digest]).removeprefix("sha256:")
+        return self._key_begins + self._own_key
+
+    @property
+    def _own_key(self) -> str:
+        """The key without what it begins with."""
+        return digest_of([self.id, self.digest]).removeprefix("sha256:")
 
     @property
     def approval(self) -> Decision | None:

@@ -139,6 +139,11 @@ class Decision:
     by: str | None = None
     at: str = field(default_factory=_now)
 
+    @property
+    def decider(self) -> str:
+        """Who decided: `by`, or the id of the decision where nobody is named."""
+        return self.by or self.decision_id
+
     def __post_init__(self) -> None:
         if self.action not in ("resume", "cancel"):
             raise InvalidValueError(

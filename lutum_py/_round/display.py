@@ -142,8 +142,7 @@ def _approved(call: AnyToolCall) -> tuple[tuple[str, str], ...]:
     if decision is None:
         return ()
     because = f": {decision.reason}" if decision.reason else ""
-    by = decision.by or decision.decision_id
-    return (("decision", f"{decision.action} by {by}{because}"),)
+    return (("decision", f"{decision.action} by {decision.decider}{because}"),)
 
 
 def _suspended(waiting: SuspendedCall) -> _Row:

@@ -18,7 +18,15 @@ from .._text.json import compact_json, cut
 from .rows import CallRow, rows_of
 from .sorted_calls import SortedCalls
 
-__all__ = ["CallEvent", "CallEventKind", "OnEvent", "log_events", "tell_of", "tell_of_calls"]
+__all__ = [
+    "CallEvent",
+    "CallEventKind",
+    "OnEvent",
+    "log_events",
+    "tell_of",
+    "tell_of_calls",
+    "tell_row",
+]
 
 CallEventKind: TypeAlias = Literal["decided", "suspended", "resumed", "edited", "begun", "ended"]
 
@@ -71,12 +79,21 @@ def tell_of_calls(
     calls: SortedCalls, on_event: OnEvent, kind: CallEventKind, ids: Container[str]
 ) -> None:
     """Tell of several calls, in the order of the turn."""
-    at = datetime.now(UTC).isoformat(timespec="milliseconds")
+    at = _now()
     for row in rows_of(calls):
         if row.id not in ids:
             continue
         waits = row.state == "suspended" and kind in ("decided", "ended")
         _tell(on_event, CallEvent("suspended" if waits else kind, row, at))
+
+
+def tell_row(on_event: OnEvent, kind: CallEventKind, row: CallRow) -> None:
+    """Tell of a call whose row is known."""
+    _tell(on_event, CallEvent(kind, row, _now()))
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def _tell(on_event: OnEvent, event: CallEvent) -> None:

@@ -146,8 +146,7 @@ def _cancel(waiting: SuspendedCall, decision: Decision) -> RejectedCall:
     call = waiting.call
     call.move_to(CallStatus.CANCELLED)
     reason = decision.reason or "the call was not approved."
-    by = decision.by or decision.decision_id
-    return RejectedCall(call.metadata, call, reason, "decision", by)
+    return RejectedCall(call.metadata, call, reason, "decision", decision.decider)
 
 
 def _check_response(waiting: SuspendedCall, decision: Decision) -> None:
@@ -180,7 +179,7 @@ def _go_on(waiting: SuspendedCall, decision: Decision) -> HookOutcome:
     call.move_to(CallStatus.SUCCEEDED)
     result = make_result(call.metadata, text, "success")
     handled: HandledCall[Any, Any] = call.spec.handled_type(
-        call.metadata, call.input, output, result, decision.by or decision.decision_id
+        call.metadata, call.input, output, result, decision.decider
     )
     return handled
 

@@ -11,14 +11,15 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from .._call.call import AnyToolCall
-from .._call.outcomes import HandledCall
+from .._call.outcomes import HandledCall, SuspendedCall
+from .._call.selector import AnySelector
 from .._schema.secrets import holds_secrets
 from .._text.json import size_of
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult
 from .sorted_calls import SortedCalls
 
-__all__ = ["CallRow", "CallRowState", "open_text", "rows_of"]
+__all__ = ["CallRow", "CallRowState", "open_text", "row_of_call", "rows_of"]
 
 CallRowState: TypeAlias = Literal[
     "pending", "handled", "rejected", "suspended", "unusable", "finished", "in_doubt"
@@ -74,19 +75,18 @@ def _rows(calls: SortedCalls) -> Iterator[CallRow]:
             calls, issue.metadata, _NOTHING, "unusable", reason=issue.text, result=issue.result
         )
     for call in calls.pending:
-        yield _of_call(calls, call, "pending")
+        yield row_of_call(call, "pending")
     for call in calls.in_doubt:
-        yield _of_call(calls, call, "in_doubt")
+        yield row_of_call(call, "in_doubt")
     asked = {each.id: each for each in calls._state.turn.tool_calls}
     for result in calls.finished:
         ended = calls._ended.get(result.id)
         if ended is None:  # in the place of a call that could not be used, or of an answer
             yield _row(calls, asked[result.id], _NOTHING, "finished", result=result)
         else:
-            yield _of_call(calls, ended, "finished", result)
+            yield row_of_call(ended, "finished", result)
     for waits in calls.suspended:
-        call, said = waits.call, waits.ticket.message or waits.ticket.action
-        yield _row(calls, call.metadata, call._input, "suspended", waits.by, said)
+        yield row_of_call(waits.call, "suspended", waits=waits)
     for each in calls.handled:
         yield _row(
             calls,
@@ -102,20 +102,37 @@ def _rows(calls: SortedCalls) -> Iterator[CallRow]:
         yield _row(calls, call.metadata, call._input, "rejected", no.by, no.reason, no.result)
 
 
-def _of_call(
-    calls: SortedCalls, call: AnyToolCall, state: CallRowState, result: ToolResult | None = None
+def row_of_call(
+    call: AnyToolCall,
+    state: CallRowState,
+    result: ToolResult | None = None,
+    waits: SuspendedCall | None = None,
 ) -> CallRow:
+    """Give the row of a call that is looked at without its plan."""
+    by, reason = _approved(call)
+    if waits is not None:
+        by, reason = waits.by, waits.ticket.message or waits.ticket.action
+    return CallRow(
+        call.id,
+        call.name,
+        _proposed(call.selector, call.metadata),
+        call.spec.shown_data(call._input),
+        state,
+        by,
+        reason,
+        result,
+    )
+
+
+def _approved(call: AnyToolCall) -> tuple[str | None, str | None]:
     decision = call.approval
-    by = reason = None
-    if decision is not None:
-        by, reason = decision.by or decision.decision_id, decision.reason
-    return _row(calls, call.metadata, call._input, state, by, reason, result)
+    return (None, None) if decision is None else (decision.decider, decision.reason)
 
 
 def _reason_of(calls: SortedCalls, handled: HandledCall[Any, Any]) -> str | None:
     """Say why a person made the result of a decision the answer, if a person did."""
-    for (call_id, decision_id), decision in calls.resumed.items():
-        if call_id == handled.metadata.id and handled.by == (decision.by or decision_id):
+    for (call_id, _), decision in calls.resumed.items():
+        if call_id == handled.metadata.id and handled.by == decision.decider:
             return decision.reason
     return None
 
@@ -137,9 +154,11 @@ def _row(
 
 
 def open_text(calls: SortedCalls, metadata: ToolMetadata) -> str:
+    """Give what the model wrote for a call that could not be read."""
+    return _proposed(calls.toolset._by_name.get(metadata.name), metadata)
+
+
+def _proposed(selector: AnySelector | None, metadata: ToolMetadata) -> str:
     """Give what the model wrote; nothing in it can be masked, so it is shown only as a whole."""
-    toolset = calls.toolset
-    is_open = metadata.name in toolset and not holds_secrets(
-        toolset[metadata.name].definition.input_schema
-    )
+    is_open = selector is not None and not holds_secrets(selector.definition.input_schema)
     return metadata.arguments if is_open else size_of(metadata.arguments)

@@ -7,6 +7,7 @@ makes sure that the plan is still the same.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import socket
@@ -18,7 +19,9 @@ from weakref import WeakKeyDictionary
 from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.outcomes import SuspendedCall
 from .._context.suspension import Decision
+from .._declare.handlers import Handlers
 from .._round.commit import ResultLike, as_results, mismatches
+from .._round.events import OnEvent
 from .._round.plan import ToolRoundPlan
 from .._round.plan_json import dump_plan
 from .._round.resume import check_decision
@@ -36,6 +39,8 @@ from ..errors import (
     StaleError,
     StoreError,
 )
+from ..execution._batch import ContextFor
+from ..execution._settings import GRACE, Around, Settings, Skipped
 from ._calls import bring_up, claimed, row_of, rows_of, with_result
 from ._database import Rows, database_at
 from ._held import held, let_go
@@ -404,8 +409,7 @@ class Store:
         if id is not None:
             _check_word("id", id)
         _check_toolset(toolset)
-        if not isinstance(lease, int | float) or not 0 < lease < _LONGEST:
-            raise InvalidValueError(f"A lease is a number of seconds, not {shorten(lease)}.")
+        _check_lease(lease)
         while True:
             with self._database.read() as rows:
                 next_one = self._next_claimable(rows, id)
@@ -414,9 +418,12 @@ class Store:
             taken = self._take(*next_one, lease)
             if taken is not None:
                 break
-        row, text = taken
+        return self._claim(toolset, *taken, lease)
+
+    def _claim(self, toolset: Any, row: CallRow, text: str, lease: float) -> Claim:
+        """Make the claim of a row that is ours."""
         call = claimed(self._plan(toolset, row.conversation, text), row)
-        key = f"{row.conversation}/{row.round}/{call.idempotency_key}"
+        key = f"{row.conversation}/{row.round}/{call._own_key}"
         in_doubt = row.state == "begun"
         return Claim(
             *(row.conversation, call, key, row.token, in_doubt, lease),
@@ -433,6 +440,96 @@ class Store:
             *values,
         )
         return next(((id, place) for id, place in found if (id, place) not in self._unfit), None)
+
+    def _claim_ready(self, id: str, toolset: Any, lease: float) -> Claim | None:
+        """Claim the next call of a conversation that may be begun; what is in doubt may stay so."""
+        with self._database.read() as rows:
+            found, clock = CallRow.of(rows, id), now(rows)
+        due = [(row.until, row) for row in found if row.until is not None and row.until <= clock]
+        for _, row in sorted(due):
+            row.check(self._key)
+            if row.state == "begun":
+                selector = toolset._by_name.get(json.loads(row.body).get("tool"))
+                if selector is None or not selector.definition.idempotent:
+                    continue
+            taken = self._take(id, row.place, lease)
+            if taken is not None:
+                return self._claim(toolset, *taken, lease)
+        return None
+
+    async def run(
+        self,
+        id: str,
+        toolset: type[T],
+        *,
+        lease: float = 60,
+        on_event: OnEvent | None = None,
+        context: ContextFor | None = None,
+        skipped: Skipped | None = None,
+        limit: int | None = None,
+        default_timeout: float | None = None,
+        grace: float = GRACE,
+        raise_errors: bool = False,
+        around: Around | None = None,
+        handlers: Handlers[Any] | None = None,
+    ) -> Stored[T]:
+        """Claim, begin, run and finish the calls of a conversation, until none of them is ready.
+
+        What is in doubt stays so, unless its tool is idempotent; what somebody else has claimed is
+        theirs. Leases are renewed while tools run, and a tool whose lease is lost all the same is
+        stopped. Within a tool, `call.idempotency_key` is the key of its claim.
+
+        Args:
+            id: The conversation.
+            toolset: The toolset that its plan is of.
+            lease: How long a claim holds without a sign of life, in seconds.
+            on_event: Is told of each call that is begun, and of each that has ended or waits.
+            context: Makes the context of each call.
+            skipped: Values of hidden parameters; each tool takes those it has.
+            limit: How many may run at once; None for all of them.
+            default_timeout: Seconds that a run may take where its tool says nothing of it.
+            grace: Seconds that a tool has to end once it is asked to; 0 for none.
+            raise_errors: Raise what tools raised, after all calls have ended.
+            around: Opens a context for each run, such as `tracer.span` of `lutum_py.otel`.
+            handlers: Who does the tools; where it is left out, their own functions.
+
+        Returns:
+            The conversation as it is then.
+
+        Raises:
+            MisuseError: A hidden parameter is missing, or nobody does a tool.
+            StoreError: There is no such conversation, a row was edited, or the database failed;
+                `outcomes_of(error)` gives what calls came to.
+            PlanError: The plan does not load, or does not fit its rows.
+            ExecutionErrors: Under `raise_errors`, some tools raised, or `around` did.
+            CancelledError: The task was cancelled: what was begun is finished with what it came
+                to, the rest is given back.
+        """
+        from ._run import Worker
+
+        _check_word("id", id)
+        _check_toolset(toolset)
+        _check_lease(lease)
+        settings = Settings(
+            skipped=skipped,
+            limit=limit,
+            default_timeout=default_timeout,
+            grace=grace,
+            raise_errors=raise_errors,
+            around=around,
+            handlers=handlers,
+        )
+        worker = Worker(
+            self,
+            id,
+            toolset,
+            lease=lease,
+            context=context,
+            settings=settings,
+            on_event=on_event,
+        )
+        await worker.run()
+        return await asyncio.to_thread(self.load, id, toolset)
 
     def _take(self, id: str, place: int, lease: float) -> tuple[CallRow, str] | None:
         """Claim one row, unless somebody else just did; give it, and the plan that it is of."""
@@ -509,7 +606,9 @@ class Store:
             if is_mine:
                 claim._is_begun = False
             raise
-        return let_go(call.again() if claim.in_doubt else call)
+        begun = let_go(call.again() if claim.in_doubt else call)
+        begun._key_begins = claim._key_begins
+        return begun
 
     def renew(self, claim: Claim) -> None:
         """Let a lease begin anew.
@@ -619,6 +718,11 @@ class Store:
 _LONGEST = 10**9
 _LONGEST_WORD = 500
 """What the index of a database takes for certain, in whichever letters."""
+
+
+def _check_lease(lease: object) -> None:
+    if not isinstance(lease, int | float) or not 0 < lease < _LONGEST:
+        raise InvalidValueError(f"A lease is a number of seconds, not {shorten(lease)}.")
 
 
 def _check_toolset(toolset: object) -> None:

@@ -106,6 +106,10 @@ class Claim:
     _is_begun: bool = field(default=False, repr=False)
 
     @property
+    def _key_begins(self) -> str:
+        return f"{self.id}/{self._round}/"
+
+    @property
     def idempotent(self) -> bool:
         """Whether the tool may be run again with the same key without harm."""
         return self.call.selector.definition.idempotent

@@ -1,0 +1,230 @@
+"""Run what is ready of one conversation: claim, begin, run and finish each call.
+
+Each step that cannot be repeated is put on record before it is taken, by the same calls that a
+worker of your own would make. Nothing of the database is done on the event loop. What was begun is
+finished in any case: where the task is cancelled, the tools are stopped and their outcomes put on
+record before the cancellation goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from copy import copy
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from .._call.call import AnyToolCall
+from .._call.outcomes import SuspendedCall
+from .._round.events import CallEventKind, OnEvent, tell_row
+from .._round.rows import row_of_call
+from ..errors import StaleError, StoreError
+from ..execution._batch import ContextFor
+from ..execution._outcome import (
+    ExecutionCancelled,
+    ExecutionErrors,
+    Outcome,
+    cancelled,
+    outcomes_of,
+    telling,
+)
+from ..execution._run import Run
+from ..execution._settings import Settings
+from ._held import let_go
+from ._values import Claim
+
+if TYPE_CHECKING:
+    from ._store import Store
+
+__all__ = ["Worker"]
+
+R = TypeVar("R")
+
+
+class Worker:
+    """Run the calls of one conversation that are ready, and stop when none is."""
+
+    def __init__(
+        self,
+        store: Store,
+        id: str,
+        toolset: Any,
+        *,
+        lease: float,
+        context: ContextFor | None,
+        settings: Settings,
+        on_event: OnEvent | None,
+    ) -> None:
+        self.store = store
+        self.id = id
+        self.toolset = toolset
+        self.lease = lease
+        self.context = context
+        self.settings = settings
+        self.on_event = on_event
+        self.is_stopping = False
+        self.faults: list[BaseException] = []
+        self.raised: list[Exception] = []
+        self.outcomes: list[Outcome] = []
+        self._tools: set[asyncio.Task[Outcome]] = set()
+
+    async def run(self) -> None:
+        """Run until nothing is ready.
+
+        Raises:
+            StoreError: The database failed, or a row was edited.
+            ExecutionErrors: Under `raise_errors`, some tools raised, or `around` did.
+            CancelledError: The task was cancelled; what was begun is finished.
+        """
+        working = asyncio.ensure_future(self._run())
+        try:
+            await asyncio.shield(working)
+        except asyncio.CancelledError as stop:
+            self.stop()
+            await _to_its_end(working)
+            raise stop from ExecutionCancelled(self.outcomes)
+        for fault in self.faults:
+            raise telling(fault, self.outcomes)
+        if self.raised:
+            raise ExecutionErrors.of(self.raised, self.outcomes)
+
+    def stop(self) -> None:
+        """Begin nothing more, and ask what runs to end."""
+        self.is_stopping = True
+        for tool in self._tools:
+            if tool is not asyncio.current_task():
+                tool.cancel()
+
+    async def _run(self) -> None:
+        tasks: set[asyncio.Task[None]] = set()
+        while True:
+            claim = await self._next(len(tasks))
+            if claim is not None:
+                tasks.add(asyncio.create_task(self._work(claim)))
+            elif tasks:
+                _, tasks = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            else:
+                return
+
+    async def _next(self, running: int) -> Claim | None:
+        if self.is_stopping or running == self.settings.limit:
+            return None
+        try:
+            return await _off_loop(self.store._claim_ready, self.id, self.toolset, self.lease)
+        except Exception as error:  # noqa: BLE001 - raised when what runs has ended
+            self._fail(error)
+            return None
+
+    def _fail(self, error: BaseException) -> None:
+        self.is_stopping = True
+        self.faults.append(error)
+
+    async def _work(self, claim: Claim) -> None:
+        """Do one claim from its beginning to its end; what fails is noted."""
+        try:
+            run = None if self.is_stopping else self._prepared(claim)
+        except Exception as error:  # noqa: BLE001 - raised when what runs has ended
+            self._fail(error)
+            run = None
+        try:
+            if run is None:
+                with suppress(StaleError):
+                    await _off_loop(self.store.release, claim)
+                return
+            with suppress(StaleError):
+                await _off_loop(self.store.begin, claim)
+                await self._run_begun(claim, run)
+        except Exception as error:  # noqa: BLE001 - raised when what runs has ended
+            self._fail(error)
+
+    def _prepared(self, claim: Claim) -> Run:
+        """Check all that can be wrong with a run before it is on record that it begins."""
+        call = let_go(claim.call.again() if claim.in_doubt else copy(claim.call))
+        call._key_begins = claim._key_begins
+        context = None if self.context is None else self.context(call)
+        return Run(call, context, self.settings, note=self._note)
+
+    def _note(self, error: Exception, *_: object) -> None:
+        self.raised.append(error)
+
+    async def _run_begun(self, claim: Claim, run: Run) -> None:
+        """Run a call of which it is on record that it begins, and put on record how it ends."""
+        call = run.call
+        self._tell("begun", call)
+        renewing = asyncio.create_task(self._renew(claim, run))
+        try:
+            outcome = await self._outcome(run)
+        finally:
+            renewing.cancel()
+            with suppress(asyncio.CancelledError):
+                await renewing
+        self.outcomes.append(outcome)
+        await _off_loop(self.store.finish, claim, outcome)
+        self._tell("ended", call, outcome)
+
+    async def _outcome(self, run: Run) -> Outcome:
+        tool = asyncio.create_task(self._guarded(run))
+        self._tools.add(tool)
+        if self.is_stopping:
+            tool.cancel()
+        try:
+            return await tool
+        except asyncio.CancelledError as stop:
+            for outcome in outcomes_of(stop):
+                return outcome
+            why = "not executed, because the run was cancelled before it started."
+            return cancelled(run.call, why)
+        except Exception as error:  # noqa: BLE001 - of `around`, before the tool was begun
+            self.raised.append(error)
+            return cancelled(run.call, f"not executed: {type(error).__name__} came before it.")
+        finally:
+            self._tools.discard(tool)
+
+    async def _guarded(self, run: Run) -> Outcome:
+        """Keep what is no `Exception` from tearing down the loop; it is raised in the end."""
+        try:
+            return await run.run()
+        except (Exception, asyncio.CancelledError, GeneratorExit):
+            raise
+        except BaseException as error:  # noqa: BLE001 - raised when what runs has ended
+            self._fail(error)
+            self.stop()
+            return outcomes_of(error)[0]
+
+    async def _renew(self, claim: Claim, run: Run) -> None:
+        """Renew a lease until the tool has ended; where it is lost, stop the tool."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + claim.lease
+        while loop.time() < end:
+            await asyncio.sleep(claim.lease / 3)
+            asked = loop.time()
+            try:
+                await _off_loop(self.store.renew, claim)
+            except StaleError:
+                break
+            except StoreError:
+                continue  # the database may come back before the lease is over
+            end = asked + claim.lease
+        run.token.cancel("its lease was lost, so somebody else may run the call")
+
+    def _tell(self, kind: CallEventKind, call: AnyToolCall, outcome: Outcome | None = None) -> None:
+        if self.on_event is None:
+            return
+        if isinstance(outcome, SuspendedCall):
+            tell_row(self.on_event, "suspended", row_of_call(call, "suspended", waits=outcome))
+        elif outcome is None:
+            tell_row(self.on_event, kind, row_of_call(call, "pending"))
+        else:
+            tell_row(self.on_event, kind, row_of_call(call, "finished", outcome))
+
+
+async def _off_loop(function: Callable[..., R], *arguments: Any) -> R:
+    """Do what waits for a database in a thread."""
+    return await asyncio.to_thread(function, *arguments)
+
+
+async def _to_its_end(task: asyncio.Future[Any]) -> None:
+    """Wait for a task that ends by itself soon, also where cancellation is asked for again."""
+    while not task.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait((task,))

@@ -1,0 +1,423 @@
+"""The laws of `store.run`: each call is on record before it begins, and finished in any case."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+import pytest
+
+from lutum_py import AnyToolCall, CallEvent, Session, ToolContext, Toolset, tool, tool_fn
+from lutum_py.errors import InvalidValueError, MisuseError, StaleError, StoreError
+from lutum_py.execution import ExecutionErrors, outcomes_of
+from lutum_py.store import Claim, Store, Stored
+from lutum_py.testing import ScriptedModel
+from tests.store.desk import ASK, LOOK, PAY, Clock, Desk, approve, claimed, plan_of, states
+
+
+class Gate:
+    """Where tools of these tests wait."""
+
+    now: ClassVar[Gate]
+
+    def __init__(self) -> None:
+        self.began = asyncio.Event()
+        self.may_end = asyncio.Event()
+        self.seen: list[str] = []
+        Gate.now = self
+
+
+@tool_fn
+async def wait(name: str, ctx: ToolContext) -> str:
+    """Wait at the gate."""
+    gate = Gate.now
+    gate.seen.append(name)
+    gate.began.set()
+    await gate.may_end.wait()
+    return name
+
+
+@tool_fn
+def breaks(how: str) -> str:
+    """Break."""
+    if how == "interrupt":
+        raise KeyboardInterrupt
+    raise ValueError(how)
+
+
+@tool_fn
+def key(ctx: ToolContext) -> str:
+    """Tell its thread."""
+    return threading.current_thread().name
+
+
+class Hall(Toolset):
+    wait = tool(wait)
+    breaks = tool(breaks)
+    key = tool(key)
+
+
+def kept(store: Store, *calls: tuple[str, str, Any], toolset: Any = Hall) -> None:
+    round_ = toolset.read_turn(ScriptedModel.tool_calls(*calls)).round
+    store.save("one", round_.plan(), note="")
+
+
+def waits(*names: str) -> list[tuple[str, str, Any]]:
+    return [(f"c{at}", "wait", {"name": name}) for at, name in enumerate(names)]
+
+
+def ran(stored: Stored[Any]) -> dict[str, str]:
+    """What each call came to; the plan is given up."""
+    assert stored.plan is not None
+    stored.plan.discard()
+    rows = stored.plan.calls
+    return {row.id: row.state if row.result is None else row.result.status for row in rows}
+
+
+def test_what_is_ready_is_run_and_the_rest_stays(store: Store) -> None:
+    """Ready calls have their results, and one that suspends itself or waits stays where it is."""
+    store.save("one", plan_of(PAY, LOOK, ASK), note="")
+    events: list[CallEvent] = []
+    stored = asyncio.run(store.run("one", Desk, on_event=events.append, limit=1))
+    assert ran(stored) == {"c1": "suspended", "c2": "success", "c3": "suspended"}
+    assert [(event.row.id, event.kind, event.row.state) for event in events] == [
+        ("c2", "begun", "pending"),
+        ("c2", "ended", "finished"),
+        ("c3", "begun", "pending"),
+        ("c3", "suspended", "suspended"),
+    ]
+    approve(store)
+    assert store.settled() == []
+    after = asyncio.run(store.run("one", Desk))
+    assert ran(after)["c1"] == "success"
+
+
+def test_the_key_within_a_tool_is_that_of_the_claim(store: Store) -> None:
+    """Both ways to run a claim show the tool the same key."""
+    kept(store, ("c0", "key", {}))
+    keys: list[str] = []
+
+    @contextmanager
+    def around(call: AnyToolCall) -> Any:
+        keys.append(call.idempotency_key)
+        yield lambda outcome: None
+
+    claim = claimed_of(store)
+    store.release(claim)
+    asyncio.run(store.run("one", Hall, around=around)).plan.discard()  # type: ignore[union-attr]
+    assert keys == [claim.key]
+
+
+def claimed_of(store: Store) -> Claim:
+    claim = store.claim(Hall)
+    assert claim is not None
+    return claim
+
+
+def test_a_claim_key_ends_in_the_key_without_the_conversation(store: Store) -> None:
+    """A session with an id changes no key of a store, and `begin` gives a call with that key."""
+    session = Session(id="chat")
+    model = ScriptedModel([ScriptedModel.tool_calls(("c0", "key", {}))])
+    outcome: Any = session.text_turn(model).tools(Hall).collect_sync()
+    plan = outcome.round.plan()
+    own = plan.pending[0]._own_key
+    assert plan.pending[0].idempotency_key == f"chat/0/{own}"
+    store.save("one", plan, note="")
+    claim = claimed_of(store)
+    assert claim.key == f"one/1/{own}" == store.begin(claim).idempotency_key
+
+
+def test_at_most_so_many_run_at_once(store: Store) -> None:
+    """The limit holds, and with it each call is begun only when it can run."""
+
+    async def go() -> Stored[Any]:
+        gate = Gate()
+        kept(store, *waits("a", "b", "c"))
+        task = asyncio.create_task(store.run("one", Hall, limit=2))
+        while len(gate.seen) < 2:
+            await gate.began.wait()
+            gate.began.clear()
+        assert sorted(gate.seen) == ["a", "b"]
+        gate.may_end.set()
+        return await task
+
+    assert set(ran(asyncio.run(go())).values()) == {"success"}
+
+
+def test_what_is_somebody_elses_stays(store: Store, clock: Clock) -> None:
+    """A call that is claimed elsewhere is not touched."""
+    kept(store, ("c0", "key", {}), ("c1", "key", {}))
+    mine = claimed_of(store)
+    stored = asyncio.run(store.run("one", Hall))
+    assert ran(stored) == {"c0": "pending", "c1": "success"}
+    store.release(mine)
+
+
+def test_what_is_in_doubt_stays_unless_its_tool_is_idempotent(store: Store, clock: Clock) -> None:
+    """A second run of what may have had its effects needs a tool that allows it."""
+    store.save("one", plan_of(PAY, LOOK), note="")
+    approve(store)
+    for _ in range(2):
+        store.begin(claimed(store, lease=1))
+    clock.move(2)
+    assert ran(asyncio.run(store.run("one", Desk))) == {"c1": "in_doubt", "c2": "success"}
+    assert states(store) == {"c1": "in doubt", "c2": "success"}
+
+
+def test_a_cancelled_run_finishes_what_was_begun_and_gives_back_the_rest(store: Store) -> None:
+    """The cut-off call is indeterminate on record, the other can be claimed at once."""
+
+    async def go() -> Any:
+        gate = Gate()
+        kept(store, *waits("a", "b"))
+        task = asyncio.create_task(store.run("one", Hall, limit=1, grace=0))
+        await gate.began.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError) as caught:
+            await task
+        return outcomes_of(caught.value)
+
+    (outcome,) = asyncio.run(go())
+    assert outcome.status == "indeterminate"
+    assert states_of(store) == {"c0": "indeterminate", "c1": "pending"}
+    assert claimed_of(store).call.id == "c1"
+
+
+def states_of(store: Store) -> dict[str, str]:
+    return ran(store.load("one", Hall))
+
+
+@pytest.mark.parametrize("step", ["_claim_ready", "begin"])
+def test_a_run_that_is_cancelled_at_a_step_leaves_nothing_claimed(
+    store: Store, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cancelled between claim and begin it is given back; after it, it has its outcome."""
+    loop: Any = None
+    task: Any = None
+    real = getattr(store, step)
+
+    def cutting(*given: Any) -> Any:
+        done = real(*given)
+        loop.call_soon_threadsafe(task.cancel)
+        return done
+
+    async def go() -> None:
+        nonlocal loop, task
+        gate = Gate()
+        loop = asyncio.get_running_loop()
+        kept(store, *waits("a"))
+        monkeypatch.setattr(store, step, cutting)
+        task = asyncio.create_task(store.run("one", Hall, grace=0))
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(go())
+    monkeypatch.undo()
+    if step == "begin":
+        assert states_of(store)["c0"] in ("cancelled", "indeterminate")
+    else:
+        assert states_of(store) == {"c0": "pending"}
+        store.release(claimed_of(store))
+
+
+def test_a_lease_is_renewed_while_a_tool_runs(store: Store) -> None:
+    """A tool may take longer than its lease, and nobody else gets the call."""
+
+    async def go() -> Stored[Any]:
+        gate = Gate()
+        kept(store, *waits("a"))
+        renewed = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        real, count = store.renew, 0
+
+        def renew(claim: Claim) -> None:
+            nonlocal count
+            count += 1
+            if count == 1:
+                raise StoreError("away for a moment")
+            real(claim)
+            if count == 3:
+                loop.call_soon_threadsafe(renewed.set)
+
+        store.renew = renew  # type: ignore[method-assign]
+        task = asyncio.create_task(store.run("one", Hall, lease=0.6))
+        await renewed.wait()
+        assert await asyncio.to_thread(store.claim, Hall) is None
+        gate.may_end.set()
+        return await task
+
+    assert ran(asyncio.run(go())) == {"c0": "success"}
+
+
+def test_a_tool_whose_lease_is_lost_is_stopped(store: Store) -> None:
+    """Its result would be refused, so it is asked to stop, and nothing is put on record."""
+
+    async def go() -> Stored[Any]:
+        gate = Gate()
+        kept(store, *waits("a"))
+
+        def refuse(claim: Claim) -> None:
+            raise StaleError("somebody else has it")
+
+        store.renew = refuse  # type: ignore[method-assign]
+
+        def finish(claim: Claim, outcome: Any) -> None:
+            assert outcome.status == "indeterminate"
+            assert "lease was lost" in outcome.model_text
+            raise StaleError("somebody else has it")
+
+        store.finish = finish  # type: ignore[method-assign]
+        return await store.run("one", Hall, lease=0.05, grace=0)
+
+    assert ran(asyncio.run(go())) == {"c0": "in_doubt"}
+
+
+def test_a_lease_that_cannot_be_renewed_in_time_is_lost(store: Store) -> None:
+    """Where the database stays away, the tool is stopped when its lease is over."""
+
+    async def go() -> Stored[Any]:
+        gate = Gate()
+        kept(store, *waits("a"))
+
+        def away(claim: Claim) -> None:
+            raise StoreError("away")
+
+        store.renew = away  # type: ignore[method-assign]
+        return await store.run("one", Hall, lease=0.2, grace=0)
+
+    assert ran(asyncio.run(go())) == {"c0": "indeterminate"}
+
+
+@pytest.mark.parametrize("raise_errors", [False, True])
+def test_what_a_tool_raises_is_its_result(store: Store, raise_errors: bool) -> None:
+    """An error is on record; under `raise_errors` it comes out when all have ended."""
+    kept(store, ("c0", "breaks", {"how": "no"}), ("c1", "key", {}))
+    if raise_errors:
+        with pytest.raises(ExecutionErrors):
+            asyncio.run(store.run("one", Hall, raise_errors=True))
+    else:
+        asyncio.run(store.run("one", Hall)).plan.discard()  # type: ignore[union-attr]
+    assert states_of(store) == {"c0": "error", "c1": "success"}
+
+
+def test_an_interrupt_comes_out_when_what_was_begun_is_on_record(store: Store) -> None:
+    """Nothing more is begun, and the call that it came from is indeterminate."""
+    kept(store, ("c0", "breaks", {"how": "interrupt"}), ("c1", "key", {}))
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(store.run("one", Hall, limit=1))
+    assert states_of(store) == {"c0": "indeterminate", "c1": "pending"}
+
+
+def test_a_context_that_does_not_open_keeps_its_call_from_running(store: Store) -> None:
+    """What `around` raises comes out, and the call, which did nothing, is cancelled on record."""
+
+    @contextmanager
+    def around(call: AnyToolCall) -> Any:
+        raise OSError("closed")
+        yield
+
+    kept(store, ("c0", "key", {}))
+    with pytest.raises(ExecutionErrors):
+        asyncio.run(store.run("one", Hall, around=around))
+    assert states_of(store) == {"c0": "cancelled"}
+
+
+def test_what_is_wrong_with_a_run_is_found_before_it_is_on_record(store: Store) -> None:
+    """A context that cannot be made, or a tool that nobody does, leaves the call unbegun."""
+
+    def context(call: AnyToolCall) -> ToolContext:
+        raise MisuseError("no context")
+
+    kept(store, ("c0", "key", {}))
+    with pytest.raises(MisuseError, match="no context"):
+        asyncio.run(store.run("one", Hall, context=context))
+    assert states_of(store) == {"c0": "pending"}
+    store.release(claimed_of(store))
+
+
+@pytest.mark.parametrize("step", ["_claim_ready", "begin", "finish"])
+def test_a_database_that_fails_ends_the_run_with_what_is_known(
+    store: Store, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error comes out, with the outcome that could not be put on record, if there is one."""
+
+    def fails(*given: Any) -> Any:
+        raise StoreError("the disk is full")
+
+    kept(store, ("c0", "key", {}))
+    monkeypatch.setattr(store, step, fails)
+    with pytest.raises(StoreError, match="disk is full") as caught:
+        asyncio.run(store.run("one", Hall))
+    assert len(outcomes_of(caught.value)) == (step == "finish")
+
+
+def test_somebody_who_was_quicker_is_let_be(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A claim that is void by the time it begins is dropped, and nothing comes out."""
+    kept(store, ("c0", "key", {}))
+    real = store.begin
+    claims: list[Claim] = []
+
+    def late(claim: Claim) -> Any:
+        store.release(claim)
+        claims.append(claimed_of(store))
+        return real(claim)
+
+    monkeypatch.setattr(store, "begin", late)
+    assert ran(asyncio.run(store.run("one", Hall))) == {"c0": "pending"}
+    store.release(claims[0])
+
+
+def test_no_sql_is_done_on_the_event_loop(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a database waits for, other tasks go on."""
+    threads: set[str] = set()
+    for step in ("_claim_ready", "begin", "finish", "load", "release"):
+        real = getattr(store, step)
+
+        def noted(*given: Any, _real: Any = real) -> Any:
+            threads.add(threading.current_thread().name)
+            return _real(*given)
+
+        monkeypatch.setattr(store, step, noted)
+    kept(store, ("c0", "key", {}))
+    asyncio.run(store.run("one", Hall)).plan.discard()  # type: ignore[union-attr]
+    assert threads
+    assert threading.main_thread().name not in threads
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"id": ""}, InvalidValueError),
+        ({"toolset": "Hall"}, MisuseError),
+        ({"lease": 0}, InvalidValueError),
+        ({"limit": 0}, InvalidValueError),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(
+    store: Store, given: dict[str, Any], error: type[Exception]
+) -> None:
+    """Nothing is claimed then."""
+    asked = {"id": "one", "toolset": Hall, **given}
+    with pytest.raises(error):
+        asyncio.run(store.run(asked.pop("id"), asked.pop("toolset"), **asked))
+
+
+def test_a_conversation_without_an_open_round_is_given_as_it_is(store: Store) -> None:
+    """Nothing is ready, nothing is run; one that is not there is an error."""
+    store.save("one", None, note="hi")
+    assert asyncio.run(store.run("one", Hall)).note == "hi"
+    with pytest.raises(StoreError, match="no conversation"):
+        asyncio.run(store.run("two", Hall))
+
+
+@pytest.mark.parametrize("yes", [True, False])
+def test_a_question_of_a_store_is_answered_yes_or_no(store: Store, yes: bool) -> None:
+    """`decide` of a waiting row is `approve` or `cancel`."""
+    store.save("one", plan_of(PAY), note="")
+    (waiting,) = store.waiting()
+    store.decide("one", waiting.decide(yes, by="mia"), Desk)
+    assert states(store) == {"c1": "pending" if yes else "rejected"}
+    with pytest.raises(MisuseError, match="True or False"):
+        waiting.decide("no")  # type: ignore[arg-type]
