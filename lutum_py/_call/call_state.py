@@ -8,7 +8,7 @@ table is possible.
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn
 
 from .._schema.secrets import mask_secrets
 from .._text.json import cut, digest_of
@@ -30,21 +30,25 @@ _NEW = CallStatus.NEW
 _SUSPENDED = CallStatus.SUSPENDED
 
 
+class _Marks(NamedTuple):
+    """What is not so of most calls, so that those pay for one slot.
+
+    Attributes:
+        is_rewritten: Whether the program replaced the input that was decoded.
+        key_begins: What the idempotency key begins with, where the conversation has an id.
+    """
+
+    is_rewritten: bool = False
+    key_begins: str = ""
+
+
+_NO_MARKS = _Marks()
+
+
 class CallState:
     """Keep what is known of one call; `AnyToolCall` documents the attributes."""
 
-    # Of the private ones: whether the program replaced the input that was decoded; what the
-    # idempotency key begins with, where the conversation has an id.
-    __slots__ = (
-        "_approval",
-        "_input",
-        "_is_rewritten",
-        "_key_begins",
-        "_status",
-        "mended",
-        "metadata",
-        "selector",
-    )
+    __slots__ = ("_approval", "_input", "_marks", "_status", "mended", "metadata", "selector")
 
     spec: ClassVar[ToolSpec[Any, Any]]
     metadata: ToolMetadata
@@ -53,8 +57,7 @@ class CallState:
     _input: Any
     _status: CallStatus
     _approval: Approval | None
-    _is_rewritten: bool
-    _key_begins: str
+    _marks: _Marks | None
 
     def __init__(
         self,
@@ -70,8 +73,7 @@ class CallState:
         self._input = input
         self._status = _NEW
         self._approval = None
-        self._is_rewritten = False
-        self._key_begins = ""
+        self._marks = None
 
     @property
     def id(self) -> str:
@@ -118,6 +120,24 @@ class CallState:
                 "the same metadata and input, in status 'new'."
             )
         raise refused(self._status, status, call_id=self.id, tool=self.name)
+
+    # What is not so of most calls.
+
+    @property
+    def _is_rewritten(self) -> bool:
+        return self._marks is not None and self._marks.is_rewritten
+
+    @_is_rewritten.setter
+    def _is_rewritten(self, value: bool) -> None:
+        self._marks = (self._marks or _NO_MARKS)._replace(is_rewritten=value)
+
+    @property
+    def _key_begins(self) -> str:
+        return "" if self._marks is None else self._marks.key_begins
+
+    @_key_begins.setter
+    def _key_begins(self, text: str) -> None:
+        self._marks = (self._marks or _NO_MARKS)._replace(key_begins=text)
 
     # What the program reads and changes.
 
@@ -251,8 +271,7 @@ class CallState:
         cls = type(self)
         made = cls(self.metadata, self._input, selector=self.selector, mended=self.mended)
         made._approval = self._approval
-        made._is_rewritten = self._is_rewritten
-        made._key_begins = self._key_begins
+        made._marks = self._marks
         return made
 
     def with_input(self, input: Any) -> Self:
@@ -281,8 +300,7 @@ class CallState:
         return f"{type(self).__name__}(id={self.id!r}, name={self.name!r}, input={shown!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        marks = (self._is_rewritten, self._key_begins)
-        state = (self._status, self.mended, self._approval, marks)
+        state = (self._status, self.mended, self._approval, self._marks)
         return (_rebuild, (self.selector, self.metadata, self._input, state))
 
     def __copy__(self) -> Self:
@@ -297,5 +315,5 @@ def _rebuild(
     made: CallState = selector.Call(metadata, input, selector=selector, mended=state[1])
     made._status = state[0]
     made._approval = state[2]
-    made._is_rewritten, made._key_begins = state[3]
+    made._marks = state[3]
     return made

@@ -177,8 +177,7 @@ class AnySelector(Immutable):
         call._input = value
         call._status = _NEW
         call._approval = None
-        call._is_rewritten = False
-        call._key_begins = ""
+        call._marks = None
         return call
 
     def _mend(

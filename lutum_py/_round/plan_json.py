@@ -415,8 +415,10 @@ class _Loader:
             mended=saved.texts("mended") if "mended" in saved.data else (),
         )
         call._status = CallStatus(saved.one_of("status", CallStatus, "succeeded"))
-        call._is_rewritten = saved.get("is_rewritten", bool, False)
-        call._key_begins = self.key_begins
+        if saved.get("is_rewritten", bool, False):
+            call._is_rewritten = True
+        if self.key_begins:
+            call._key_begins = self.key_begins
         if checked and call.digest != saved.get("digest", str):
             raise PlanError(
                 f"The arguments of call {call_id!r} of tool `{metadata.name}` were edited after "

@@ -21,7 +21,10 @@ _NOT_RUN = ("rejected", "cancelled")
 
 def rewritten_calls(calls: SortedCalls) -> Mapping[str, AnyToolCall]:
     """Find the calls of which the program replaced the input, by id."""
-    found = {call.id: call for call in calls.pending if call._is_rewritten}
+    found: dict[str, AnyToolCall] = {}
+    for call in calls.pending:
+        if call._marks is not None and call._is_rewritten:
+            found[call.id] = call
     if calls.in_doubt or calls.suspended or calls._ended:
         others = (
             *calls.in_doubt,

@@ -205,7 +205,7 @@ def test_a_run_that_is_cancelled_at_a_step_leaves_nothing_claimed(
 
     async def go() -> None:
         nonlocal loop, task
-        gate = Gate()
+        Gate()
         loop = asyncio.get_running_loop()
         kept(store, *waits("a"))
         monkeypatch.setattr(store, step, cutting)
@@ -255,7 +255,7 @@ def test_a_tool_whose_lease_is_lost_is_stopped(store: Store) -> None:
     """Its result would be refused, so it is asked to stop, and nothing is put on record."""
 
     async def go() -> Stored[Any]:
-        gate = Gate()
+        Gate()
         kept(store, *waits("a"))
 
         def refuse(claim: Claim) -> None:
@@ -278,7 +278,7 @@ def test_a_lease_that_cannot_be_renewed_in_time_is_lost(store: Store) -> None:
     """Where the database stays away, the tool is stopped when its lease is over."""
 
     async def go() -> Stored[Any]:
-        gate = Gate()
+        Gate()
         kept(store, *waits("a"))
 
         def away(claim: Claim) -> None:
