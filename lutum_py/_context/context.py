@@ -123,6 +123,7 @@ _FAILED: Final = (ProgressStatus.FAILED, ProgressStatus.CANCELLED)
 
 class _ContextFields:
     __slots__ = (
+        "_call",
         "_sink",
         "_sink_failed",
         "agent",
@@ -149,6 +150,7 @@ class _ContextFields:
     ticket: SuspendTicket | None
     suspension_id: str | None
     suspension_reason: str | None
+    _call: CallLike | None
     _sink: Sink | None
     _sink_failed: bool
 
@@ -224,6 +226,7 @@ class ToolContext(Immutable, _ContextFields):
         self.ticket = ticket
         self.suspension_id = suspension_id
         self.suspension_reason = suspension_reason
+        self._call = None
         self._sink = sink
         self._sink_failed = False
         self.has_failed = False
@@ -256,7 +259,7 @@ class ToolContext(Immutable, _ContextFields):
         >>> ToolContext.for_call(SimpleNamespace(id="c1", name="search")).tool_name
         'search'
         """
-        return cls(
+        made = cls(
             call.id,
             call.name,
             sink=sink,
@@ -269,6 +272,17 @@ class ToolContext(Immutable, _ContextFields):
             suspension_id=getattr(call, "suspension_id", None),
             suspension_reason=getattr(call, "suspension_reason", None),
         )
+        made._put(_call=call)
+        return made
+
+    @property
+    def idempotency_key(self) -> str | None:
+        """The key of the call, for services that ask for one; None without a call.
+
+        In a run by a store it is the key of the claim: the same at every try of this call.
+        """
+        key: str | None = getattr(self._call, "idempotency_key", None)
+        return key
 
     @classmethod
     def noop(cls, call: CallLike) -> ToolContext:
@@ -281,7 +295,7 @@ class ToolContext(Immutable, _ContextFields):
         Args:
             cancellation: The token that the tool is to look at.
         """
-        return ToolContext(
+        made = ToolContext(
             self.call_id,
             self.tool_name,
             sink=self._sink,
@@ -294,6 +308,8 @@ class ToolContext(Immutable, _ContextFields):
             suspension_id=self.suspension_id,
             suspension_reason=self.suspension_reason,
         )
+        made._put(_call=self._call)
+        return made
 
     def state(self, key: StateKey[T]) -> T:
         """Read a typed value from the snapshot, or the key's default."""

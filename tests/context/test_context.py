@@ -282,3 +282,15 @@ def test_an_async_sink_is_refused() -> None:
 
     with pytest.raises(TypeError, match=r"is async, so nobody would await it\. Pass an `AsyncSink"):
         ToolContext("c1", "index", sink=sink)
+
+
+def test_a_tool_reads_the_key_of_its_call() -> None:
+    """A context knows the key of the call that it was made for; one made by hand has none."""
+    from lutum_py import ToolMetadata
+    from tests.round_tools import Shop
+
+    call = Shop.parse_tool_call(ToolMetadata(id="c1", name="add", arguments='{"a": 1}'))
+    context = ToolContext.for_call(call)
+    assert context.idempotency_key == call.idempotency_key
+    assert context.with_cancellation(CancellationToken()).idempotency_key == call.idempotency_key
+    assert ToolContext("c1", "add").idempotency_key is None

@@ -48,9 +48,9 @@ def breaks(how: str) -> str:
 
 
 @tool_fn
-def key(ctx: ToolContext) -> str:
-    """Tell its thread."""
-    return threading.current_thread().name
+def key(ctx: ToolContext) -> str | None:
+    """Tell its key."""
+    return ctx.idempotency_key
 
 
 class Hall(Toolset):
@@ -106,8 +106,9 @@ def test_the_key_within_a_tool_is_that_of_the_claim(store: Store) -> None:
 
     claim = claimed_of(store)
     store.release(claim)
-    asyncio.run(store.run("one", Hall, around=around)).plan.discard()  # type: ignore[union-attr]
-    assert keys == [claim.key]
+    plan = asyncio.run(store.run("one", Hall, around=around)).plan
+    assert plan is not None
+    assert [*keys, plan.resolve().results[0].output] == [claim.key, claim.key]
 
 
 def claimed_of(store: Store) -> Claim:
