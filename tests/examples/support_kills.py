@@ -1,0 +1,110 @@
+"""Kill the support desk at a line, start it again, and look at what it has done.
+
+Each run is a fork of this process, which traces the lines of the example; the example knows nothing
+of it.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import runpy
+import signal
+import sqlite3
+import sys
+import threading
+import traceback
+from collections.abc import Iterator
+from contextlib import closing, redirect_stderr, redirect_stdout
+from itertools import count
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+DESK = Path(__file__).resolve().parents[2] / "examples" / "desk"
+STEPS = ((), ("decide",), ())
+"""What is done one after the other: go on, decide, go on."""
+NEVER = 0
+ATTEMPTS = 100
+
+
+def run(folder: Path, arguments: tuple[str, ...], kill_at: int = NEVER) -> tuple[str, int]:
+    """Run the desk in a process of its own, and give what it printed and how many lines it ran.
+
+    Killed, it has printed nothing.
+    """
+    out = folder / "printed"
+    out.write_text("")
+    child = os.fork()
+    if child == 0:
+        _run_here(folder, arguments, kill_at, out)
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        assert os.WTERMSIG(status) == signal.SIGKILL
+        return "", kill_at
+    lines, _, printed = out.read_text().partition("\n")
+    assert os.WEXITSTATUS(status) == 0, printed
+    return printed, int(lines)
+
+
+def _run_here(folder: Path, arguments: tuple[str, ...], kill_at: int, out: Path) -> None:
+    lines = count(1)
+    last, own = 0, str(DESK)
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal last
+        if not frame.f_code.co_filename.startswith(own):
+            return None
+        if event == "line":
+            last = next(lines)
+            if last == kill_at:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return trace
+
+    said, code = io.StringIO(), 0
+    sys.argv = ["support.py", str(folder), *arguments]
+    sys.path.insert(0, str(DESK))
+    sys.stdin = io.StringIO("y\n")
+    try:
+        with redirect_stdout(said), redirect_stderr(io.StringIO()):
+            threading.settrace(trace)
+            sys.settrace(trace)
+            runpy.run_path(str(DESK / "support.py"), run_name="__main__")
+    except BaseException:  # noqa: BLE001 - the process ends here
+        code = 1
+        said.write(traceback.format_exc())
+    finally:
+        sys.settrace(None)
+        out.write_text(f"{last}\n{said.getvalue()}")
+        os._exit(code)
+
+
+def lines_of_steps(folder: Path) -> list[int]:
+    """Count the lines of each step where nothing is killed."""
+    return [run(folder, step)[1] for step in STEPS]
+
+
+def points(lines: list[int]) -> Iterator[tuple[int, int]]:
+    """Give each line of each step."""
+    for step, many in enumerate(lines):
+        yield from ((step, line) for line in range(1, many + 1))
+
+
+def killed_and_well(folder: Path, step: int, line: int) -> None:
+    """Kill one step at a line, start anew until the end, and check what was done."""
+    for arguments in STEPS[:step]:
+        run(folder, arguments)
+    run(folder, STEPS[step], line)
+    where = f"killed in step {step} at line {line}"
+    for attempt in count(1):  # what the killed process held is free when its lease is over
+        run(folder, ("decide",))
+        printed, _ = run(folder, ())
+        if "resolved=True summary='Both orders were refunded.'" in printed:
+            break
+        assert attempt < ATTEMPTS, where
+    assert "input_tokens=800" in printed, where
+    with closing(sqlite3.connect(folder / "shop.db")) as shop:
+        refunds = shop.execute("SELECT number, cents FROM refunds ORDER BY number").fetchall()
+        mails = shop.execute("SELECT receiver FROM mails").fetchall()
+    assert refunds == [("A1", 9900), ("A2", 1500)], where
+    assert mails == [("ann@example.org",)] * 2, where

@@ -1,0 +1,54 @@
+"""The support desk under fire: killed anywhere, started again, and never wrong."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import tokenize
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.examples.support_kills import DESK, STEPS, killed_and_well, lines_of_steps, points, run
+
+KILLS = 6
+
+
+def test_the_desk_is_done_in_three_steps(in_memory: Path) -> None:
+    """It stops for the person, goes on after the yes, and gives the answer and what it cost."""
+    printed = [run(in_memory, step)[0] for step in STEPS]
+    assert printed[0] == "None\n"
+    assert printed[1] == "Refund 9900 cents of order A1? [y/n] "
+    assert "input_tokens=800" in printed[2]
+    assert "resolved=True" in printed[2]
+
+
+def test_nothing_over_the_limit_is_refunded_before_the_yes(in_memory: Path) -> None:
+    """However often it is started, the large refund waits."""
+    for _ in range(2):
+        run(in_memory, ())
+    with closing(sqlite3.connect(in_memory / "shop.db")) as shop:
+        assert shop.execute("SELECT number FROM refunds").fetchall() == [("A2",)]
+
+
+def test_killed_at_any_line_each_refund_is_made_once(in_memory: Path) -> None:
+    """Some lines, others each time; the soak takes all of them."""
+    with TemporaryDirectory(dir=in_memory) as first:
+        places = list(points(lines_of_steps(Path(first))))
+    for step, line in random.sample(places, KILLS):
+        with TemporaryDirectory(dir=in_memory) as folder:
+            killed_and_well(Path(folder), step, line)
+
+
+def test_the_desk_has_at_most_95_lines() -> None:
+    """That is the whole program but for the shop's database and the scripted model."""
+    lines = (DESK / "support.py").read_text().splitlines()
+    assert sum(bool(line.strip()) for line in lines) <= 95
+    assert max(map(len, lines)) <= 100
+    with tokenize.open(DESK / "support.py") as source:
+        assert not any(token.string == ";" for token in tokenize.generate_tokens(source.readline))
+
+
+def test_a_kill_is_noticed(in_memory: Path) -> None:
+    """A desk that is killed has said nothing, so the test above does kill."""
+    assert run(in_memory, (), 40) == ("", 40)
