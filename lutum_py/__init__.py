@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from ._round.plan import ToolRoundPlan
     from ._round.read_turn import Finished, NeedsTools, NoAnswer, TextResult
     from ._round.round import ToolRound
-    from ._round.view import View
     from ._round.rows import CallRow
+    from ._round.view import View
     from ._schema.capabilities import (
         EFFECT_DEFAULTS,
         Confirmation,
@@ -71,8 +71,7 @@ if TYPE_CHECKING:
         SyncModel,
         SyncStreamingModel,
     )
-    from ._session.saved_session import Restored
-    from ._session.session import Session
+    from ._session.session import Restored, Session
     from ._text.escaping import visible
     from ._toolset import Toolset
     from ._transcript.assistant import (
@@ -228,8 +227,10 @@ _HOME: Final = {
         "FnSelector",
         "Selector",
     ),
-    "_session.saved_session": ("Restored",),
-    "_session.session": ("Session",),
+    "_session.session": (
+        "Restored",
+        "Session",
+    ),
     "_schema.signature": ("Skip",),
     "_context.state": (
         "State",

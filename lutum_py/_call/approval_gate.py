@@ -1,7 +1,8 @@
 """The approval that a tool asks for where it is declared: the last gate, whatever the hooks are.
 
 Conditions come from the tool and from all that it is nested in; one that says yes is enough. The
-call then waits like one that a gate suspended, under the digest of its final arguments.
+call then waits like one that a gate suspended, under the digest of its final arguments. How it is
+asked stands in `outcomes`.
 """
 
 from __future__ import annotations
@@ -14,29 +15,20 @@ from .._text.escaping import visible
 from .._text.json import compact_json, cut, shorten
 from .._text.suggestion import names_for_message
 from ..errors import ToolDefinitionError
+from .call_state import CallState
 from .member_options import UNSAID, Condition, MemberOptions
-from .outcomes import (
-    SuspendedCall,
-    again,
-    ask,
-    check_untouched,
-    is_answered,
-    no_decision,
-    shown_input,
-)
-from .steps import Steps
 
 if TYPE_CHECKING:
     from .._schema.definition import ToolDef
-    from .call import AnyToolCall
-    from .decision_log import DecisionRecord
 
-__all__ = ["Conditions", "ask_approval", "check_message", "conditions_of"]
+__all__ = ["ASKED_BY", "Conditions", "check_message", "conditions_of", "question_about"]
 
 Conditions: TypeAlias = tuple[Condition, ...]
 """What says whether a call needs an approval; none for a tool that never does."""
 
-_NAME = "needs_approval"
+ASKED_BY = "needs_approval"
+"""Who asks, in records and rows."""
+
 _LONGEST = 200
 
 
@@ -46,41 +38,8 @@ def conditions_of(options: MemberOptions) -> Conditions:
     return options.asked_around if own is UNSAID or own is False else (*options.asked_around, own)
 
 
-def ask_approval(call: AnyToolCall, records: list[DecisionRecord]) -> Steps[SuspendedCall | None]:
-    """Let a call wait where it needs an approval that it has not.
-
-    Args:
-        call: The call, with its final input; it is not changed.
-        records: Takes a record of the decision.
-
-    Raises:
-        HookError: A condition raised, or gave something else than True or False.
-    """
-    for condition in call.selector.approval:
-        needed = True
-        if condition is not True:
-            shown = shown_input(call)
-            needed = yield from ask(_NAME, condition, call, shown)
-            check_untouched(_NAME, call, shown)
-            if not isinstance(needed, bool):
-                raise no_decision(_NAME, call, needed, "True or False")
-        if needed:
-            return _suspended(call, records)
-    return None
-
-
-def _suspended(call: AnyToolCall, records: list[DecisionRecord]) -> SuspendedCall | None:
-    from .._context.suspension import SuspendTicket  # needed by few, at the first question
-    from .decision_log import record
-
-    ticket = SuspendTicket(message=_message(call))
-    record(records, call, _NAME, "gate", "suspend", ticket.action)
-    if is_answered(call, call.digest):
-        return None
-    return again(call).suspend_by(_NAME, ticket)
-
-
-def _message(call: AnyToolCall) -> str:
+def question_about(call: CallState) -> str:
+    """Say what a person is asked about a call: its arguments as they are shown, secrets masked."""
     template = call.selector.options.approval_message
     if template is None:
         return f"Tool `{call.name}` needs an approval."

@@ -14,6 +14,7 @@ from .._text.json import compact_json, shorten
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult, make_result, rejection
 from ..errors import FieldIssue, HookError
+from .approval_gate import ASKED_BY, question_about
 from .asked import Asked
 from .call_state import CallState
 from .steps import Steps
@@ -33,6 +34,7 @@ __all__ = [
     "SuspendedCall",
     "again",
     "ask",
+    "ask_approval",
     "ask_function",
     "check_answers",
     "check_untouched",
@@ -284,10 +286,42 @@ def ask_function(
     decided = outcome if isinstance(outcome, CallState) else call
     record(records, decided, hook, "function", kind, reason)
     if isinstance(outcome, CallState) and outcome.selector.approval:
-        from .approval_gate import ask_approval  # which asks by what stands here
-
         return (yield from ask_approval(outcome, records)) or outcome
     return outcome
+
+
+def ask_approval(call: AnyToolCall, records: list[DecisionRecord]) -> Steps[SuspendedCall | None]:
+    """Let a call wait where it needs an approval that it has not.
+
+    Args:
+        call: The call, with its final input; it is not changed.
+        records: Takes a record of the decision.
+
+    Raises:
+        HookError: A condition raised, or gave something else than True or False.
+    """
+    for condition in call.selector.approval:
+        needed = True
+        if condition is not True:
+            shown = shown_input(call)
+            needed = yield from ask(ASKED_BY, condition, call, shown)
+            check_untouched(ASKED_BY, call, shown)
+            if not isinstance(needed, bool):
+                raise no_decision(ASKED_BY, call, needed, "True or False")
+        if needed:
+            return _wait_for_approval(call, records)
+    return None
+
+
+def _wait_for_approval(call: AnyToolCall, records: list[DecisionRecord]) -> SuspendedCall | None:
+    from .._context.suspension import SuspendTicket  # needed by few, at the first question
+    from .decision_log import record
+
+    ticket = SuspendTicket(message=question_about(call))
+    record(records, call, ASKED_BY, "gate", "suspend", ticket.action)
+    if is_answered(call, call.digest):
+        return None
+    return again(call).suspend_by(ASKED_BY, ticket)
 
 
 def _go_on(hook: str, call: AnyToolCall, asked: AnyToolCall, answer: AnyToolCall) -> AnyToolCall:

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, Protocol
 
-from .._call.approval_gate import ask_approval
 from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.decision_log import DecisionKind, DecisionRecord, record
 from .._call.decisions import Complete, Reject, RunNormally
@@ -22,6 +21,7 @@ from .._call.outcomes import (
     RejectedCall,
     again,
     ask,
+    ask_approval,
     ask_function,
     check_answers,
     check_untouched,

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, Self, TypeVar, overload
 
-from .._call.approval_gate import ask_approval
 from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.decision_log import DecisionRecord
 from .._call.lifecycle import CallStatus
@@ -19,6 +18,7 @@ from .._call.outcomes import (
     HandledCall,
     RejectedCall,
     SuspendedCall,
+    ask_approval,
 )
 from .._call.steps import Steps, drive, drive_sync
 from .._context.suspension import Decision

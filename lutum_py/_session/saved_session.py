@@ -7,8 +7,7 @@ another day.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from .._declare.toolset_meta import ToolsetMeta
 from .._round.plan import ToolRoundPlan, closed
@@ -19,10 +18,7 @@ from .._transcript.saved import dump_saved, open_saved
 from .._transcript.transcript import Transcript
 from ..errors import MisuseError, PlanError
 
-if TYPE_CHECKING:
-    from .session import Session
-
-__all__ = ["Restored", "dump_session", "load_session"]
+__all__ = ["dump_session", "load_session"]
 
 T = TypeVar("T")
 
@@ -30,21 +26,12 @@ FORMAT = "lutum_py.session"
 VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Restored(Generic[T]):
-    """What a saved conversation came back as.
-
-    Attributes:
-        session: The session, with its transcript and id.
-        plan: The plan of the round that was open, if one was saved.
-    """
-
-    session: Session
-    plan: ToolRoundPlan[T] | None
-
-
 def dump_session(
-    session: Session, plan: ToolRoundPlan[Any] | None, key: bytes | None, binding: str | None
+    id: str | None,
+    transcript: Transcript,
+    plan: ToolRoundPlan[Any] | None,
+    key: bytes | None,
+    binding: str | None,
 ) -> str:
     """Encode a session and its open plan; see `Session.dump_json`."""
     check_key(key)
@@ -61,9 +48,9 @@ def dump_session(
     data: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
-        "id": session.id,
+        "id": id,
         "binding": binding,
-        "transcript": json.loads(session.transcript.dump_json()),
+        "transcript": json.loads(transcript.dump_json()),
         "plan": saved,
     }
     data["seal"] = {"kind": kind_of(key), "value": seal_of(data, key)}
@@ -74,13 +61,9 @@ def dump_session(
 
 
 def load_session(
-    make: type[Session],
-    text: str | bytes,
-    toolset: type[T],
-    key: bytes | None,
-    binding: str | None,
-) -> Restored[T]:
-    """Read what `dump_session` gave; see `Session.load_json`."""
+    text: str | bytes, toolset: type[T], key: bytes | None, binding: str | None
+) -> tuple[str | None, Transcript, ToolRoundPlan[T] | None]:
+    """Read id, transcript and plan of what `dump_session` gave; see `Session.load_json`."""
     check_key(key)
     check_binding(binding)
     if not isinstance(toolset, ToolsetMeta):
@@ -91,12 +74,9 @@ def load_session(
     saved = open_saved(text, form=FORMAT, versions=(VERSION,), error=PlanError, what="session")
     check_seal(saved, key, "session")
     check_bound(saved, binding, "session")
-    session = make(
-        Transcript.load_json(json.dumps(saved.get("transcript", dict))),
-        id=saved.get("id", str, None),
-    )
+    id = saved.get("id", str, None)
+    transcript = Transcript.load_json(json.dumps(saved.get("transcript", dict)))
     inner = saved.inner_or_none("plan")
     if inner is None:
-        return Restored(session, None)
-    plan = closed(load_plan(toolset, json.dumps(inner.data), key, binding))
-    return Restored(session, plan)
+        return id, transcript, None
+    return id, transcript, closed(load_plan(toolset, json.dumps(inner.data), key, binding))

@@ -7,7 +7,8 @@ two; a request that was answered takes with it the very messages it held, and le
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from .._transcript.attachment import Attachment, attachments_of
 from .._transcript.message import Message, Role
@@ -20,9 +21,8 @@ from .turn import Turn, check_model
 if TYPE_CHECKING:
     from .._round.plan import ToolRoundPlan
     from .._round.view import View
-    from .saved_session import Restored
 
-__all__ = ["Session"]
+__all__ = ["Restored", "Session"]
 
 T = TypeVar("T")
 
@@ -153,7 +153,7 @@ class Session:
         """
         from .saved_session import dump_session
 
-        return dump_session(self, plan, key, binding)
+        return dump_session(self.id, self.transcript, plan, key, binding)
 
     @classmethod
     def load_json(
@@ -179,7 +179,8 @@ class Session:
         """
         from .saved_session import load_session
 
-        return load_session(cls, text, toolset, key, binding)
+        id, transcript, plan = load_session(text, toolset, key, binding)
+        return Restored(cls(transcript, id=id), plan)
 
     def request_items(self, view: View | None = None) -> TranscriptView:
         """Give what the next request says, ephemeral messages in their places."""
@@ -207,3 +208,16 @@ class Session:
 
     def __repr__(self) -> str:
         return f"<Session of {len(self.transcript)} items>"
+
+
+@dataclass(frozen=True, slots=True)
+class Restored(Generic[T]):
+    """What a saved conversation came back as.
+
+    Attributes:
+        session: The session, with its transcript and id.
+        plan: The plan of the round that was open, if one was saved.
+    """
+
+    session: Session
+    plan: ToolRoundPlan[T] | None

@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from copy import copy
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from .._call.call import AnyToolCall
 from .._call.outcomes import SuspendedCall
@@ -33,12 +33,19 @@ from ..execution._settings import Settings
 from ._held import let_go
 from ._values import Claim
 
-if TYPE_CHECKING:
-    from ._store import Store
-
 __all__ = ["Worker"]
 
 R = TypeVar("R")
+
+
+class Records(Protocol):
+    """What puts on record what is about to be done with a call, and what came of it: a store."""
+
+    def _claim_ready(self, id: str, toolset: Any, lease: float, /) -> Claim | None: ...
+    def begin(self, claim: Claim, /) -> AnyToolCall: ...
+    def renew(self, claim: Claim, /) -> None: ...
+    def release(self, claim: Claim, /) -> None: ...
+    def finish(self, claim: Claim, outcome: Outcome, /) -> None: ...
 
 
 class Worker:
@@ -46,7 +53,7 @@ class Worker:
 
     def __init__(
         self,
-        store: Store,
+        store: Records,
         id: str,
         toolset: Any,
         *,

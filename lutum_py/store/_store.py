@@ -45,6 +45,7 @@ from ._calls import bring_up, claimed, row_of, rows_of, with_result
 from ._database import Rows, database_at
 from ._held import held, let_go
 from ._rows import CallRow, Head, now, prepare, replace_rows
+from ._run import Worker
 from ._values import Claim, Stored, Waiting, waiting_of
 
 __all__ = ["Store", "open_store"]
@@ -505,8 +506,6 @@ class Store:
             CancelledError: The task was cancelled: what was begun is finished with what it came
                 to, the rest is given back.
         """
-        from ._run import Worker
-
         _check_word("id", id)
         _check_toolset(toolset)
         _check_lease(lease)
