@@ -54,7 +54,7 @@ _LONGEST_LINE: Final = 400
 _FINAL: Final = frozenset(status.value for status in ProgressStatus if status.is_terminal)
 
 
-E = TypeVar("E", bound="_Event", default=ToolEvent)
+E = TypeVar("E", default=ToolEvent)
 
 
 class _Event(Protocol):
@@ -89,7 +89,8 @@ class ListSink(Generic[E]):
 
     def dump(self) -> list[dict[str, Any]]:
         """Give the wire shapes of all events, in order."""
-        return [event.model_dump() for event in self.events]
+        events: list[Any] = self.events
+        return [event.model_dump() for event in events]
 
 
 class LoggerSink:

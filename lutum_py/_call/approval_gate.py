@@ -43,7 +43,7 @@ def question_about(call: CallState) -> str:
     template = call.selector.options.approval_message
     if template is None:
         return f"Tool `{call.name}` needs an approval."
-    arguments = call.spec.shown_data(call._input) or {}
+    arguments: dict[str, Any] = call.spec.shown_data(call._input) or {}
     return "".join(
         text + ("" if name is None else _word(arguments.get(name)))
         for text, name, _, _ in Formatter().parse(template)

@@ -234,15 +234,17 @@ def toolset(
             "`tool()`."
         )
     _check_deferred("toolset", off, deferred)
-    asks = needs_approval is not UNSAID and needs_approval is not False
+    around: tuple[Condition, ...] = ()
+    if needs_approval is not UNSAID and needs_approval is not False:
+        around = (needs_approval,)
     options = MemberOptions(
         off=off,
         deferred=deferred,
         prefix="" if prefix is None else prefix,
         result_cap=result_cap,
         timeout=timeout,
-        needs_approval=UNSAID if asks else needs_approval,
-        asked_around=(needs_approval,) if asks else (),
+        needs_approval=UNSAID if around else needs_approval,
+        asked_around=around,
     )
     member: Any = GroupMember(inner, options)
     return cast("type[T]", member)

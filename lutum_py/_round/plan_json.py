@@ -269,7 +269,7 @@ def check_bound(saved: Saved, given: str | None, what: str = "plan") -> None:
     Raises:
         PlanError: It belongs to something else.
     """
-    bound = saved.get("binding", str, None)
+    bound: Any = saved.get("binding", str, None)
     if bound == given:
         return
     if bound is None:
