@@ -370,6 +370,25 @@ def test_somebody_who_was_quicker_is_let_be(store: Store, monkeypatch: pytest.Mo
     store.release(claims[0])
 
 
+def test_a_call_that_somebody_claims_first_is_passed_over(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between looking and claiming another worker may come; the next call is taken then."""
+    kept(store, ("c0", "key", {}), ("c1", "key", {}))
+    real = store._take
+    taken: list[Claim] = []
+
+    def late(id: str, place: int, lease: float) -> Any:
+        if not taken:
+            monkeypatch.setattr(store, "_take", real)
+            taken.append(claimed_of(store))
+        return real(id, place, lease)
+
+    monkeypatch.setattr(store, "_take", late)
+    assert ran(asyncio.run(store.run("one", Hall))) == {"c0": "pending", "c1": "success"}
+    store.release(taken[0])
+
+
 def test_no_sql_is_done_on_the_event_loop(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever a database waits for, other tasks go on."""
     threads: set[str] = set()
