@@ -64,7 +64,7 @@ class Session:
             raise MisuseError.of_field("Session", "id", "a text", id)
         if id == "":
             raise InvalidValueError("The id of a session is empty. Give a text, or leave it out.")
-        self.id = id
+        self.id: str | None = id
         self._ephemeral: tuple[tuple[int, Message], ...] = ()
 
     def push_system(self, text: str, attachments: Iterable[Attachment] = ()) -> None:

@@ -148,7 +148,8 @@ class ToolResult(Frozen, _ResultFields):
     def __hash__(self) -> int:
         return hash((type(self), self._values()[:-1]))  # without `ran_with`, which has no hash
 
-    __eq__ = Frozen.__eq__
+    def __eq__(self, other: object) -> bool:
+        return Frozen.__eq__(self, other)
 
     def answers(self, call: ToolMetadata | _Call) -> bool:
         """Whether this is a result of that very call: id, name and argument text are the same.

@@ -30,13 +30,13 @@ try:
     from ._remote import RefusedTool, RemoteTools, remote_tools
     from ._serve import create_server
     from ._words import wire_name
-except ImportError as error:
-    if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
+except ImportError as _error:
+    if (_error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
         raise
     raise MissingExtraError(
         "lutum_py.mcp needs the official SDK, the package `mcp` from 2.3 on: python -m pip install "
         "'lutum-py[mcp]'"
-    ) from error
+    ) from _error
 
 __all__ = [
     "Limits",

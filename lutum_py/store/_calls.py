@@ -17,7 +17,7 @@ from .._transcript.result import ToolResult, dump_result, load_result
 from .._transcript.saved import Saved, dump_saved
 from ..errors import CommitError, PlanError
 from ._held import held
-from ._rows import CallRow, State
+from ._rows import SavedCall, State
 
 __all__ = ["bring_up", "claimed", "row_of", "rows_of", "with_result"]
 
@@ -25,8 +25,8 @@ P = TypeVar("P", bound=ToolRoundPlan[Any])
 
 
 def rows_of(
-    plan: ToolRoundPlan[Any], id: str, number: int, old: Iterable[CallRow], now: int
-) -> list[CallRow]:
+    plan: ToolRoundPlan[Any], id: str, number: int, old: Iterable[SavedCall], now: int
+) -> list[SavedCall]:
     """Give the row of each open call of a plan; one that says the same as before stays as it was.
 
     Args:
@@ -44,7 +44,7 @@ def rows_of(
     ]
 
 
-def row_of(plan: ToolRoundPlan[Any], old: CallRow, now: int) -> CallRow | None:
+def row_of(plan: ToolRoundPlan[Any], old: SavedCall, now: int) -> SavedCall | None:
     """Give the row that a call has after its plan was changed; None where it has ended."""
     rows = rows_of(plan, old.conversation, old.round, [old], now)
     return next((row for row in rows if row.place == old.place), None)
@@ -73,9 +73,9 @@ def _row(
     place: int,
     call: AnyToolCall,
     waiting: SuspendedCall | None,
-    old: CallRow | None,
+    old: SavedCall | None,
     now: int,
-) -> CallRow:
+) -> SavedCall:
     state = _state_of(call)
     body = _body(call, waiting)
     if old is not None and (old.state, old.body) == (state, body):
@@ -85,7 +85,7 @@ def _row(
     begun = 0
     if state == "begun":
         token = begun = token + 1
-    return CallRow(id, place, number, state, token, begun, None, until, body)
+    return SavedCall(id, place, number, state, token, begun, None, until, body)
 
 
 def _body(call: AnyToolCall, waiting: SuspendedCall | None) -> str:
@@ -108,14 +108,14 @@ def _proposed(call: AnyToolCall) -> str:
     )
 
 
-def with_result(row: CallRow, result: ToolResult) -> CallRow:
+def with_result(row: SavedCall, result: ToolResult) -> SavedCall:
     """Give the row of a call that has its result."""
     known = json.loads(row.body)
     body = dump_saved({**known, "result": dump_result(result)}, PlanError, "The result")
     return row._replace(state="done", until=None, body=body)
 
 
-def bring_up(plan: P, rows: list[CallRow]) -> P:
+def bring_up(plan: P, rows: list[SavedCall]) -> P:
     """Let a plan know what was done since it was saved, and its calls refuse to run.
 
     Raises:
@@ -129,7 +129,7 @@ def bring_up(plan: P, rows: list[CallRow]) -> P:
     return plan
 
 
-def _bring_up(plan: ToolRoundPlan[Any], rows: list[CallRow]) -> None:
+def _bring_up(plan: ToolRoundPlan[Any], rows: list[SavedCall]) -> None:
     places = _places(plan)
     calls = {places[call.id]: call for call, _ in _open_calls(plan)}
     if calls.keys() != {row.place for row in rows}:
@@ -152,7 +152,7 @@ def _bring_up(plan: ToolRoundPlan[Any], rows: list[CallRow]) -> None:
                 raise _unfit(row, call, "its result is of another call") from None
 
 
-def _check(row: CallRow, call: AnyToolCall) -> None:
+def _check(row: SavedCall, call: AnyToolCall) -> None:
     state = _state_of(call)
     if row.state != state and (row.state == "waiting" or state == "waiting"):
         raise _unfit(row, call, f"it is {row.state}, the call is {call.status}")
@@ -162,14 +162,14 @@ def _check(row: CallRow, call: AnyToolCall) -> None:
         raise _unfit(row, call, "it is of other arguments")
 
 
-def _unfit(row: CallRow, call: AnyToolCall, why: str) -> PlanError:
+def _unfit(row: SavedCall, call: AnyToolCall, why: str) -> PlanError:
     return PlanError(
         f"The row of call {call.id!r} of tool `{call.name}` in conversation {row.conversation!r} "
         f"does not fit the plan: {why}. Put the database back as it was, or give the round up."
     )
 
 
-def claimed(plan: ToolRoundPlan[Any], row: CallRow) -> AnyToolCall:
+def claimed(plan: ToolRoundPlan[Any], row: SavedCall) -> AnyToolCall:
     """Find the call that a row allows to run; the plan, as it was saved, is given up.
 
     Raises:

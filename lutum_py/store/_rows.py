@@ -19,7 +19,7 @@ from .._text.json import shorten
 from ..errors import StoreError
 from ._database import Database, Rows
 
-__all__ = ["CallRow", "Head", "State", "now", "prepare", "replace_rows"]
+__all__ = ["Head", "SavedCall", "State", "now", "prepare", "replace_rows"]
 
 VERSION = 1
 """The version of the tables."""
@@ -196,7 +196,7 @@ State: TypeAlias = Literal["ready", "begun", "waiting", "done"]
 COLUMNS = "conversation, place, round, state, token, begun, owner, until, body, seal"
 
 
-class CallRow(NamedTuple):
+class SavedCall(NamedTuple):
     """How far one call is.
 
     Attributes:
@@ -272,9 +272,9 @@ def now(rows: Rows) -> int:
     return read
 
 
-def replace_rows(rows: Rows, id: str, kept: Sequence[CallRow], key: bytes | None) -> None:
+def replace_rows(rows: Rows, id: str, kept: Sequence[SavedCall], key: bytes | None) -> None:
     """Let a conversation have these rows and no others."""
     rows.run("DELETE FROM lutum_call WHERE conversation = ?", id)
-    marks = ", ".join("?" * len(CallRow._fields))
+    marks = ", ".join("?" * len(SavedCall._fields))
     for row in kept:
         rows.run(f"INSERT INTO lutum_call ({COLUMNS}) VALUES ({marks})", *row.sealed(key))

@@ -44,7 +44,7 @@ from ..execution._settings import GRACE, Around, Settings, Skipped
 from ._calls import bring_up, claimed, row_of, rows_of, with_result
 from ._database import Rows, database_at
 from ._held import held, let_go
-from ._rows import CallRow, Head, now, prepare, replace_rows
+from ._rows import Head, SavedCall, now, prepare, replace_rows
 from ._run import Worker
 from ._values import Claim, Stored, Waiting, waiting_of
 
@@ -153,10 +153,10 @@ class Store:
         kept = json.dumps(note)
         with self._database.write() as rows:
             head = self._next(rows, id, version)
-            old: list[CallRow] = []
+            old: list[SavedCall] = []
             if plan is not None:
                 if head.plan_digest and self._rounds.get(plan._state) == (id, head.round):
-                    old = CallRow.of(rows, id)
+                    old = SavedCall.of(rows, id)
                     for row in old:
                         row.check(self._key)
                 else:
@@ -230,7 +230,7 @@ class Store:
             _check_toolset(toolset)
         with self._database.read() as rows:
             head, note, text = self._read(rows, id)
-            calls = CallRow.of(rows, id)
+            calls = SavedCall.of(rows, id)
         plan = None
         if text is not None and toolset is not None:
             for row in calls:
@@ -280,7 +280,7 @@ class Store:
         if id is not None:
             _check_word("id", id)
         with self._database.read() as rows:
-            found = CallRow.that_wait(rows, id)
+            found = SavedCall.that_wait(rows, id)
         for row in found:
             row.check(self._key)
         return [waiting_of(row) for row in found]
@@ -338,7 +338,7 @@ class Store:
             with self._database.read() as rows:
                 before, note, text = self._read(rows, id)
                 if claim is not None:
-                    self._check(claim, CallRow.at(rows, id, claim._place)[0])
+                    self._check(claim, SavedCall.at(rows, id, claim._place)[0])
             if text is None:
                 raise ResumeError(
                     f"No round of conversation {id!r} is open, so that no call waits. The decision "
@@ -370,7 +370,7 @@ class Store:
             head = self._locked(rows, before.id)
             if head._replace(version=0, seal="") != before._replace(version=0, seal=""):
                 return False
-            old, clock = CallRow.at(rows, head.id, ids.index(call_id))
+            old, clock = SavedCall.at(rows, head.id, ids.index(call_id))
             if claim is not None:
                 old = self._check(claim, old)
             if old is None or old.state not in ("waiting", "ready", "begun"):
@@ -421,7 +421,7 @@ class Store:
                 break
         return self._claim(toolset, *taken, lease)
 
-    def _claim(self, toolset: Any, row: CallRow, text: str, lease: float) -> Claim:
+    def _claim(self, toolset: Any, row: SavedCall, text: str, lease: float) -> Claim:
         """Make the claim of a row that is ours."""
         call = claimed(self._plan(toolset, row.conversation, text), row)
         key = f"{row.conversation}/{row.round}/{call._own_key}"
@@ -445,7 +445,7 @@ class Store:
     def _claim_ready(self, id: str, toolset: Any, lease: float) -> Claim | None:
         """Claim the next call of a conversation that may be begun; what is in doubt may stay so."""
         with self._database.read() as rows:
-            found, clock = CallRow.of(rows, id), now(rows)
+            found, clock = SavedCall.of(rows, id), now(rows)
         due = [(row.until, row) for row in found if row.until is not None and row.until <= clock]
         for _, row in sorted(due):
             row.check(self._key)
@@ -530,13 +530,13 @@ class Store:
         await worker.run()
         return await asyncio.to_thread(self.load, id, toolset)
 
-    def _take(self, id: str, place: int, lease: float) -> tuple[CallRow, str] | None:
+    def _take(self, id: str, place: int, lease: float) -> tuple[SavedCall, str] | None:
         """Claim one row, unless somebody else just did; give it, and the plan that it is of."""
         fault: StoreError | None = None
         text: str | None = None
         with self._database.write() as rows:
             head = Head.at(rows, id, locked=True)
-            row, clock = CallRow.at(rows, id, place)
+            row, clock = SavedCall.at(rows, id, place)
             if row is None or row.until is None or row.until > clock:
                 return None
             until = clock + round(1000 * lease)
@@ -684,13 +684,13 @@ class Store:
             with_result(row, result).write(rows, self._key)
             head._replace(version=head.version + 1).write(rows, self._key)
 
-    def _claimed(self, rows: Rows, claim: Claim) -> tuple[Head, CallRow, int]:
+    def _claimed(self, rows: Rows, claim: Claim) -> tuple[Head, SavedCall, int]:
         """Lock the conversation of a claim that still holds, and read its row and the clock."""
         head = self._locked(rows, claim.id)
-        row, clock = CallRow.at(rows, claim.id, claim._place)
+        row, clock = SavedCall.at(rows, claim.id, claim._place)
         return head, self._check(claim, row), clock
 
-    def _check(self, claim: Claim, row: CallRow | None) -> CallRow:
+    def _check(self, claim: Claim, row: SavedCall | None) -> SavedCall:
         if row is not None:
             row.check(self._key)
         if row is None or row.round != claim._round:
@@ -699,7 +699,7 @@ class Store:
             raise self._stale(claim, row)
         return row
 
-    def _stale(self, claim: Claim, row: CallRow | None) -> StaleError:
+    def _stale(self, claim: Claim, row: SavedCall | None) -> StaleError:
         if row is None:
             what = "is not open any more: its round is over, or was saved anew"
         elif row.state == "done":

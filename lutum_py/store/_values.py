@@ -13,7 +13,7 @@ from .._round.plan import ToolRoundPlan
 from .._round.plan_json import load_ticket
 from .._transcript.saved import Saved
 from ..errors import StoreError
-from ._rows import CallRow
+from ._rows import SavedCall
 
 __all__ = ["Claim", "Stored", "Waiting", "waiting_of"]
 
@@ -66,7 +66,7 @@ class Waiting(Asked):
         return self.call_id, self.tool, self.digest
 
 
-def waiting_of(row: CallRow) -> Waiting:
+def waiting_of(row: SavedCall) -> Waiting:
     """Read a row that waits for a decision."""
     saved = Saved(json.loads(row.body), f"call {row.place}", StoreError)
     return Waiting(

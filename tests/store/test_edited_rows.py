@@ -14,7 +14,7 @@ import pytest
 from lutum_py import CallStatus
 from lutum_py.errors import LutumError, PlanError, StaleError, StoreError
 from lutum_py.store import Store, open_store
-from lutum_py.store._rows import CallRow, prepare, replace_rows
+from lutum_py.store._rows import SavedCall, prepare, replace_rows
 from tests.store.desk import KEY, LOOK, Clock, Desk, begun, claimed, plan_of
 
 TABLES = {
@@ -193,14 +193,14 @@ def test_every_leaf_of_every_row_counts() -> None:
 def forge(store: Store, place: int, **fields: Any) -> None:
     """Change a row as somebody would who has the key."""
     with store._database.write() as rows:
-        row, _ = CallRow.at(rows, "one", place)
+        row, _ = SavedCall.at(rows, "one", place)
         assert row is not None
         row._replace(**fields).write(rows, KEY)
 
 
 def with_body(store: Store, place: int, **fields: Any) -> str:
     with store._database.read() as rows:
-        row, _ = CallRow.at(rows, "one", place)
+        row, _ = SavedCall.at(rows, "one", place)
         assert row is not None
         return json.dumps({**json.loads(row.body), **fields})
 
@@ -243,7 +243,7 @@ def test_a_result_of_another_call_is_not_recorded(store: Store) -> None:
     claim = claimed(store)
     store.finish(claim, begun(store, claim).call_sync())
     with store._database.read() as rows:
-        body = CallRow.of(rows, "one")[0].body
+        body = SavedCall.of(rows, "one")[0].body
     result = {**json.loads(body)["result"], "name": "pay"}
     forge(store, 0, body=with_body(store, 0, result=result))
     with pytest.raises(PlanError, match="its result is of another call"):
@@ -263,7 +263,7 @@ def test_rows_are_those_of_the_plan(store: Store) -> None:
     """A row that was removed or added is missed, or one too many."""
     store.save("one", plan_of(*CALLS[:2]), note="")
     with store._database.write() as rows:
-        row, _ = CallRow.at(rows, "one", 1)
+        row, _ = SavedCall.at(rows, "one", 1)
         assert row is not None
         rows.run("DELETE FROM lutum_call WHERE place = 1")
     with pytest.raises(PlanError, match=r"The rows of the calls \[0\] are not those .* \[0, 1\]"):
@@ -277,7 +277,7 @@ def test_rows_are_those_of_the_plan(store: Store) -> None:
 def test_rows_are_not_moved(store: Store) -> None:
     """A row of another conversation, or of another round, is none of this one."""
     store.save("one", plan_of(LOOK), note="")
-    old = dict(zip(CallRow._fields, next(iter(every_row(store))), strict=True))
+    old = dict(zip(SavedCall._fields, next(iter(every_row(store))), strict=True))
     store.save("one", plan_of(LOOK), note="", version=1)
     forge(store, 0, round=old["round"])
     with pytest.raises(StoreError, match="is not of an open round of conversation 'one'"):
