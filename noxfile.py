@@ -181,6 +181,7 @@ def tests_elsewhere(session: nox.Session) -> None:
     if not OTHERS:
         session.skip(f"of {', '.join(SUPPORTED)}, only Python {RUNNING} is here")
     install(session, "-e", package(*EXTRAS), *group("test"))
+    session.env.setdefault("HYPOTHESIS_PROFILE", "again")
     test(session)
 
 
@@ -196,6 +197,7 @@ def minimums(session: nox.Session) -> None:
     for key in EXTRAS:
         requirements.extend(extras[key])
     install(session, "-e", package(*EXTRAS), *lowest(requirements), *group("test"))
+    session.env.setdefault("HYPOTHESIS_PROFILE", "again")
     test(session, *MEETING_DEPENDENCIES)
 
 
