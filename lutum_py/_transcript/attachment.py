@@ -170,7 +170,9 @@ class Attachment:
         """What it is, in words for a model that does not get to see it."""
         words = [self.caption, self.name, None if self.url.startswith("data:") else self.url]
         said = ", ".join(word for word in words if word)
-        return f"[{self.media_type} ({self.mime_type}) that cannot be shown here{said and ': '}{said}]"
+        return (
+            f"[{self.media_type} ({self.mime_type}) that cannot be shown here{said and ': '}{said}]"
+        )
 
 
 def data_url(mime_type: str, data: str) -> str:
@@ -229,14 +231,19 @@ def dump_attachments(attachments: tuple[Attachment, ...]) -> dict[str, Any]:
 
 def load_attachments(saved: Saved) -> tuple[Attachment, ...]:
     """Read what `dump_attachments` gave."""
-    return tuple(
-        Attachment(
-            media_type=each.member("media_type", MediaType),
-            mime_type=each.get("mime_type", str),
-            url=each.get("url", str),
-            caption=each.get("caption", str, None),
-            size=each.get("size", int, None),
-            name=each.get("name", str, None),
-        )
-        for each in saved.each("attachments", optional=True)
-    )
+    return tuple(_load(each) for each in saved.each("attachments", optional=True))
+
+
+def _load(saved: Saved) -> Attachment:
+    fields: dict[str, Any] = {
+        "media_type": saved.member("media_type", MediaType),
+        "mime_type": saved.get("mime_type", str),
+        "url": saved.get("url", str),
+        "caption": saved.get("caption", str, None),
+        "size": saved.get("size", int, None),
+        "name": saved.get("name", str, None),
+    }
+    try:
+        return Attachment(**fields)
+    except InvalidValueError as error:
+        raise saved.wrong("url", str(error)) from None

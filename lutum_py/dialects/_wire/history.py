@@ -130,9 +130,10 @@ class History:
         before = len(self._losses)
         groups = _grouped(parts)
         if not groups:
-            if role == "user" and len(self._losses) > before:
+            if role == "user":
                 # Somebody spoke here, which matters to who may speak next.
-                self._items.append(Message(role, _NOTHING_LEFT))
+                lost = len(self._losses) > before
+                self._items.append(Message(role, _NOTHING_LEFT if lost else ""))
             return
         self._items += [Message(role, text, tuple(files)) for text, files in groups]
         if len(groups) > 1 and not self._is_rejoined:
@@ -144,11 +145,6 @@ class History:
         made = _Round(turn)
         self._items.append(made)
         self._open.extend((made, call) for call in turn.tool_calls)
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether a call has no result yet."""
-        return bool(self._open)
 
     def answer(self, parts: Iterable[Part], position: str, *, is_error: bool = False) -> None:
         """Take what the result of the next call says."""
@@ -199,8 +195,8 @@ def json_of_text(text: str) -> str:
     """Give the JSON text of a result that the model reads as this text.
 
     Example:
-        >>> json_of_text('{"sum": 3}'), json_of_text("It is 3."), json_of_text('"3"')
-        ('{"sum": 3}', '"It is 3."', '"\\\\"3\\\\""')
+        >>> json_of_text('{"sum": 3}'), json_of_text("It is 3.")
+        ('{"sum": 3}', '"It is 3."')
     """
     if not text.startswith('"'):
         try:
@@ -227,12 +223,12 @@ def _grouped(parts: Iterable[Part]) -> list[tuple[str, list[Attachment]]]:
                 groups.append((text, []))
             text = part or text
             continue
-        if not groups:
+        is_first = not groups
+        if is_first:
             groups.append((text, []))
-        elif text:
-            part = replace(part, caption=text)
+        captioned = text and not is_first
+        groups[-1][1].append(replace(part, caption=text) if captioned else part)
         text = ""
-        groups[-1][1].append(part)
     if text:
         groups.append((text, []))
     return groups

@@ -52,6 +52,8 @@ def blocks_of(
             continue
         if attachment.caption and attachment.caption.strip():
             blocks.append({"type": "text", "text": attachment.caption})
+        if attachment.name and block["type"] == "document":
+            block["title"] = attachment.name
         blocks.append(block)
     return blocks
 
