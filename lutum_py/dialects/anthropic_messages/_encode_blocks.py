@@ -15,7 +15,7 @@ from ..._text.json import digest_of
 from ..._transcript.attachment import Attachment
 from ..._transcript.result import ToolResult
 from .._wire.losses import Loss
-from .._wire.rendered_items import data_of
+from .._wire.rendered_items import data_of, named_text
 from ._facts import NAME
 
 __all__ = ["blocks_of", "references", "result_block", "wire_id"]
@@ -99,7 +99,8 @@ def result_block(
     """
     block: dict[str, Any] = {"type": "tool_result", **answers}
     if result.attachments:
-        block["content"] = blocks_of(result.model_text, result.attachments, position, losses)
+        text = named_text(result, (each for each in result.attachments if not _attached(each)))
+        block["content"] = blocks_of(text, result.attachments, position, losses)
     else:
         block["content"] = result.model_text
     if result.is_error:
