@@ -24,12 +24,14 @@ from ...errors import HistoryError
 from .._facts import Facts
 from .losses import Loss
 
-__all__ = ["History", "Part", "json_of_text"]
+__all__ = ["NOTHING_LEFT", "History", "Part", "json_of_text"]
 
 Part: TypeAlias = str | Attachment
 """What a message says, one after the other: texts and files."""
 
-_NOTHING_LEFT: Final = "[What was sent here cannot be shown.]"
+NOTHING_LEFT: Final = "[What was sent here cannot be shown.]"
+"""What stands for a message of the user of which nothing could be held."""
+
 _NO_PLACE: Final = "a transcript has no place for it"
 
 
@@ -133,7 +135,7 @@ class History:
             if role == "user":
                 # Somebody spoke here, which matters to who may speak next.
                 lost = len(self._losses) > before
-                self._items.append(Message(role, _NOTHING_LEFT if lost else ""))
+                self._items.append(Message(role, NOTHING_LEFT if lost else ""))
             return
         self._items += [Message(role, text, tuple(files)) for text, files in groups]
         if len(groups) > 1 and not self._is_rejoined:
