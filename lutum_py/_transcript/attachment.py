@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 import base64
 import mimetypes
+from collections.abc import Iterable
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -21,9 +21,9 @@ __all__ = [
     "Attachment",
     "MediaType",
     "attachments_of",
+    "data_url",
     "dump_attachments",
     "load_attachments",
-    "data_url",
     "media_type_of",
 ]
 

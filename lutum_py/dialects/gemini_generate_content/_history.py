@@ -85,16 +85,16 @@ def _turn(parts: list[Any], position: str, history: History) -> None:
 
 
 def _answer(response: Mapping[str, Any], position: str, history: History) -> None:
-    given = response.get("response")
+    given = response["response"]
     where = f"{position}.response"
     files = tuple(_files(response.get("parts") or (), f"{position}.parts", history))
     if files:
         history.lose(f"{position}.parts", "the files come back behind the results")
-    error = given.get("error") if is_mapping(given) else None
+    error = given.get("error")
     if isinstance(error, str) and len(given) == 1:
         history.answer_json(compact_json(error), position, is_error=True, attachments=files)
     else:
-        if not (is_mapping(given) and len(given) == 1 and "output" in given):
+        if given.keys() != {"output"}:
             history.lose(where, "a response of this shape comes back under `output`")
             given = {"output": given}
         history.answer_json(compact_json(given["output"]), position, attachments=files)
