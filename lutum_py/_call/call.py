@@ -379,10 +379,10 @@ def _shown(
     """Let the model see the files that are in an output, in the place of their data."""
     from .attached import attachments_in, shown
 
-    found = tuple(each for each in attachments_in(output) if each not in attached)
+    found = tuple(dict.fromkeys(attachments_in(output)))
     if found and message is None:
         message = shown(text, found)
-    return (*attached, *found), message
+    return tuple(dict.fromkeys((*attached, *found))), message
 
 
 class ToolCall(AnyToolCall, Generic[In, Out]):
