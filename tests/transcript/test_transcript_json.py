@@ -259,6 +259,11 @@ DAMAGE: dict[str, tuple[list[Any], Any, str]] = {
         True,
         r"\[0\]\.size: expected int, got True",
     ),
+    "address": (
+        [0, "attachments", 0, "url"],
+        "a.png",
+        r"\[0\]\.url: Attachment: `url` is neither an `https:` address nor a `data:` URL",
+    ),
     "part": ([1, "items", 0, "type"], "x", r"items\[1\]\.items\[0\]\.type: 'x' is no known part"),
     "payload": ([1, "items", 1, "payload"], 3, r"items\[1\]\.items\[1\]\.payload: expected dict"),
     "usage": ([1, "usage"], [], r"items\[1\]\.usage: expected dict"),
