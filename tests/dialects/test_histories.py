@@ -420,7 +420,7 @@ def test_parts_of_gemini_are_held() -> None:
         {"parts": {"text": "Go"}},
         {"role": "model", "parts": calls[:2]},
         {"role": "model", "parts": calls[2:]},
-        {"role": "function", "parts": answers},
+        {"role": "function", "parts": [*answers, {"text": "Well?"}]},
         {"role": "user", "parts": told},
     ]
     body = {"system_instruction": {"parts": [{"text": "Be brief."}, "x"]}, "contents": contents}
@@ -439,7 +439,10 @@ def test_parts_of_gemini_are_held() -> None:
         ("null", "success"),
     ]
     assert results[3].attachments == (image(),)
-    assert items[-1] == Message("user", "See", (image(), file("https://e.org/a.pdf")))
+    assert items[-2:] == [
+        Message("user", "Well?"),
+        Message("user", "See", (image(), file("https://e.org/a.pdf"))),
+    ]
     assert sorted(loss.where for loss in losses) == sorted(
         [
             "contents[3].parts[2].functionResponse.response",
