@@ -23,7 +23,7 @@ from .._schema.output import Output
 from .._schema.schema_check import SchemaChecker
 from .._text.json import parse_json
 from .._text.unicode import sendable
-from .._transcript.attachment import Attachment, MediaType
+from .._transcript.attachment import Attachment, MediaType, data_url
 from ..errors import ToolOutputError
 from ._limits import Limits
 from ._words import one_line
@@ -155,7 +155,7 @@ class _Read:
             Attachment(
                 media_type=kind,
                 mime_type=mime,
-                url=f"data:{mime};base64,{data}",
+                url=data_url(mime, data),
                 caption=caption,
                 size=size,
             )
