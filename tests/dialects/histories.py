@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from lutum_py._text.json import is_array, is_object
 from lutum_py.dialects.gemini_generate_content._decode import tidy
 
 FREE = ("arguments", "args", "input", "response", "parameters")
@@ -18,13 +19,13 @@ FREE = ("arguments", "args", "input", "response", "parameters")
 
 def bare(value: Any) -> Any:
     """Leave out null fields, but those that a model or program wrote."""
-    if isinstance(value, dict):
+    if is_object(value):
         return {
-            key: item if key in FREE and isinstance(item, dict) else bare(item)
+            key: item if key in FREE and is_object(item) else bare(item)
             for key, item in value.items()
             if item is not None
         }
-    return [bare(item) for item in value] if isinstance(value, list) else value
+    return [bare(item) for item in value] if is_array(value) else value
 
 
 def pieces(dialect: str, request: dict[str, Any]) -> list[Any]:
@@ -85,7 +86,7 @@ def _anthropic(request: dict[str, Any]) -> Iterator[Any]:
 
 
 def _gemini(request: dict[str, Any]) -> Iterator[Any]:
-    told = request.get("systemInstruction") or {}
+    told: dict[str, Any] = request.get("systemInstruction") or {}
     yield from (("system", part) for part in told.get("parts", ()))
     for content in tidy(request["contents"]):
         for part in content["parts"]:
@@ -123,8 +124,8 @@ def without(request: Any, where: str) -> None:
 
 def compacted(value: Any) -> Any:
     """Leave out what was taken out."""
-    if isinstance(value, dict):
+    if is_object(value):
         return {key: compacted(item) for key, item in value.items() if item is not _GONE}
-    if isinstance(value, list):
+    if is_array(value):
         return [compacted(item) for item in value if item is not _GONE]
     return value

@@ -52,12 +52,12 @@ def test_reading_inverts_writing(dialect: ModuleType, conversation: list[Transcr
     turns = [item for item in conversation if isinstance(item, AssistantTurn)]
     read = [item for item in transcript if isinstance(item, AssistantTurn)]
     assert "".join(turn.text for turn in read) == "".join(turn.text for turn in turns)
-    calls = [call for turn in turns for call in calls_of(turn)]
+    calls: list[Any] = [call for turn in turns for call in calls_of(turn)]
     assert [call for turn in read for call in calls_of(turn)] == calls
     results = [item for item in conversation if isinstance(item, ToolResult)]
     answers = [item for item in transcript if isinstance(item, ToolResult)]
     assert [each.name for each in answers] == [each.name for each in results]
-    told = [item.text for item in conversation if isinstance(item, Message)]
+    told: list[Any] = [item.text for item in conversation if isinstance(item, Message)]
     kept = [item.text for item in transcript if isinstance(item, Message)]
     assert kept == (told if len(kept) == len(told) else kept)
     assert Transcript.load_json(transcript.dump_json()) == transcript
@@ -144,7 +144,7 @@ def file(url: str = PDF, **fields: Any) -> Attachment:
 
 def test_what_a_user_says_in_chat_is_held() -> None:
     """Text, pictures, sound and files come back in their order, and nothing else goes unsaid."""
-    parts = [
+    parts: list[Any] = [
         {"type": "text", "text": "Look:"},
         {"type": "image_url", "image_url": {"url": PNG, "detail": "low"}},
         {"type": "text", "text": "and"},
@@ -227,7 +227,13 @@ def test_a_result_in_chat_is_read_as_the_model_read_it(
     content: Any, result: str, model_text: str, files: tuple[Attachment, ...]
 ) -> None:
     """A result is JSON for the program where it is JSON, and for the model what it was."""
-    answer = {"role": "tool", "tool_call_id": "c1", "name": "f", "content": content, "odd": 1}
+    answer: dict[str, Any] = {
+        "role": "tool",
+        "tool_call_id": "c1",
+        "name": "f",
+        "content": content,
+        "odd": 1,
+    }
     items, losses = read(openai_chat, *ASKED, answer)
     found = items[2]
     assert isinstance(found, ToolResult)
@@ -239,8 +245,12 @@ def test_a_result_in_chat_is_read_as_the_model_read_it(
 
 def test_the_old_form_of_a_call_is_read() -> None:
     """A call of the single-function form is answered by a message of the function."""
-    call = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}}
-    answer = {"role": "function", "name": "f", "content": "3"}
+    call: dict[str, Any] = {
+        "role": "assistant",
+        "content": None,
+        "function_call": {"name": "f", "arguments": "{}"},
+    }
+    answer: dict[str, Any] = {"role": "function", "name": "f", "content": "3"}
     items, losses = read(openai_chat, ASKED[0], call, answer)
     assert losses == []
     assert openai_chat.messages(items) == [ASKED[0], call, answer]
@@ -248,12 +258,12 @@ def test_the_old_form_of_a_call_is_read() -> None:
 
 def test_what_stands_in_the_input_of_responses_is_held() -> None:
     """Files, text in place of a list, instructions and references come back where they stood."""
-    body = {"instructions": "Be brief.", "input": "Hello"}
+    body: dict[str, Any] = {"instructions": "Be brief.", "input": "Hello"}
     transcript, losses = openai_responses.read_history(body)
     assert list(transcript) == [Message("system", "Be brief."), Message("user", "Hello")]
     assert losses == []
     assert openai_responses.read_history({"previous_response_id": "r1"})[0] == Transcript()
-    content = [
+    content: list[Any] = [
         {"type": "input_text", "text": "See"},
         {"type": "input_image", "image_url": PNG, "detail": "high"},
         {"type": "input_file", "file_url": "https://e.org/a.pdf"},
@@ -293,7 +303,7 @@ def output(call_id: str, said: Any = "3") -> dict[str, Any]:
 
 def test_a_late_result_goes_to_its_call() -> None:
     """A result behind what others said comes back right behind its turn, which is told."""
-    said = [
+    said: list[Any] = [
         {"role": "user", "content": "Go"},
         function_call("a"),
         function_call("b"),
@@ -311,7 +321,7 @@ def test_a_late_result_goes_to_its_call() -> None:
 
 def test_a_result_whose_call_the_provider_keeps_is_a_loss() -> None:
     """Nobody here can tell what call it answers, so a message says that something is missing."""
-    body = {"previous_response_id": "r1", "input": [output("a"), *ASKED[:1]]}
+    body: dict[str, Any] = {"previous_response_id": "r1", "input": [output("a"), *ASKED[:1]]}
     transcript, losses = openai_responses.read_history(body)
     assert list(transcript) == [Message("user", NOT_SHOWN), Message("user", "Go")]
     assert [str(each) for each in losses] == [
@@ -321,8 +331,11 @@ def test_a_result_whose_call_the_provider_keeps_is_a_loss() -> None:
 
 def test_blocks_of_the_messages_api_are_held() -> None:
     """Documents, pictures, results and errors come back; what has no place is named."""
-    system = [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}, 7]
-    blocks = [
+    system: list[Any] = [
+        {"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}},
+        7,
+    ]
+    blocks: list[Any] = [
         {"type": "tool_result", "tool_use_id": "a", "is_error": True, "odd": 1},
         {"type": "text", "text": "See"},
         {"type": "image", "source": {"type": "url", "url": "https://e.org/a.png"}},
@@ -335,8 +348,8 @@ def test_blocks_of_the_messages_api_are_held() -> None:
         {"type": "document", "source": {"type": "file", "file_id": "f"}},
         {"type": "container_upload", "file_id": "f"},
     ]
-    call = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
-    said = [
+    call: dict[str, Any] = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
+    said: list[Any] = [
         {"role": "user", "content": "Go"},
         {"role": "assistant", "content": [call]},
         {"role": "user", "content": blocks},
@@ -372,9 +385,9 @@ def test_blocks_of_the_messages_api_are_held() -> None:
 
 def test_calls_of_two_messages_in_a_row_are_one_turn() -> None:
     """The API counts them as one turn, whose results come behind the last message."""
-    calls = [{"type": "tool_use", "id": each, "name": "f", "input": {}} for each in "ab"]
+    calls: list[Any] = [{"type": "tool_use", "id": each, "name": "f", "input": {}} for each in "ab"]
     answers = [{"type": "tool_result", "tool_use_id": each, "content": "3"} for each in "ab"]
-    said = [
+    said: list[Any] = [
         {"role": "user", "content": "Go"},
         {"role": "assistant", "content": calls[:1]},
         {"role": "assistant", "content": "Hm."},
@@ -409,21 +422,24 @@ def test_parts_of_gemini_are_held() -> None:
     ]
     calls: list[Any] = [{"functionCall": {"name": "f", "args": {}}} for _ in answers]
     calls[1] = {"function_call": {"name": "f", "args": {}, "id": "x"}}
-    told = [
+    told: list[Any] = [
         {"text": "See", "thought": False},
         {"inline_data": {"mime_type": "image/png", "data": "iVBORw0KGgo="}},
         {"fileData": {"fileUri": "https://e.org/a.pdf", "mimeType": "application/pdf"}},
         {"fileData": {"fileUri": "gs://bucket/a.pdf", "mimeType": "application/pdf"}},
         {"videoMetadata": {}},
     ]
-    contents = [
+    contents: list[Any] = [
         {"parts": {"text": "Go"}},
         {"role": "model", "parts": calls[:2]},
         {"role": "model", "parts": calls[2:]},
         {"role": "function", "parts": [*answers, {"text": "Well?"}]},
         {"role": "user", "parts": told},
     ]
-    body = {"system_instruction": {"parts": [{"text": "Be brief."}, "x"]}, "contents": contents}
+    body: dict[str, Any] = {
+        "system_instruction": {"parts": [{"text": "Be brief."}, "x"]},
+        "contents": contents,
+    }
     transcript, losses = gemini_generate_content.read_history(body)
     items = list(transcript)
     assert items[:3] == [
@@ -454,7 +470,7 @@ def test_parts_of_gemini_are_held() -> None:
             "contents[4].parts[4]",
         ]
     )
-    plain = {"systemInstruction": "Be brief.", "contents": contents[:1]}
+    plain: dict[str, Any] = {"systemInstruction": "Be brief.", "contents": contents[:1]}
     assert gemini_generate_content.read_history(plain)[0][0] == Message("system", "Be brief.")
 
 
@@ -468,8 +484,18 @@ def test_a_turn_that_cannot_be_read_is_named() -> None:
 
 def test_a_search_that_the_program_ran_is_held() -> None:
     """What it found has no text of its own, and comes back as the output of a function."""
-    call = {"type": "tool_search_call", "call_id": "s", "execution": "client", "arguments": {}}
-    found = {"type": "tool_search_output", "call_id": "s", "execution": "client", "tools": []}
+    call: dict[str, Any] = {
+        "type": "tool_search_call",
+        "call_id": "s",
+        "execution": "client",
+        "arguments": {},
+    }
+    found: dict[str, Any] = {
+        "type": "tool_search_output",
+        "call_id": "s",
+        "execution": "client",
+        "tools": [],
+    }
     items, losses = read(openai_responses, ASKED[0], call, found)
     assert isinstance(items[2], ToolResult)
     assert items[2].output == {"tools": []}

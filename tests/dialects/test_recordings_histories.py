@@ -61,7 +61,12 @@ def said(dialect: Any, body: dict[str, Any]) -> list[Any]:
 
 def in_front(listed: list[Any]) -> list[Any]:
     """Move the instructions to the front, where two of the APIs have them."""
-    return sorted(listed, key=lambda piece: not isinstance(piece, tuple) or piece[0] != "system")
+    told = [piece for piece in listed if is_told(piece)]
+    return told + [piece for piece in listed if not is_told(piece)]
+
+
+def is_told(piece: Any) -> bool:
+    return bool(piece[0] == "system") if piece.__class__ is tuple else False
 
 
 @DIALECTS
