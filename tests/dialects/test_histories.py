@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from lutum_py import Attachment, Transcript
+from lutum_py import Attachment, Toolset, Transcript, tool, tool_fn
 from lutum_py._transcript.assistant import AssistantTurn
+from lutum_py._transcript.committed import CommittedRound
 from lutum_py._transcript.message import Message
 from lutum_py._transcript.request import TranscriptItem, TurnRequest
-from lutum_py._transcript.result import ToolResult
+from lutum_py._transcript.result import ToolResult, rejection
 from lutum_py.dialects import (
     anthropic_messages,
     gemini_generate_content,
@@ -24,6 +25,7 @@ from lutum_py.dialects import (
 from lutum_py.dialects._repair.violations import NOT_SHOWN
 from lutum_py.dialects._wire.history import NOTHING_LEFT
 from lutum_py.errors import DialectError, HistoryError
+from lutum_py.testing.strategies import scripts
 from tests.profiles import scaled
 
 from .broken_requests import broken_request
@@ -89,6 +91,37 @@ def test_a_turn_comes_back_as_it_was_sent(
         for turn in transcript
         if isinstance(turn, AssistantTurn)
     )
+
+
+@tool_fn
+def add(a: int, b: int) -> int:
+    return a + b
+
+
+class Sums(Toolset):
+    add = tool(add)
+
+
+@DIALECTS
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=scaled(50))
+@given(script=scripts(Sums, odd_ids=False))
+def test_whatever_a_model_asks_comes_back(
+    dialect: ModuleType, script: tuple[AssistantTurn, ...]
+) -> None:
+    """Calls of any kind, with odd names and broken arguments, are read as they were written."""
+    transcript = Transcript()
+    transcript.push(Message("user", "Go"))
+    for turn in script:
+        if turn.tool_calls:
+            answers = [rejection(call, "no") for call in turn.tool_calls]
+            transcript.append_round(CommittedRound(turn, answers))
+        else:
+            transcript.append_turn(turn)
+    written = dialect.messages(transcript)
+    read_again, losses = dialect.read_history(written)
+    assert losses == []
+    assert dialect.messages(read_again) == written
+    assert [type(item) for item in read_again] == [type(item) for item in transcript]
 
 
 @DIALECTS
