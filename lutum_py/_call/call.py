@@ -79,6 +79,9 @@ class AnyToolCall(CallState):
     ) -> ToolResult:
         """Answer the call with the tool's output.
 
+        An `Attachment` that it is, or has in it, goes with the result as a file, and the model
+        reads words in its place.
+
         Args:
             output: What the tool gives, or a `Reply` of it; checked against the declared type.
             message: What the model reads instead of the output.
@@ -109,6 +112,8 @@ class AnyToolCall(CallState):
             message = sendable(message)
         attached = _checked(self, attachments) if attachments else ()
         text = self.spec.output.encode(metadata.name, output)
+        if '"mime_type":' in text:
+            attached, message = _shown(output, text, attached, message)
         self.end(_SUCCEEDED)
         return make_result(metadata, text, "success", message, attached)
 
@@ -119,10 +124,11 @@ class AnyToolCall(CallState):
             return self.complete(output)
         attached = _checked(self, reply.attachments) if reply.attachments else ()
         text = _ANYTHING.encode(self.name, reply.output)
+        message = reply.model_message
+        if '"mime_type":' in text:
+            attached, message = _shown(reply.output, text, attached, message)
         self.end(CallStatus.CANCELLED if reply.status == "cancelled" else _FAILED)
-        return make_result(
-            self.metadata, text, reply.status, reply.model_message, attached, reply.code
-        )
+        return make_result(self.metadata, text, reply.status, message, attached, reply.code)
 
     def fail(self, message: str, *, code: str | None = None) -> ToolResult:
         """Answer the call with an error that the model reads.
@@ -365,6 +371,18 @@ def _checked(call: AnyToolCall, attachments: Iterable[Attachment]) -> tuple[Atta
     from .._transcript.attachment import attachments_of
 
     return attachments_of(f"Call {call.id!r} of tool `{call.name}`", attachments)
+
+
+def _shown(
+    output: Any, text: str, attached: tuple[Attachment, ...], message: str | None
+) -> tuple[tuple[Attachment, ...], str | None]:
+    """Let the model see the files that are in an output, in the place of their data."""
+    from .attached import attachments_in, shown
+
+    found = tuple(dict.fromkeys(attachments_in(output)))
+    if found and message is None:
+        message = shown(text, found)
+    return tuple(dict.fromkeys((*attached, *found))), message
 
 
 class ToolCall(AnyToolCall, Generic[In, Out]):

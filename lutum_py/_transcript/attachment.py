@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import mimetypes
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
+from .._text.json import shorten
 from .._text.unicode import sendable
 from ..errors import InvalidValueError, MisuseError
 
@@ -16,18 +21,24 @@ __all__ = [
     "Attachment",
     "MediaType",
     "attachments_of",
+    "data_url",
     "dump_attachments",
     "load_attachments",
+    "media_type_of",
 ]
 
 MediaType: TypeAlias = Literal["image", "audio", "video", "file"]
 
 _MEDIA_TYPES: tuple[object, ...] = get_args(MediaType)
+_SHOWN = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attachment:
-    """Describe a file by where it is.
+    """Describe a file by where it is: at an address, or in the `data:` URL itself.
+
+    `Attachment.from_path(path)` and `Attachment.from_bytes(data, mime_type)` make one of a file
+    that is here.
 
     Attributes:
         media_type: What kind of file: `image`, `audio`, `video` or `file`.
@@ -35,10 +46,12 @@ class Attachment:
         url: Where it is: an `https:` address, or a `data:` URL that carries it.
         caption: A line about it for people and models.
         size: Its size in bytes, where that is known.
+        name: The name of the file, for providers that want one.
 
     Raises:
         MisuseError: A field is of another type.
-        InvalidValueError: The media type is none of the four.
+        InvalidValueError: The media type is none of the four, or `url` is neither an `https:`
+            address nor a `data:` URL.
 
     Example:
         >>> Attachment(media_type="image", mime_type="image/png", url="https://e.org/a.png").caption
@@ -49,6 +62,7 @@ class Attachment:
     url: str
     caption: str | None = None
     size: int | None = None
+    name: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse what neither a store nor a provider would take; half a pair becomes U+FFFD."""
@@ -60,14 +74,121 @@ class Attachment:
         for field in ("mime_type", "url"):
             if not isinstance(getattr(self, field), str):
                 raise MisuseError.of_field("Attachment", field, "a text", getattr(self, field))
-        if not isinstance(self.caption, str | None):
-            raise MisuseError.of_field("Attachment", "caption", "a text or None", self.caption)
+        for field in ("caption", "name"):
+            if not isinstance(getattr(self, field), str | None):
+                given = getattr(self, field)
+                raise MisuseError.of_field("Attachment", field, "a text or None", given)
+        if not self.url.startswith(("https:", "data:")):
+            raise InvalidValueError(
+                f"Attachment: `url` is neither an `https:` address nor a `data:` URL, but "
+                f"{shorten(self.url, _SHOWN)}. Of a file on this machine make "
+                "`Attachment.from_path(path)`, of its bytes `Attachment.from_bytes(data, "
+                "mime_type)`."
+            )
         if not isinstance(self.size, int | None) or isinstance(self.size, bool):
             raise MisuseError.of_field("Attachment", "size", "a number or None", self.size)
-        for field in ("mime_type", "url", "caption"):
+        for field in ("mime_type", "url", "caption", "name"):
             text = getattr(self, field)
             if text is not None:
                 object.__setattr__(self, field, sendable(text))
+
+    @classmethod
+    def from_path(
+        cls,
+        path: str | PathLike[str],
+        *,
+        mime_type: str | None = None,
+        media_type: MediaType | None = None,
+        caption: str | None = None,
+    ) -> Attachment:
+        """Read a file, to be sent with its data.
+
+        Args:
+            path: Where it is.
+            mime_type: Its type; by default what the ending of its name says.
+            media_type: What kind of file it is; by default what its type says.
+            caption: A line about it for people and models.
+
+        Raises:
+            OSError: The file cannot be read.
+            InvalidValueError: The ending of the name says no type.
+        """
+        file = Path(path)
+        guessed = mime_type or mimetypes.guess_type(file.name)[0]
+        if guessed is None:
+            raise InvalidValueError(
+                f"Attachment: the name {file.name!r} does not say what type the file is of. Say "
+                "it, as in `Attachment.from_path(path, mime_type='image/png')`."
+            )
+        return cls.from_bytes(
+            file.read_bytes(), guessed, media_type=media_type, caption=caption, name=file.name
+        )
+
+    @classmethod
+    def from_bytes(
+        cls,
+        data: bytes | bytearray | memoryview,
+        mime_type: str,
+        *,
+        media_type: MediaType | None = None,
+        caption: str | None = None,
+        name: str | None = None,
+    ) -> Attachment:
+        """Take the data of a file, to be sent with it.
+
+        Args:
+            data: The bytes.
+            mime_type: Its type, as in `image/png`.
+            media_type: What kind of file it is; by default what its type says.
+            caption: A line about it for people and models.
+            name: The name of the file.
+
+        Raises:
+            MisuseError: The data are no bytes, or the type no text.
+
+        Example:
+            >>> Attachment.from_bytes(b"Hi", "text/plain").url
+            'data:text/plain;base64,SGk='
+        """
+        given: object = data
+        if not isinstance(given, bytes | bytearray | memoryview):
+            raise MisuseError.of_field("Attachment", "data", "bytes", given)
+        if not isinstance(mime_type, str):
+            raise MisuseError.of_field("Attachment", "mime_type", "a text", mime_type)
+        carried = bytes(data)
+        return cls(
+            media_type=media_type or media_type_of(mime_type),
+            mime_type=mime_type,
+            url=data_url(mime_type, base64.b64encode(carried).decode("ascii")),
+            caption=caption,
+            size=len(carried),
+            name=name,
+        )
+
+    @property
+    def described(self) -> str:
+        """What it is, in words for a model that does not get to see it."""
+        words = [self.caption, self.name, None if self.url.startswith("data:") else self.url]
+        said = ", ".join(word for word in words if word)
+        return (
+            f"[{self.media_type} ({self.mime_type}) that cannot be shown here{said and ': '}{said}]"
+        )
+
+
+def data_url(mime_type: str, data: str) -> str:
+    """Make the URL that carries data, which are base64 text."""
+    return f"data:{mime_type};base64,{data}"
+
+
+def media_type_of(mime_type: str) -> MediaType:
+    """Say what kind of file a MIME type is of.
+
+    Example:
+        >>> media_type_of("image/png"), media_type_of("application/pdf")
+        ('image', 'file')
+    """
+    kind = mime_type.partition("/")[0].lower()
+    return cast("MediaType", kind) if kind in _MEDIA_TYPES else "file"
 
 
 def attachments_of(owner: str, given: Iterable[Attachment]) -> tuple[Attachment, ...]:
@@ -101,6 +222,7 @@ def dump_attachments(attachments: tuple[Attachment, ...]) -> dict[str, Any]:
                 "url": each.url,
                 "caption": each.caption,
                 "size": each.size,
+                **({} if each.name is None else {"name": each.name}),
             }
             for each in attachments
         ]
@@ -109,13 +231,19 @@ def dump_attachments(attachments: tuple[Attachment, ...]) -> dict[str, Any]:
 
 def load_attachments(saved: Saved) -> tuple[Attachment, ...]:
     """Read what `dump_attachments` gave."""
-    return tuple(
-        Attachment(
-            media_type=each.member("media_type", MediaType),
-            mime_type=each.get("mime_type", str),
-            url=each.get("url", str),
-            caption=each.get("caption", str, None),
-            size=each.get("size", int, None),
-        )
-        for each in saved.each("attachments", optional=True)
-    )
+    return tuple(_load(each) for each in saved.each("attachments", optional=True))
+
+
+def _load(saved: Saved) -> Attachment:
+    fields: dict[str, Any] = {
+        "media_type": saved.member("media_type", MediaType),
+        "mime_type": saved.get("mime_type", str),
+        "url": saved.get("url", str),
+        "caption": saved.get("caption", str, None),
+        "size": saved.get("size", int, None),
+        "name": saved.get("name", str, None),
+    }
+    try:
+        return Attachment(**fields)
+    except InvalidValueError as error:
+        raise saved.wrong("url", str(error)) from None

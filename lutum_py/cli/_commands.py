@@ -18,9 +18,11 @@ from .._toolset import Toolset
 from ..dialects import DIALECTS
 from ..dialects._facts import facts_of
 from ..dialects._repair.violations import Change, Violation
-from ..errors import LutumError, MissingExtraError, ToolDefinitionError
+from ..errors import HistoryError, LutumError, MissingExtraError, ToolDefinitionError
 from ._atomic_write import write_file
 from ._conversation_file import dialect_module, read_conversation
+from ._convert import encoded_for, read_transcript
+from ._exact_json import exact_text
 from ._inbox import ACTIONS, Action, Answer, decide, store_at, waiting_data, waiting_lines
 from ._inspect_server import inspect_server
 from ._loading import load_named, load_toolset
@@ -300,6 +302,66 @@ def _tell_repair(
         complain(text(f"Not repaired: {counted(len(left), 'violation')}"))
         for violation in left:
             complain(*_violation_lines(violation))
+
+
+@app.command(
+    epilog="Exit codes: 0 converted; 1 the provider of FILE would refuse it; 2 the file cannot be "
+    "read or written, is no JSON, or of another dialect."
+)
+def convert(
+    file: Annotated[str, typer.Argument(metavar="FILE", help=_FILE)],
+    to: Annotated[
+        str,
+        typer.Option(
+            metavar="DIALECT", parser=_dialect, help=f"What to write a request of: {_DIALECTS}."
+        ),
+    ],
+    dialect: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="DIALECT",
+            parser=_dialect,
+            help="What FILE is a request of. May be left out where the content tells.",
+        ),
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="OUT", help="Write to this file.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a conversation as the body of another provider's request.
+
+    What is written are the messages and instructions, without tools and parameters; to standard
+    output unless a file is named. What could not be carried over goes to standard error.
+    """
+    conversation = read_conversation(file, dialect)
+    try:
+        transcript, lost = read_transcript(conversation)
+    except HistoryError as error:
+        complain(
+            text(f"{conversation.name} ({conversation.what}) would be refused. Repair it first:"),
+            *(line for violation in error.violations for line in _violation_lines(violation)),
+        )
+        raise typer.Exit(1) from error
+    body = encoded_for(to, transcript)
+    data = exact_text(dict(body), conversation.style).encode()
+    if output is None or output == "-":
+        write_bytes(data)
+    else:
+        write_file(Path(output), data)
+    losses = [
+        *({"of": "reading", "where": each.where, "text": each.text} for each in lost),
+        *({"of": "writing", "where": each.where, "text": each.text} for each in body.losses),
+    ]
+    if as_json:
+        report = {"file": file, "from": conversation.dialect, "to": to, "losses": losses}
+        write(sys.stderr, json_text(report) + "\n")
+        return
+    count = counted(len(losses), "loss") if losses else "nothing was lost"
+    complain(text(f"{conversation.name} ({conversation.what}) as {to}: {count}"))
+    for each in losses:
+        complain(text(f"  {each['of']} {each['where']}: {each['text']}"))
 
 
 @app.command(

@@ -50,7 +50,8 @@ def text(words: str, style: str = "") -> Text:
 
 def counted(count: int, what: str) -> str:
     """Say how many there are: `1 tool`, `2 tools`."""
-    return f"{count} {what}{'s' * (count != 1)}"
+    plural = "es" if what.endswith("s") else "s"
+    return f"{count} {what}{plural * (count != 1)}"
 
 
 def json_text(data: Any) -> str:

@@ -11,6 +11,7 @@ A dialect is one public module: `openai_chat`, `openai_responses`, `anthropic_me
 | `answer_format(answer)` | the request fields that hold the text to a final answer of a type |
 | `decode(response)` | one response → an `AssistantTurn` |
 | `messages(committed)` | turns and results → what goes back to the provider |
+| `read_history(request)` | a conversation that was kept elsewhere → a transcript, and its losses |
 | `encode_request(request, *, strict=False, model=None)` | a `TurnRequest` → a body with `losses` |
 | `StreamDecoder()` | `feed(event)` → events, `close()` → the last ones, `finish()` → the turn |
 | `check(request)` | the rules that a request body, or its list of messages, breaks |
@@ -21,9 +22,9 @@ A dialect is one public module: `openai_chat`, `openai_responses`, `anthropic_me
 
 The package of each dialect has the same files: `_facts` (what is known of it), `_decode`,
 `_encode`, `_stream`, `_rules` over `_spoken` (what was said, read from a request that may be
-broken), `_wire_form` (for the testing kit). They share:
+broken), `_history` (the same, read to be kept), `_wire_form` (for the testing kit). They share:
 
-- `_wire/`: reading untrusted JSON, the tools on offer, names, replay, losses.
+- `_wire/`: reading untrusted JSON, the tools on offer, names, replay, losses, histories.
 - `_schema/`: the compiler of schemas.
 - `_stream/`: the decoder of streams, from which each `StreamDecoder` inherits.
 - `_repair/`: finding a conversation and mending it; which result answers which call.

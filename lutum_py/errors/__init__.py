@@ -26,6 +26,7 @@ LutumError
 │   └── DialectError               a payload that is not of the dialect; see `where`
 ├── SavedDataError                 stored data that this code cannot take
 │   ├── TranscriptError            a transcript that is foreign, damaged or invalid
+│   ├── HistoryError               messages that their provider would refuse; see `violations`
 │   ├── PlanError                  a saved plan that was edited or no longer fits its tools
 │   ├── ResumeError                a decision that does not fit the suspended call
 │   ├── StoreError                 a store that was edited, is foreign, or whose database failed
@@ -80,6 +81,7 @@ __all__ = [
     "ExecutionFailed",
     "ExtraResult",
     "FieldIssue",
+    "HistoryError",
     "HookError",
     "Internal",
     "InvalidArguments",
@@ -502,6 +504,36 @@ class TranscriptError(SavedDataError):
         >>> Transcript.load_json(Transcript().dump_json())
         <Transcript of 0 items>
     """
+
+
+class HistoryError(SavedDataError):
+    """A list of messages is such that its provider would refuse it; nothing of it was read.
+
+    Attributes:
+        dialect: The name of the dialect.
+        violations: Every `Violation`, in the order of the messages, as `check` of the dialect
+            gives them.
+
+    Example:
+        >>> from lutum_py.dialects import openai_chat
+        >>> kept = [{"role": "tool", "tool_call_id": "c1", "content": "sunny"}]
+        >>> openai_chat.read_history(kept)
+        Traceback (most recent call last):
+        lutum_py.errors.HistoryError: openai_chat refuses this conversation: ...
+        >>> mended, changes = openai_chat.repair(kept)
+        >>> transcript, losses = openai_chat.read_history(mended)
+    """
+
+    def __init__(self, violations: Sequence[object], *, dialect: str) -> None:
+        self.dialect = dialect
+        self.violations: tuple[Any, ...] = tuple(violations)
+        count = len(self.violations)
+        reasons = "" if count == 1 else f", for {count} reasons"
+        listed = " ".join(map(str, self.violations))
+        super().__init__(
+            f"{dialect} refuses this conversation{reasons}: {listed} Mend it first with "
+            f"`{dialect}.repair(...)`."
+        )
 
 
 class PlanError(SavedDataError):

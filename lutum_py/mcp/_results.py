@@ -23,7 +23,7 @@ from .._schema.output import Output
 from .._schema.schema_check import SchemaChecker
 from .._text.json import parse_json
 from .._text.unicode import sendable
-from .._transcript.attachment import Attachment, MediaType
+from .._transcript.attachment import Attachment, MediaType, data_url, media_type_of
 from ..errors import ToolOutputError
 from ._limits import Limits
 from ._words import one_line
@@ -31,7 +31,6 @@ from ._words import one_line
 __all__ = ["failed", "reply_of"]
 
 _MIME: Final = re.compile(r"[\w.+-]+/[\w.+-]+", re.ASCII)
-_FAMILIES: Final[dict[str, MediaType]] = {"image": "image", "audio": "audio", "video": "video"}
 _ANY_FILE: Final = "application/octet-stream"
 _ANYTHING: Final = Output(None)
 
@@ -136,8 +135,7 @@ class _Read:
         else:
             held = block.resource
             mime = held.mime_type or _ANY_FILE
-            family = _FAMILIES.get(mime.partition("/")[0], "file")
-            yield from self._attach(held.blob, mime, family, one_line(held.uri))
+            yield from self._attach(held.blob, mime, media_type_of(mime), one_line(held.uri))
 
     def _attach(
         self, data: str, mime: str, kind: MediaType, caption: str | None = None
@@ -155,7 +153,7 @@ class _Read:
             Attachment(
                 media_type=kind,
                 mime_type=mime,
-                url=f"data:{mime};base64,{data}",
+                url=data_url(mime, data),
                 caption=caption,
                 size=size,
             )

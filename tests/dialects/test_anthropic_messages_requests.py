@@ -239,7 +239,8 @@ def test_attachments_go_where_the_api_has_a_place(attachment: Attachment, block:
     body = dialect.encode_request(TurnRequest(items=items))
     content = body["messages"][0]["content"]
     in_result = body["messages"][2]["content"][0]["content"]
-    assert in_result[0] == {"type": "text", "text": "done"}
+    named = "" if block else f"\n{attachment.described}"
+    assert in_result[0] == {"type": "text", "text": f"done{named}"}
     if block is None:
         assert content == said("See")["content"]
         assert [loss.where for loss in body.losses] == [

@@ -43,6 +43,7 @@ SHARED = {
     "decode",
     "encode_request",
     "messages",
+    "read_history",
     "repair",
     "tool_choice",
     "tools",

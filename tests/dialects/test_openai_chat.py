@@ -329,7 +329,7 @@ def test_attachments_become_parts_where_there_are_parts_for_them() -> None:
         },
         {"role": "user", "content": ""},
         {"role": "system", "content": [{"type": "text", "text": "Be kind"}]},
-        tool("c1", "done"),
+        tool("c1", f"done\n{image.described}"),
     ]
     assert [loss.where for loss in body.losses] == [
         "items[0].attachments[3]",

@@ -260,7 +260,7 @@ def test_attachments_become_parts_where_there_are_parts_for_them() -> None:
         },
         {"role": "user", "content": ""},
         output("c1", [{"type": "input_text", "text": "done"}, pdf]),
-        output("c1", "done"),
+        output("c1", f"done\n{video.described}"),
     ]
     assert [loss.where for loss in body.losses] == [
         "items[0].attachments[3]",

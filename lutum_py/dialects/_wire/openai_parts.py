@@ -8,14 +8,24 @@ outputs of tools. (OpenAI API reference: "Create chat completion", "Create a mod
 from __future__ import annotations
 
 import mimetypes
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final, TypeAlias
 
-from ..._transcript.attachment import Attachment
+from ..._text.json import is_mapping
+from ..._transcript.attachment import Attachment, MediaType, data_url
+from .history import History, Part
 from .losses import Loss
 from .rendered_items import data_of
 
-__all__ = ["PartOf", "chat_part", "parts_of", "responses_part"]
+__all__ = [
+    "PartOf",
+    "chat_part",
+    "parts_of",
+    "read_chat_parts",
+    "read_responses_parts",
+    "responses_part",
+]
 
 PartOf: TypeAlias = Callable[[Attachment], dict[str, Any] | None]
 """Makes the content part of an attachment; None where the dialect has none."""
@@ -38,7 +48,10 @@ def chat_part(attachment: Attachment) -> dict[str, Any] | None:
         audio = {"data": data, "format": _AUDIO[attachment.mime_type]}
         return {"type": "input_audio", "input_audio": audio}
     if attachment.media_type == "file" and data is not None:
-        file = {"filename": _filename(attachment), "file_data": _data_url(attachment, data)}
+        file = {
+            "filename": _filename(attachment),
+            "file_data": data_url(attachment.mime_type, data),
+        }
         return {"type": "file", "file": file}
     return None
 
@@ -52,7 +65,7 @@ def responses_part(attachment: Attachment) -> dict[str, Any] | None:
         return {
             "type": "input_file",
             "filename": _filename(attachment),
-            "file_data": _data_url(attachment, data),
+            "file_data": data_url(attachment.mime_type, data),
         }
     if attachment.media_type == "file":
         return {"type": "input_file", "file_url": attachment.url}
@@ -92,8 +105,97 @@ def parts_of(
 
 
 def _filename(attachment: Attachment) -> str:
-    return "attachment" + (mimetypes.guess_extension(attachment.mime_type) or "")
+    return attachment.name or _unnamed(attachment.mime_type)
 
 
-def _data_url(attachment: Attachment, data: str) -> str:
-    return f"data:{attachment.mime_type};base64,{data}"
+def _unnamed(mime_type: str) -> str:
+    return "attachment" + (mimetypes.guess_extension(mime_type) or "")
+
+
+# Where a part has its file: hosts take more kinds than OpenAI does.
+_URLS: Final[Mapping[str, MediaType]] = {
+    "image_url": "image",
+    "video_url": "video",
+    "document_url": "file",
+}
+
+
+def read_chat_parts(content: Any, position: str, history: History) -> Iterator[Part]:
+    """Read what a message of Chat Completions says, or a result.
+
+    Args:
+        content: Text, or a list of parts.
+        position: Where it stands.
+        history: Takes the losses.
+    """
+    if isinstance(content, str):
+        yield content
+        return
+    for index, part in enumerate(content):
+        where = f"{position}[{index}]"
+        kind = part.get("type")
+        inner = part.get(kind) if isinstance(kind, str) else None
+        if kind == "text" and isinstance(inner, str):
+            yield inner
+            history.rest(part, ("type", "text"), where)
+        elif kind in _URLS and isinstance(inner, str):
+            yield from history.file(where, url=inner, media_type=_URLS[kind])
+            history.rest(part, ("type", kind), where)
+        elif not is_mapping(inner):
+            history.lose(where)
+        elif kind in _URLS:
+            yield from history.file(where, url=inner.get("url"), media_type=_URLS[kind])
+            history.rest(_without_auto(inner), ("url",), f"{where}.{kind}")
+            history.rest(part, ("type", kind), where)
+        elif kind == "input_audio":
+            form = inner.get("format")
+            mime_type = "audio/mpeg" if form == "mp3" else f"audio/{form or 'wav'}"
+            yield from history.file(where, data=inner.get("data"), mime_type=mime_type)
+            history.rest(inner, ("data", "format"), f"{where}.{kind}")
+            history.rest(part, ("type", kind), where)
+        elif kind == "file":
+            yield from _named_file(where, inner, history)
+            history.rest(part, ("type", kind), where)
+        else:
+            history.lose(where)
+
+
+def read_responses_parts(content: Any, position: str, history: History) -> Iterator[Part]:
+    """Read what a message of Responses says, or a tool's output.
+
+    Args:
+        content: Text, or a list of parts.
+        position: Where it stands.
+        history: Takes the losses.
+    """
+    if isinstance(content, str):
+        yield content
+        return
+    for index, part in enumerate(content):
+        where = f"{position}[{index}]"
+        kind = part.get("type")
+        if kind in ("input_text", "output_text", "text") and isinstance(part.get("text"), str):
+            yield part["text"]
+            history.rest(part, ("type", "text"), where)
+        elif kind == "input_image":
+            yield from history.file(where, url=part.get("image_url"), media_type="image")
+            history.rest(_without_auto(part), ("type", "image_url", "file_id"), where)
+        elif kind == "input_file":
+            yield from _named_file(where, part, history)
+        else:
+            history.lose(where)
+
+
+def _named_file(where: str, fields: Mapping[str, Any], history: History) -> Iterator[Attachment]:
+    """Read a file that goes with its name, as data or by its address."""
+    url = fields.get("file_data") or fields.get("file_url")
+    for file in history.file(where, url=url, media_type="file", name=fields.get("filename")):
+        is_named = file.name is not None and file.name != _unnamed(file.mime_type)
+        yield file if is_named else replace(file, name=None)
+    known = ("type", "file_data", "file_url", "filename", "file_id")
+    history.rest(_without_auto(fields), known, where)
+
+
+def _without_auto(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out the detail of a picture where it says what goes without saying."""
+    return {key: value for key, value in fields.items() if (key, value) != ("detail", "auto")}

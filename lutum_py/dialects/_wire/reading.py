@@ -175,19 +175,22 @@ class Place:
         return value if abs(value) < _TOO_MANY else None
 
 
-def response_place(dialect: str, response: Any, tidy: Callable[[Any], Any]) -> Place:
+def response_place(
+    dialect: str, response: Any, tidy: Callable[[Any], Any], position: str = ""
+) -> Place:
     """Begin to read a response: a tidy copy of it that can be stored and sent back.
 
     Args:
         dialect: The dialect that reads it.
         response: The response.
         tidy: Copies it as the dialect keeps it.
+        position: Where it stands, for the errors, if not alone.
 
     Raises:
         DialectError: It is no object, such as text, an HTML page or an SDK object, or something in
             it is no JSON, or nested too deeply.
     """
-    place = Place(dialect, response)
+    place = Place(dialect, response, None, position)
     if not is_mapping(response):
         what = f"expected the JSON object of a response, got {shorten(response)}"
         raise place.error(f"{what}. {_DUMP}")

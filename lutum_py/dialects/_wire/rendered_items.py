@@ -25,6 +25,7 @@ __all__ = [
     "arguments_object",
     "carried",
     "data_of",
+    "named_text",
     "rendered_items",
     "send_as_object",
     "send_as_text",
@@ -92,6 +93,11 @@ def data_of(attachment: Attachment) -> str | None:
     if head.endswith(";base64"):
         return body
     return base64.b64encode(unquote_to_bytes(body)).decode("ascii")
+
+
+def named_text(result: ToolResult, unshown: Iterable[Attachment]) -> str:
+    """Give what the model reads of a result, with the files that it does not get to see."""
+    return "\n".join([result.model_text, *(each.described for each in unshown)])
 
 
 def carried(text: str) -> Any:

@@ -27,6 +27,7 @@ from ._cache import mark
 from ._decode import tidy, turn_of
 from ._encode import Rendering
 from ._facts import FACTS, NAME
+from ._history import read_history
 from ._rules import check, repair
 from ._stream import StreamDecoder
 
@@ -45,6 +46,7 @@ __all__ = [
     "decode",
     "encode_request",
     "messages",
+    "read_history",
     "repair",
     "tool_choice",
     "tools",

@@ -99,7 +99,11 @@ def usage_of(response: Place) -> Usage | None:
 
 def _items(response: Place, response_id: str | None) -> Iterator[AssistantItem]:
     index = 0
-    for block in response.need("content").items():
+    content = response.need("content")
+    if isinstance(content.value, str):  # as programs may write it
+        yield TextItem(content.value)
+        return
+    for block in content.items():
         kind = block.need("type").text()
         if kind == "text":
             text = block.need("text").text()

@@ -84,6 +84,9 @@ class Rendering(FrontRendering):
             self.losses.extend(foreign_losses(position, turn, NAME))
             blocks = self._neutral(turn, position)
             self._answers = {call.id: {"tool_use_id": wire_id(call.id)} for call in turn.tool_calls}
+        elif isinstance(payload["content"], str):
+            self.said.append({"role": "assistant", "content": payload["content"]})
+            return
         else:
             sent_back = [block for block in payload["content"] if not _is_blank(block)]
             if told_apart(turn, self.model):

@@ -15,7 +15,7 @@ from ..._text.json import digest_of
 from ..._transcript.attachment import Attachment
 from ..._transcript.result import ToolResult
 from .._wire.losses import Loss
-from .._wire.rendered_items import data_of
+from .._wire.rendered_items import data_of, named_text
 from ._facts import NAME
 
 __all__ = ["blocks_of", "references", "result_block", "wire_id"]
@@ -52,6 +52,8 @@ def blocks_of(
             continue
         if attachment.caption and attachment.caption.strip():
             blocks.append({"type": "text", "text": attachment.caption})
+        if attachment.name and block["type"] == "document":
+            block["title"] = attachment.name
         blocks.append(block)
     return blocks
 
@@ -97,7 +99,8 @@ def result_block(
     """
     block: dict[str, Any] = {"type": "tool_result", **answers}
     if result.attachments:
-        block["content"] = blocks_of(result.model_text, result.attachments, position, losses)
+        text = named_text(result, (each for each in result.attachments if not _attached(each)))
+        block["content"] = blocks_of(text, result.attachments, position, losses)
     else:
         block["content"] = result.model_text
     if result.is_error:

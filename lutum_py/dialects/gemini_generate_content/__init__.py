@@ -27,6 +27,7 @@ from .._wire.reading import response_place
 from ._decode import tidy, turn_of
 from ._encode import AfterCached, Rendering
 from ._facts import FACTS, NAME
+from ._history import read_history
 from ._rules import check, repair
 from ._stream import StreamDecoder
 
@@ -44,6 +45,7 @@ __all__ = [
     "decode",
     "encode_request",
     "messages",
+    "read_history",
     "repair",
     "tool_choice",
     "tools",

@@ -25,6 +25,7 @@ from .._wire.reading import response_place
 from . import _decode as _chat_turn
 from ._encode import Rendering
 from ._facts import FACTS, NAME
+from ._history import read_history
 from ._rules import check, repair
 from ._stream import StreamDecoder
 
@@ -42,6 +43,7 @@ __all__ = [
     "decode",
     "encode_request",
     "messages",
+    "read_history",
     "repair",
     "tool_choice",
     "tools",

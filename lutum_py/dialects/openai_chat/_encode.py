@@ -23,7 +23,7 @@ from ..._transcript.result import ToolResult
 from .._wire.losses import Loss
 from .._wire.openai_parts import chat_part, parts_of
 from .._wire.other_model import ModelNames, kept_back, told_apart
-from .._wire.rendered_items import send_as_text
+from .._wire.rendered_items import named_text, send_as_text
 from .._wire.rendering import Rendering as _Rendering
 from .._wire.replay import foreign_losses, own_payload
 from ._decode import function_of
@@ -49,7 +49,7 @@ class Rendering(_Rendering):
         if isinstance(item, ToolResult):
             form = self._answers.get(item.id)
             answer = {"role": "tool", "tool_call_id": item.id} if form is None else dict(form)
-            answer["content"] = item.model_text
+            answer["content"] = named_text(item, item.attachments)
             self.said.append(answer)
             for number, attachment in enumerate(item.attachments):
                 where = f"{position}.attachments[{number}]"

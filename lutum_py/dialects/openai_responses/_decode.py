@@ -156,6 +156,11 @@ def metadata_of(item: Place, kind: str, index: int, response_id: str | None) -> 
 
 
 def _message(item: Place) -> Iterator[AssistantItem]:
+    content = item.get("content")
+    if content is not None and isinstance(content.value, str):  # as programs may write it
+        if content.value:
+            yield TextItem(content.value)
+        return
     for part in item.items_at("content"):
         kind = part.text_at("type")
         if kind == "output_text":

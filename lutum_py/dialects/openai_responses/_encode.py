@@ -30,7 +30,7 @@ from ..._transcript.result import ToolResult
 from .._wire.losses import Loss
 from .._wire.openai_parts import parts_of, responses_part
 from .._wire.other_model import ModelNames, kept_back, told_apart
-from .._wire.rendered_items import arguments_object, send_as_text
+from .._wire.rendered_items import arguments_object, named_text, send_as_text
 from .._wire.rendering import Rendering as _Rendering
 from .._wire.replay import foreign_losses, own_payload
 from ._decode import CALLS, SEARCH, SEARCH_CALL, SEARCH_OUTPUT, is_call
@@ -129,9 +129,10 @@ def _message(message: Message, position: str, losses: list[Loss]) -> dict[str, A
 
 
 def _output(result: ToolResult, position: str, losses: list[Loss]) -> str | list[dict[str, Any]]:
-    text = result.model_text
     if not result.attachments:
-        return text
+        return result.model_text
+    unshown = [each for each in result.attachments if responses_part(each) is None]
+    text = named_text(result, unshown)
     parts = parts_of(text, "input_text", result.attachments, responses_part, position, losses)
     return parts if any(part["type"] != "input_text" for part in parts) else text
 

@@ -1,0 +1,254 @@
+"""A provider's own messages become a transcript: what the readers of all dialects share.
+
+A message of the user or an instruction holds one text and then its files, so a message of more
+parts becomes several. What is said by the model is kept as it came, by the decoder of the dialect.
+"""
+
+from __future__ import annotations
+
+import mimetypes
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeAlias
+
+from ..._text.json import compact_json, is_mapping, is_sequence, parse_json
+from ..._transcript.assistant import AssistantTurn
+from ..._transcript.attachment import Attachment, MediaType, data_url, media_type_of
+from ..._transcript.committed import CommittedRound
+from ..._transcript.message import Message, Role
+from ..._transcript.metadata import ToolMetadata
+from ..._transcript.result import ResultStatus, ToolResult
+from ..._transcript.transcript import Transcript
+from ...errors import HistoryError
+from .._facts import Facts
+from .losses import Loss
+
+__all__ = ["NOTHING_LEFT", "History", "Part", "json_of_text"]
+
+Part: TypeAlias = str | Attachment
+"""What a message says, one after the other: texts and files."""
+
+NOTHING_LEFT: Final = "[What was sent here cannot be shown.]"
+"""What stands for a message of the user of which nothing could be held."""
+
+_NO_PLACE: Final = "a transcript has no place for it"
+
+
+@dataclass(slots=True)
+class _Round:
+    """A turn of the model, and the results that were found for it."""
+
+    turn: AssistantTurn
+    results: list[ToolResult] = field(default_factory=list[ToolResult])
+
+
+class History:
+    """Collect what was said, as items of a transcript, and what of it they cannot hold.
+
+    Args:
+        facts: What is known of the dialect.
+        check: Finds what the provider refuses.
+        request: A request body, or its list of messages.
+        is_rejoined: Whether the dialect writes the messages between two turns as one, so that
+            nothing is lost where one becomes several.
+
+    Raises:
+        HistoryError: The provider would refuse it.
+    """
+
+    def __init__(
+        self,
+        facts: Facts,
+        check: Callable[[Any], list[Any]],
+        request: Any,
+        *,
+        is_rejoined: bool = False,
+    ) -> None:
+        violations = check(request)
+        if violations:
+            raise HistoryError(violations, dialect=facts.name)
+        self.body: Mapping[str, Any] = request if is_mapping(request) else {}
+        self._key = facts.key
+        self._listed: Any = self.body.get(facts.key) if is_mapping(request) else request
+        self._is_rejoined = is_rejoined
+        self._items: list[Message | _Round] = []
+        self._open: deque[tuple[_Round, ToolMetadata]] = deque()
+        self._losses: list[Loss] = []
+
+    def listed(self) -> Iterator[tuple[str, Any]]:
+        """Go through the messages; give each with its position."""
+        listed = self._listed if is_sequence(self._listed) else (self._listed,)
+        for index, message in enumerate(listed):
+            if message is not None:
+                yield f"{self._key}[{index}]", message
+
+    def lose(self, where: str, text: str = _NO_PLACE) -> None:
+        """Note what a transcript cannot hold."""
+        self._losses.append(Loss(where, text))
+
+    def rest(self, fields: Mapping[str, Any], known: Collection[str], position: str) -> None:
+        """Note the fields of an object that were not read."""
+        for key, value in fields.items():
+            if key not in known and value is not None:
+                self.lose(f"{position}.{key}")
+
+    def file(
+        self,
+        where: str,
+        *,
+        url: Any = None,
+        data: Any = None,
+        mime_type: Any = None,
+        media_type: MediaType | None = None,
+        name: Any = None,
+    ) -> Iterator[Attachment]:
+        """Give the attachment that a part of a message is; nothing where it cannot be held.
+
+        Args:
+            where: Where the part stands.
+            url: The address, which may be a `data:` URL.
+            data: The data as base64, in the place of the address.
+            mime_type: Its type, where the wire says it.
+            media_type: What kind of file it is; what the type says, by default.
+            name: The name of the file, where the wire says it.
+        """
+        if isinstance(data, str) and isinstance(mime_type, str):
+            url = data_url(mime_type, data)
+        if not isinstance(url, str) or not url.startswith(("https:", "data:")):
+            self.lose(where, "a file is held by its `https:` address or its data; this has neither")
+            return
+        if not isinstance(mime_type, str):
+            mime_type = _mime_type_of(url, media_type)
+        yield Attachment(
+            media_type=media_type or media_type_of(mime_type),
+            mime_type=mime_type,
+            url=url,
+            name=name if isinstance(name, str) else None,
+        )
+
+    def say(self, role: Role, parts: Iterable[Part], position: str) -> None:
+        """Take what anyone but the model says in one message."""
+        before = len(self._losses)
+        groups = _grouped(parts)
+        if not groups:
+            if role == "user":
+                # Somebody spoke here, which matters to who may speak next.
+                lost = len(self._losses) > before
+                self._items.append(Message(role, NOTHING_LEFT if lost else ""))
+            return
+        self._items += [Message(role, text, tuple(files)) for text, files in groups]
+        if len(groups) > 1 and not self._is_rejoined:
+            what = "a message holds a text and then its files"
+            self.lose(position, f"it comes back as {len(groups)} messages, because {what}")
+
+    def turn(self, turn: AssistantTurn) -> None:
+        """Take a turn of the model; results for its calls may follow."""
+        made = _Round(turn)
+        self._items.append(made)
+        self._open.extend((made, call) for call in turn.tool_calls)
+
+    def answer(self, parts: Iterable[Part], position: str, *, is_error: bool = False) -> None:
+        """Take what the result of the next call says."""
+        groups = _grouped(parts)
+        if len(groups) > 1:
+            self.lose(position, "it comes back as one text, and its files after that")
+        text = "\n\n".join(text for text, _ in groups if text)
+        files = tuple(file for _, files in groups for file in files)
+        self.answer_json(json_of_text(text), position, is_error=is_error, attachments=files)
+
+    def answer_json(
+        self,
+        result: str,
+        position: str,
+        *,
+        is_error: bool = False,
+        attachments: tuple[Attachment, ...] = (),
+    ) -> None:
+        """Take the result of the next call, whose output is known as JSON text."""
+        made, call = self._open.popleft()
+        status: ResultStatus = "error" if is_error else "success"
+        answer = ToolResult(
+            id=call.id,
+            name=call.name,
+            arguments=call.arguments,
+            result=result,
+            status=status,
+            attachments=attachments,
+        )
+        made.results.append(answer)
+        if self._items[-1] is not made:
+            self.lose(position, "it comes back right behind the turn that made the call")
+
+    def read(self) -> tuple[Transcript, list[Loss]]:
+        """Give the transcript, and what it could not hold."""
+        transcript = Transcript()
+        for item in self._items:
+            if isinstance(item, Message):
+                transcript.push(item)
+            elif item.turn.tool_calls:
+                transcript.append_round(CommittedRound(item.turn, item.results))
+            else:
+                transcript.append_turn(item.turn)
+        return transcript, self._losses
+
+
+def json_of_text(text: str) -> str:
+    """Give the JSON text of a result that the model reads as this text.
+
+    Example:
+        >>> json_of_text('{"sum": 3}'), json_of_text("It is 3.")
+        ('{"sum": 3}', '"It is 3."')
+    """
+    if not text.startswith('"'):
+        try:
+            parse_json(text)
+        except ValueError:
+            pass
+        else:
+            return text
+    return compact_json(text)
+
+
+def _grouped(parts: Iterable[Part]) -> list[tuple[str, list[Attachment]]]:
+    """Join parts to texts with files after them; a text right before a further file is its caption.
+
+    Example:
+        >>> _grouped(["Look:", "and", "tell"])
+        [('Look:', []), ('and', []), ('tell', [])]
+    """
+    groups: list[tuple[str, list[Attachment]]] = []
+    text = ""
+    for part in parts:
+        if isinstance(part, str):
+            if text:
+                groups.append((text, []))
+            text = part or text
+            continue
+        is_first = not groups
+        if is_first:
+            groups.append((text, []))
+        captioned = text and not is_first
+        groups[-1][1].append(replace(part, caption=text) if captioned else part)
+        text = ""
+    if text:
+        groups.append((text, []))
+    return groups
+
+
+_BY_DEFAULT: Final[Mapping[MediaType | None, str]] = {
+    "image": "image/jpeg",
+    "audio": "audio/mpeg",
+    "video": "video/mp4",
+}
+
+
+def _mime_type_of(url: str, media_type: MediaType | None) -> str:
+    """Find the type of a file whose message does not say it."""
+    if url.startswith("data:"):
+        named = url[5:].partition(",")[0].partition(";")[0]
+        return named or "text/plain"
+    guessed, _ = mimetypes.guess_type(url.partition("?")[0])
+    if guessed is not None and media_type in (None, "file", media_type_of(guessed)):
+        return guessed
+    return _BY_DEFAULT.get(media_type, "application/octet-stream")

@@ -1,0 +1,138 @@
+"""Contents of generateContent become a transcript.
+
+What the model says is read as the content of a candidate, and is the payload of its turn. The
+responses at the head of a content answer its calls, and what stands behind them is what the user
+says. Both ways of writing a key are read. (Gemini API reference: "Content".)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..._text.json import compact_json, is_mapping, is_sequence
+from ..._transcript.attachment import Attachment
+from ..._transcript.transcript import Transcript
+from .._wire.history import History, Part
+from .._wire.losses import Loss
+from .._wire.reading import response_place
+from ._decode import tidy, turn_of
+from ._facts import FACTS, NAME
+from ._rules import check
+
+__all__ = ["read_history"]
+
+
+def read_history(request: Any) -> tuple[Transcript, list[Loss]]:
+    """Read a conversation that was kept elsewhere, to go on with it here.
+
+    The `systemInstruction` of a body becomes the first messages. A function response is read as
+    `{"output": ...}` or `{"error": "..."}`; one of another shape is the output, whole.
+
+    Args:
+        request: A request body, or its list of contents; it is not changed.
+
+    Returns:
+        The transcript, and what it could not hold, each with its place. `messages` of the
+        transcript gives the list again, but for what was lost.
+
+    Raises:
+        HistoryError: The provider would refuse it; `repair` mends that.
+        DialectError: A turn of the model is broken; `where` says at which place.
+
+    Example:
+        >>> said = [("user", "Hi"), ("model", "Hello")]
+        >>> kept = [{"role": role, "parts": [{"text": text}]} for role, text in said]
+        >>> transcript, losses = read_history(kept)
+        >>> transcript[1].text, losses
+        ('Hello', [])
+    """
+    history = History(FACTS, check, request, is_rejoined=True)
+    for key in ("systemInstruction", "system_instruction"):
+        history.say("system", _said(tidy(history.body.get(key)), key, history), key)
+    said: list[Any] = []
+    begun = ""
+    for position, given in history.listed():
+        content = tidy(given)
+        if content.get("role") == "model":
+            # The API counts contents of the model that follow each other as one turn.
+            begun = begun if said else position
+            said += _listed(content["parts"])
+            history.rest(content, ("role", "parts"), position)
+            continue
+        _turn(said, begun, history)
+        said = []
+        parts = _listed(content["parts"])
+        for index, part in enumerate(parts):
+            if "functionResponse" in part:
+                where = f"{position}.parts[{index}].functionResponse"
+                _answer(part["functionResponse"], where, history)
+        if not all("functionResponse" in part for part in parts):
+            history.say("user", _said(content, position, history), position)
+        history.rest(content, ("role", "parts"), position)
+    _turn(said, begun, history)
+    return history.read()
+
+
+def _listed(parts: Any) -> list[Any]:
+    return [parts] if is_mapping(parts) else list(parts)
+
+
+def _turn(parts: list[Any], position: str, history: History) -> None:
+    if parts:
+        response = {"candidates": [{"content": {"role": "model", "parts": parts}}]}
+        history.turn(turn_of(response_place(NAME, response, tidy, position)))
+
+
+def _answer(response: Mapping[str, Any], position: str, history: History) -> None:
+    given = response["response"]
+    where = f"{position}.response"
+    files = tuple(_files(response.get("parts") or (), f"{position}.parts", history))
+    if files:
+        history.lose(f"{position}.parts", "the files come back behind the results")
+    error = given.get("error")
+    if isinstance(error, str) and len(given) == 1:
+        history.answer_json(compact_json(error), position, is_error=True, attachments=files)
+    else:
+        if given.keys() != {"output"}:
+            history.lose(where, "a response of this shape comes back under `output`")
+            given = {"output": given}
+        history.answer_json(compact_json(given["output"]), position, attachments=files)
+    history.rest(response, ("id", "name", "response", "parts"), position)
+
+
+def _said(content: Any, position: str, history: History) -> Iterator[Part]:
+    """Read what is said in a content, or in an instruction, which may be text or one part."""
+    if isinstance(content, str):
+        yield content
+        return
+    listed = content.get("parts", content) if is_mapping(content) else content
+    parts = _listed(listed) if is_mapping(listed) or is_sequence(listed) else []
+    for index, part in enumerate(parts):
+        where = f"{position}.parts[{index}]"
+        if isinstance(part, str):
+            yield part
+        elif is_mapping(part) and isinstance(part.get("text"), str):
+            yield part["text"]
+            history.rest(part, ("text",), where)
+        elif not is_mapping(part) or "functionResponse" not in part:
+            yield from _files([part], f"{position}.parts", history, index)
+
+
+def _files(parts: Any, position: str, history: History, first: int = 0) -> Iterator[Attachment]:
+    for index, part in enumerate(parts, first):
+        where = f"{position}[{index}]"
+        key = next((key for key in ("inlineData", "fileData") if key in part), None)
+        if key is None or not is_mapping(part[key]):
+            history.lose(where)
+            continue
+        fields = part[key]
+        yield from history.file(
+            where,
+            url=fields.get("fileUri"),
+            data=fields.get("data"),
+            mime_type=fields.get("mimeType"),
+            name=fields.get("displayName"),
+        )
+        history.rest(part, (key,), where)
+        history.rest(fields, ("mimeType", "fileUri", "data", "displayName"), f"{where}.{key}")

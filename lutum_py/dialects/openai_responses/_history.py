@@ -1,0 +1,103 @@
+"""Input items of OpenAI Responses become a transcript.
+
+Items of the model that follow each other are read as the output of one response, and are the
+payload of the turn. An item of a kind that only the provider knows stands with them, so that it
+goes back where it stood. (OpenAI API reference: "Create a model response", input.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..._text.json import compact_json
+from ..._transcript.transcript import Transcript
+from .._repair.violations import NOT_SHOWN
+from .._wire.history import History
+from .._wire.losses import Loss
+from .._wire.openai_parts import read_responses_parts
+from .._wire.reading import response_place
+from ._decode import SEARCH_OUTPUT, tidy, turn_of
+from ._facts import FACTS, NAME
+from ._rules import check
+from ._spoken import Item
+
+__all__ = ["read_history"]
+
+
+def read_history(request: Any) -> tuple[Transcript, list[Loss]]:
+    """Read a conversation that was kept elsewhere, to go on with it here.
+
+    The `instructions` of a body become the first message. What the provider keeps, as under
+    `previous_response_id`, is not in the body, and is not read.
+
+    Args:
+        request: A request body, or its list of input items; it is not changed.
+
+    Returns:
+        The transcript, and what it could not hold, each with its place. `messages` of the
+        transcript gives the list again, but for what was lost.
+
+    Raises:
+        HistoryError: The provider would refuse it; `repair` mends that.
+        DialectError: A turn of the model is broken; `where` says at which place.
+
+    Example:
+        >>> kept = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+        >>> transcript, losses = read_history(kept)
+        >>> transcript[1].text, losses
+        ('Hello', [])
+    """
+    history = History(FACTS, check, request)
+    instructions = history.body.get("instructions")
+    if isinstance(instructions, str):
+        history.say("system", [instructions], "instructions")
+    items = [(position, _item(given)) for position, given in history.listed()]
+    asked = {item.key for _, item in items if item.is_call}
+    output: list[dict[str, Any]] = []
+    begun = ""
+    for position, item in items:
+        if not (item.is_result or item.is_said_to_model):
+            begun = begun if output else position
+            output.append(item.fields)
+            continue
+        _turn(output, begun, history)
+        output = []
+        fields = item.fields
+        if item.is_said_to_model:
+            said = read_responses_parts(fields["content"], f"{position}.content", history)
+            history.say(fields["role"], said, position)
+            history.rest(fields, ("type", "role", "content", "status", "id"), position)
+        elif item.key not in asked:
+            # The call stands with the provider, who alone knows what it was.
+            history.lose(position, "it answers a call that the request does not show")
+            history.say("user", [NOT_SHOWN], position)
+        else:
+            _answer(fields, position, history)
+    _turn(output, begun, history)
+    return history.read()
+
+
+def _item(given: Any) -> Item:
+    if isinstance(given, str):  # in the place of the list
+        return Item(0, {"role": "user", "content": given})
+    item = Item(0, given)
+    if item.kind == "item_reference":
+        item.fields = {**given, "type": item.kind}
+    return item
+
+
+def _turn(output: list[dict[str, Any]], position: str, history: History) -> None:
+    if output:
+        history.turn(turn_of(response_place(NAME, {"output": output}, tidy, position)))
+
+
+def _answer(fields: Mapping[str, Any], position: str, history: History) -> None:
+    if fields["type"] == SEARCH_OUTPUT:
+        # What the program found for a search has a form of its own, and no text.
+        history.lose(position, "it comes back as the output of a function")
+        history.answer_json(compact_json({"tools": fields.get("tools")}), position)
+        return
+    said = read_responses_parts(fields["output"], f"{position}.output", history)
+    history.answer(said, position)
+    history.rest(fields, ("type", "call_id", "output", "status", "id"), position)
