@@ -68,7 +68,7 @@ def _made(transcript: Transcript, cuts: tuple[Cut, ...]) -> Front:
     end = max(cut.stop for cut in cuts)
     as_they_are(end)
     one, two, three = zip(*sent, strict=True)
-    return Front(one, two, three, end)
+    return Front(one, two, three, end, tuple((cut.start, cut.at) for cut in cuts))
 
 
 def carried(items: Sequence[TranscriptItem], span: Cut) -> tuple[list[int], list[int]]:

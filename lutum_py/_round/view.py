@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 
 from .._call.selector import AnySelector
 from .._text.json import is_sequence, shorten
-from .._transcript.assistant import AssistantTurn
+from .._transcript.assistant import AssistantTurn, ReasoningItem
 from .._transcript.message import Message
 from .._transcript.request import TranscriptItem
 from .._transcript.result import ToolResult
@@ -568,9 +568,17 @@ class _Step:
         ]
         mine, theirs = (view.numbered(0, view.index_of(end)) for view in views)
         for one, two in zip_longest(mine, theirs):
-            if one is None or two is None or one[1] != two[1]:
+            if one is None or two is None or one[1] != two[1] or self._is_rethought(other, *one):
                 return end if one is None else one[0]
         return None
+
+    def _is_rethought(self, other: _Step, position: int, item: TranscriptItem) -> bool:
+        """Tell whether the reasoning of a turn is bound to what only one of two views sends."""
+        return (
+            isinstance(item, AssistantTurn)
+            and any(isinstance(each, ReasoningItem) for each in item.items)
+            and self.front.is_changed_before(position) != other.front.is_changed_before(position)
+        )
 
 
 def _takes_in(cut: Cut, other: Cut) -> bool:
