@@ -307,6 +307,10 @@ class _Step:
         self.transcript = transcript = _transcript_of(target)
         self.items = transcript._items
         self.front = front_of(transcript, view.cuts)
+        if count is not None and not callable(count):
+            raise MisuseError(
+                f"`count` takes a function that gives the tokens of a text, not {shorten(count)}."
+            )
         self.ledger = ledger_of(transcript, count)
         self.count = count
         self.overhead = _at_least_zero("overhead", overhead)
