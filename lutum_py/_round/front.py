@@ -40,12 +40,22 @@ def front_of(transcript: Transcript, cuts: tuple[Cut, ...]) -> Front:
 def _check_own(transcript: Transcript, cuts: Iterable[Cut]) -> None:
     items = transcript._items
     for cut in cuts:
-        if cut.at > len(items) or digest_of_item(items[cut.stop - 1]) != cut.digest:
+        if (
+            cut.at > len(items)
+            or digest_of_item(items[cut.stop - 1]) != cut.digest
+            or (cut.is_span and any(_is_inside(items, end) for end in (cut.start, cut.stop)))
+        ):
             raise ViewError(
                 f"This view was made for another transcript: item {cut.stop - 1}, the last one of "
-                f"a cut, is not the same in this one of {len(items)} items. Use a view with its "
-                "transcript, or what that grew into; start with `View()` for another."
+                f"a cut, is not the same in this one of {len(items)} items, or no round ends where "
+                "the cut does. Use a view with its transcript, or what that grew into; start with "
+                "`View()` for another."
             )
+
+
+def _is_inside(items: Sequence[TranscriptItem], place: int) -> bool:
+    """Tell whether a place is inside of a round, where a transcript or view was edited."""
+    return place < len(items) and isinstance(items[place], ToolResult)
 
 
 def _made(transcript: Transcript, cuts: tuple[Cut, ...]) -> Front:

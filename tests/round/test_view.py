@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from lutum_py import (
     TurnRequest,
     View,
 )
+from lutum_py._round.cut import digest_of_item
 from lutum_py._round.view import CLEARED, DROPPED
 from lutum_py._transcript.transcript_view import Front, TranscriptView
 from lutum_py.dialects import anthropic_messages, openai_chat
@@ -115,6 +117,27 @@ def test_a_view_holds_for_what_its_transcript_becomes_and_for_no_other() -> None
     assert issubclass(ViewError, DeveloperError)
     with pytest.raises(MisuseError, match="a Session or a Transcript, not of 7"):
         view.of(7)  # type: ignore[arg-type]
+
+
+def test_a_view_whose_span_would_split_a_round_is_of_another_transcript() -> None:
+    """Whoever edited the transcript or the view, no round is sent in halves."""
+    transcript = conversation(4)
+    view = View().drop_rounds(transcript, span=(4, 8))
+    saved = json.loads(transcript.dump_json())
+    calls = [*saved["items"][2]["items"], saved["items"][4]["items"][1]]
+    saved["items"][2]["items"] = calls
+    saved["items"][4] = saved["items"][5]
+    saved["items"][5] = saved["items"][1]
+    edited = Transcript.load_json(json.dumps(saved))
+    with pytest.raises(ViewError, match="no round ends where the cut does"):
+        view.of(edited)
+    (cut,) = view.cuts
+    for wrong in (
+        replace(cut, start=5),
+        replace(cut, stop=7, digest=digest_of_item(transcript[6])),
+    ):
+        with pytest.raises(ViewError, match="no round ends where the cut does"):
+            View((wrong,)).of(transcript)
 
 
 def test_older_results_read_a_short_text() -> None:
