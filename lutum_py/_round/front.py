@@ -15,7 +15,7 @@ from ..errors import ViewError
 from .cut import Cut, digest_of_item
 from .ledger import bytes_of
 
-__all__ = ["carried", "edited", "front_of"]
+__all__ = ["carried", "edited", "front_of", "is_inside"]
 
 _LEFT_OUT: Final = "\n[... {} of {} bytes left out ...]\n"
 
@@ -43,7 +43,7 @@ def _check_own(transcript: Transcript, cuts: Iterable[Cut]) -> None:
         if (
             cut.at > len(items)
             or digest_of_item(items[cut.stop - 1]) != cut.digest
-            or (cut.is_span and any(_is_inside(items, end) for end in (cut.start, cut.stop)))
+            or (cut.is_span and any(is_inside(items, end) for end in (cut.start, cut.stop)))
         ):
             raise ViewError(
                 f"This view was made for another transcript: item {cut.stop - 1}, the last one of "
@@ -53,7 +53,7 @@ def _check_own(transcript: Transcript, cuts: Iterable[Cut]) -> None:
             )
 
 
-def _is_inside(items: Sequence[TranscriptItem], place: int) -> bool:
+def is_inside(items: Sequence[TranscriptItem], place: int) -> bool:
     """Tell whether a place is inside of a round, where a transcript or view was edited."""
     return place < len(items) and isinstance(items[place], ToolResult)
 

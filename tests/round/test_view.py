@@ -489,6 +489,22 @@ def test_ephemeral_messages_keep_their_places_and_follow_a_cut() -> None:
     assert session.request_items() == list(session.transcript)
 
 
+def test_an_ephemeral_message_stands_between_rounds_only() -> None:
+    """Inside of a round and outside of the transcript is no place, and nothing else is a message."""
+    transcript = conversation(2)
+    aside = Message("user", "by the way")
+    for place in (-1, 3, 5, 7):
+        with pytest.raises(ViewError, match=f"cannot stand at {place}: .* transcript of 6 items"):
+            View().of(transcript, ephemeral=[(place, aside)])
+    for place in (0, 2, 4, 6):
+        items = View().of(transcript, ephemeral=[(place, aside)])
+        assert openai_chat.check({"messages": openai_chat.messages(items)}) == []
+    wrong: Any
+    for wrong in (aside, (1, "by the way"), (1, aside, 2), ("1", aside)):
+        with pytest.raises(MisuseError, match="`ephemeral` takes"):
+            View().of(transcript, ephemeral=[wrong])
+
+
 def test_a_loss_is_at_the_place_in_the_transcript() -> None:
     """Behind a cut, a loss still names the item of the transcript; an ephemeral one its number."""
     transcript = conversation(5)
