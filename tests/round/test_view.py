@@ -490,7 +490,7 @@ def test_ephemeral_messages_keep_their_places_and_follow_a_cut() -> None:
 
 
 def test_an_ephemeral_message_stands_between_rounds_only() -> None:
-    """Inside of a round and outside of the transcript is no place, and nothing else is a message."""
+    """Inside of a round and outside of the transcript is no place; all else is no message."""
     transcript = conversation(2)
     aside = Message("user", "by the way")
     for place in (-1, 3, 5, 7):
@@ -540,7 +540,7 @@ def test_a_model_refuses_a_view_that_a_provider_would_refuse() -> None:
     split = Front((transcript[3],), (3,), (3,), 4)
     for items in (
         TranscriptView(transcript, 6, (), split),
-        View().of(transcript, ephemeral=[(5, Message("user", "no"))]),
+        TranscriptView(transcript, 6, ((5, Message("user", "no")),)),
     ):
         with pytest.raises(DialectError, match="A provider would refuse this request"):
             model.respond_sync(TurnRequest(items=items))
