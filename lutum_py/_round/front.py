@@ -8,7 +8,7 @@ from typing import Final
 from .._transcript.message import Message
 from .._transcript.request import TranscriptItem
 from .._transcript.result import ToolResult, with_message
-from .._transcript.result_cap import head_of, tail_of
+from .._transcript.result_cap import cut_again, head_of, tail_of
 from .._transcript.transcript import Transcript
 from .._transcript.transcript_view import NO_FRONT, Front
 from ..errors import ViewError
@@ -129,6 +129,9 @@ def _capped(result: ToolResult, most: int) -> ToolResult:
     total = bytes_of(text)
     if total <= most:
         return result
+    again = None if result.message is None else cut_again(text, most)
+    if again is not None:
+        return with_message(result, again)
     room = most - len(_LEFT_OUT.format(total, total))
     head, tail = head_of(text, room - room // 2), tail_of(text, room // 2)
     left_out = total - bytes_of(head) - bytes_of(tail)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -14,7 +15,9 @@ from lutum_py import (
     AssistantTurn,
     Attachment,
     CommittedRound,
+    MemoryResults,
     Message,
+    ResultCap,
     Session,
     ToolDef,
     ToolMetadata,
@@ -22,9 +25,11 @@ from lutum_py import (
     Transcript,
     TurnRequest,
     View,
+    result_reader,
 )
 from lutum_py._round.cut import digest_of_item
 from lutum_py._round.view import CLEARED, DROPPED
+from lutum_py._transcript.result import with_message
 from lutum_py._transcript.transcript_view import Front, TranscriptView
 from lutum_py.dialects import anthropic_messages, openai_chat
 from lutum_py.errors import (
@@ -198,6 +203,44 @@ def test_a_capped_result_has_head_and_tail_in_so_many_bytes(text: str) -> None:
     assert read(View().cap_results(transcript, max_bytes=200, keep=["add"]), transcript)[2] == text
     with pytest.raises(InvalidValueError, match="Give 200 at least"):
         View().cap_results(transcript, max_bytes=199)
+
+
+@pytest.mark.parametrize("letter", ["x", "é", "😀"])
+def test_what_a_tool_has_capped_can_be_read_on_when_a_view_caps_it_again(letter: str) -> None:
+    """The handle stays, and the place from where to read on is where the shorter head ends."""
+    store, whole = MemoryResults(), f"begin{letter * 5000}end"
+    (result,) = committed(0, whole).results
+    capped = ResultCap(2000, store).apply(result)
+    transcript = Transcript()
+    transcript.push(Message("user", "Go"))
+    transcript.append_round(CommittedRound(committed(0).turn, [capped]))
+    transcript.append_round(committed(1))
+    for size in (200, 201, 203, 999):
+        view = View().cap_results(transcript, max_bytes=size)
+        text = read(view, transcript)[2]
+        assert len(text.encode()) <= size
+        found = re.search(r'read_more\(handle="(\w+)", offset=(\d+)\)', text)
+        assert found is not None
+        assert text.startswith(whole[: int(found[2])] + "\n[")
+        assert whole.endswith(text.rpartition("]\n")[2])
+        assert result_reader(store)(found[1], int(found[2])).startswith(letter)
+        assert view.cap_results(transcript, max_bytes=size) is view
+
+
+def test_a_notice_that_a_result_only_looks_like_is_no_notice() -> None:
+    """What the numbers of a notice do not fit is text like any other."""
+    said = (
+        f'\n[... 9 to 90 of 99 characters left out; read them with read_more(handle="{"a" * 32}", '
+    )
+    text = "x" * 300 + said + "offset=9) ...]\n" + "y" * 300
+    transcript = Transcript()
+    transcript.push(Message("user", "Go"))
+    (result,) = committed(0, "short", status="error").results
+    transcript.append_round(CommittedRound(committed(0).turn, [with_message(result, text)]))
+    transcript.append_round(committed(1))
+    shown = read(View().cap_results(transcript, max_bytes=250), transcript)[2]
+    assert "bytes left out" in shown
+    assert "read_more" not in shown
 
 
 def test_dropped_rounds_leave_instructions_and_the_last_question() -> None:
