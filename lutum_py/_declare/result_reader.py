@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from .._text.json import shorten
 from .._transcript.result_cap import READER, ResultStore, check_bound, check_store, head_of
 from ..errors import NotFound
 from .tool_fn import ToolFn, tool_fn
@@ -48,7 +49,7 @@ def result_reader(store: ResultStore, max_bytes: int = 8_000) -> ToolFn[..., str
         """
         text = store.get(handle)
         if text is None:
-            raise NotFound(f"no result is kept under the handle {handle!r}")
+            raise NotFound(f"no result is kept under the handle {shorten(handle)}")
         total = len(text)
         if offset >= total:
             raise NotFound(f"the text ends before character {offset}: it has {total} characters")

@@ -8,14 +8,14 @@ from typing import Final
 from .._transcript.message import Message
 from .._transcript.request import TranscriptItem
 from .._transcript.result import ToolResult, with_message
-from .._transcript.result_cap import head_of, tail_of
+from .._transcript.result_cap import cut_again, head_of, tail_of
 from .._transcript.transcript import Transcript
 from .._transcript.transcript_view import NO_FRONT, Front
 from ..errors import ViewError
 from .cut import Cut, digest_of_item
 from .ledger import bytes_of
 
-__all__ = ["carried", "edited", "front_of"]
+__all__ = ["carried", "edited", "front_of", "is_inside"]
 
 _LEFT_OUT: Final = "\n[... {} of {} bytes left out ...]\n"
 
@@ -40,12 +40,22 @@ def front_of(transcript: Transcript, cuts: tuple[Cut, ...]) -> Front:
 def _check_own(transcript: Transcript, cuts: Iterable[Cut]) -> None:
     items = transcript._items
     for cut in cuts:
-        if cut.at > len(items) or digest_of_item(items[cut.stop - 1]) != cut.digest:
+        if (
+            cut.at > len(items)
+            or digest_of_item(items[cut.stop - 1]) != cut.digest
+            or (cut.is_span and any(is_inside(items, end) for end in (cut.start, cut.stop)))
+        ):
             raise ViewError(
                 f"This view was made for another transcript: item {cut.stop - 1}, the last one of "
-                f"a cut, is not the same in this one of {len(items)} items. Use a view with its "
-                "transcript, or what that grew into; start with `View()` for another."
+                f"a cut, is not the same in this one of {len(items)} items, or no round ends where "
+                "the cut does. Use a view with its transcript, or what that grew into; start with "
+                "`View()` for another."
             )
+
+
+def is_inside(items: Sequence[TranscriptItem], place: int) -> bool:
+    """Tell whether a place is inside of a round, where a transcript or view was edited."""
+    return place < len(items) and isinstance(items[place], ToolResult)
 
 
 def _made(transcript: Transcript, cuts: tuple[Cut, ...]) -> Front:
@@ -68,7 +78,7 @@ def _made(transcript: Transcript, cuts: tuple[Cut, ...]) -> Front:
     end = max(cut.stop for cut in cuts)
     as_they_are(end)
     one, two, three = zip(*sent, strict=True)
-    return Front(one, two, three, end)
+    return Front(one, two, three, end, tuple((cut.start, cut.at) for cut in cuts))
 
 
 def carried(items: Sequence[TranscriptItem], span: Cut) -> tuple[list[int], list[int]]:
@@ -119,6 +129,9 @@ def _capped(result: ToolResult, most: int) -> ToolResult:
     total = bytes_of(text)
     if total <= most:
         return result
+    again = None if result.message is None else cut_again(text, most)
+    if again is not None:
+        return with_message(result, again)
     room = most - len(_LEFT_OUT.format(total, total))
     head, tail = head_of(text, room - room // 2), tail_of(text, room // 2)
     left_out = total - bytes_of(head) - bytes_of(tail)

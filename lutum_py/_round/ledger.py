@@ -7,19 +7,19 @@ its text; two reports then tell how many tokens one of those measures stands for
 
 from __future__ import annotations
 
-from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from threading import Lock
 from typing import Final, NamedTuple, TypeAlias
 
-from .._text.json import compact_json
+from .._text.json import compact_json, shorten
 from .._transcript.assistant import AssistantTurn, ReasoningItem, ServerToolItem, ToolCallItem
 from .._transcript.kept import Latest
 from .._transcript.message import Message
 from .._transcript.request import TranscriptItem
 from .._transcript.transcript import Transcript
 from .._transcript.transcript_view import Front
+from ..errors import MisuseError
 
 __all__ = [
     "USUAL_RATE",
@@ -95,8 +95,8 @@ class Ledger:
 
     def __init__(self, count: Count | None = None) -> None:
         self.count = count
-        self._known = array("q", [0])
-        self._loose = array("q", [0])
+        self._known = [0]
+        self._loose = [0]
         self._lock = Lock()
         self._asked: dict[tuple[int, int], int] = {}
         self._fronts: Latest[Size] = Latest(4)
@@ -150,7 +150,13 @@ class Ledger:
         key = (hash(text), len(text))
         tokens = self._asked.get(key)
         if tokens is None and self.count is not None:
-            tokens = self._asked[key] = self.count(text)
+            tokens = self.count(text)
+            if not isinstance(tokens, int) or tokens < 0:
+                raise MisuseError(
+                    f"`count` gives the tokens of a text, a whole number from 0 on, not "
+                    f"{shorten(tokens)}."
+                )
+            self._asked[key] = tokens
         return tokens or 0
 
     def between(self, start: int, stop: int) -> Size:
@@ -216,7 +222,7 @@ def _output_of(turn: AssistantTurn) -> int | None:
     if usage is None or usage.output_tokens is None:
         return None
     if any(isinstance(item, ReasoningItem) for item in turn.items):
-        return usage.output_tokens
+        return max(usage.output_tokens, 0)
     return max(usage.output_tokens - (usage.reasoning_tokens or 0), 0)
 
 

@@ -16,16 +16,15 @@ from typing import Any, Final, TypeAlias
 
 from .._call.selector import AnySelector
 from .._text.json import is_sequence, shorten
-from .._transcript.assistant import AssistantTurn
+from .._transcript.assistant import AssistantTurn, ReasoningItem
 from .._transcript.message import Message
 from .._transcript.request import TranscriptItem
-from .._transcript.result import ToolResult
 from .._transcript.saved import dump_saved, open_saved
 from .._transcript.transcript import HasTranscript, Transcript
 from .._transcript.transcript_view import TranscriptView
 from ..errors import InvalidValueError, MisuseError, SavedDataError, ViewError
 from .cut import LEAST_BYTES, Cut, CutKind, digest_of_item, dump_cut, load_cut
-from .front import carried, edited, front_of
+from .front import carried, edited, front_of, is_inside
 from .ledger import USUAL_RATE, Count, Ledger, Size, ledger_of, too_light
 
 __all__ = ["View"]
@@ -80,14 +79,17 @@ class View:
                 there, in this request alone. One inside a cut follows it.
 
         Returns:
-            A sequence that copies nothing of the transcript.
+            A sequence that copies nothing of the transcript. Pass it on as it is: a list of its
+            items does not know where was cut.
 
         Raises:
-            ViewError: The view was made for another transcript.
+            ViewError: The view was made for another transcript, or an ephemeral message would stand
+                inside of a round.
+            MisuseError: `ephemeral` holds something else.
         """
         transcript = _transcript_of(target)
         front = front_of(transcript, self.cuts)
-        placed = tuple(sorted(ephemeral, key=lambda pair: pair[0])) if ephemeral else ()
+        placed = _placed(transcript, ephemeral) if ephemeral else ()
         return TranscriptView(transcript, len(transcript._items), placed, front)
 
     def clear_results(
@@ -307,6 +309,10 @@ class _Step:
         self.transcript = transcript = _transcript_of(target)
         self.items = transcript._items
         self.front = front_of(transcript, view.cuts)
+        if count is not None and not callable(count):
+            raise MisuseError(
+                f"`count` takes a function that gives the tokens of a text, not {shorten(count)}."
+            )
         self.ledger = ledger_of(transcript, count)
         self.count = count
         self.overhead = _at_least_zero("overhead", overhead)
@@ -507,7 +513,7 @@ class _Step:
         return turns[-1] if has_calls else turns[-1] + 1
 
     def _is_place(self, place: int) -> bool:
-        return place == len(self.items) or not isinstance(self.items[place], ToolResult)
+        return not is_inside(self.items, place)
 
     def _places(self, near: int | None = None) -> str:
         """Name places where a span may begin or end."""
@@ -568,9 +574,17 @@ class _Step:
         ]
         mine, theirs = (view.numbered(0, view.index_of(end)) for view in views)
         for one, two in zip_longest(mine, theirs):
-            if one is None or two is None or one[1] != two[1]:
+            if one is None or two is None or one[1] != two[1] or self._is_rethought(other, *one):
                 return end if one is None else one[0]
         return None
+
+    def _is_rethought(self, other: _Step, position: int, item: TranscriptItem) -> bool:
+        """Tell whether the reasoning of a turn is bound to what only one of two views sends."""
+        return (
+            isinstance(item, AssistantTurn)
+            and any(isinstance(each, ReasoningItem) for each in item.items)
+            and self.front.is_changed_before(position) != other.front.is_changed_before(position)
+        )
 
 
 def _takes_in(cut: Cut, other: Cut) -> bool:
@@ -587,6 +601,27 @@ def _transcript_of(target: Any) -> Transcript:
     if not isinstance(transcript, Transcript):
         raise MisuseError(f"A view is of a Session or a Transcript, not of {shorten(target)}.")
     return transcript
+
+
+def _placed(
+    transcript: Transcript, ephemeral: Iterable[tuple[int, Message]]
+) -> tuple[tuple[int, Message], ...]:
+    """Take ephemeral messages in the order of their places."""
+    items, given = transcript._items, tuple(ephemeral)
+    for each in given:
+        if not (is_sequence(each) and len(each) == 2 and isinstance(each[1], Message)):
+            raise MisuseError(
+                "`ephemeral` takes pairs of a place and a Message, as in "
+                f'`[(len(transcript), Message("user", "..."))]`, not {shorten(each)}.'
+            )
+        place = _number("ephemeral", each[0])
+        if not 0 <= place <= len(items) or is_inside(items, place):
+            raise ViewError(
+                f"An ephemeral message cannot stand at {shorten(place)}: that is inside of a "
+                f"round, or not in this transcript of {len(items)} items. `len(transcript)` is its "
+                "end."
+            )
+    return tuple(sorted(given, key=lambda pair: pair[0]))
 
 
 def names_of(keep: Any) -> tuple[str, ...]:

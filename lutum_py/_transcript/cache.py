@@ -36,8 +36,8 @@ class Cache:
     `turns` are none, because the other providers cache beginnings by themselves.
 
     Raises:
-        InvalidValueError: There would be more than 4 markers, the ttl is unknown, or `covers` is
-            given without `content`.
+        InvalidValueError: There would be more than 4 markers, the ttl is unknown, `content` is
+            blank, or `covers` is given without it.
         MisuseError: A field is of another type.
 
     Example:
@@ -75,6 +75,10 @@ class Cache:
         if self.ttl is not None and self.ttl not in _TTLS:
             raise InvalidValueError(
                 f"Cache: ttl={shorten(self.ttl)} is none of {' and '.join(map(repr, _TTLS))}."
+            )
+        if self.content is not None and not self.content.strip():
+            raise InvalidValueError(
+                "Cache: content is blank. Name the cached content, or leave it."
             )
         if self.covers and self.content is None:
             raise InvalidValueError(

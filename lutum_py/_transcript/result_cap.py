@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -17,6 +18,7 @@ __all__ = [
     "ResultStore",
     "check_bound",
     "check_store",
+    "cut_again",
     "head_of",
     "tail_of",
 ]
@@ -122,11 +124,7 @@ class ResultCap:
         if self.store is not None:
             handle = _handle_of(text)
             self.store.put(handle, text)
-        total = len(text)
-        room = self.max_bytes - len(_notice(total, total, handle))
-        head = head_of(text, room - room // 2)
-        tail = tail_of(text, room // 2)
-        return f"{head}{_notice(total - len(tail), len(head), handle, total)}{tail}"
+        return _joined(text, text, len(text), handle, self.max_bytes)
 
 
 def check_bound(where: str, max_bytes: object) -> None:
@@ -160,6 +158,30 @@ def _notice(stop: int, start: int, handle: str | None, total: int | None = None)
         f"\n[... {start} to {stop} {of} left out; read them with "
         f'{READER}(handle="{handle}", offset={start}) ...]\n'
     )
+
+
+def _joined(begin: str, end: str, total: int, handle: str | None, size: int) -> str:
+    """Put a notice between what fits of the beginning of a text and what fits of its end."""
+    room = size - len(_notice(total, total, handle))
+    head = head_of(begin, room - room // 2)
+    tail = tail_of(end, room // 2)
+    return f"{head}{_notice(total - len(tail), len(head), handle, total)}{tail}"
+
+
+_WITH_HANDLE: Final = re.compile(
+    r"\n\[\.\.\. (\d+) to (\d+) of (\d+) characters left out; read them with "
+    rf'{READER}\(handle="([0-9a-f]{{32}})", offset=\1\) \.\.\.\]\n'
+)
+
+
+def cut_again(text: str, size: int) -> str | None:
+    """Cut more of a text that a cap has cut, and name its handle; None where it names none."""
+    for notice in _WITH_HANDLE.finditer(text):
+        head, tail = text[: notice.start()], text[notice.end() :]
+        start, stop, total = map(int, notice.groups()[:3])
+        if len(head) == start and len(tail) == total - stop:
+            return _joined(head, tail, total, notice[4], size)
+    return None
 
 
 def _handle_of(text: str) -> str:

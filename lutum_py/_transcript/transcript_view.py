@@ -26,12 +26,18 @@ class Front:
         places: Where each counts as standing when an ephemeral message looks for its place: all
             that goes out for a span stands where it began.
         end: The first item of the transcript that goes out as it is, with all after it.
+        changed: For each cut its first item, and how long the transcript was when it was made.
     """
 
     items: tuple[TranscriptItem, ...]
     positions: tuple[int, ...]
     places: tuple[int, ...]
     end: int
+    changed: tuple[tuple[int, int], ...] = ()
+
+    def is_changed_before(self, position: int) -> bool:
+        """Tell whether something before an item was cut after the item was said."""
+        return any(start <= position < at for start, at in self.changed)
 
 
 NO_FRONT: Final = Front((), (), (), 0)

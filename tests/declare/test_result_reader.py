@@ -79,6 +79,9 @@ def test_what_is_not_there_is_not_found() -> None:
     read_more = result_reader(store)
     with pytest.raises(NotFound, match="no result is kept under the handle 'g'"):
         read_more("g")
+    with pytest.raises(NotFound) as raised:
+        read_more("g" * 100_000)
+    assert len(str(raised.value)) < 200
     with pytest.raises(NotFound, match="ends before character 4: it has 4 characters"):
         read_more("h", 4)
     assert read_more.name == "read_more"

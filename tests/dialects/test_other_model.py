@@ -54,6 +54,11 @@ def made_by(model: str | None) -> AssistantTurn:
     return AssistantTurn(text="Hi", model=model)
 
 
+def test_no_name_takes_long_to_compare() -> None:
+    """A name of many revisions, which a host made up, is compared step by step."""
+    assert told_apart(made_by("gpt-5" + "-v1:0" * 200 + "x"), ("gpt-5",))
+
+
 @pytest.mark.parametrize(("one", "other"), SAME)
 def test_a_date_makes_no_other_model(one: str, other: str) -> None:
     """A date, `latest`, a revision and the path of a host are no difference, either way."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +15,9 @@ from lutum_py import (
     AssistantTurn,
     Attachment,
     CommittedRound,
+    MemoryResults,
     Message,
+    ResultCap,
     Session,
     ToolDef,
     ToolMetadata,
@@ -21,8 +25,11 @@ from lutum_py import (
     Transcript,
     TurnRequest,
     View,
+    result_reader,
 )
+from lutum_py._round.cut import digest_of_item
 from lutum_py._round.view import CLEARED, DROPPED
+from lutum_py._transcript.result import with_message
 from lutum_py._transcript.transcript_view import Front, TranscriptView
 from lutum_py.dialects import anthropic_messages, openai_chat
 from lutum_py.errors import (
@@ -117,6 +124,27 @@ def test_a_view_holds_for_what_its_transcript_becomes_and_for_no_other() -> None
         view.of(7)  # type: ignore[arg-type]
 
 
+def test_a_view_whose_span_would_split_a_round_is_of_another_transcript() -> None:
+    """Whoever edited the transcript or the view, no round is sent in halves."""
+    transcript = conversation(4)
+    view = View().drop_rounds(transcript, span=(4, 8))
+    saved = json.loads(transcript.dump_json())
+    calls = [*saved["items"][2]["items"], saved["items"][4]["items"][1]]
+    saved["items"][2]["items"] = calls
+    saved["items"][4] = saved["items"][5]
+    saved["items"][5] = saved["items"][1]
+    edited = Transcript.load_json(json.dumps(saved))
+    with pytest.raises(ViewError, match="no round ends where the cut does"):
+        view.of(edited)
+    (cut,) = view.cuts
+    for wrong in (
+        replace(cut, start=5),
+        replace(cut, stop=7, digest=digest_of_item(transcript[6])),
+    ):
+        with pytest.raises(ViewError, match="no round ends where the cut does"):
+            View((wrong,)).of(transcript)
+
+
 def test_older_results_read_a_short_text() -> None:
     """Id, name, arguments and status stay, attachments go; what is short or kept stays."""
     transcript = conversation(2, attachments=[PICTURE], status="error")
@@ -175,6 +203,44 @@ def test_a_capped_result_has_head_and_tail_in_so_many_bytes(text: str) -> None:
     assert read(View().cap_results(transcript, max_bytes=200, keep=["add"]), transcript)[2] == text
     with pytest.raises(InvalidValueError, match="Give 200 at least"):
         View().cap_results(transcript, max_bytes=199)
+
+
+@pytest.mark.parametrize("letter", ["x", "é", "😀"])
+def test_what_a_tool_has_capped_can_be_read_on_when_a_view_caps_it_again(letter: str) -> None:
+    """The handle stays, and the place from where to read on is where the shorter head ends."""
+    store, whole = MemoryResults(), f"begin{letter * 5000}end"
+    (result,) = committed(0, whole).results
+    capped = ResultCap(2000, store).apply(result)
+    transcript = Transcript()
+    transcript.push(Message("user", "Go"))
+    transcript.append_round(CommittedRound(committed(0).turn, [capped]))
+    transcript.append_round(committed(1))
+    for size in (200, 201, 203, 999):
+        view = View().cap_results(transcript, max_bytes=size)
+        text = read(view, transcript)[2]
+        assert len(text.encode()) <= size
+        found = re.search(r'read_more\(handle="(\w+)", offset=(\d+)\)', text)
+        assert found is not None
+        assert text.startswith(whole[: int(found[2])] + "\n[")
+        assert whole.endswith(text.rpartition("]\n")[2])
+        assert result_reader(store)(found[1], int(found[2])).startswith(letter)
+        assert view.cap_results(transcript, max_bytes=size) is view
+
+
+def test_a_notice_that_a_result_only_looks_like_is_no_notice() -> None:
+    """What the numbers of a notice do not fit is text like any other."""
+    said = (
+        f'\n[... 9 to 90 of 99 characters left out; read them with read_more(handle="{"a" * 32}", '
+    )
+    text = "x" * 300 + said + "offset=9) ...]\n" + "y" * 300
+    transcript = Transcript()
+    transcript.push(Message("user", "Go"))
+    (result,) = committed(0, "short", status="error").results
+    transcript.append_round(CommittedRound(committed(0).turn, [with_message(result, text)]))
+    transcript.append_round(committed(1))
+    shown = read(View().cap_results(transcript, max_bytes=250), transcript)[2]
+    assert "bytes left out" in shown
+    assert "read_more" not in shown
 
 
 def test_dropped_rounds_leave_instructions_and_the_last_question() -> None:
@@ -466,6 +532,22 @@ def test_ephemeral_messages_keep_their_places_and_follow_a_cut() -> None:
     assert session.request_items() == list(session.transcript)
 
 
+def test_an_ephemeral_message_stands_between_rounds_only() -> None:
+    """Inside of a round and outside of the transcript is no place; all else is no message."""
+    transcript = conversation(2)
+    aside = Message("user", "by the way")
+    for place in (-1, 3, 5, 7):
+        with pytest.raises(ViewError, match=f"cannot stand at {place}: .* transcript of 6 items"):
+            View().of(transcript, ephemeral=[(place, aside)])
+    for place in (0, 2, 4, 6):
+        items = View().of(transcript, ephemeral=[(place, aside)])
+        assert openai_chat.check({"messages": openai_chat.messages(items)}) == []
+    wrong: Any
+    for wrong in (aside, (1, "by the way"), (1, aside, 2), ("1", aside)):
+        with pytest.raises(MisuseError, match="`ephemeral` takes"):
+            View().of(transcript, ephemeral=[wrong])
+
+
 def test_a_loss_is_at_the_place_in_the_transcript() -> None:
     """Behind a cut, a loss still names the item of the transcript; an ephemeral one its number."""
     transcript = conversation(5)
@@ -501,7 +583,7 @@ def test_a_model_refuses_a_view_that_a_provider_would_refuse() -> None:
     split = Front((transcript[3],), (3,), (3,), 4)
     for items in (
         TranscriptView(transcript, 6, (), split),
-        View().of(transcript, ephemeral=[(5, Message("user", "no"))]),
+        TranscriptView(transcript, 6, ((5, Message("user", "no")),)),
     ):
         with pytest.raises(DialectError, match="A provider would refuse this request"):
             model.respond_sync(TurnRequest(items=items))

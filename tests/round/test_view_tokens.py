@@ -22,6 +22,7 @@ from lutum_py import (
     Usage,
     View,
 )
+from lutum_py.errors import MisuseError
 
 
 def said(transcript: Transcript, text: str, tokens: int | None = None, **fields: Any) -> None:
@@ -146,6 +147,26 @@ def test_a_function_of_ones_own_is_asked_once_for_each_text() -> None:
     whole = sum(map(len, asked)) - sum(len(cut.text or "") for cut in view.cuts)
     assert View().tokens(transcript, count=count) == pytest.approx(whole, abs=12 * len("add"))
     assert View().tokens(transcript, count=lambda _: 1) == 4 * 12
+
+
+@pytest.mark.parametrize("wrong", [lambda _: "7", lambda _: 1.5, lambda _: -1, lambda _: None, 7])
+def test_what_counts_no_tokens_is_told_so(wrong: Any) -> None:
+    """Another answer than a number of tokens is refused, and harms no later count."""
+    transcript = Transcript()
+    said(transcript, "a" * 400)
+    with pytest.raises(MisuseError, match=r"`count` (gives|takes).* tokens of a text"):
+        of(transcript, count=wrong)
+    assert of(transcript, count=len) == 402
+
+
+def test_no_figure_of_a_provider_is_too_large_to_be_counted() -> None:
+    """Whatever a host reports for its turns, they are counted, and a view can be cut."""
+    transcript = Transcript()
+    for tokens in (2**62, 2**62, -(2**62), 10**30):
+        said(transcript, "a" * 400, tokens, output_tokens=tokens)
+    assert of(transcript) == pytest.approx(2 * 10**30)
+    view = View().fit(transcript, limit_tokens=500, at_least=100, keep_last=1)
+    assert [cut.kind for cut in view.cuts] == ["drop"]
 
 
 def test_threads_count_and_render_as_one_does() -> None:

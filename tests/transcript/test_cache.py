@@ -47,8 +47,10 @@ def test_a_field_of_another_type_is_refused(fields: dict[str, Any], expected: st
 
 
 def test_what_means_nothing_is_refused() -> None:
-    """An unknown ttl, and items of no content, are refused where they are said."""
+    """An unknown ttl, no name, and items of no content are refused where they are said."""
     with pytest.raises(InvalidValueError, match="ttl='2h' is none of '5m' and '1h'"):
         Cache(ttl="2h")
     with pytest.raises(InvalidValueError, match="covers=3 items of what"):
         Cache(covers=3)
+    with pytest.raises(InvalidValueError, match="content is blank"):
+        Cache(content=" ")

@@ -22,7 +22,7 @@ ModelNames: TypeAlias = str | Iterable[str] | None
 # A date in the ways of the providers, the word for the newest, a revision: of recorded traffic,
 # `gpt-5-2025-08-07`, `claude-sonnet-4-0`, `claude-haiku-4-5@20251001`, `gemini-2.0-flash-001`.
 _NO_DIFFERENCE: Final = re.compile(
-    r"(?:[-@:](?:latest|\d{4}-\d{2}-\d{2}|\d{2}-\d{4}|\d{2}-\d{2}|\d{8}|\d{4}|00\d|0|v\d+(?::\d+)?))+$"
+    r"(?:[-@:](?:latest|\d{4}-\d{2}-\d{2}|\d{2}-\d{4}|\d{2}-\d{2}|\d{8}|\d{4}|00\d|0|v\d+(?::\d+)?))++$"
 )
 # `models/` of Gemini, also behind the path of a project; the vendor in the names of Bedrock.
 _IN_FRONT: Final = re.compile(r"^(?:.*\bmodels/|(?:[a-z-]+\.)?anthropic\.)")

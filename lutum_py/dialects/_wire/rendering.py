@@ -39,6 +39,8 @@ class Rendering(ABC):
         model: The names of the model that is asked; none where it is not known.
         found: As above.
         loaded: The names of deferred tools that results have named.
+        whole: Whether turns go back whole, whatever was cut before them.
+        is_changed_before: Whether something before the next item was cut after that was said.
     """
 
     facts: ClassVar[Facts]
@@ -52,6 +54,8 @@ class Rendering(ABC):
         self.model = names_of(model)
         self.found = found
         self.loaded: set[str] = set()
+        self.whole = False
+        self.is_changed_before = False
         self._taken = 0
 
     @classmethod
@@ -62,6 +66,7 @@ class Rendering(ABC):
         model: ModelNames = None,
         found: Any = None,
         start: int = 0,
+        whole: bool = False,
     ) -> Self:
         """Render messages, turns and results; what is said is the caller's to change.
 
@@ -71,11 +76,13 @@ class Rendering(ABC):
             model: The model that is asked, if it is known.
             found: What the results of searches may name; equal ones are rendered alike.
             start: How many of the first items go out in another way.
+            whole: Whether turns go back whole, whatever was cut before them.
 
         Raises:
             MisuseError: An item is none of the three.
         """
         made = cls(offered, model, found)
+        made.whole = whole
         made._begin(start)
         if isinstance(items, TranscriptView):
             return made._of_view(items, set(offered), start)
@@ -91,7 +98,7 @@ class Rendering(ABC):
     def _of_view(self, items: TranscriptView, offered: set[str], start: int) -> Self:
         """Go on with what is kept of the transcript, and keep it for the next request."""
         kept = items.transcript.kept.renderings
-        key = (type(self), items.front, self.model, self.found, start)
+        key = (type(self), items.front, self.model, self.found, start, self.whole)
         count = items.base_count
         ephemeral = [(items.index_of(place), said) for place, said in items.ephemeral]
         until = max(ephemeral[0][0] if ephemeral else count, start)
@@ -112,6 +119,7 @@ class Rendering(ABC):
 
     def _take_all(self, items: TranscriptView, until: int) -> None:
         for position, item in items.numbered(self._taken, until):
+            self.is_changed_before = items.front.is_changed_before(position)
             self.take(item, f"items[{position}]")
         self._taken = max(self._taken, until)
 

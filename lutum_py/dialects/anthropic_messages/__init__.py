@@ -25,7 +25,7 @@ from .._wire.other_model import ModelNames
 from .._wire.reading import response_place
 from ._cache import mark
 from ._decode import tidy, turn_of
-from ._encode import Rendering
+from ._encode import Rendering, is_manual
 from ._facts import FACTS, NAME
 from ._history import read_history
 from ._rules import check, repair
@@ -246,7 +246,7 @@ def encode_request(
     """
     names = [definition.name for definition in request.tools]
     native = native_search_of(request, native_search)
-    rendering = Rendering.of(request.items, names, model, native)
+    rendering = Rendering.of(request.items, names, model, native, whole=is_manual(request.extra))
     limit = request.max_output_tokens
     body: dict[str, Any] = {
         "messages": rendering.said if "messages" in request.extra else rendering.to_send(),

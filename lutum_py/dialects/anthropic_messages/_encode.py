@@ -3,9 +3,14 @@
 A turn of this dialect goes back block by block as it came: thinking with its signature, what the
 server ran, the order of all. The thinking of another model is left out: a model reads its own and
 that of few others, and the API drops or refuses the rest. (Guide "Preserved thinking", on switching
-models; what clients met: anomalyco/opencode#25005, flexion/opencode#17.) Empty text, which a model
-may send and the API refuses, is left out. Everything between two turns becomes one user message,
-results first. (Anthropic API reference: "Messages"; guide to tool use: "Handle tool calls".)
+models; what clients met: anomalyco/opencode#25005, flexion/opencode#17.) So is thinking before
+which a view has cut something since: newer models sign it with all that was sent before, and refuse
+it where that has changed; what they think after the cut is valid again. (Guide "Prefix checks on
+thinking blocks"; earendil-works/pi#9391.) Only manual thinking keeps it: the models that have that
+sign no prefix, and refuse a last turn that does not begin with its thinking. (Guide "Thinking", on
+tool use.) Empty text, which a model may send and the API refuses, is left out. Everything between
+two turns becomes one user message, results first. (Anthropic API reference: "Messages"; guide to
+tool use: "Handle tool calls".)
 """
 
 from __future__ import annotations
@@ -13,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from ..._text.json import copy_json
+from ..._text.json import copy_json, is_mapping
 from ..._transcript.assistant import AssistantTurn, RefusalItem, TextItem
 from ..._transcript.message import Message
 from ..._transcript.result import ToolResult
@@ -27,7 +32,7 @@ from .._wire.replay import foreign_losses, own_payload
 from ._encode_blocks import blocks_of, references, result_block, wire_id
 from ._facts import FACTS, NAME
 
-__all__ = ["Rendering"]
+__all__ = ["Rendering", "is_manual"]
 
 # Citations come with these set to null, and the API takes them only if they are there.
 _NULLABLE: Final = {
@@ -94,6 +99,8 @@ class Rendering(FrontRendering):
                 if len(others) < len(sent_back):
                     self.losses.append(kept_back(position, turn, self.model, "the thinking"))
                 sent_back = others
+            elif self.is_changed_before and not self.whole and _binds_thinking(turn):
+                sent_back = [block for block in sent_back if block["type"] not in _THINKING]
             blocks = [_replayed(block) for block in sent_back]
             sent = [block for block in blocks if block["type"] == "tool_use"]
             self._answers = {
@@ -122,6 +129,17 @@ class Rendering(FrontRendering):
             block = {"type": "tool_use", "id": wire_id(call.id), "name": call.name, "input": value}
             blocks.append(block)
         return blocks
+
+
+def is_manual(extra: Mapping[str, Any]) -> bool:
+    """Tell whether a request asks for thinking with a budget, which newer models do not take."""
+    thinking = extra.get("thinking")
+    return is_mapping(thinking) and thinking.get("type") == "enabled"
+
+
+def _binds_thinking(turn: AssistantTurn) -> bool:
+    """Tell whether thinking may be bound to what was sent before it: other vendors sign nothing."""
+    return turn.model is None or "claude" in turn.model.lower()
 
 
 def _is_blank(block: Mapping[str, Any]) -> bool:
