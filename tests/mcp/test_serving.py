@@ -633,6 +633,7 @@ NO_FORMS: list[Any] = [
     {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {}}},
     {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}}}},
     {"type": "object", "properties": {"a": True}},
+    {"type": "object", "properties": {"a": {"type": ["string", "null"]}}},
     {"type": "object", "properties": [], "x": 1},
     {"type": "object", "anyOf": [{"required": ["a"]}]},
 ]
