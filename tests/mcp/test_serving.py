@@ -36,6 +36,7 @@ from lutum_py import (
     RunNormally,
     Skip,
     Suspend,
+    SuspendedCall,
     SuspendTicket,
     ToolCapabilities,
     ToolContext,
@@ -592,6 +593,21 @@ async def test_an_approved_call_passes_its_hooks(kind: str) -> None:
     assert (text_of(result), result.is_error) == ("closed by now", True)
     assert told == ["add"]
     assert RAN == [(1, 1)]
+
+
+@pytest.mark.parametrize("kind", ["direct", "legacy"])
+async def test_a_function_that_asks_is_asked_once(kind: str) -> None:
+    """A plain function in the place of hooks does not make an approved call wait again."""
+    asked: list[str] = []
+
+    def hooks(call: AnyToolCall) -> SuspendedCall:
+        asked.append(call.name)
+        return call.suspend(ASK)
+
+    server = create_server(Tools, hooks=hooks)
+    async with connected(server, kind, elicitation_callback=Person(yes())) as client:
+        assert text_of(await client.call_tool("add", {"a": 1})) == "2"
+    assert asked == ["add"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
