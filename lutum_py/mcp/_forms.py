@@ -14,7 +14,7 @@ from .._text.json import copy_json, is_array, is_object
 
 __all__ = ["can_be_asked", "decision_of", "form_for", "question_of"]
 
-_FIELDS: Final = frozenset({"string", "number", "integer", "boolean"})
+_FIELDS: Final = ("string", "number", "integer", "boolean")
 _EMPTY: Final[JsonSchema] = {"type": "object", "properties": {}}
 
 

@@ -33,7 +33,7 @@ from .._schema.schema_check import schema_checker
 from .._text.json import compact_json
 from ..errors import ToolDefinitionError
 from ._limits import Limits
-from ._words import legible, one_line
+from ._words import legible, legible_schema, one_line
 
 __all__ = ["ACTION", "UnfitAnswer", "UnfitQuestion", "answers_in", "decline_inline", "ticket_for"]
 
@@ -118,11 +118,10 @@ def ticket_for(asked: InputRequiredResult, limits: Limits) -> SuspendTicket:
             raise UnfitQuestion(
                 "mcp_error", f"The server asked with an unusable form: {one_line(str(error))}"
             ) from None
-    said = [_said(request) for request in requests.values()]
+    said = [_said(request, limits.description) for request in requests.values()]
     return SuspendTicket(
         action=ACTION,
-        message=legible("\n".join(said), limits.description)
-        or "The server wants to be called again.",
+        message="\n".join(said) or "The server wants to be called again.",
         parameters=parameters,
         response_schema=schema,
         resume_mode=ResumeMode.PASS_DECISION_TO_TOOL,
@@ -146,11 +145,14 @@ def _data_of(
     return data
 
 
-def _said(request: InputRequest) -> str:
+def _said(request: InputRequest, limit: int) -> str:
     if isinstance(request, ElicitRequest):
         params = request.params
-        at = f"\n{params.url}" if isinstance(params, ElicitRequestURLParams) else ""
-        return params.message + at
+        said = legible(params.message, limit)
+        if isinstance(params, ElicitRequestURLParams):
+            # Whole: many words before it would else hide where the person is sent.
+            said += f"\n{legible(params.url, len(params.url))}"
+        return said
     if isinstance(request, ListRootsRequest):
         return "The server asks which folders it may work in."
     return "The server asks for an answer of a model."
@@ -178,7 +180,8 @@ def _answer_schema(request: InputRequest) -> dict[str, Any]:
         return {"enum": ["accept", *_NO]}
     # As the protocol has it, a form is flat: what a server writes otherwise cannot be sent back.
     form = {"type": "object", "additionalProperties": _FIELD}
-    return {"anyOf": [{"allOf": [form, request.params.requested_schema]}, {"enum": [*_NO]}]}
+    asked = legible_schema(request.params.requested_schema)
+    return {"anyOf": [{"allOf": [form, asked]}, {"enum": [*_NO]}]}
 
 
 def answers_in(context: ToolContext) -> tuple[InputResponses | None, str | None]:

@@ -27,7 +27,7 @@ from ._connection import Connection
 from ._limits import Limits
 from ._remote_tool import RemoteTool
 from ._risk import capabilities_of, is_idempotent
-from ._words import NAME, legible, legible_schema, one_line, wire_name
+from ._words import NAME, hides, legible, legible_schema, one_line, wire_name
 
 __all__ = ["RefusedTool", "RemoteTools", "remote_tools"]
 
@@ -260,10 +260,15 @@ class _Sorting:
     def _spec(self, tool: Tool, wire: str) -> ToolSpec[Any, Any]:
         rules, limits, hints = self._rules, self._rules.limits, tool.annotations
         self._check_size(tool)
+        schema = legible_schema(tool.input_schema)
+        if hides(compact_json(schema)):
+            raise ToolDefinitionError(
+                "its schema holds, in more than words, characters that nobody sees"
+            )
         title = tool.title or (hints.title if hints else None)
         definition = ToolDef.from_json_schema(
             name=wire,
-            input_schema=legible_schema(tool.input_schema),
+            input_schema=schema,
             description=legible(tool.description or "", limits.description),
             title=" ".join(legible(title, limits.description).split()) if title else None,
             output_schema=tool.output_schema,

@@ -21,6 +21,7 @@ from .._call.selector import AnySelector
 from .._declare.handlers import Handlers
 from .._declare.offer import Available, ToolAvailability
 from .._declare.toolset_meta import ToolsetMeta
+from .._hooks.places import HookPlaces
 from .._text.json import shorten
 from .._text.suggestion import names_for_message
 from .._toolset import Toolset
@@ -72,8 +73,9 @@ def create_server(
         show_errors: Whether the client is told the text of any exception.
 
     Raises:
-        MisuseError: There is no toolset, nobody does a tool on offer, or a hidden parameter has no
-            value.
+        MisuseError: There is no toolset, nobody does a tool on offer, a hidden parameter has no
+            value, or the hooks are none.
+        HookError: The hooks are of another toolset.
         InvalidValueError: A number of seconds is none, or the limit lets nothing run.
         UnknownToolError: `available` names no tool of the toolset.
         ToolDefinitionError: The schema of an output is invalid.
@@ -110,6 +112,7 @@ def create_server(
         # Clients look for tools by themselves: there is nothing to be loaded first.
         available = ToolAvailability.default_plus(given._offer.deferred)
     offered = given._offer.resolve(available)
+    _check_hooks(hooks, offered.selectors)
     _check_served(toolset, offered.selectors, handlers, skipped)
     serving = Serving(
         toolset=toolset,
@@ -155,6 +158,26 @@ def create_server(
         raise InvalidValueError(f"state_keys=: {error}") from None
     server.middleware.append(RequestStateBoundary(security, default_audience=title))
     return server
+
+
+def _check_hooks(hooks: Hooks | None, selectors: Sequence[AnySelector]) -> None:
+    """Find before the first call hooks that could decide about none.
+
+    Raises:
+        MisuseError: They are nothing that decides.
+        HookError: They are of another toolset.
+    """
+    given: object = hooks
+    if isinstance(given, HookPlaces):
+        for selector in selectors:
+            given.places_for(selector)
+    elif isinstance(given, type) or not (
+        given is None or callable(given) or hasattr(given, "hook_tool_call")
+    ):
+        raise MisuseError(
+            f"hooks={shorten(given)} decides about no call. Pass a hook set, as of "
+            "`YourToolset.HookSet()`, an object like one, or a function of a call."
+        )
 
 
 def _check_served(

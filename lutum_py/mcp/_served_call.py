@@ -109,7 +109,7 @@ class Serving:
 
     async def _opened(self, params: CallToolRequestParams) -> ToolRoundPlan[Any]:
         if params.request_state is not None:
-            return self._resumed(params)
+            return await self._resumed(params)
         arguments = compact_json(params.arguments or {})
         call = ToolMetadata(id=f"mcp_{uuid4().hex}", name=params.name, arguments=arguments)
         outcome: Any = self.toolset.read_turn(AssistantTurn(tool_calls=[call]), self.offered)
@@ -122,7 +122,7 @@ class Serving:
             opened.discard()
             raise
 
-    def _resumed(self, params: CallToolRequestParams) -> ToolRoundPlan[Any]:
+    async def _resumed(self, params: CallToolRequestParams) -> ToolRoundPlan[Any]:
         """Load the plan that the client was given, and take in its answer."""
         try:
             plan = self.toolset.load_plan(params.request_state or "")
@@ -134,10 +134,22 @@ class Serving:
             plan.discard()
             raise MCPError(INVALID_PARAMS, f"inputResponses has no answer to {_DECISION!r}")
         try:
-            plan.resume(decision_of(plan.suspended[0], answer))
+            return await self.decided(plan, answer)
         except BaseException:
             plan.discard()
             raise
+
+    async def decided(self, plan: ToolRoundPlan[Any], answer: ElicitResult) -> ToolRoundPlan[Any]:
+        """Take in a client's answer; what was approved still has to pass, and tell, the hook set.
+
+        Raises:
+            ResumeError: The answer does not fit.
+            HookError: A hook raised.
+        """
+        plan.resume(decision_of(plan.suspended[0], answer))
+        hooks: Any = self.hooks
+        if isinstance(self.hooks, HookPlaces):  # others would suspend the call once more
+            return await plan.apply_hooks(hooks)
         return plan
 
     def _failed(self, name: str, error: Exception) -> CallToolResult:
@@ -158,8 +170,8 @@ class _Answering:
         self._outcome: Outcome | None = None
 
     async def answer(self) -> CallToolResult | InputRequiredResult:
-        plan = self._plan
         while True:
+            plan = self._plan
             for call in plan.pending:
                 self._outcome = await self._run(call)
                 plan.record(self._outcome)
@@ -192,7 +204,7 @@ class _Answering:
             )
         except (MCPError, ValidationError):
             return self._unasked(waiting)
-        self._plan.resume(decision_of(waiting, answer))
+        self._plan = await self._serving.decided(self._plan, answer)
         return None
 
     def _unasked(self, waiting: SuspendedCall) -> CallToolResult:

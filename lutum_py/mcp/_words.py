@@ -16,7 +16,7 @@ from .._text.escaping import LINES, visible
 from .._text.json import cut, is_object
 from .._text.unicode import sendable
 
-__all__ = ["NAME", "legible", "legible_schema", "one_line", "wire_name"]
+__all__ = ["NAME", "hides", "legible", "legible_schema", "one_line", "wire_name"]
 
 NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,128}")
 """What the protocol lets tools be called."""
@@ -54,6 +54,11 @@ def legible(text: str, limit: int) -> str:
     if not text.isascii() or not text.isprintable():
         text = "".join(filter(_is_seen, sendable(text)))
     return cut(text.strip(), limit)
+
+
+def hides(text: str) -> bool:
+    """Whether a text holds what nobody sees."""
+    return not text.isascii() and not all(map(_is_seen, text))
 
 
 def _is_seen(char: str) -> bool:

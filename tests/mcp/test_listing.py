@@ -191,6 +191,33 @@ async def test_words_lose_what_nobody_sees_and_end_at_the_limit() -> None:
     assert remote.listed["t"].description == text
 
 
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"a\u202e": {"type": "string"}}},
+        {"properties": {"a": {"enum": ["\U000e0041"]}}},
+        {"properties": {"a": {"type": "string", "default": "\u200b"}}},
+        {"x-note": "\u2066"},
+    ],
+    ids=["name", "enum", "default", "other"],
+)
+async def test_what_cannot_be_taken_out_of_a_schema_keeps_its_tool_out(schema: Any) -> None:
+    """Names and values are what is sent back, so that what hides in them is refused."""
+    server = Served([described(input_schema={"type": "object", **schema}), described("fine")])
+    remote = await taken(server)
+    assert list(remote.listed) == ["fine"]
+    (refused,) = remote.refused
+    assert "nobody sees" in refused.reason
+
+
+async def test_a_schema_may_be_in_any_script() -> None:
+    """Letters of every script, and what joins them, are seen."""
+    fields = {"größe": {"enum": ["नर्\u200dक", "大", "👩\u200d🔬"]}}
+    schema = {"type": "object", "properties": fields}
+    remote = await taken(Served([described(input_schema=schema)]))
+    assert list(remote.listed) == ["t"]
+
+
 async def test_half_a_pair_does_not_come_in() -> None:
     """Half of a surrogate pair in a description becomes U+FFFD, which every provider takes."""
     remote = await taken(Served([described(description="caf\udce9")]))

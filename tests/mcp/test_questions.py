@@ -329,6 +329,19 @@ async def test_a_question_is_made_legible() -> None:
     asked = asking(k=form(COUNT, "Pay\u202e\x1b[2K 5?" + "!" * 90))
     waiting = await asked_by(Served([described()], asked), limits=Limits(description=12))
     assert waiting.ticket.message == "Pay[2K 5?!!!…"
+    titled = {"type": "object", "properties": {"n": {"type": "integer", "title": "Pay\u202e"}}}
+    waiting = await asked_by(Served([described()], asking(k=form(titled))))
+    shown = json.dumps(waiting.ticket.response_schema)
+    assert '"title": "Pay"' in shown
+
+
+async def test_many_words_hide_no_other_question() -> None:
+    """Each question ends at the limit by itself, and an address is shown whole."""
+    long = "!" * 90
+    url = ElicitRequest(params=ElicitRequestURLParams(message=long, url="https://example.org/in"))
+    asked = asking(a=form(COUNT, long), b=url)
+    waiting = await asked_by(Served([described()], asked), limits=Limits(description=9))
+    assert waiting.ticket.message == "!!!!!!!!!…\n!!!!!!!!!…\nhttps://example.org/in"
 
 
 async def test_an_answer_has_to_be_of_the_form() -> None:

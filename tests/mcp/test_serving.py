@@ -36,6 +36,7 @@ from lutum_py import (
     RunNormally,
     Skip,
     Suspend,
+    SuspendedCall,
     SuspendTicket,
     ToolCapabilities,
     ToolContext,
@@ -49,6 +50,7 @@ from lutum_py import (
 )
 from lutum_py.errors import (
     ExecutionFailed,
+    HookError,
     InvalidValueError,
     MisuseError,
     ToolDefinitionError,
@@ -500,6 +502,11 @@ def test_what_no_call_could_do_is_found_at_once() -> None:
         create_server(Undone, handlers=Tools.Handlers())
     with pytest.raises(UnknownToolError):
         create_server(Tools, available=["nothing"])
+    with pytest.raises(HookError, match="The hooks are of Undone"):
+        create_server(Tools, hooks=Undone.HookSet())
+    for no_hooks in (3, Undone, [deciding()]):
+        with pytest.raises(MisuseError, match="decides about no call"):
+            create_server(Tools, hooks=no_hooks)  # type: ignore[arg-type]
     for wrong in ({"limit": 0}, {"default_timeout": 0}, {"state_keys": ["short"]}):
         with pytest.raises(InvalidValueError):
             create_server(Tools, **wrong)
@@ -569,6 +576,41 @@ async def order(item: str, ctx: ToolContext) -> str:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+async def test_an_approved_call_passes_its_hooks(kind: str) -> None:
+    """Before-hooks are told of a call that was approved, and a gate may block it by now."""
+    gate: list[Any] = [Suspend(ASK), Suspend(ASK), Suspend(ASK), Block("closed by now")]
+    hooks = deciding(gate=lambda metadata, input: gate.pop(0))
+    told: list[str] = []
+
+    def tell(metadata: ToolMetadata, input: Any) -> None:
+        told.append(metadata.name)
+
+    hooks.before(Tools.add)(tell)
+    server = create_server(Tools, hooks=hooks)
+    async with connected(server, kind, elicitation_callback=Person(yes(), yes())) as client:
+        assert text_of(await client.call_tool("add", {"a": 1})) == "2"
+        result = await client.call_tool("add", {"a": 2})
+    assert (text_of(result), result.is_error) == ("closed by now", True)
+    assert told == ["add"]
+    assert RAN == [(1, 1)]
+
+
+@pytest.mark.parametrize("kind", ["direct", "legacy"])
+async def test_a_function_that_asks_is_asked_once(kind: str) -> None:
+    """A plain function in the place of hooks does not make an approved call wait again."""
+    asked: list[str] = []
+
+    def hooks(call: AnyToolCall) -> SuspendedCall:
+        asked.append(call.name)
+        return call.suspend(ASK)
+
+    server = create_server(Tools, hooks=hooks)
+    async with connected(server, kind, elicitation_callback=Person(yes())) as client:
+        assert text_of(await client.call_tool("add", {"a": 1})) == "2"
+    assert asked == ["add"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 async def test_a_tool_asks_by_its_own_form(kind: str) -> None:
     """A tool that suspends itself gets the fields of its form, after its gate was answered."""
     tools = Toolset.of("Orders", order)
@@ -607,6 +649,7 @@ NO_FORMS: list[Any] = [
     {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {}}},
     {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}}}},
     {"type": "object", "properties": {"a": True}},
+    {"type": "object", "properties": {"a": {"type": ["string", "null"]}}},
     {"type": "object", "properties": [], "x": 1},
     {"type": "object", "anyOf": [{"required": ["a"]}]},
 ]
