@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from pydantic import BaseModel
 
@@ -25,10 +25,11 @@ def attachments_in(value: Any) -> Iterator[Attachment]:
     if isinstance(value, Attachment):
         yield value
         return
+    inner: Any
     if is_mapping(value):
-        inner: Any = value.values()
+        inner = value.values()
     elif is_sequence(value) or isinstance(value, set | frozenset):
-        inner = value
+        inner = cast("Iterable[Any]", value)
     elif is_dataclass(value):
         inner = [getattr(value, each.name) for each in fields(value)]
     elif isinstance(value, BaseModel):

@@ -574,8 +574,11 @@ class _Step:
         ]
         mine, theirs = (view.numbered(0, view.index_of(end)) for view in views)
         for one, two in zip_longest(mine, theirs):
-            if one is None or two is None or one[1] != two[1] or self._is_rethought(other, *one):
-                return end if one is None else one[0]
+            if one is None:
+                return end
+            position, item = one
+            if two is None or item != two[1] or self._is_rethought(other, position, item):
+                return position
         return None
 
     def _is_rethought(self, other: _Step, position: int, item: TranscriptItem) -> bool:
