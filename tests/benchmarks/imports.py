@@ -6,9 +6,10 @@ import json
 import subprocess
 import sys
 from dataclasses import dataclass
-from statistics import median
 
-__all__ = ["FLOOR", "OURS", "PACKAGE", "Import", "import_ratio", "measure_import"]
+from .measure import Measured
+
+__all__ = ["FLOOR", "OURS", "PACKAGE", "Import", "measure_import", "paired_import"]
 
 FLOOR = "from pydantic import BaseModel, TypeAdapter, create_model"
 PACKAGE = "import lutum_py"
@@ -17,9 +18,9 @@ OURS = "from lutum_py import Toolset, tool, tool_fn"
 
 _PROBE = """
 import json, sys, time
-start = time.perf_counter()
+start = time.process_time()
 {statement}
-took = time.perf_counter() - start
+took = time.process_time() - start
 try:
     with open("/proc/self/status") as status:
         (peak,) = [int(line.split()[1]) for line in status if line.startswith("VmHWM")]
@@ -39,7 +40,7 @@ class Import:
     """What one import did.
 
     Attributes:
-        seconds: How long it took.
+        seconds: How much of the processor's time it took.
         modules: All modules that were loaded after it.
         kilobytes: The most memory that the process had.
     """
@@ -61,23 +62,16 @@ def measure_import(statement: str) -> Import:
     return Import(data["seconds"], frozenset(data["modules"]), data["kilobytes"])
 
 
-def import_ratio(statement: str, rounds: int) -> tuple[float, float, float]:
-    """Import the floor and the library in turns.
+def paired_import(statement: str, rounds: int) -> Measured:
+    """Import the floor and a library in turns, each in a fresh process.
 
     Args:
         statement: What is imported of the library.
         rounds: How many times.
-
-    Returns:
-        The seconds of both, and the median of the paired ratios.
     """
-    measure_import(FLOOR)
+    # The first import of an installed package compiles it.
     measure_import(statement)
     pairs = [
         (measure_import(FLOOR).seconds, measure_import(statement).seconds) for _ in range(rounds)
     ]
-    return (
-        median(f for f, _ in pairs),
-        median(o for _, o in pairs),
-        median(o / f for f, o in pairs),
-    )
+    return Measured(min(f for f, _ in pairs), min(o for _, o in pairs))

@@ -78,9 +78,6 @@ def own_table(figures: dict[str, Any]) -> str:
     ):
         if key in figures:
             lines.append(f"| {name} | | | {_held(figures[key], promise, form)} | ≤ {promise} |")
-    if "render" in figures:
-        held = _held(figures["render"] * 1e3, 50, ".2f")
-        lines.append(f"| render 1,000 turns | | {held} ms | | ≤ 50 ms |")
     return "\n".join(lines)
 
 
