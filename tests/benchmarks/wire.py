@@ -85,7 +85,7 @@ _PIECE: Final = "more "
 
 
 def recorded_streams(dialect: str) -> list[list[str]]:
-    """Give the streams that were recorded, as the JSON of their events; none where there are none."""
+    """Give the streams that were recorded, as the JSON of their events; none where none are."""
     path = RECORDED / f"{dialect}.jsonl"
     if not path.exists():
         return []
