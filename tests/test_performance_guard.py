@@ -343,7 +343,7 @@ def each_of(work: Callable[[int], Callable[[], object]], few: int, many: int) ->
     return (instructions(work(many)) - instructions(work(few))) / (many - few)
 
 
-def limits(*each: int) -> Any:
+def limits(*each: int) -> pytest.MarkDecorator:
     """Give each dialect its limit, in the order of the benchmark."""
     return pytest.mark.parametrize(
         ("wire", "limit"), list(zip(WIRES, each, strict=True)), ids=[wire.name for wire in WIRES]
@@ -405,7 +405,7 @@ def test_a_call_among_many_takes_few_instructions() -> None:
 
 
 def test_a_call_among_many_holds_few_objects() -> None:
-    """While calls wait, the collector has little to go through: so a thousand are as fast as one."""
+    """While calls wait, the collector has little to go through, or many would be slow."""
     batch = ours.Batch(500)
     batch.decode()
 
