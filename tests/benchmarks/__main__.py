@@ -155,7 +155,7 @@ def main() -> int:
         f"lutum-py {version('lutum-py')}"
     )
     print(f"{'':33} {'floor':>12} {'ours':>12} {'ratio':>7} {'promise':>8}")
-    figures: dict[str, Any] = {}
+    figures: dict[str, Any] = {"python": platform.python_version()}
     for name, measured, promise in rows(options.quick):
         print(
             f"{name:33} {_time(measured.floor):>12} {_time(measured.ours):>12} "

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from itertools import cycle
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any, Final
 
 import httpx2 as httpx
@@ -266,6 +267,7 @@ def main() -> int:
     parser.add_argument("--conversations", type=int, default=500, help="how many go on at once")
     parser.add_argument("--turns", type=int, default=2, help="how many answers each of them gets")
     parser.add_argument("--seconds", type=float, default=300, help="give up after this time")
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
     options = parser.parse_args()
     answers = {wire.dialect.NAME: answers_of(wire) for wire in WIRES}
     sent = {
@@ -284,12 +286,16 @@ def main() -> int:
         url = f"http://127.0.0.1:{ours.recv()}"
         print(f"{options.conversations} conversations at once, a turn: alone, with lutum_py, share")
         work = measure(url, options.conversations, options.turns)
-        asyncio.run(asyncio.wait_for(work, options.seconds))
+        figures = asyncio.run(asyncio.wait_for(work, options.seconds))
     finally:
         server.terminate()
         server.join()
     empty, turn, size = memory(1000, 10)
     print(f"memory: {empty:.0f} bytes a conversation, {turn:.0f} a turn, whose JSON has {size:.0f}")
+    if options.json:
+        held = {"conversation": empty, "turn": turn, "json": size}
+        told = {"conversations": options.conversations, "rows": figures, "memory": held}
+        options.json.write_text(json.dumps(told, indent=2) + "\n")
     return 0
 
 
