@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from enum import Enum
 from typing import Any, Final
@@ -145,7 +145,7 @@ def usage_of(response: Place) -> Usage | None:
     if usage is None:
         return None
     # Each chunk of a stream has these: what is not there is not looked for one by one.
-    fields = usage.value if is_mapping(usage.value) else {}
+    fields: Mapping[str, Any] = usage.value if is_mapping(usage.value) else {}
     reported = {key: usage.count_at(key) for key in _COUNTS if key in fields}
     reasoning = reported.get("thoughtsTokenCount")
     return Usage(
