@@ -369,12 +369,12 @@ def test_a_delta_is_read_in_few_instructions(wire: Wire, limit: int) -> None:
     def reading(deltas: int) -> Callable[[], object]:
         return partial(ours.events, wire, wire.stream(deltas), 1)
 
-    early, later = each_of(reading, 20, 40), each_of(reading, 200, 400)
+    early, later = each_of(reading, 20, 40), each_of(reading, 150, 250)
     assert later <= early * 1.01
     assert later <= limit
 
 
-@limits(2400, 3400, 3650, 5600)
+@limits(2200, 3100, 3200, 5050)
 def test_a_turn_is_checked_in_few_instructions(wire: Wire, limit: int) -> None:
     """The check of a body costs so many instructions a turn, however many there are."""
 
@@ -382,7 +382,7 @@ def test_a_turn_is_checked_in_few_instructions(wire: Wire, limit: int) -> None:
         items = conversation_of(rounds).view()
         return partial(wire.dialect.check, wire.dialect.encode_request(TurnRequest(items=items)))
 
-    early, later = each_of(checking, 20, 40), each_of(checking, 200, 400)
+    early, later = each_of(checking, 10, 20), each_of(checking, 80, 120)
     assert later <= early * 1.01
     assert later <= limit
 
