@@ -45,6 +45,8 @@ from lutum_py.dialects import (
 )
 from lutum_py.execution import execute_all
 from lutum_py.testing import ScriptedModel
+from tests.benchmarks import ours
+from tests.benchmarks.wire import WIRES, Wire
 from tests.instructions import instructions
 from tests.many_tools import ManyTools
 
@@ -334,3 +336,91 @@ def test_threads_get_the_answers_that_one_gets(workers: int) -> None:
     for thread in threads:
         thread.join()
     assert answers == [wanted] * (5 * workers)
+
+
+def each_of(work: Callable[[int], Callable[[], object]], few: int, many: int) -> float:
+    """Count the instructions of one more in a piece of work."""
+    return (instructions(work(many)) - instructions(work(few))) / (many - few)
+
+
+def limits(*each: int) -> pytest.MarkDecorator:
+    """Give each dialect its limit, in the order of the benchmark."""
+    return pytest.mark.parametrize(
+        ("wire", "limit"), list(zip(WIRES, each, strict=True)), ids=[wire.name for wire in WIRES]
+    )
+
+
+@limits(650, 760, 630, 1030)
+def test_a_call_is_decoded_in_few_instructions(wire: Wire, limit: int) -> None:
+    """A response is read once: a call costs so many instructions, however many there are."""
+
+    def decoding(calls: int) -> Callable[[], object]:
+        return partial(wire.dialect.decode, wire.response(calls))
+
+    early, later = each_of(decoding, 8, 16), each_of(decoding, 64, 128)
+    assert later <= early * 1.01
+    assert later <= limit
+
+
+@limits(930, 550, 560, 2360)
+def test_a_delta_is_read_in_few_instructions(wire: Wire, limit: int) -> None:
+    """More text in a stream costs so many instructions, however much there was."""
+
+    def reading(deltas: int) -> Callable[[], object]:
+        return partial(ours.events, wire, wire.stream(deltas), 1)
+
+    early, later = each_of(reading, 20, 40), each_of(reading, 150, 250)
+    assert later <= early * 1.01
+    assert later <= limit
+
+
+@limits(2200, 3100, 3200, 5050)
+def test_a_turn_is_checked_in_few_instructions(wire: Wire, limit: int) -> None:
+    """The check of a body costs so many instructions a turn, however many there are."""
+
+    def checking(rounds: int) -> Callable[[], object]:
+        items = conversation_of(rounds).view()
+        return partial(wire.dialect.check, wire.dialect.encode_request(TurnRequest(items=items)))
+
+    early, later = each_of(checking, 10, 20), each_of(checking, 80, 120)
+    assert later <= early * 1.01
+    assert later <= limit
+
+
+def test_a_call_among_many_takes_few_instructions() -> None:
+    """`execute_all` takes as many instructions for a call among 200 as for one among 20."""
+
+    def running(calls: int) -> Callable[[], object]:
+        batch = ours.Batch(calls)
+
+        def run() -> None:
+            batch.decode()
+            batch.execute(1)
+
+        return run
+
+    early, later = each_of(running, 10, 20), each_of(running, 100, 200)
+    assert later <= early * 1.01
+    assert later <= 2000
+
+
+def test_a_call_among_many_holds_few_objects() -> None:
+    """While calls wait, the collector has little to go through, or many would be slow."""
+    batch = ours.Batch(500)
+    batch.decode()
+
+    async def held() -> float:
+        gc.collect()
+        before = len(gc.get_objects())
+        running = asyncio.ensure_future(execute_all(batch.calls))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        after = len(gc.get_objects())
+        await running
+        return (after - before) / len(batch.calls)
+
+    gc.disable()
+    try:
+        assert asyncio.run(held()) <= 21
+    finally:
+        gc.enable()

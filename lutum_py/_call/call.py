@@ -100,6 +100,11 @@ class AnyToolCall(CallState):
                 )
             output, message = reply.output, message or reply.model_message
             attachments = attachments or reply.attachments
+        return self._succeed(output, message, attachments)
+
+    def _succeed(
+        self, output: Any, message: str | None = None, attachments: Iterable[Attachment] = ()
+    ) -> ToolResult:
         metadata = self.metadata
         if metadata.name != self.selector.name:
             raise ToolOutputError(
@@ -120,7 +125,9 @@ class AnyToolCall(CallState):
     def finish(self, output: Any) -> ToolResult:
         """Answer the call with what its function gave: the output, or a `Reply` of any status."""
         reply = reply_in(output)
-        if reply is None or reply.status == "success":
+        if reply is None:
+            return self._succeed(output)
+        if reply.status == "success":
             return self.complete(output)
         attached = _checked(self, reply.attachments) if reply.attachments else ()
         text = _ANYTHING.encode(self.name, reply.output)

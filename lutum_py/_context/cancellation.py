@@ -137,30 +137,21 @@ class CancellationToken:
             return
         from asyncio import get_running_loop
 
-        await self._wake(get_running_loop().create_future())
+        woken = get_running_loop().create_future()
+        self._wakes(woken)
+        try:
+            await woken
+        finally:
+            self._lets_go(woken)
 
-    async def _wake(self, woken: Future[None]) -> None:
-        """Wait for a future, which a request to stop ends as well."""
+    def _wakes(self, woken: Future[None]) -> None:
+        """End a future once somebody asks to stop, until `_lets_go` takes it out again."""
         self._waiters[woken] = partial(_finish_safely, woken)
-        try:
-            if not self._outcome:
-                await woken
-        finally:
-            self._waiters.pop(woken, None)
+        if self._outcome:
+            _finish(woken)
 
-    async def _or_done(self, task: Future[Any], seconds: float | None) -> None:
-        """Wait until somebody asks to stop, a task is done, or the time is up."""
-        loop = task.get_loop()
-        woken: Future[None] = loop.create_future()
-        finish = partial(_finish, woken)
-        task.add_done_callback(finish)
-        timer = None if seconds is None else loop.call_later(seconds, _finish, woken)
-        try:
-            await self._wake(woken)
-        finally:
-            task.remove_done_callback(finish)
-            if timer is not None:
-                timer.cancel()
+    def _lets_go(self, woken: Future[None]) -> None:
+        self._waiters.pop(woken, None)
 
     def __repr__(self) -> str:
         if not self._outcome:
@@ -168,7 +159,7 @@ class CancellationToken:
         return f"<CancellationToken: cancelled, reason={self.reason!r}>"
 
 
-def _finish(woken: Future[Any], _: object = None) -> None:
+def _finish(woken: Future[Any]) -> None:
     if not woken.done():
         woken.set_result(None)
 

@@ -161,16 +161,19 @@ def is_array(value: Any) -> TypeGuard[list[Any]]:
 
 def is_mapping(value: object) -> TypeGuard[Mapping[str, Any]]:
     """Whether JSON data that somebody else made is an object."""
-    return type(value) is dict or isinstance(value, Mapping)
+    kind = type(value)
+    return kind is dict or (kind not in _NO_OBJECTS and isinstance(value, Mapping))
 
 
 def is_sequence(value: object) -> TypeGuard[Sequence[Any]]:
     """Whether JSON data that somebody else made is an array."""
-    return isinstance(value, list | tuple)
+    return isinstance(value, (list, tuple))
 
 
 LEAVES: Final = frozenset({str, int, float, bool, NoneType})
 """What stands at the ends of JSON data: told so, it is not asked whether it is a mapping."""
+
+_NO_OBJECTS: Final = LEAVES | {list, tuple}
 
 
 def json_key(value: Any) -> Any:

@@ -56,18 +56,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .._text.escaping import LINES, visible
-from ._faults import (
-    CommitFault,
-    DuplicateResult,
-    ExtraResult,
-    MismatchedArguments,
-    MismatchedToolName,
-    MissingResult,
-    UnresolvedSuspension,
-)
+
+if TYPE_CHECKING:
+    from ._faults import (
+        CommitFault,
+        DuplicateResult,
+        ExtraResult,
+        MismatchedArguments,
+        MismatchedToolName,
+        MissingResult,
+        UnresolvedSuspension,
+    )
 
 __all__ = [
     "Cancelled",
@@ -725,3 +728,13 @@ class Cancelled(ToolError):
 
     code = "cancelled"
     prefix = "Cancelled: "
+
+
+def __getattr__(name: str) -> Any:
+    # Seven more classes of plain values, which Python builds one by one: with the first commit that
+    # fails, and not with the first tool that is declared.
+    _faults = import_module(f"{__name__}._faults")
+    if name not in _faults.__all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(_faults, name)
+    return value

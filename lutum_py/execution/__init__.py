@@ -449,7 +449,7 @@ def _run_all_sync(batch: Batch) -> list[Outcome]:
     def stop() -> None:
         waiting.clear()
         for run in batch.runs:
-            run.token.cancel("the program was interrupted")
+            run.cancel("the program was interrupted")
 
     try:
         if batch.limit == 1:

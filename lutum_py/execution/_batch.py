@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TypeAlias
 
 from .._call.call import AnyToolCall
@@ -60,6 +61,9 @@ class Batch:
         self.interrupt: BaseException | None = None
         self.done: dict[int, Outcome] = {}
         self.limit = settings.limit or max(len(listed), 1)
+        # It knows the notes only, so that a batch is no cycle; most have nothing to note.
+        notes = settings.raise_errors or settings.around is not None
+        note = partial(_note, self.errors) if notes else None
         seen: set[int] = set()
         for call in listed:
             if id(call) in seen:
@@ -73,7 +77,7 @@ class Batch:
                 call,
                 None if context is None else context(call),
                 settings,
-                note=_noting(self.errors, place),
+                note=None if note is None else partial(note, place),
             )
             for place, call in enumerate(listed)
         ]
@@ -105,25 +109,32 @@ class Batch:
             LutumError: A call cannot be run, or its plan does not take what it came to.
             CancelledError: The task was cancelled.
         """
-        gate = asyncio.Semaphore(self.limit)
         tasks: list[asyncio.Task[Outcome]] = []
 
         async def one(place: int) -> Outcome:
-            async with gate:
-                try:
-                    return await self._run(place)
-                except (Exception, asyncio.CancelledError, GeneratorExit):
-                    raise
-                except BaseException as error:  # noqa: BLE001 - raised again when all have ended
-                    self.interrupt = error
-                    for task in tasks:
-                        if task is not asyncio.current_task():
-                            task.cancel()
-                    for outcome in outcomes_of(error):
-                        return outcome
-                    return self._not_run(place, error)
+            plan = self.plan
+            try:
+                run = self.runs[place].run() if plan is None else self._run(place, plan)
+                return await run
+            except (Exception, asyncio.CancelledError, GeneratorExit):
+                raise
+            except BaseException as error:  # noqa: BLE001 - raised again when all have ended
+                self.interrupt = error
+                for task in tasks:
+                    if task is not asyncio.current_task():
+                        task.cancel()
+                for outcome in outcomes_of(error):
+                    return outcome
+                return self._not_run(place, error)
 
-        tasks += [asyncio.create_task(one(place)) for place in range(len(self.runs))]
+        gate = asyncio.Semaphore(self.limit)
+
+        async def one_in_turn(place: int) -> Outcome:
+            async with gate:
+                return await one(place)
+
+        start = one if self.limit >= len(self.runs) else one_in_turn
+        tasks += [asyncio.create_task(start(place)) for place in range(len(self.runs))]
         if tasks:
             try:
                 await asyncio.wait(tasks)
@@ -141,11 +152,9 @@ class Batch:
                 raise telling(error, outcomes)
         return self.ended(outcomes)
 
-    async def _run(self, place: int) -> Outcome:
+    async def _run(self, place: int, plan: PlanRun) -> Outcome:
         """Run one call, and let the plan know of it before and after."""
-        run, plan = self.runs[place], self.plan
-        if plan is None:
-            return await run.run()
+        run = self.runs[place]
         if not (run.is_stopped or await plan.begin(place, run.call)):
             return self._not_run(place, plan.refused[place])
         try:
@@ -212,10 +221,7 @@ async def _all_done(tasks: Sequence[asyncio.Future[Outcome]]) -> None:
             continue
 
 
-def _noting(errors: dict[int, Exception], place: int) -> Callable[..., None]:
-    """Make what notes an exception; it knows the notes only, so that a batch is no cycle."""
-
-    def note(error: Exception, *_: object) -> None:
-        errors[place] = error
-
-    return note
+def _note(
+    errors: dict[int, Exception], place: int, error: Exception, _: Outcome | None = None
+) -> None:
+    errors[place] = error

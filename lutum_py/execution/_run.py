@@ -11,15 +11,17 @@ may heed the token, so it gets the same grace. One that does neither is left beh
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import contextmanager, suppress
 from copy import copy
 from enum import Enum, auto
+from functools import partial
 from inspect import isawaitable
 from threading import TIMEOUT_MAX
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._call.call import AnyToolCall
+from .._context.cancellation import CancellationToken
 from .._context.context import ToolContext
 from .._context.threads import Ended, landed, run_in_thread
 from .._text.json import shorten
@@ -115,52 +117,62 @@ class Run:
             None, None if handlers is None else handlers.invocation_of(call)
         )
         own = call.selector.timeout
-        given = ToolContext.for_call(call) if context is None else context
         self.call = call
         self.invocation = invocation
         self.settings = settings
         self.timeout = settings.default_timeout if own is None else own
         self.on_error: OnError = (note or _raise) if settings.raise_errors else _ignore
         self.on_broken: Callable[[Exception, Outcome], object] = note or _raise_with
-        # A child: the deadline of this call stops its tool, and no other.
-        self.token = given.cancellation if context is None else given.cancellation.child()
         self.is_left = False
         self.is_said = False
         self.trace: str | None = None
         self.thread: Future[Ended[Any]] | None = None
+        self.hidden: dict[str, Any] = {}
         known = invocation.hidden
-        skipped = settings.skipped or {}
-        self.hidden = {name: value for name, value in skipped.items() if name in known}
-        missing = sorted(n for n, h in known.items() if h.required and n not in self.hidden)
-        if missing:
-            listed = ", ".join(f'"{name}": ...' for name in missing)
-            raise MisuseError(
-                f"Tool `{call.name}` (call {call.id!r}) needs {names_for_message(missing)}, which "
-                f"the model does not see. Pass it where you run the call: `skipped={{{listed}}}`."
-            )
-        self.context = given
+        if known:
+            skipped = settings.skipped or {}
+            self.hidden = {name: value for name, value in skipped.items() if name in known}
+            missing = sorted(invocation.required - self.hidden.keys())
+            if missing:
+                listed = ", ".join(f'"{name}": ...' for name in missing)
+                raise MisuseError(
+                    f"Tool `{call.name}` (call {call.id!r}) needs {names_for_message(missing)}, "
+                    "which the model does not see. Pass it where you run the call: "
+                    f"`skipped={{{listed}}}`."
+                )
+        # Where nobody else can reach a token, or look at the context, neither is made.
+        self.context = context
+        self.token: CancellationToken | None = None
+        if context is not None:
+            # A child: the deadline of this call stops its tool, and no other.
+            self.token = context.cancellation.child()
         if invocation.context is not None:
+            given = ToolContext.for_call(call) if context is None else context
+            self.token = self.token or given.cancellation
             self.context = given.with_cancellation(self.token)
             self.hidden[invocation.context] = self.context
 
     @property
     def is_stopped(self) -> bool:
         """Whether its token stops it before it is begun."""
-        return self.token.is_cancelled()
+        return self.token is not None and self.token.is_cancelled()
 
     # Running from async code.
 
-    async def run(self) -> Outcome:
+    def run(self) -> Coroutine[Any, Any, Outcome]:
         """Run the call to an outcome.
 
         Raises:
             CancelledError: The task was cancelled; its cause is an `ExecutionCancelled`.
         """
         around = self.settings.around
-        if around is None or self.token.is_cancelled():
-            return self._told(await self._run())
+        if around is None or self.is_stopped:
+            return self._run()
+        return self._run_within(around)
+
+    async def _run_within(self, around: Around) -> Outcome:
         with self._surrounded(around) as came_to:
-            came_to.append(self._told(await self._run()))
+            came_to.append(await self._run())
         return came_to[0]
 
     @contextmanager
@@ -185,14 +197,30 @@ class Run:
 
     async def _run(self) -> Outcome:
         self.call.begin(None, self.invocation)
-        if self.token.is_cancelled():
-            return self._not_executed()
+        if self.is_stopped:
+            return self._told(self._not_executed())
         cause = _Cause.ITSELF
         task = asyncio.create_task(self._work(), name=f"tool {self.call.name}")
+        # One future for all that may come first: the end, the deadline, the token.
+        loop = task.get_loop()
+        woken: asyncio.Future[None] = loop.create_future()
+        wake = partial(_wake, woken)
+        task.add_done_callback(wake)
+        timer = None if self.timeout is None else loop.call_later(self.timeout, wake)
+        token = self.token
+        if token is not None:
+            token._wakes(woken)
         try:
-            await self.token._or_done(task, self.timeout)
+            try:
+                await woken
+            finally:
+                task.remove_done_callback(wake)
+                if timer is not None:
+                    timer.cancel()
+                if token is not None:
+                    token._lets_go(woken)
             if not task.done():
-                cause = _Cause.TOKEN if self.token.is_cancelled() else _Cause.DEADLINE
+                cause = _Cause.TOKEN if self.is_stopped else _Cause.DEADLINE
                 await self._stop(task, "the deadline has passed", _wait)
         except asyncio.CancelledError as stop:
             # The same exception goes on: others may know it by its message or class.
@@ -200,7 +228,13 @@ class Run:
             self.on_error = _ignore
             outcome = self._told(self._outcome(task, _Cause.OWNER))
             raise stop from ExecutionCancelled([outcome])
-        return self._outcome(task, cause)
+        return self._told(self._outcome(task, cause))
+
+    def cancel(self, reason: str) -> None:
+        """Ask the run to stop, or not to begin."""
+        if self.token is None:
+            self.token = CancellationToken()
+        self.token.cancel(reason)
 
     async def _work(self) -> Any:
         """Run the function; what it raises that is no `Exception` is handed on as a value.
@@ -235,7 +269,7 @@ class Run:
 
     async def _stop(self, task: _Task, reason: str, wait: _Wait) -> None:
         """Ask the run to end, and give it the grace to do so."""
-        self.token.cancel(reason)
+        self.cancel(reason)
         if self.thread is not None and self.invocation.context is not None:
             await wait(task, self.settings.grace)
         task.cancel()
@@ -282,7 +316,8 @@ class Run:
     def _told(self, outcome: Outcome) -> Outcome:
         """Let the log and the sink know of a call that failed."""
         if isinstance(outcome, ToolResult) and outcome.is_error:
-            tell(outcome, self.context, self.is_said, self.trace)
+            context = self.context or ToolContext.for_call(self.call)
+            tell(outcome, context, self.is_said, self.trace)
         return outcome
 
     def _fatal(self, error: BaseException, cause: _Cause) -> Outcome:
@@ -307,14 +342,15 @@ class Run:
         return cancelled(self.call, f"not executed, because {self._stop_reason()}")
 
     def _stop_reason(self) -> str:
-        return self.token.reason or "the call was asked to stop."
+        reason = None if self.token is None else self.token.reason
+        return reason or "the call was asked to stop."
 
     # Running from sync code.
 
     def run_sync(self) -> Outcome:
         """Run the call to an outcome: right here, or in a thread where it has a deadline."""
         around = self.settings.around
-        if around is None or self.token.is_cancelled():
+        if around is None or self.is_stopped:
             return self._told(self._run_sync())
         with self._surrounded(around) as came_to:
             came_to.append(self._told(self._run_sync()))
@@ -322,7 +358,7 @@ class Run:
 
     def _run_sync(self) -> Outcome:
         self.call.begin(None, self.invocation)
-        if self.token.is_cancelled():
+        if self.is_stopped:
             return self._not_executed()
         if self.timeout is not None:
             return self._run_in_time(self.timeout)
@@ -338,11 +374,11 @@ class Run:
             thread = run_in_thread(self._function_sync, self.call.name)
             if not _is_done(thread, timeout):
                 cause = _Cause.DEADLINE
-                self.token.cancel("the deadline has passed")
+                self.cancel("the deadline has passed")
                 if self.invocation.context is not None:
                     _is_done(thread, self.settings.grace)
         except BaseException as error:  # noqa: BLE001 - of this thread, while the tool runs
-            self.token.cancel("the program was interrupted")
+            self.cancel("the program was interrupted")
             return self._fatal(error, cause)
         if not thread.done():
             return self._goes_on(cause)
@@ -362,6 +398,11 @@ class _Fatal:
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
+
+
+def _wake(woken: asyncio.Future[None], _: object = None) -> None:
+    if not woken.done():
+        woken.set_result(None)
 
 
 async def _wait(task: _Task, seconds: float) -> None:

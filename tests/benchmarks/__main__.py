@@ -6,15 +6,18 @@ import argparse
 import json
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from lutum_py import TurnRequest
+
 from . import floors, ours
-from .imports import FLOOR, OURS, PACKAGE, import_ratio, measure_import
+from .imports import FLOOR, OURS, PACKAGE, measure_import, paired_import
 from .measure import Measured, paired, seconds
+from .wire import WIRES, recorded_streams
 
 SMALL = json.dumps({"query": "hello world", "max_results": 3})
 MIDDLE = json.dumps({"query": "x y " * 500, "max_results": 3})
@@ -23,14 +26,27 @@ LARGE = json.dumps({"query": "x y " * 50_000, "max_results": 3})
 
 def rows(quick: bool) -> Iterator[tuple[str, Measured, float]]:
     """Measure each row: its name, what came out, and the ratio that is promised."""
-    few = 3 if quick else 1
-    rounds = 5 if quick else 31
-    times = 3 if quick else 15
-    yield "import the package", Measured(*import_ratio(PACKAGE, times)), 1.15
-    yield "import what declares a tool", Measured(*import_ratio(OURS, times)), 1.15
-    yield "declare a tool", paired(floors.declare, ours.declare, times=20, rounds=rounds), 1.2
+    yield from declaring(quick)
+    yield from calls(quick)
+    yield from rounds(quick)
+    yield from wires(quick)
+    yield from many_calls(quick)
+
+
+def declaring(quick: bool) -> Iterator[tuple[str, Measured, float]]:
+    """Measure what a program pays before its first request."""
+    times = 3 if quick else 25
+    yield "import the package", paired_import(PACKAGE, times), 1.15
+    yield "import what declares a tool", paired_import(OURS, times), 1.15
+    floor, own = floors.declare, ours.declare
+    yield "declare a tool with its schema", paired(floor, own, times=20, rounds=times), 1.1
     floor, own = floors.many_tools, ours.many_tools
-    yield "500 tools and a request", paired(floor, own, times=1, rounds=3 if quick else 9), 1.5
+    yield "500 tools and a request", paired(floor, own, times=1, rounds=3 if quick else 9), 1.2
+
+
+def calls(quick: bool) -> Iterator[tuple[str, Measured, float]]:
+    """Measure a call by itself."""
+    few, rounds = (3, 5) if quick else (1, 31)
     for name, text, times, promise in (
         ("decode, small arguments", SMALL, 3000, 1.0),
         ("decode, 2 KB", MIDDLE, 2000, 1.03),
@@ -47,14 +63,77 @@ def rows(quick: bool) -> Iterator[tuple[str, Measured, float]]:
         yield name, paired(floor, own, times=times // few, rounds=rounds), promise
     floor, own = partial(floors.call_sync, SMALL), partial(ours.call_sync, SMALL)
     yield "one sync call, small", paired(floor, own, times=2000 // few, rounds=rounds), 1.3
+
+
+def rounds(quick: bool) -> Iterator[tuple[str, Measured, float]]:
+    """Measure rounds and the loop."""
+    rounds = 5 if quick else 31
     texts = [SMALL] * 64
     floor, own = partial(floors.round_async, texts), partial(ours.round_async, texts)
     yield "round of 64, at once", paired(floor, own, times=20, rounds=rounds), 1.15
-    floor = partial(floors.round_async, texts)
     own = partial(ours.round_sync, texts)
     yield "round of 64, all sync", paired(floor, own, times=20, rounds=rounds), 1.15
     floor, own = partial(floors.loop, SMALL), partial(ours.loop, SMALL)
     yield "loop, a turn of 1,000", paired(floor, own, times=1000, rounds=rounds), 4.0
+
+
+def wires(quick: bool) -> Iterator[tuple[str, Measured, float]]:
+    """Measure what each dialect does with a response, a stream and a long conversation."""
+    rounds = 3 if quick else 15
+    for wire in WIRES:
+        response = wire.response(64)
+        floor, own = partial(floors.read, wire, response), partial(ours.read, wire, response)
+        name = f"decode 64 calls, {wire.name}"
+        yield name, paired(floor, own, times=10, rounds=rounds), 1.5
+    for wire in WIRES:
+        response = wire.response(64)
+        floor = partial(floors.wire_round, wire, response)
+        own = partial(ours.wire_round, wire, response)
+        name = f"wire to commit, {wire.name}"
+        yield name, paired(floor, own, times=10, rounds=rounds), 1.5
+    for wire in WIRES:
+        stream = wire.stream(500)
+        floor, own = partial(floors.events, stream), partial(ours.events, wire, stream)
+        measured = paired(floor, own, times=2, rounds=rounds)
+        yield f"a text event, {wire.name}", measured.share(len(stream)), 2.0
+    for wire in WIRES:
+        streams = recorded_streams(wire.dialect.NAME)
+        if streams:
+            floor, own = partial(_each, floors.events), partial(_each, partial(ours.events, wire))
+            floor, own = partial(floor, streams), partial(own, streams)
+            measured = paired(floor, own, times=1, rounds=rounds)
+            name = f"a recorded event, {wire.name}"
+            yield name, measured.share(sum(map(len, streams))), 2.0
+    request = TurnRequest(items=ours.conversation(SMALL, 1000).request_items())
+    bodies = [wire.dialect.encode_request(request) for wire in WIRES]
+    for wire, body in zip(WIRES, bodies, strict=True):
+        floor, own = partial(floors.dump, body), partial(ours.render, wire, request)
+        name = f"request of 1,000 turns, {wire.name}"
+        yield name, paired(floor, own, times=1, rounds=rounds), 1.0
+    for wire, body in zip(WIRES, bodies, strict=True):
+        floor, own = partial(floors.dump, body), partial(ours.check, wire, body)
+        name = f"check 1,000 turns, {wire.name}"
+        yield name, paired(floor, own, times=1, rounds=rounds), 5.0
+
+
+def _each(work: Callable[[list[str], int], None], streams: list[list[str]], times: int) -> None:
+    for stream in streams:
+        work(stream, times)
+
+
+def many_calls(quick: bool) -> Iterator[tuple[str, Measured, float]]:
+    """Measure calls that run at once, with the collector on, which large rounds call up."""
+    for size, rounds in ((1000, 15), (10_000, 5), (30_000, 3)):
+        batch = ours.Batch(size)
+        measured = paired(
+            batch.gather,
+            batch.execute,
+            times=1,
+            rounds=3 if quick else rounds,
+            collecting=True,
+            before=batch.decode,
+        )
+        yield f"execute_all, a call of {size:,}", measured.share(size), 2.5
 
 
 def growth() -> float:
@@ -63,14 +142,6 @@ def growth() -> float:
     short = min(seconds(own, 1000) for _ in range(9))
     long = min(seconds(own, 10_000) for _ in range(3))
     return long / short
-
-
-def rendering(turns: int = 1000) -> float:
-    """Return the seconds that rendering a transcript takes, once each item was rendered."""
-    session = ours.conversation(SMALL, turns)
-    own = partial(ours.render, session)
-    own(1)
-    return min(seconds(own, 1) for _ in range(7))
 
 
 def main() -> int:
@@ -83,11 +154,11 @@ def main() -> int:
         f"Python {platform.python_version()}, pydantic {version('pydantic')}, "
         f"lutum-py {version('lutum-py')}"
     )
-    print(f"{'':27} {'floor':>12} {'ours':>12} {'ratio':>7} {'promise':>8}")
-    figures: dict[str, Any] = {}
+    print(f"{'':33} {'floor':>12} {'ours':>12} {'ratio':>7} {'promise':>8}")
+    figures: dict[str, Any] = {"python": platform.python_version()}
     for name, measured, promise in rows(options.quick):
         print(
-            f"{name:27} {_time(measured.floor):>12} {_time(measured.ours):>12} "
+            f"{name:33} {_time(measured.floor):>12} {_time(measured.ours):>12} "
             f"{measured.ratio:7.2f} {promise:8.2f}"
             f"{_missed(measured.ratio, promise)}",
             flush=True,
@@ -99,18 +170,13 @@ def main() -> int:
             "promise": promise,
         }
     grown = growth()
-    print(f"{'loop, T(10,000)/T(1,000)':53} {grown:7.2f} {11.0:8.2f}{_missed(grown, 11)}")
-    rendered = rendering()
-    print(
-        f"{'render 1,000 turns':27} {'':12} {_time(rendered):>12} {'':7} {'50 ms':>8}"
-        f"{_missed(rendered, 0.05)}"
-    )
+    print(f"{'loop, T(10,000)/T(1,000)':59} {grown:7.2f} {11.0:8.2f}{_missed(grown, 11)}")
     floor, own = measure_import(FLOOR), measure_import(OURS)
     added = len(own.modules - floor.modules)
     more = (own.kilobytes - floor.kilobytes) / 1024
-    print(f"{'modules added by import':53} {added:7} {140:8}{_missed(added, 140)}")
-    print(f"{'memory added by import':51} {more:6.1f} MB {2:5} MB{_missed(more, 2)}")
-    figures["growth"], figures["render"] = grown, rendered
+    print(f"{'modules added by import':59} {added:7} {140:8}{_missed(added, 140)}")
+    print(f"{'memory added by import':57} {more:6.1f} MB {2:5} MB{_missed(more, 2)}")
+    figures["growth"] = grown
     figures["modules"], figures["megabytes"] = added, more
     if options.json:
         options.json.write_text(json.dumps(figures, indent=2) + "\n")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from itertools import count
 from typing import Any
 
 from pydantic import BaseModel, Field, TypeAdapter, create_model
 from pydantic_core import to_json
+
+from ..models.said import Payload
+from .wire import Wire
 
 __all__ = [
     "Arguments",
@@ -15,11 +19,14 @@ __all__ = [
     "call_sync",
     "declare",
     "decode",
+    "dump",
+    "events",
     "loop",
     "many_tools",
-    "render",
+    "read",
     "round_async",
     "round_sync",
+    "wire_round",
 ]
 
 
@@ -162,7 +169,38 @@ def loop(text: str, turns: int) -> None:
     asyncio.run(main())
 
 
-def render(fragments: list[str], times: int) -> None:
-    """Join ready fragments."""
+def read(wire: Wire, response: Payload, times: int) -> None:
+    """Read a response into tuples, and keep a deep copy of it; nothing is checked."""
     for _ in range(times):
-        "".join(("[", ",".join(fragments), "]"))
+        wire.read(response)
+
+
+def wire_round(wire: Wire, response: Payload, times: int) -> None:
+    """Read a response, run its calls as `round_async` does, and append what the model is told."""
+
+    async def one(text: str) -> bytes:
+        arguments = _hook("search", Arguments.model_validate_json(text))
+        return _output.dump_json(await _tool_async(**arguments.__dict__))
+
+    async def main() -> None:
+        for _ in range(times):
+            _, calls, kept = wire.read(response)
+            said: list[Any] = [kept]
+            results = await asyncio.gather(*[one(text) for _, _, text in calls])
+            for (call_id, name, _), result in zip(calls, results, strict=True):
+                said.append({"id": call_id, "name": name, "content": result.decode()})
+
+    asyncio.run(main())
+
+
+def events(stream: list[str], times: int) -> None:
+    """Parse the JSON of each event of a stream; what it says is left alone."""
+    for _ in range(times):
+        for event in stream:
+            json.loads(event)
+
+
+def dump(body: Any, times: int) -> None:
+    """Write the JSON of a request body that stands ready, which no request goes without."""
+    for _ in range(times):
+        json.dumps(body)

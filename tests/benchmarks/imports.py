@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import dataclass
-from statistics import median
+from functools import cache
+from tempfile import mkdtemp
 
-__all__ = ["FLOOR", "OURS", "PACKAGE", "Import", "import_ratio", "measure_import"]
+from .measure import Measured
+
+__all__ = ["FLOOR", "OURS", "PACKAGE", "Import", "measure_import", "paired_import"]
 
 FLOOR = "from pydantic import BaseModel, TypeAdapter, create_model"
 PACKAGE = "import lutum_py"
@@ -17,9 +21,9 @@ OURS = "from lutum_py import Toolset, tool, tool_fn"
 
 _PROBE = """
 import json, sys, time
-start = time.perf_counter()
+start = time.process_time()
 {statement}
-took = time.perf_counter() - start
+took = time.process_time() - start
 try:
     with open("/proc/self/status") as status:
         (peak,) = [int(line.split()[1]) for line in status if line.startswith("VmHWM")]
@@ -39,7 +43,7 @@ class Import:
     """What one import did.
 
     Attributes:
-        seconds: How long it took.
+        seconds: How much of the processor's time it took.
         modules: All modules that were loaded after it.
         kilobytes: The most memory that the process had.
     """
@@ -49,35 +53,35 @@ class Import:
     kilobytes: int
 
 
+@cache
+def _cache() -> str:
+    return mkdtemp(prefix="compiled-")
+
+
 def measure_import(statement: str) -> Import:
-    """Import in a fresh process."""
+    """Import in a fresh process, whose modules are compiled where they were imported before."""
+    compiled = {"PYTHONPYCACHEPREFIX": _cache(), "PYTHONDONTWRITEBYTECODE": ""}
     run = subprocess.run(
         [sys.executable, "-c", _PROBE.format(statement=statement)],
         check=True,
         capture_output=True,
         text=True,
+        env={**os.environ, **compiled},
     )
     data = json.loads(run.stdout)
     return Import(data["seconds"], frozenset(data["modules"]), data["kilobytes"])
 
 
-def import_ratio(statement: str, rounds: int) -> tuple[float, float, float]:
-    """Import the floor and the library in turns.
+def paired_import(statement: str, rounds: int) -> Measured:
+    """Import the floor and a library in turns, each in a fresh process.
 
     Args:
         statement: What is imported of the library.
         rounds: How many times.
-
-    Returns:
-        The seconds of both, and the median of the paired ratios.
     """
-    measure_import(FLOOR)
-    measure_import(statement)
+    # The first import of a package compiles it.
+    measure_import(f"{FLOOR}; {statement}")
     pairs = [
         (measure_import(FLOOR).seconds, measure_import(statement).seconds) for _ in range(rounds)
     ]
-    return (
-        median(f for f, _ in pairs),
-        median(o for _, o in pairs),
-        median(o / f for f, o in pairs),
-    )
+    return Measured(min(f for f, _ in pairs), min(o for _, o in pairs))

@@ -22,18 +22,27 @@ from lutum_py import (
     tool_fn,
 )
 from lutum_py.dialects import openai_chat
+from lutum_py.execution import execute_all
+
+from ..models.said import Payload
+from .wire import Wire
 
 __all__ = [
+    "Batch",
     "call_async",
     "call_sync",
+    "check",
     "conversation",
     "declare",
     "decode",
+    "events",
     "loop",
     "many_tools",
+    "read",
     "render",
     "round_async",
     "round_sync",
+    "wire_round",
 ]
 
 
@@ -70,8 +79,17 @@ def pass_on(metadata: ToolMetadata, input: object) -> RunNormally[object]:
     return RunNormally(input)
 
 
+async_hooks = Tools.HookSet()
+
+
+@async_hooks.on(Tools.search)
+async def pass_on_later(metadata: ToolMetadata, input: object) -> RunNormally[object]:
+    """Let every call pass."""
+    return RunNormally(input)
+
+
 def declare(times: int) -> None:
-    """Declare a tool of four parameters with a Google docstring."""
+    """Declare a tool of four parameters with a Google docstring, and ask for its schema."""
     for _ in range(times):
 
         def web_search(
@@ -87,7 +105,7 @@ def declare(times: int) -> None:
             """
             return max_results
 
-        tool_fn(web_search)
+        _ = tool_fn(web_search).definition.input_schema
 
 
 _numbers = count()
@@ -219,8 +237,72 @@ def loop(text: str, turns: int) -> None:
     conversation(text, turns)
 
 
-def render(session: Session, times: int) -> None:
-    """Render the whole transcript for a provider."""
-    request = TurnRequest(items=session.request_items())
+def read(wire: Wire, response: Payload, times: int) -> None:
+    """Decode a response."""
     for _ in range(times):
-        openai_chat.encode_request(request)
+        wire.dialect.decode(response)
+
+
+def wire_round(wire: Wire, response: Payload, times: int) -> None:
+    """Decode a response, hook its calls, run them at once, and commit them."""
+
+    async def main() -> None:
+        for _ in range(times):
+            outcome = Tools.read_turn(wire.dialect.decode(response))
+            assert isinstance(outcome, NeedsTools)
+            plan = await outcome.round.apply_hooks(async_hooks)
+            plan.commit(Transcript(), await asyncio.gather(*[c.call() for c in plan.pending]))
+
+    asyncio.run(main())
+
+
+def events(wire: Wire, stream: list[str], times: int) -> None:
+    """Read the events of a stream, and the turn in the end."""
+    for _ in range(times):
+        decoder = wire.dialect.StreamDecoder()
+        for event in stream:
+            decoder.feed(event)
+        decoder.finish()
+
+
+def render(wire: Wire, request: TurnRequest, times: int) -> None:
+    """Make the body of a request."""
+    for _ in range(times):
+        wire.dialect.encode_request(request)
+
+
+def check(wire: Wire, body: Payload, times: int) -> None:
+    """Look for what a provider would refuse in the body of a request."""
+    for _ in range(times):
+        wire.dialect.check(body)
+
+
+class Batch:
+    """Decoded calls that are run once.
+
+    Args:
+        size: How many.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.metadata = [
+            ToolMetadata(id=f"c{index}", name="search", arguments='{"query":"hello"}')
+            for index in range(size)
+        ]
+        self.calls: list[Any] = []
+
+    def decode(self) -> None:
+        """Make the calls anew."""
+        self.calls = [Tools.parse_tool_call(each) for each in self.metadata]
+
+    def gather(self, times: int) -> None:
+        """Run them by `asyncio.gather`: no deadline, no token, and one failure is all of them."""
+
+        async def main() -> None:
+            await asyncio.gather(*[call.call() for call in self.calls])
+
+        asyncio.run(main())
+
+    def execute(self, times: int) -> None:
+        """Run them by `execute_all`."""
+        asyncio.run(execute_all(self.calls))

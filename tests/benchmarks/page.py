@@ -1,7 +1,8 @@
 """Write the figures of a run into docs: `python -m tests.benchmarks.page RESULTS`.
 
-The results come from `nox -s bench -- --peers`. Only what stands between the markers of the page
-is replaced, and the plot.
+The results come from `nox -s bench -- --peers`, those of `--load` from `tests.benchmarks.load`, and
+those of `--beside` from `tests.benchmarks` under other Pythons. Only what stands between markers of
+the page is replaced, and the plot.
 """
 
 from __future__ import annotations
@@ -26,11 +27,19 @@ def main() -> int:
     """Write the tables and the plot."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.page")
     parser.add_argument("results", type=Path, help="results.json of a run")
-    results = json.loads(parser.parse_args().results.read_text())
+    parser.add_argument("--load", type=Path, help="what the load came to")
+    parser.add_argument("--beside", type=Path, nargs="*", default=[], help="other Pythons")
+    options = parser.parse_args()
+    results = json.loads(options.results.read_text())
     page = PAGE.read_text(encoding="utf-8")
     page = replaced(page, "versions", versions(results["peers"]))
     page = replaced(page, "own", own_table(results["own"]))
     page = replaced(page, "peers", peers_table(results["peers"]))
+    if options.load:
+        page = replaced(page, "load", load_table(json.loads(options.load.read_text())))
+    if options.beside:
+        others = [json.loads(path.read_text()) for path in options.beside]
+        page = replaced(page, "pythons", pythons_table([results["own"], *others]))
     PAGE.write_text(page, encoding="utf-8")
     PLOT.parent.mkdir(exist_ok=True)
     PLOT.write_text(plot(results["peers"]), encoding="utf-8")
@@ -78,9 +87,40 @@ def own_table(figures: dict[str, Any]) -> str:
     ):
         if key in figures:
             lines.append(f"| {name} | | | {_held(figures[key], promise, form)} | ≤ {promise} |")
-    if "render" in figures:
-        held = _held(figures["render"] * 1e3, 50, ".2f")
-        lines.append(f"| render 1,000 turns | | {held} ms | | ≤ 50 ms |")
+    return "\n".join(lines)
+
+
+def load_table(figures: dict[str, Any]) -> str:
+    """Tell what a streamed turn takes, without the library and with it."""
+    count = figures["conversations"]
+    lines = [
+        f"| a turn, {count} conversations at once | without | with lutum_py | share |",
+        "| --- | ---: | ---: | ---: |",
+    ]
+    lines += [
+        f"| {name} | {_time(row['alone'])} | {_time(row['together'])} | {row['share']:.0%} |"
+        for name, row in figures["rows"].items()
+    ]
+    held = figures["memory"]
+    lines += [
+        "",
+        f"Memory, with 1,000 conversations of ten such turns: {held['conversation']:.0f} bytes a",
+        f"conversation, and {held['turn']:,.0f} bytes a turn, whose JSON in a saved transcript has",
+        f"{held['json']:,.0f}.",
+    ]
+    return "\n".join(lines)
+
+
+def pythons_table(figures: list[dict[str, Any]]) -> str:
+    """Put the ratios under several Pythons side by side."""
+    lines = [
+        "| times the floor | " + " | ".join(one["python"] for one in figures) + " |",
+        "| --- |" + " ---: |" * len(figures),
+    ]
+    for name, row in figures[0].items():
+        if isinstance(row, dict):
+            cells = (f"{one[name]['ratio']:.2f}" for one in figures)
+            lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

@@ -7,6 +7,7 @@ reported of its calls by then is reported before it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from ..._text.partial_json import PartialJson
 from ..._transcript.metadata import ToolMetadata
@@ -14,10 +15,16 @@ from ..._transcript.stream_events import (
     ArgumentsDelta,
     CallCompleted,
     CallStarted,
+    ReasoningDelta,
+    RefusalDelta,
     StreamEvent,
+    TextDelta,
+    UsageReported,
 )
 
 __all__ = ["CallReports"]
+
+_OF_NO_CALL: Final = frozenset({TextDelta, ReasoningDelta, RefusalDelta, UsageReported})
 
 
 # A dialect numbers a call when it first hears of it; only the whole turn knows the order for sure.
@@ -50,7 +57,9 @@ class CallReports:
         """
         reported: list[StreamEvent] = []
         for event in events:
-            if isinstance(event, ArgumentsDelta):
+            if event.__class__ in _OF_NO_CALL:
+                pass
+            elif isinstance(event, ArgumentsDelta):
                 self._written.add(event.index)
             elif isinstance(event, CallStarted):
                 if event.index in self._started:

@@ -166,8 +166,8 @@ class Place:
         value: Any = self.value
         for key in keys:
             value = value.get(key) if value.__class__ is dict or is_mapping(value) else None
-        if value is None:
-            return None
+            if value is None:
+                return None
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if not isinstance(value, int) or isinstance(value, bool):

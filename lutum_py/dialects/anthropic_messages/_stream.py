@@ -165,6 +165,13 @@ class StreamDecoder(StreamReader):
     def _delta(self, event: Place) -> Iterable[StreamEvent]:
         state = self._block(event)
         delta = event.need("delta")
+        fields = delta.value
+        if fields.__class__ is dict and fields.get("type") == "text_delta":
+            # Most of all events of all streams.
+            text = fields.get("text")
+            if text.__class__ is str and text:
+                state.texts.setdefault("text", []).append(text)
+                return (TextDelta(text),)
         kind = delta.need("type").text()
         if kind in _TEXTS:
             key = _TEXTS[kind]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from enum import Enum
 from typing import Any, Final
@@ -46,13 +46,18 @@ _OF_THE_SDK: Final = frozenset({"sdkHttpResponse", "automaticFunctionCallingHist
 _BYTES: Final = frozenset({"thoughtSignature", "data"})
 _SNAKE: Final = re.compile(r"_([a-z0-9])")
 _TO_STANDARD: Final = str.maketrans("-_", "+/")
+_COUNTS: Final = (
+    "promptTokenCount",
+    "toolUsePromptTokenCount",
+    "candidatesTokenCount",
+    "thoughtsTokenCount",
+    "cachedContentTokenCount",
+)
 _GROUNDING: Final = ("groundingMetadata", "urlContextMetadata")
 
 
 def tidy(value: Any) -> Any:
     """Copy a payload in the form of the wire: camelCase, without nulls, bytes as base64."""
-    if value.__class__ in LEAVES:
-        return value
     if is_mapping(value):
         tidied: dict[str, Any] = {}
         for key, item in value.items():
@@ -139,13 +144,16 @@ def usage_of(response: Place) -> Usage | None:
     usage = response.get("usageMetadata")
     if usage is None:
         return None
-    reasoning = usage.count_at("thoughtsTokenCount")
+    # Each chunk of a stream has these: what is not there is not looked for one by one.
+    fields: Mapping[str, Any] = usage.value if is_mapping(usage.value) else {}
+    reported = {key: usage.count_at(key) for key in _COUNTS if key in fields}
+    reasoning = reported.get("thoughtsTokenCount")
     return Usage(
         input_tokens=_sum(
-            usage.count_at("promptTokenCount"), usage.count_at("toolUsePromptTokenCount")
+            reported.get("promptTokenCount"), reported.get("toolUsePromptTokenCount")
         ),
-        output_tokens=_sum(usage.count_at("candidatesTokenCount"), reasoning),
-        cached_tokens=usage.count_at("cachedContentTokenCount"),
+        output_tokens=_sum(reported.get("candidatesTokenCount"), reasoning),
+        cached_tokens=reported.get("cachedContentTokenCount"),
         reasoning_tokens=reasoning,
     )
 

@@ -42,7 +42,7 @@ class Item:
         """Its type; an item without one is a message, or refers to an item by its id alone."""
         kind = self.fields.get("type")
         if kind:
-            return str(kind)
+            return kind if kind.__class__ is str else str(kind)
         refers = self.fields.get("id") and not self.fields.keys() & {"role", "content"}
         return "item_reference" if refers else "message"
 
@@ -55,8 +55,9 @@ class Item:
     @property
     def is_call(self) -> bool:
         """Whether it is a call that the program answers."""
-        is_own = self.kind == SEARCH_CALL and is_run_by_provider(self.fields)
-        return self.kind in ANSWERS and not is_own
+        kind = self.kind
+        is_own = kind == SEARCH_CALL and is_run_by_provider(self.fields)
+        return kind in ANSWERS and not is_own
 
     @property
     def is_result(self) -> bool:

@@ -11,30 +11,15 @@ from collections.abc import Iterator
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from statistics import median
 from typing import Any, cast
 
 from .. import floors
-from ..imports import FLOOR, measure_import
+from ..imports import FLOOR, measure_import, paired_import
 from ..measure import Measured, paired
 from .work import ANSWER, LARGE, MIDDLE, SMALL, Peer
 
 SHORT, LONG = 100, 400
 """The two lengths of the loop: what grows with the conversation shows between them."""
-
-
-def imported(statement: str, rounds: int) -> Measured:
-    """Import the floor and the library in turns, each in a fresh process."""
-    # The first import of an installed package compiles it.
-    measure_import(statement)
-    pairs = [
-        (measure_import(FLOOR).seconds, measure_import(statement).seconds) for _ in range(rounds)
-    ]
-    return Measured(
-        floor=median(floor for floor, _ in pairs),
-        ours=median(peer for _, peer in pairs),
-        ratio=median(peer / floor for floor, peer in pairs),
-    )
 
 
 def check(peer: Peer) -> None:
@@ -55,7 +40,7 @@ def rows(peer: Peer, quick: bool) -> Iterator[tuple[str, Measured]]:
     """Measure each row against the floor, in turns."""
     few = 3 if quick else 1
     rounds = 3 if quick else 15
-    yield "import", imported(peer.IMPORT, 3 if quick else 11)
+    yield "import", paired_import(peer.IMPORT, 3 if quick else 11)
     yield "declare", paired(floors.declare, peer.declare, times=10, rounds=rounds)
     yield "define", paired(floors.declare, peer.define, times=10, rounds=rounds)
     for name, text, times in (
