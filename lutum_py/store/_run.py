@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeVar
 
 from .._call.call import AnyToolCall
 from .._call.outcomes import SuspendedCall
+from .._context.context import ToolContext
 from .._round.events import CallEventKind, OnEvent, tell_row
 from .._round.rows import row_of_call
 from ..errors import StaleError, StoreError
@@ -148,7 +149,8 @@ class Worker:
         """Check all that can be wrong with a run before it is on record that it begins."""
         call = let_go(claim.call.again() if claim.in_doubt else copy(claim.call))
         call._key_begins = claim._key_begins
-        context = None if self.context is None else self.context(call)
+        # Always with a context, so that there is a token by which a lost lease stops the tool.
+        context = ToolContext.for_call(call) if self.context is None else self.context(call)
         return Run(call, context, self.settings, note=self._note)
 
     def _note(self, error: Exception, *_: object) -> None:
@@ -212,7 +214,7 @@ class Worker:
             except StoreError:
                 continue  # the database may come back before the lease is over
             end = asked + claim.lease
-        run.token.cancel("its lease was lost, so somebody else may run the call")
+        run.cancel("its lease was lost, so somebody else may run the call")
 
     def _tell(self, kind: CallEventKind, call: AnyToolCall, outcome: Outcome | None = None) -> None:
         if self.on_event is None:
