@@ -2,28 +2,10 @@
 
 from __future__ import annotations
 
+from said import SAID
+
 from lutum_py import AssistantTurn, TurnRequest, Usage
 from lutum_py.testing import ScriptedModel
-
-SAID = (
-    ScriptedModel.tool_calls(
-        ("c1", "find_orders", {"customer": "ann"}),
-        ("c2", "look_up", {"customer": "ann"}),
-        ("c3", "find_orders", '{"customer": '),
-        ("c4", "refund", {"order": "A1", "cents": "much"}),
-    ),
-    ScriptedModel.tool_calls(
-        ("d1", "refund", {"order": "A1", "cents": 9900}),
-        ("d2", "refund", {"order": "A2", "cents": 1500}),
-        ("d3", "send_mail", {"to": "Ann@Example.ORG", "text": "We are on it."}),
-    ),
-    ScriptedModel.tool_calls(
-        ("e1", "send_mail", {"to": "ann@example.org", "text": "Both orders are refunded."}),
-    ),
-    ScriptedModel.tool_calls(
-        ("f1", "answer", {"resolved": True, "summary": "Both orders were refunded."}),
-    ),
-)
 
 
 def costed(turn: AssistantTurn) -> AssistantTurn:
@@ -32,7 +14,7 @@ def costed(turn: AssistantTurn) -> AssistantTurn:
     return AssistantTurn(items=turn.items, finish_reason=turn.finish_reason, usage=usage)
 
 
-TURNS = tuple(map(costed, SAID))
+TURNS = [costed(ScriptedModel.tool_calls(*calls)) for calls in SAID]
 
 
 def says(request: TurnRequest) -> AssistantTurn:

@@ -118,6 +118,6 @@ def decide(store: Store) -> None:
 
 
 if __name__ == "__main__":
-    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
     with open_store(FOLDER / "desk.db") as store:
         decide(store) if "decide" in sys.argv else print(asyncio.run(advance(store, "ann")))

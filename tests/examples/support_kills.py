@@ -1,7 +1,7 @@
-"""Kill the support desk at a line, start it again, and look at what it has done.
+"""Kill a support desk at a line, start it again, and look at what it has done.
 
-Each run is a fork of this process, which traces the lines of the example; the example knows nothing
-of it.
+Each run is a fork of this process, which traces the lines of the desk and of its shop; they know
+nothing of it. The desks of other libraries, in docs/comparison, are killed in the same way.
 """
 
 from __future__ import annotations
@@ -28,8 +28,13 @@ NEVER = 0
 ATTEMPTS = 100
 
 
-def run(folder: Path, arguments: tuple[str, ...], kill_at: int = NEVER) -> tuple[str, int]:
-    """Run the desk in a process of its own, and give what it printed and how many lines it ran.
+def run(
+    folder: Path,
+    arguments: tuple[str, ...],
+    kill_at: int = NEVER,
+    program: Path = DESK / "support.py",
+) -> tuple[str, int]:
+    """Run a desk in a process of its own, and give what it printed and how many lines it ran.
 
     Killed, it has printed nothing.
     """
@@ -37,7 +42,7 @@ def run(folder: Path, arguments: tuple[str, ...], kill_at: int = NEVER) -> tuple
     out.write_text("")
     child = os.fork()
     if child == 0:
-        _run_here(folder, arguments, kill_at, out)
+        _run_here(folder, arguments, kill_at, program, out)
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
         assert os.WTERMSIG(status) == signal.SIGKILL
@@ -47,9 +52,11 @@ def run(folder: Path, arguments: tuple[str, ...], kill_at: int = NEVER) -> tuple
     return printed, int(lines)
 
 
-def _run_here(folder: Path, arguments: tuple[str, ...], kill_at: int, out: Path) -> None:
+def _run_here(
+    folder: Path, arguments: tuple[str, ...], kill_at: int, program: Path, out: Path
+) -> None:
     lines = count(1)
-    last, own = 0, str(DESK)
+    last, own = 0, (str(program), str(DESK))
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
         nonlocal last
@@ -62,14 +69,14 @@ def _run_here(folder: Path, arguments: tuple[str, ...], kill_at: int, out: Path)
         return trace
 
     said, code = io.StringIO(), 0
-    sys.argv = ["support.py", str(folder), *arguments]
-    sys.path.insert(0, str(DESK))
+    sys.argv = [program.name, str(folder), *arguments]
+    sys.path[:0] = [str(program.parent), str(DESK)]
     sys.stdin = io.StringIO("y\n")
     try:
         with redirect_stdout(said), redirect_stderr(io.StringIO()):
             threading.settrace(trace)
             sys.settrace(trace)
-            runpy.run_path(str(DESK / "support.py"), run_name="__main__")
+            runpy.run_path(str(program), run_name="__main__")
     except BaseException:  # noqa: BLE001 - the process ends here
         code = 1
         said.write(traceback.format_exc())
