@@ -81,6 +81,19 @@ PEERS: Final = {
 }
 """The libraries that are measured side by side, and what installs them."""
 
+DESKS: Final = {
+    "examples/desk/support.py": (".",),
+    "docs/comparison/desk_pydantic_ai.py": ("pydantic-ai-slim==2.68.0",),
+    "docs/comparison/desk_openai_agents.py": ("openai-agents==0.24.0",),
+    "docs/comparison/desk_langchain.py": (
+        "langchain==1.4.7",
+        "langgraph==1.2.22",
+        "langgraph-checkpoint-sqlite",
+    ),
+    "docs/comparison/desk_mirascope.py": ("mirascope[openai]==2.8.2",),
+}
+"""One program in five libraries, and what installs them: see docs/comparison.md."""
+
 
 def runs(version: str) -> bool:
     """Tell whether this Python starts: a version manager may keep a command that only complains."""
@@ -238,6 +251,14 @@ def soak(session: nox.Session) -> None:
         for folder, chosen in (("tests/soak", ()), ("tests", ("-m", "hypothesis"))):
             laws = (*chosen, f"--hypothesis-seed={seed}", folder)
             session.run("python", "-m", "pytest", "-q", *PARALLEL, *laws, env=env)
+
+
+@nox.session(default=False)
+@nox.parametrize("desk", [nox.param(desk, id=Path(desk).stem) for desk in DESKS])
+def compare(session: nox.Session, desk: str) -> None:
+    """Run one support desk, then kill it at each of its lines, and say what came of it."""
+    session.install(*DESKS[desk])
+    session.run("python", "docs/comparison/measure.py", desk)
 
 
 @nox.session(default=False, python=NEWEST)

@@ -1,4 +1,4 @@
-"""The support desk in Pydantic AI: `python desk_pydantic_ai.py FOLDER`, and the same with `decide`."""
+"""The support desk in Pydantic AI: `python desk_pydantic_ai.py FOLDER`, and with `decide`."""
 
 from __future__ import annotations
 

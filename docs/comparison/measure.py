@@ -1,7 +1,6 @@
-"""Try one desk: run it to its end, then kill it at each of its lines. See `nox -s compare`.
+"""Try one desk: run it to its end, then kill it at each line of its functions.
 
-`python docs/comparison/measure.py DESK.py` prints one JSON object; without a desk, the table of the
-objects that come in by lines.
+`python docs/comparison/measure.py DESK.py` prints what happened; `nox -s compare` does so for all.
 """
 
 from __future__ import annotations
@@ -9,11 +8,11 @@ from __future__ import annotations
 import ast
 import importlib
 import json
-import os
 import sqlite3
 import sys
+import time
 from collections import Counter
-from contextlib import closing, redirect_stdout
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -25,14 +24,14 @@ sys.path[:0] = [str(ROOT), str(ROOT / "examples" / "desk")]
 from tests.examples.support_kills import STEPS, run  # noqa: E402
 
 DONE = "resolved=True summary='Both orders were refunded.'"
-AGAIN = 12
-"""So often a desk that was killed is started anew before it is given up."""
+AGAIN, SECONDS = 4, 4.0
+"""So often, and so long, a desk that was killed is started anew before it is given up."""
 
 
 def attempt(folder: Path, arguments: tuple[str, ...], kill_at: int, program: Path) -> str:
     """Give what a step printed, or the last line of the error that ended it."""
     try:
-        return run(folder, arguments, kill_at, program)[0]
+        return run(folder, arguments, kill_at, program, each_once=True)[0]
     except AssertionError as ended:
         return f"ended: {str(ended).strip().splitlines()[0]}"
 
@@ -40,7 +39,9 @@ def attempt(folder: Path, arguments: tuple[str, ...], kill_at: int, program: Pat
 def to_the_end(folder: Path, program: Path) -> tuple[bool, list[str]]:
     """Decide and go on until the answer is there; tell whether it came, and what was printed."""
     printed: list[str] = []
-    for _ in range(AGAIN):
+    begun, tried = time.monotonic(), 0
+    while tried < AGAIN or time.monotonic() < begun + SECONDS:
+        tried += 1
         for arguments in ((), ("decide",)):
             printed.append(attempt(folder, arguments, 0, program))
             if DONE in printed[-1]:
@@ -56,26 +57,23 @@ def shop(folder: Path) -> tuple[Counter[str], Counter[str]]:
     return Counter(row[0] for row in refunds), Counter(row[0] for row in mails)
 
 
-def imports(program: Path) -> list[str]:
-    """Name what a desk imports from a library that is neither Python's nor pydantic nor its own."""
-    own = {"shop", "script", "pydantic"} | sys.stdlib_module_names
-    found: list[str] = []
-    for node in ast.walk(ast.parse(program.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module is not None:
-            package = node.module.partition(".")[0]
-            if package not in own and not package.startswith("model_"):
-                found += [alias.name for alias in node.names]
-        elif isinstance(node, ast.Import):
-            found += [one.name for one in node.names if one.name.partition(".")[0] not in own]
-    return found
+def imported(program: Path) -> list[tuple[str, str]]:
+    """Give module and name of each import that is neither Python's nor pydantic's."""
+    nodes = ast.walk(ast.parse(program.read_text()))
+    froms = [node for node in nodes if isinstance(node, ast.ImportFrom)]
+    known = {"pydantic", *sys.stdlib_module_names}
+    return [
+        (node.module, one.name)
+        for node in froms
+        if node.module and node.module.partition(".")[0] not in known
+        for one in node.names
+    ]
 
 
 def measure(program: Path) -> dict[str, Any]:
-    """Run a desk well, and then with a kill at each line that each of its steps comes to."""
-    with redirect_stdout(sys.stderr):  # so that a fork need not import it again
-        importlib.import_module(
-            f"model_{program.stem.removeprefix('desk_')}" if program.parent == HERE else "script"
-        )
+    """Run a desk well, and then with a kill at each line of a function that a step comes to."""
+    for name, _ in imported(program):  # so that a fork need not import it again
+        importlib.import_module(name)
     with TemporaryDirectory() as name:
         ended, printed = to_the_end(Path(name), program)
         refunds, mails = shop(Path(name))
@@ -92,6 +90,7 @@ def measure(program: Path) -> dict[str, Any]:
                 if attempt(folder, STEPS[step], line, program):
                     break  # it came to its end: the step has fewer lines
                 figures["kills"] += 1
+                print(program.stem, step, line, file=sys.stderr, flush=True)
                 ended, _ = to_the_end(folder, program)
                 if not (folder / "shop.db").exists():
                     figures["stuck"] += 1
@@ -105,25 +104,14 @@ def measure(program: Path) -> dict[str, Any]:
     return {
         "desk": program.stem,
         "lines": sum(bool(line.strip()) for line in lines),
-        "imported": len(imports(program)),
+        "imported": sum(name not in {"MODEL", "Shop"} for _, name in imported(program)),
         **figures,
         "well": well,
         "printed": printed,
     }
 
 
-def table(texts: list[str]) -> str:
-    """Show what was measured, one row a desk."""
-    heads = ("desk", "lines", "imported", "kills", "twice", "mailed_twice", "lost", "stuck")
-    rows = [heads, *(tuple(str(json.loads(text)[head]) for head in heads) for text in texts)]
-    return "\n".join("  ".join(cell.ljust(16) for cell in row) for row in rows)
-
-
 if __name__ == "__main__":
-    if len(sys.argv) == 1:
-        print(table(sys.stdin.read().splitlines()))
-    else:
-        desk = Path(sys.argv[1]).resolve()
-        sys.path.insert(0, str(desk.parent))
-        print(json.dumps(measure(desk)))
-        os._exit(0)
+    desk = Path(sys.argv[1]).resolve()
+    sys.path.insert(0, str(desk.parent))
+    print(json.dumps(measure(desk), indent=2))

@@ -26,8 +26,8 @@ class Scripted(BaseChatModel):
         said = sum(isinstance(message, AIMessage) for message in messages)
         good, bad = [], []
         for id, name, text in SAID[said]:
-            name = {"answer": "Outcome"}.get(name, name)
-            raw = {"id": id, "type": "function", "function": {"name": name, "arguments": text}}
+            tool = {"answer": "Outcome"}.get(name, name)
+            raw = {"id": id, "type": "function", "function": {"name": tool, "arguments": text}}
             try:
                 good.append(parse_tool_call(raw, return_id=True))
             except Exception as error:  # noqa: BLE001 - as langchain-openai does

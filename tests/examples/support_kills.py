@@ -33,8 +33,11 @@ def run(
     arguments: tuple[str, ...],
     kill_at: int = NEVER,
     program: Path = DESK / "support.py",
+    each_once: bool = False,
 ) -> tuple[str, int]:
     """Run a desk in a process of its own, and give what it printed and how many lines it ran.
+
+    `each_once` counts a line only the first time, and only in a function.
 
     Killed, it has printed nothing.
     """
@@ -42,7 +45,7 @@ def run(
     out.write_text("")
     child = os.fork()
     if child == 0:
-        _run_here(folder, arguments, kill_at, program, out)
+        _run_here(folder, arguments, kill_at, program, each_once, out)
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
         assert os.WTERMSIG(status) == signal.SIGKILL
@@ -53,16 +56,25 @@ def run(
 
 
 def _run_here(
-    folder: Path, arguments: tuple[str, ...], kill_at: int, program: Path, out: Path
+    folder: Path,
+    arguments: tuple[str, ...],
+    kill_at: int,
+    program: Path,
+    each_once: bool,
+    out: Path,
 ) -> None:
     lines = count(1)
+    before: set[tuple[str, int]] = set()
     last, own = 0, (str(program), str(DESK))
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
         nonlocal last
         if not frame.f_code.co_filename.startswith(own):
             return None
-        if event == "line":
+        here = (frame.f_code.co_filename, frame.f_lineno)
+        counts = not each_once or (frame.f_code.co_name != "<module>" and here not in before)
+        if event == "line" and counts:
+            before.add(here)
             last = next(lines)
             if last == kill_at:
                 os.kill(os.getpid(), signal.SIGKILL)
