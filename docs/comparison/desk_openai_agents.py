@@ -39,7 +39,8 @@ class Outcome(BaseModel):
 
 async def is_large(ctx: RunContextWrapper[Any], params: dict[str, Any], call_id: str) -> bool:
     """Tell whether somebody has to approve a refund."""
-    return bool(params.get("cents", 0) > 5000)
+    cents = params.get("cents")
+    return isinstance(cents, int) and cents > 5000
 
 
 @function_tool(timeout=2)
