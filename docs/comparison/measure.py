@@ -79,15 +79,16 @@ def measure(program: Path) -> dict[str, Any]:
         refunds, mails = shop(Path(name))
     well = {"ended": ended, "refunds": refunds, "mails": mails}
     figures: dict[str, Any] = Counter(kills=0, twice=0, mailed_twice=0, lost=0, stuck=0)
-    for step in range(len(STEPS)):
+    steps = [STEPS[at % 2] for at in range(len(printed))]
+    for step, last in enumerate(steps):
         line = 0
         while True:
             line += 1
             with TemporaryDirectory() as name:
                 folder = Path(name)
-                for arguments in STEPS[:step]:
+                for arguments in steps[:step]:
                     attempt(folder, arguments, 0, program)
-                if attempt(folder, STEPS[step], line, program):
+                if attempt(folder, last, line, program):
                     break  # it came to its end: the step has fewer lines
                 figures["kills"] += 1
                 print(program.stem, step, line, file=sys.stderr, flush=True)
