@@ -199,7 +199,7 @@ def hostile_error(text: str) -> str:
 
 def hostile_session(text: str) -> str:
     session = Session()
-    session.push_user(text, [Attachment(media_type="image", mime_type=text, url=text)])
+    session.push_user(text, [Attachment(media_type="image", mime_type=text, url=f"https://{text}")])
     metadata = ToolMetadata(id=text, name=text, arguments=json.dumps(text))
     items: list[AssistantItem] = [
         TextItem(text),

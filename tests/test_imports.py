@@ -36,6 +36,7 @@ SLOW: Final = {
 """What is not ours and slow to import, or not installed everywhere: why a program may spare it."""
 
 OURS: Final = {
+    "_call.attached": "for outputs with files in them",
     "_call.deadline": "loads asyncio",
     "_call.decision_log": "loads logging",
     "_context.context": "for tools that take one",

@@ -574,10 +574,10 @@ class _Step:
         ]
         mine, theirs = (view.numbered(0, view.index_of(end)) for view in views)
         for one, two in zip_longest(mine, theirs):
-            if one is None:
-                return end
-            position, item = one
-            if two is None or item != two[1] or self._is_rethought(other, position, item):
+            position, item = one or (end, None)
+            if item is None or two is None or item != two[1]:
+                return position
+            if self._is_rethought(other, position, item):
                 return position
         return None
 

@@ -17,6 +17,8 @@ from lutum_py._transcript.stream_events import (
     CallCompleted,
     CallStarted,
     StreamEvent,
+    TextDelta,
+    TurnFinished,
 )
 from lutum_py.dialects import (
     anthropic_messages,
@@ -132,6 +134,16 @@ def test_a_call_that_begins_twice_is_told_once() -> None:
     begun = CallStarted(0, "c1", "f")
     assert reports.of([begun, begun]) == [begun]
     assert reports.of([begun]) == []
+
+
+def test_an_event_of_no_call_goes_on_as_it_is() -> None:
+    """What is of no call is neither kept nor told twice."""
+    finished = TurnFinished(AssistantTurn(text="Hi"))
+    assert CallReports().of([finished, TextDelta("a"), TextDelta("a")]) == [
+        finished,
+        TextDelta("a"),
+        TextDelta("a"),
+    ]
 
 
 UNKNOWN = [{"type": "brand.new", "id": "no", "model": "no"}, {"x": 1}, {"event": None}]

@@ -84,6 +84,8 @@ def test_a_content_of_responses_holds_nothing_else() -> None:
             result(call, attachments=[picture]),
         ]
     )
+    silence, *rendered = rendered
+    assert silence == {"role": "user", "parts": [{"text": ""}]}
     assert [content["role"] for content in rendered] == ["user", "model", "user", "user"]
     assert rendered[0]["parts"] == [
         {"text": "One"},

@@ -533,3 +533,17 @@ def test_a_search_that_the_program_ran_is_held() -> None:
     assert isinstance(items[2], ToolResult)
     assert items[2].output == {"tools": []}
     assert losses == ["input[2]: it comes back as the output of a function"]
+
+
+def test_two_calls_of_one_id_are_refused() -> None:
+    """Gemini tells results by their order; a transcript does by the ids, so each has to be one."""
+    calls = [{"functionCall": {"id": "c1", "name": "f", "args": {}}}] * 2
+    answers = [{"functionResponse": {"id": "c1", "name": "f", "response": {}}}] * 2
+    contents = [
+        {"role": "user", "parts": [{"text": "Go"}]},
+        {"role": "model", "parts": calls},
+        {"role": "user", "parts": answers},
+    ]
+    assert gemini_generate_content.check(contents) == []
+    with pytest.raises(DialectError, match="two calls of one turn have the id 'c1'"):
+        gemini_generate_content.read_history(contents)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
-from ..._text.json import compact_json, is_mapping, is_sequence, parse_json
+from ..._text.json import compact_json, is_mapping, is_sequence, parse_json, shorten
 from ..._transcript.assistant import AssistantTurn
 from ..._transcript.attachment import Attachment, MediaType, data_url, media_type_of
 from ..._transcript.committed import CommittedRound
@@ -20,7 +20,7 @@ from ..._transcript.message import Message, Role
 from ..._transcript.metadata import ToolMetadata
 from ..._transcript.result import ResultStatus, ToolResult
 from ..._transcript.transcript import Transcript
-from ...errors import HistoryError
+from ...errors import DialectError, HistoryError
 from .._facts import Facts
 from .losses import Loss
 
@@ -70,6 +70,7 @@ class History:
             raise HistoryError(violations, dialect=facts.name)
         self.body: Mapping[str, Any] = request if is_mapping(request) else {}
         self._key = facts.key
+        self._dialect = facts.name
         self._listed: Any = self.body.get(facts.key) if is_mapping(request) else request
         self._is_rejoined = is_rejoined
         self._items: list[Message | _Round] = []
@@ -143,7 +144,20 @@ class History:
             self.lose(position, f"it comes back as {len(groups)} messages, because {what}")
 
     def turn(self, turn: AssistantTurn) -> None:
-        """Take a turn of the model; results for its calls may follow."""
+        """Take a turn of the model; results for its calls may follow.
+
+        Raises:
+            DialectError: Two of its calls have one id, which a transcript tells results by.
+        """
+        ids = [call.id for call in turn.tool_calls]
+        doubled = [each for place, each in enumerate(ids) if each in ids[:place]]
+        if doubled:
+            raise DialectError(
+                f"{self._dialect} at {self._key}: two calls of one turn have the id "
+                f"{shorten(doubled[0])}. Give each call an id of its own, or none.",
+                dialect=self._dialect,
+                where=self._key,
+            )
         made = _Round(turn)
         self._items.append(made)
         self._open.extend((made, call) for call in turn.tool_calls)

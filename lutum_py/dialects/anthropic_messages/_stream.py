@@ -41,6 +41,10 @@ from ._facts import NAME
 
 __all__ = ["StreamDecoder"]
 
+_SAID: Final[dict[str, type[TextDelta | ReasoningDelta]]] = {
+    "text_delta": TextDelta,
+    "thinking_delta": ReasoningDelta,
+}
 _TEXTS: Final = {
     "text_delta": "text",
     "thinking_delta": "thinking",
@@ -177,10 +181,9 @@ class StreamDecoder(StreamReader):
             key = _TEXTS[kind]
             text = delta.need(key).text()
             state.texts.setdefault(key, []).append(text)
-            if kind == "text_delta" and text:
-                return (TextDelta(text),)
-            if kind == "thinking_delta" and text:
-                return (ReasoningDelta(text),)
+            said = _SAID.get(kind)
+            if said is not None and text:
+                return (said(text),)
         elif kind == "input_json_delta":
             text = delta.text_at("partial_json") or ""
             partial = state.arguments.add(text)

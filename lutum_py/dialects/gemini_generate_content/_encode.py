@@ -31,9 +31,6 @@ FOREIGN_SIGNATURE: Final = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 """Base64 of `skip_thought_signature_validator`."""
 
 
-_SILENT: Final[dict[str, Any]] = {"text": ""}
-
-
 class Rendering(FrontRendering):
     """Collect the contents of user and model."""
 
@@ -49,14 +46,15 @@ class Rendering(FrontRendering):
         return said["role"] == "model" and _calls(said)
 
     def _user(self, message: Message, position: str) -> None:  # noqa: ARG002 (nothing is lost)
-        self._of_user += _parts(message.text, message.attachments) or [_SILENT]
+        parts = _parts(message.text, message.attachments)
+        if not (parts or self.said or self._results or self._of_user):
+            # The API takes empty text from the user, who so lets the model begin. It stands alone,
+            # so that it is sent again as it was where more is said after it.
+            self.said.append({"role": "user", "parts": [{"text": ""}]})
+        self._of_user += parts
 
     def _write(self, results: list[dict[str, Any]], of_user: list[dict[str, Any]]) -> None:
-        said = [part for part in of_user if part is not _SILENT]
-        if not (said or results) and of_user:
-            # The API takes empty text from the user, who so lets the model begin.
-            said = [dict(_SILENT)]
-        for parts in (results, said):
+        for parts in (results, of_user):
             if parts:
                 self.said.append({"role": "user", "parts": parts})
 
