@@ -188,9 +188,20 @@ def docs(session: nox.Session) -> None:
         session.run("python", "docs/check_reference.py", "site")
 
 
-@nox.session(default=False, tags=["full"], python=OTHERS or False)
+@nox.session(default=False, tags=["full"], python=OTHERS[-1:] or False)
 def tests_elsewhere(session: nox.Session) -> None:
-    """Run the tests on the other Pythons that are here."""
+    """Run the tests on the newest other Python that is here."""
+    tests_again(session)
+
+
+@nox.session(default=False, python=OTHERS or False)
+def tests_everywhere(session: nox.Session) -> None:
+    """Run the tests on each other Python that is here."""
+    tests_again(session)
+
+
+def tests_again(session: nox.Session) -> None:
+    """Run the tests once more, with fewer examples: what the code does is tried on the first."""
     if not OTHERS:
         session.skip(f"of {', '.join(SUPPORTED)}, only Python {RUNNING} is here")
     install(session, "-e", package(*EXTRAS), *group("test"))

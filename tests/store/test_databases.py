@@ -412,6 +412,33 @@ def test_another_process_is_told_by_its_number(tmp_path: Path) -> None:
     assert store._database._connection is None
 
 
+class Lost:
+    """A connection that the other end has closed, as a driver knows by then."""
+
+    closed = True
+
+    def execute(self, sql: str) -> None:
+        raise sqlite3.OperationalError("server closed the connection")
+
+    def close(self) -> None:
+        """It is closed already."""
+
+
+def test_a_connection_that_is_known_to_be_lost_is_made_anew(tmp_path: Path) -> None:
+    """The next step after a loss connects again, and finds what was kept."""
+    with open_store(tmp_path / "store.db") as store:
+        store.save("one", None, note="note")
+        store._database._connection.close()
+        store._database._connection = Lost()
+        assert store.load("one").note == "note"
+
+
+def test_a_store_says_where_it_is(tmp_path: Path) -> None:
+    """A store shows the path of its database, and nothing of what is in it."""
+    with open_store(tmp_path / "store.db", key=KEY) as store:
+        assert repr(store) == f"<store at {str(tmp_path / 'store.db')!r}>"
+
+
 def test_a_connection_that_cannot_begin_is_closed(tmp_path: Path) -> None:
     """Where a new connection does not take its first statement, it is closed and not kept."""
     connections: list[sqlite3.Connection] = []
