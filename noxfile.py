@@ -49,13 +49,10 @@ MEETING_DEPENDENCIES: Final = (
     "tests/dialects/test_schema.py",
     "tests/dialects/test_schema_gemini.py",
     "tests/dialects/test_schema_strict.py",
-    "tests/examples/test_dbos_desk.py",
-    "tests/examples/test_temporal_page.py",
     "tests/models",
     "tests/mcp",
     "tests/otel",
     "tests/schema",
-    "tests/store",
     "tests/test_display.py",
     "tests/test_sinks.py",
     "tests/testing",
@@ -201,12 +198,15 @@ def tests_everywhere(session: nox.Session) -> None:
 
 
 def tests_again(session: nox.Session) -> None:
-    """Run the tests once more, with fewer examples: what the code does is tried on the first."""
+    """Run the tests once more, with fewer examples: what the code does is tried on the first.
+
+    So are the processes and servers of the examples and the store.
+    """
     if not OTHERS:
         session.skip(f"of {', '.join(SUPPORTED)}, only Python {RUNNING} is here")
     install(session, "-e", package(*EXTRAS), *group("test"))
     session.env.setdefault("HYPOTHESIS_PROFILE", "again")
-    test(session)
+    test(session, "--ignore=tests/examples", "--ignore=tests/store")
 
 
 @nox.session(default=False, tags=["full"], python=OLDEST)
