@@ -222,7 +222,8 @@ def minimums(session: nox.Session) -> None:
         requirements.extend(extras[key])
     install(session, "-e", package(*EXTRAS), *lowest(requirements), *group("test"))
     session.env.setdefault("HYPOTHESIS_PROFILE", "again")
-    test(session, *MEETING_DEPENDENCIES)
+    # The lowest SDKs do not know the tools that a provider searches.
+    test(session, *MEETING_DEPENDENCIES, "--ignore=tests/models/test_many_tools.py")
 
 
 @nox.session(default=False, tags=["full"])
