@@ -12,7 +12,8 @@ again has none, and tells the model that nobody knows whether the letter went ou
     python examples/dbos_desk.py cancel call_2 --reason "too much for one day"
 
 Kill the first one whenever you like, and start it again: it goes on. The model is a script.
-Everything is kept in `dbos-desk`, or where DBOS_SYSTEM_DATABASE_URL and --folder say.
+Everything is kept in `dbos-desk`, or where DBOS_SYSTEM_DATABASE_URL and --folder say. On Python
+3.12 and later DBOS needs SQLite 3.42.
 """
 
 from __future__ import annotations

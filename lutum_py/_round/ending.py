@@ -14,9 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from .._call.outcomes import SuspendedCall
+from .._call.selector import AnySelector
 from .._transcript.committed import CommittedRound, seal
 from .._transcript.result import ToolResult
-from .caps import capped
+from .._transcript.result_cap import ResultCap
 from .commit import ResultLike, are_in_order, as_results, check_after_hooks, match_results
 from .edits import with_edit_lines
 from .ran_with import rewritten_calls, with_final_arguments
@@ -49,8 +50,15 @@ def end_round(
     if rewritten:
         results = with_final_arguments(results, rewritten)
     if calls.toolset._caps_results:
-        results = capped(results, calls.toolset._by_name)
+        results = tuple(_capped(each, calls.toolset._by_name) for each in results)
     return seal(calls._state.turn, results)
+
+
+def _capped(result: ToolResult, tools: Mapping[str, AnySelector]) -> ToolResult:
+    """Give a result as the cap of its tool leaves it; a name that is made up has no tool."""
+    selector = tools.get(result.name)
+    cap = None if selector is None else selector.options.result_cap
+    return cap.apply(result) if isinstance(cap, ResultCap) else result
 
 
 def _matched(

@@ -175,7 +175,8 @@ def test_a_file_of_no_known_type_asks_for_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["cat.png", "/tmp/cat.png", "file:///cat.png", "http://e.org/cat.png", "gs://b/c", ""]
+    "url",
+    ["cat.png", "/pictures/cat.png", "file:///cat.png", "http://e.org/cat.png", "gs://b/c", ""],
 )
 def test_an_address_that_no_provider_opens_is_refused(url: str) -> None:
     """A path is no address: the refusal names the lines that make an attachment of a file."""

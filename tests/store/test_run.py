@@ -366,7 +366,8 @@ def test_somebody_who_was_quicker_is_let_be(store: Store, monkeypatch: pytest.Mo
         return real(claim)
 
     monkeypatch.setattr(store, "begin", late)
-    assert ran(asyncio.run(store.run("one", Hall))) == {"c0": "pending"}
+    # One at a time, or the worker itself might claim what is given back here.
+    assert ran(asyncio.run(store.run("one", Hall, limit=1))) == {"c0": "pending"}
     store.release(claims[0])
 
 
