@@ -24,6 +24,7 @@ from lutum_py import (
     SuspendTicket,
     ToolCapabilities,
     ToolEffect,
+    ToolInput,
     ToolMetadata,
     ToolResult,
     Toolset,
@@ -32,6 +33,7 @@ from lutum_py import (
     execution,
     tool,
     tool_fn,
+    tool_input,
     visible,
 )
 from lutum_py.errors import StaleError
@@ -63,20 +65,16 @@ def list_invoices() -> list[Invoice]:
     ]
 
 
-class Payment(BaseModel):
-    """What the model fills in to pay."""
-
-    payee: str = Field(description="Who is paid.")
-    cents: int = Field(description="How much, in cents.", gt=0)
-
-
-@tool_fn(
+@tool_input(
+    name="pay",
     idempotent=True,
     capabilities=ToolCapabilities(effects=[ToolEffect("spend_money", target="payee")]),
 )
-def pay(payment: Payment, world: Annotated[World, Skip()], key: Annotated[str, Skip()]) -> Receipt:
+class Payment(ToolInput[Receipt]):
     """Pay a supplier."""
-    return world.pay(key, payment.payee, payment.cents)
+
+    payee: str = Field(description="Who is paid.")
+    cents: int = Field(description="How much, in cents.", gt=0)
 
 
 @tool_fn(capabilities=ToolCapabilities(effects=["send_message"]))
@@ -96,9 +94,20 @@ class Desk(Toolset):
     """What the model may call."""
 
     list_invoices = tool(list_invoices)
-    pay = tool(pay)
+    pay = tool(Payment)
     send_letter = tool(send_letter)
 
+
+handlers = Desk.Handlers()
+
+
+@handlers.on(Desk.pay)
+def pay(payment: Payment, world: Annotated[World, Skip()], key: Annotated[str, Skip()]) -> Receipt:
+    """Do what a payment asks for; the other tools are done by their own functions."""
+    return world.pay(key, payment.payee, payment.cents)
+
+
+handlers.complete()  # a tool that nobody does is an error here, and not when it is called
 
 hooks = Desk.HookSet()
 
@@ -166,7 +175,8 @@ def outcome_of(claim: Claim, store: Store, world: World) -> Outcome:
             return call.indeterminate("The program was killed while the tool ran.")
         print("it is run again")
     call = store.begin(claim)
-    outcome = execution.execute_sync(call, skipped={"world": world, "key": claim.key})
+    skipped = {"world": world, "key": claim.key}
+    outcome = execution.execute_sync(call, skipped=skipped, handlers=handlers)
     assert isinstance(outcome, ToolResult)  # none of these tools suspends itself
     print(visible(f"  {call.name} {call.metadata.arguments}: {outcome.model_text}"))
     return outcome
