@@ -50,7 +50,8 @@ def call(text: str, times: int) -> str:
     async def main() -> str:
         answer = ""
         for _ in range(times):
-            message = await _search.ainvoke(parse_tool_call(raw))
+            called: Any = parse_tool_call(raw)
+            message = await _search.ainvoke(called)
             answer = message.content
         return answer
 
