@@ -46,6 +46,8 @@ MEETING_DEPENDENCIES: Final = (
     "tests/call",
     "tests/cli",
     "tests/declare",
+    "tests/examples/test_dbos_desk.py",
+    "tests/examples/test_temporal_page.py",
     "tests/dialects/test_schema.py",
     "tests/dialects/test_schema_gemini.py",
     "tests/dialects/test_schema_strict.py",
@@ -53,6 +55,7 @@ MEETING_DEPENDENCIES: Final = (
     "tests/mcp",
     "tests/otel",
     "tests/schema",
+    "tests/store",
     "tests/test_display.py",
     "tests/test_sinks.py",
     "tests/testing",
@@ -198,15 +201,12 @@ def tests_everywhere(session: nox.Session) -> None:
 
 
 def tests_again(session: nox.Session) -> None:
-    """Run the tests once more, with fewer examples: what the code does is tried on the first.
-
-    So are the processes and servers of the examples and the store.
-    """
+    """Run the tests once more, with fewer examples: what the code does is tried on the first."""
     if not OTHERS:
         session.skip(f"of {', '.join(SUPPORTED)}, only Python {RUNNING} is here")
     install(session, "-e", package(*EXTRAS), *group("test"))
     session.env.setdefault("HYPOTHESIS_PROFILE", "again")
-    test(session, "--ignore=tests/examples", "--ignore=tests/store")
+    test(session)
 
 
 @nox.session(default=False, tags=["full"], python=OLDEST)
@@ -238,7 +238,7 @@ def wheel(session: nox.Session) -> None:
         built, outside = Path(name, "built"), Path(name, "outside")
         # The wheel is built from the source distribution, which is thereby tried as well.
         session.run("python", "-m", "build", "--outdir", str(built), silent=True)
-        session.run("python", "tests/check_distributions.py", str(built))
+        session.run("python", "-P", "tests/check_distributions.py", str(built))
         session.run("twine", "check", "--strict", *map(str, built.iterdir()))
         (file,) = built.glob("*.whl")
         # The version is the same from build to build, so pip must be told to take this one.

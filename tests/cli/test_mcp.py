@@ -198,7 +198,7 @@ async def test_a_toolset_is_served_on_this_machine(desk: Path) -> None:
             ["desk.py:Desk", "--hooks", "desk.py:hooks", "--http", "0", "--host", "0.0.0.0"],
             "knows no",
         ),
-        (["desk.py:Desk", "--http", "99999"], "less than or equal to 65535"),
+        (["desk.py:Desk", "--http", "99999"], "65535"),
         (["desk.py:Desk", "--stdio", "--hooks", "desk.py:nobody"], "has no `nobody`"),
         (["desk.py:Gap", "--stdio"], "Nobody does these tools"),
         (["desk.py:add", "--stdio"], "is no toolset"),
