@@ -22,10 +22,15 @@ Waits: TypeAlias = tuple[str, Awaitable[Any]]
 Steps: TypeAlias = Generator[Waits, Any, R]
 
 
-async def drive(steps: Steps[R]) -> R:
-    """Run steps to their end, awaiting what has to be awaited."""
+async def drive(steps: Steps[R], first: Waits | None = None) -> R:
+    """Run steps to their end, awaiting what has to be awaited.
+
+    Args:
+        steps: The steps.
+        first: What they have handed out already, where they were begun.
+    """
     try:
-        _, awaitable = next(steps)
+        _, awaitable = first or next(steps)
         while True:
             try:
                 value = await awaitable

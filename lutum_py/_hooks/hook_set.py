@@ -194,8 +194,7 @@ class HookSet(HookPlaces[T]):
                 UserWarning,
                 stacklevel=3,
             )
-            hooks.clear()
-        hooks.append(hook)
+        place.add(phase, hook)
 
     def _places_of(self, phase: Phase, selector: AnySelector | None) -> list[PhaseHooks]:
         if selector is None and phase not in ("execution", "description"):

@@ -9,7 +9,7 @@ The steps are a generator that hands out whatever is to be awaited; `_call.steps
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, Protocol
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks
@@ -43,12 +43,13 @@ from .decisions import Block, CallGate, Suspend
 from .places import HookPlaces
 from .registered_hook import RegisteredHook, keyed
 
-__all__ = ["after", "decide", "describe"]
+__all__ = ["UNDECIDED", "after", "decide", "decide_each", "describe"]
 
 _kind_of: Callable[[object], Any] = type
 
 _RANK: dict[Any, int] = {Block: 0, Suspend: 1, Complete: 2, ToolResult: 2}
-_DECISIONS = (RunNormally, Complete, Reject, Block, Suspend, ToolResult)
+UNDECIDED = (CallStatus.NEW, CallStatus.RESUMING)
+_ANY_STATUS = tuple(CallStatus)
 
 
 class RanBefore(Protocol):
@@ -63,51 +64,111 @@ def decide(
     records: list[DecisionRecord],
     state: RanBefore | None,
 ) -> Steps[HookOutcome]:
-    """Send one call through hooks.
+    """Send one call through hooks, whatever its status; see `decide_each`."""
+    (outcome,) = yield from decide_each((call,), hooks, records, state, asked=_ANY_STATUS)
+    return outcome
+
+
+def decide_each(
+    calls: Sequence[AnyToolCall],
+    hooks: Hooks,
+    records: list[DecisionRecord],
+    state: RanBefore | None,
+    *,
+    asked: tuple[CallStatus, ...] = UNDECIDED,
+) -> Steps[list[HookOutcome]]:
+    """Send calls through hooks, one after the other.
 
     Args:
-        call: The call; it is not changed.
+        calls: The calls; they are not changed.
         hooks: A hook set, an object like one, or a plain function.
         records: Takes a record of each decision.
-        state: The round of the call, if any: it remembers which before-hooks were run.
+        state: The round of the calls, if any: it remembers which before-hooks were run.
+        asked: The statuses of calls that need a decision when their turn comes: what was begun or
+            answered, or waits, needs none.
+
+    Returns:
+        What became of each, in order.
     """
+    # One generator for a whole round, and in it only what every call passes: an execution hook that
+    # lets the call go on as it is. All else is asked of functions below, so that a call without
+    # gates, before-hooks and approvals pays for none of them.
+    outcome: HookOutcome
+    outcomes: list[HookOutcome] = []
     if not isinstance(hooks, HookPlaces):
-        return (yield from ask_function(call, hooks, records))
-    execution, gates, before = hooks.deciding(call.selector)
-    metadata = call.metadata
-    is_fixed = call.spec.arguments.is_fixed
+        for call in calls:
+            outcome = call
+            if call._status in asked:
+                outcome = yield from ask_function(call, hooks, records)
+            outcomes.append(outcome)
+        return outcomes
+    deciding = hooks.deciding
+    for each in calls:
+        outcome = call = each
+        if call._status not in asked:
+            outcomes.append(call)
+            continue
+        execution, gates, before = deciding(call.selector)
+        approval = call._approval
+        if approval is None or approval.is_open:
+            is_fixed = call.spec.arguments.is_fixed
+            for hook in execution:
+                try:  # what `ask` does, spelled out where every call of a round passes
+                    shown = call._input if is_fixed else shown_input(call)
+                    decision = hook.function(call.metadata, shown)
+                    if _kind_of(decision) is not RunNormally and hasattr(decision, "__await__"):
+                        decision = yield hook.name, decision
+                except Exception as error:
+                    raise raised(hook.name, call, error) from error
+                if not is_fixed:
+                    check_untouched(hook.name, call, shown)
+                if _kind_of(decision) is RunNormally and decision.input is shown:
+                    record(records, call, hook.name, "hook", "run_normally", None)
+                    continue
+                outcome = _taken(hook, call, decision, records)
+                if not isinstance(outcome, AnyToolCall):
+                    break
+                call = outcome
+        if isinstance(outcome, AnyToolCall) and (gates or before or call.selector.approval):
+            outcome = yield from _decide_fully(call, gates, before, records, state)
+        outcomes.append(outcome)
+    return outcomes
+
+
+def _taken(
+    hook: RegisteredHook, call: AnyToolCall, decision: Any, records: list[DecisionRecord]
+) -> HookOutcome:
+    """Take what an execution hook decided: the call with another input, or what became of it."""
+    kind = _kind_of(decision)
+    if kind is RunNormally:
+        made = rewrite(hook.name, call, decision.input)
+        record(records, made, hook.name, "hook", "run_normally", None)
+        return made
+    if kind is Complete:
+        handled = _settle(hook, call, decision.output)
+        record(records, call, hook.name, "hook", "complete", None)
+        return handled
+    if kind is Reject:
+        rejected = _reject(hook, call, decision.reason, "hook")
+        record(records, call, hook.name, "hook", "reject", decision.reason)
+        return rejected
+    raise no_decision(
+        hook.name,
+        call,
+        decision,
+        "RunNormally(input), Complete(output) or Reject(reason)",
+    )
+
+
+def _decide_fully(
+    call: AnyToolCall,
+    gates: list[RegisteredHook],
+    before: list[RegisteredHook],
+    records: list[DecisionRecord],
+    state: RanBefore | None,
+) -> Steps[HookOutcome]:
+    """Send a call with its final input through gates, its approval, and before-hooks."""
     approval = call._approval
-    if approval is None or approval.is_open:
-        for hook in execution:
-            try:  # what `ask` does, spelled out where every call of a round passes
-                shown = call._input if is_fixed else shown_input(call)
-                decision = hook.function(metadata, shown)
-                if hasattr(decision, "__await__"):
-                    decision = yield hook.name, decision
-            except Exception as error:
-                raise raised(hook.name, call, error) from error
-            if not is_fixed:
-                check_untouched(hook.name, call, shown)
-            kind = _kind_of(decision)
-            if kind is RunNormally:
-                if decision.input is not shown:
-                    call = rewrite(hook.name, call, decision.input)
-                record(records, call, hook.name, "hook", "run_normally", None)
-            elif kind is Complete:
-                handled = _settle(hook, call, decision.output)
-                record(records, call, hook.name, "hook", "complete", None)
-                return handled
-            elif kind is Reject:
-                rejected = _reject(hook, call, decision.reason, "hook")
-                record(records, call, hook.name, "hook", "reject", decision.reason)
-                return rejected
-            else:
-                raise no_decision(
-                    hook.name,
-                    call,
-                    decision,
-                    "RunNormally(input), Complete(output) or Reject(reason)",
-                )
     gated: HookOutcome | None = None
     if gates:
         gated = yield from _ask_gates(gates, call, records)

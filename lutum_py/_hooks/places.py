@@ -9,7 +9,7 @@ lists meet.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from .._call.selector import AnySelector
 from .._declare.hook_names import Phase
@@ -26,6 +26,8 @@ __all__ = ["HookPlaces"]
 
 T = TypeVar("T")
 
+_Deciding: TypeAlias = tuple[list[RegisteredHook], list[RegisteredHook], list[RegisteredHook]]
+
 _NOWHERE = PhaseHooks()
 
 
@@ -39,6 +41,7 @@ class HookPlaces(Generic[T]):
         self._groups: dict[str, HookPlaces[Any]] = {}
         self._everywhere = PhaseHooks()
         self._placed: dict[AnySelector, tuple[PhaseHooks, ...]] = {}
+        self._deciding: dict[AnySelector, tuple[int, _Deciding]] = {}
         hook_set: Any = type(self)
         for key, member in own._members.items():
             if isinstance(member, AnySelector):
@@ -89,7 +92,7 @@ class HookPlaces(Generic[T]):
             made._tools = {key: place.copy() for key, place in self._tools.items()}
             made._groups = {key: inner._copied(memo) for key, inner in self._groups.items()}
             made._everywhere = self._everywhere.copy()
-            made._placed = {}
+            made._placed, made._deciding = {}, {}
         copied: Self = made
         return copied
 
@@ -141,22 +144,31 @@ class HookPlaces(Generic[T]):
                 tool=selector.name,
             )
 
-    def deciding(self, selector: AnySelector) -> tuple[list[RegisteredHook], ...]:
+    def deciding(self, selector: AnySelector) -> _Deciding:
         """List the execution hooks, the gates and the before-hooks of a tool.
 
         Raises:
             HookError: The calls of the tool are of another toolset.
         """
-        filled = _NOWHERE
-        for place in self._placed.get(selector) or self.places_for(selector):
-            if place.execution or place.gates or place.before:
-                if filled is not _NOWHERE:
-                    break
-                filled = place
-        else:
-            return filled.execution, filled.gates, filled.before
+        # Worked out once for each tool, until any hook set is changed: a nested one may be kept by
+        # others too. The count is read first, so that what is added meanwhile is not missed.
+        known = self._deciding.get(selector)
+        changes = PhaseHooks.changes
+        if known is None or known[0] != changes:
+            known = self._deciding[selector] = (changes, self._find_deciding(selector))
+        return known[1]
+
+    def _find_deciding(self, selector: AnySelector) -> _Deciding:
         places = self.places_for(selector)
-        return tuple(in_order(places, phase) for phase in ("execution", "gates", "before"))
+        filled = [each for each in places if each.execution or each.gates or each.before]
+        if len(filled) < 2:
+            only = filled[0] if filled else _NOWHERE
+            return only.execution, only.gates, only.before
+        return (
+            in_order(places, "execution"),
+            in_order(places, "gates"),
+            in_order(places, "before"),
+        )
 
     def hooks_for(self, selector: AnySelector, phase: Phase) -> list[RegisteredHook]:
         """List the hooks of one phase for a tool, in the order in which they are asked.

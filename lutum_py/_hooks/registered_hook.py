@@ -162,7 +162,13 @@ def _takes_decision(function: Any) -> bool:
 
 
 class PhaseHooks:
-    """The hooks of one place, a list for each phase."""
+    """The hooks of one place, a list for each phase.
+
+    Attributes:
+        changes: How often any place was changed: what was worked out before counts no more.
+    """
+
+    changes: ClassVar[int] = 0
 
     __slots__ = ("after", "before", "description", "execution", "gates")
 
@@ -177,6 +183,14 @@ class PhaseHooks:
         """Return the list of a phase."""
         hooks: list[RegisteredHook] = getattr(self, phase)
         return hooks
+
+    def add(self, phase: Phase, hook: RegisteredHook) -> None:
+        """Add a hook behind those of its phase; of descriptions there is one at most."""
+        hooks = self.of(phase)
+        if phase == "description":
+            hooks.clear()
+        hooks.append(hook)
+        PhaseHooks.changes += 1
 
     def all(self) -> Iterator[tuple[Phase, RegisteredHook]]:
         """Give every hook with its phase."""

@@ -22,7 +22,7 @@ from .._call.outcomes import (
 )
 from .._call.steps import Steps, drive, drive_sync
 from .._context.suspension import Decision
-from .._hooks.pipeline import decide
+from .._hooks.pipeline import UNDECIDED, decide_each
 from .._text.frozen import Immutable
 from .._transcript.committed import CommittedRound
 from .._transcript.result import ToolResult
@@ -40,10 +40,6 @@ if TYPE_CHECKING:
 __all__ = ["ToolRoundPlan", "closed", "decided", "unasked"]
 
 T = TypeVar("T")
-
-_NEW = CallStatus.NEW
-_RESUMING = CallStatus.RESUMING
-_UNDECIDED = (_NEW, _RESUMING)
 
 
 class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
@@ -125,7 +121,11 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
             RoundClosedError: The round has ended.
         """
         self._state._check_open()
-        return await drive(decided(self.copy(), hooks, on_event))
+        calls = self.copy()
+        steps = decided(calls, hooks, on_event)
+        for first in steps:
+            await drive(steps, first)
+        return closed(calls)
 
     def apply_hooks_sync(
         self, hooks: Hooks, /, *, on_event: OnEvent | None = None
@@ -136,7 +136,9 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
             TypeError: A hook is async; the text names it.
         """
         self._state._check_open()
-        return drive_sync(decided(self.copy(), hooks, on_event))
+        calls = self.copy()
+        drive_sync(decided(calls, hooks, on_event))
+        return closed(calls)
 
     @overload
     async def apply_after_hooks(
@@ -453,34 +455,36 @@ def closed(calls: SortedCalls) -> ToolRoundPlan[Any]:
 
 def decided(
     calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None
-) -> Steps[ToolRoundPlan[Any]]:
-    """Ask hooks about the pending calls, sort those, and make a plan of it."""
+) -> Steps[None]:
+    """Ask hooks about the pending calls, and sort those.
+
+    It gives no value: one that a generator ends with is raised to whoever runs it, and costs more
+    than a hook does. Run in a `for` it needs a coroutine only where a hook is awaited.
+    """
     asked = calls.pending
     records: list[DecisionRecord] = []
-    pending: list[AnyToolCall] = []
     calls.note_hooks(hooks)
-    for call in calls.pending:
-        outcome: HookOutcome = call
-        # What was begun or answered, or waits, needs no decision; nearly every call is new.
-        if call._status is _NEW or call._status is _RESUMING:
-            outcome = yield from decide(call, hooks, records, calls._state)
-        if isinstance(outcome, AnyToolCall):
-            pending.append(outcome)
-        elif isinstance(outcome, HandledCall):
-            calls.handled = (*calls.handled, outcome)
-        elif isinstance(outcome, RejectedCall):
-            calls.rejected = (*calls.rejected, outcome)
-        else:
-            calls.suspended = (*calls.suspended, outcome)
-    calls.pending = tuple(pending)
+    outcomes = yield from decide_each(asked, hooks, records, calls._state)
+    calls.pending = tuple([each for each in outcomes if isinstance(each, AnyToolCall)])
+    if len(calls.pending) != len(outcomes):
+        _sort(calls, outcomes)
     calls.decisions = (*calls.decisions, *records)
-    made = closed(calls)
     if on_event is not None:
         from .events import tell_of_calls
 
-        ids = {call.id for call in asked if call.status in _UNDECIDED}
-        tell_of_calls(made, on_event, "decided", ids)
-    return made
+        ids = {call.id for call in asked if call.status in UNDECIDED}
+        tell_of_calls(calls, on_event, "decided", ids)
+
+
+def _sort(calls: SortedCalls, outcomes: list[HookOutcome]) -> None:
+    """Put each call that is not to be run where it belongs."""
+    for each in outcomes:
+        if isinstance(each, HandledCall):
+            calls.handled = (*calls.handled, each)
+        elif isinstance(each, RejectedCall):
+            calls.rejected = (*calls.rejected, each)
+        elif isinstance(each, SuspendedCall):
+            calls.suspended = (*calls.suspended, each)
 
 
 def unasked(calls: SortedCalls) -> Steps[ToolRoundPlan[Any]]:
@@ -489,7 +493,7 @@ def unasked(calls: SortedCalls) -> Steps[ToolRoundPlan[Any]]:
     pending: list[AnyToolCall] = []
     for call in calls.pending:
         waiting = None
-        if call.selector.approval and call._status in _UNDECIDED:
+        if call.selector.approval and call._status in UNDECIDED:
             waiting = yield from ask_approval(call, records)
         if waiting is None:
             pending.append(call)

@@ -192,7 +192,11 @@ class ToolRound(Immutable, _RoundFields, Generic[T, AN]):
             RoundClosedError: The round has ended.
         """
         self._check_open()
-        return await drive(decided(self._sorted(), hooks, on_event))
+        calls = self._sorted()
+        steps = decided(calls, hooks, on_event)
+        for first in steps:
+            await drive(steps, first)
+        return closed(calls)
 
     def apply_hooks_sync(
         self, hooks: Hooks, /, *, on_event: OnEvent | None = None
@@ -203,7 +207,9 @@ class ToolRound(Immutable, _RoundFields, Generic[T, AN]):
             TypeError: A hook is async; the text names it.
         """
         self._check_open()
-        return drive_sync(decided(self._sorted(), hooks, on_event))
+        calls = self._sorted()
+        drive_sync(decided(calls, hooks, on_event))
+        return closed(calls)
 
     def resolve(self, results: Iterable[ResultLike | SuspendedCall] = ()) -> CommittedRound:
         """Close the round without hooks or a transcript; see `ToolRoundPlan.resolve`."""
