@@ -100,18 +100,9 @@ class AnyToolCall(CallState):
                 )
             output, message = reply.output, message or reply.model_message
             attachments = attachments or reply.attachments
-        return self._succeed(output, message, attachments)
-
-    def _succeed(
-        self, output: Any, message: str | None = None, attachments: Iterable[Attachment] = ()
-    ) -> ToolResult:
         metadata = self.metadata
         if metadata.name != self.selector.name:
-            raise ToolOutputError(
-                f"Call {self.id!r} was made for tool `{metadata.name}`, but is answered as a call "
-                f"of `{self.selector.name}`. Use the metadata of the call that you answer.",
-                tool=self.selector.name,
-            )
+            raise self._of_another_tool()
         if message is not None:
             _check_text(self, "message", message)
             message = sendable(message)
@@ -122,13 +113,34 @@ class AnyToolCall(CallState):
         self.end(_SUCCEEDED)
         return make_result(metadata, text, "success", message, attached)
 
+    def _of_another_tool(self) -> ToolOutputError:
+        return ToolOutputError(
+            f"Call {self.id!r} was made for tool `{self.metadata.name}`, but is answered as a call "
+            f"of `{self.selector.name}`. Use the metadata of the call that you answer.",
+            tool=self.selector.name,
+        )
+
     def finish(self, output: Any) -> ToolResult:
         """Answer the call with what its function gave: the output, or a `Reply` of any status."""
-        reply = reply_in(output)
-        if reply is None:
-            return self._succeed(output)
+        if isinstance(output, Reply):
+            return self._finish_reply(output)
+        # Every run comes here: what `complete` does, where nothing is said beside the output.
+        metadata = self.metadata
+        if metadata.name != self.selector.name:
+            raise self._of_another_tool()
+        text = self.spec.output.encode(metadata.name, output)
+        attached: tuple[Attachment, ...] = ()
+        message: str | None = None
+        if '"mime_type":' in text:
+            attached, message = _shown(output, text, attached, message)
+        if self._status is not _RUNNING:
+            self.end(_SUCCEEDED)
+        self._status = _SUCCEEDED
+        return make_result(metadata, text, "success", message, attached)
+
+    def _finish_reply(self, reply: Reply[Any]) -> ToolResult:
         if reply.status == "success":
-            return self.complete(output)
+            return self.complete(reply)
         attached = _checked(self, reply.attachments) if reply.attachments else ()
         text = _ANYTHING.encode(self.name, reply.output)
         message = reply.model_message
@@ -257,9 +269,11 @@ class AnyToolCall(CallState):
             from .deadline import in_time  # with asyncio, which few need as early as this
 
             return self.finish(await in_time(self, invocation, input, skipped, seconds))
-        if invocation.is_async:
-            return self.finish(await invocation.start(self, input, skipped))
-        return self.finish(await invocation.run(self, input, skipped))
+        if not invocation.is_async:
+            return self.finish(await invocation.run(self, input, skipped))
+        if invocation.is_as_is and not skipped:
+            return self.finish(await invocation.function(**input.__dict__))
+        return self.finish(await invocation.start(self, input, skipped))
 
     def call_sync(self, /, **skipped: Any) -> ToolResult:
         """Run a sync function right here and answer the call with what it returns.

@@ -453,9 +453,7 @@ def closed(calls: SortedCalls) -> ToolRoundPlan[Any]:
     return made
 
 
-def decided(
-    calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None
-) -> Steps[None]:
+def decided(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None) -> Steps[None]:
     """Ask hooks about the pending calls, and sort those.
 
     It gives no value: one that a generator ends with is raised to whoever runs it, and costs more

@@ -28,17 +28,21 @@ class Invocation:
         signature: What was read of it.
         fields: The field of the input for each visible parameter; None where the input as a whole
             is the one visible argument.
+
+    Attributes:
+        is_as_is: Whether the fields of the input are the keyword arguments of the function, and all
+            of them, unless more is passed: such a function is called straight, also elsewhere.
     """
 
     __slots__ = (
         "_arguments",
-        "_as_is",
         "_fields",
         "_is_handler",
         "_signature",
         "context",
         "function",
         "hidden",
+        "is_as_is",
         "is_async",
         "positional",
         "required",
@@ -65,7 +69,7 @@ class Invocation:
             n for n, h in signature.hidden.items() if h.required
         )
         # Nothing renamed, hidden or positional: the fields are the keyword arguments.
-        self._as_is = (
+        self.is_as_is = (
             fields is not None
             and not signature.positional
             and not signature.hidden
@@ -131,7 +135,7 @@ class Invocation:
         Raises:
             MisuseError: A hidden parameter is missing, or one was passed that there is none of.
         """
-        if self._as_is and not skipped:
+        if self.is_as_is and not skipped:
             return self.function(**input.__dict__)
         positional, keywords = self.bind(call, input, skipped)
         return self.function(*positional, **keywords)
@@ -247,7 +251,10 @@ class Invocation:
         """
         if self.is_async:
             self.refuse_sync(call)
-        output = self.start(call, input, skipped)
+        if self.is_as_is and not skipped:
+            output = self.function(**input.__dict__)
+        else:
+            output = self.start(call, input, skipped)
         if output.__class__ is CoroutineType:
             output.close()
             self.refuse_sync(call)

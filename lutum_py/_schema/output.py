@@ -123,7 +123,7 @@ class Output:
             raise self._refuse(tool, field_issues(error)) from error
         except (PydanticSerializationError, ValueError, RecursionError) as error:
             raise self._refuse(tool, self._issues_of(value, error)) from error
-        return self._readable(tool, text)
+        return text.decode() if len(text) <= MOST_DIGITS else self._readable(tool, text)
 
     def _readable(self, tool: str, text: bytes) -> str:
         """Refuse a text that no parser here would read again; all others are as they are."""

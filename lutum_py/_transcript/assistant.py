@@ -70,11 +70,17 @@ class RefusalItem:
             object.__setattr__(self, "text", sendable(self.text))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class ToolCallItem:
     """A tool call that the program has to answer."""
 
     metadata: ToolMetadata
+
+    def __init__(self, metadata: ToolMetadata) -> None:
+        _set_metadata(self, metadata)  # as `ToolMetadata` does
+
+
+_set_metadata: Any = vars(ToolCallItem)["metadata"].__set__
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,14 +250,18 @@ class AssistantTurn(Frozen, _TurnFields):
         cut_off: CutOff | None = None,
     ) -> Self:
         made = _TurnFields()
+        are_right = True
         if items is None:
             try:
                 made.tool_calls = calls = tuple(tool_calls)
             except TypeError:
                 raise _not_iterable("tool_calls", "`ToolMetadata`", tool_calls) from None
-            said: tuple[AssistantItem, ...] = () if text is None else (TextItem(text),)
-            made.items = (*said, *map(ToolCallItem, calls))
-            are_items = True
+            said: list[AssistantItem] = [] if text is None else [TextItem(text)]
+            for call in calls:
+                if call.__class__ is not ToolMetadata:
+                    are_right = False
+                said.append(ToolCallItem(call))
+            made.items = tuple(said)
         elif text is not None or tool_calls:
             raise MisuseError(
                 "AssistantTurn takes either `items`, or `text` and `tool_calls`, not both. Put the "
@@ -262,10 +272,12 @@ class AssistantTurn(Frozen, _TurnFields):
                 made.items = tuple(items)
             except TypeError:
                 raise _not_iterable("items", "items such as `TextItem`", items) from None
-            made.tool_calls = tuple(
-                item.metadata for item in made.items if isinstance(item, ToolCallItem)
+            made.tool_calls = calls = tuple(
+                [item.metadata for item in made.items if isinstance(item, ToolCallItem)]
             )
-            are_items = _ITEMS.issuperset(map(type, made.items))
+            are_right = _ITEMS.issuperset(map(type, made.items)) and _CALLS.issuperset(
+                map(type, calls)
+            )
         made.finish_reason = finish_reason
         made.usage = usage
         made.model = model
@@ -281,8 +293,7 @@ class AssistantTurn(Frozen, _TurnFields):
             and (request_id is None or request_id.__class__ is str)
             and (dialect is None or dialect.__class__ is str)
             and (cut_off is None or cut_off in _CUT_OFF)
-            and are_items
-            and _CALLS.issuperset(map(type, made.tool_calls))
+            and are_right
         ):
             _check(made)
         made.__class__ = AssistantTurn  # immutable from here on, see `frozen`
