@@ -11,10 +11,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from .._text.escaping import visible, visible_json
 from .call_state import CallState
 
-__all__ = ["DecisionKind", "DecisionPhase", "DecisionRecord", "record"]
+__all__ = ["DecisionKind", "DecisionPhase", "DecisionRecord", "is_logged", "log", "new", "record"]
 
 _logger = logging.getLogger("lutum.tool_hook")
-_new: Any = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+new: Any = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
 DecisionPhase: TypeAlias = Literal["hook", "gate", "function"]
 DecisionKind: TypeAlias = Literal["run_normally", "complete", "reject", "block", "suspend"]
@@ -52,12 +52,17 @@ def record(
     metadata = call.metadata
     # A named tuple's own way to be made costs twice as much, and every hook leaves a record.
     fields = (metadata.id, metadata.name, hook, phase, kind, reason)
-    records.append(_new(DecisionRecord, fields))
-    if _logger.isEnabledFor(logging.INFO):
-        _log(call, kind, reason)
+    records.append(new(DecisionRecord, fields))
+    if is_logged():
+        log(call, kind, reason)
 
 
-def _log(call: CallState, decision: str, reason: str | None) -> None:
+def is_logged() -> bool:
+    """Whether decisions are to be logged."""
+    return _logger.isEnabledFor(logging.INFO)
+
+
+def log(call: CallState, decision: str, reason: str | None) -> None:
     """Log a decision at INFO.
 
     The record has the attributes `tool_name`, `tool_call_id` and `decision`, and

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, Protocol
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks
-from .._call.decision_log import DecisionKind, DecisionRecord, record
+from .._call.decision_log import DecisionKind, DecisionRecord, is_logged, log, new, record
 from .._call.decisions import Complete, Reject, RunNormally
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import (
@@ -102,7 +102,7 @@ def decide_each(
                 outcome = yield from ask_function(call, hooks, records)
             outcomes.append(outcome)
         return outcomes
-    deciding = hooks.deciding
+    deciding, logs = hooks.deciding, is_logged()
     for each in calls:
         outcome = call = each
         if call._status not in asked:
@@ -111,11 +111,11 @@ def decide_each(
         execution, gates, before = deciding(call.selector)
         approval = call._approval
         if approval is None or approval.is_open:
-            is_fixed = call.spec.arguments.is_fixed
+            metadata, is_fixed = call.metadata, call.spec.arguments.is_fixed
             for hook in execution:
                 try:  # what `ask` does, spelled out where every call of a round passes
                     shown = call._input if is_fixed else shown_input(call)
-                    decision = hook.function(call.metadata, shown)
+                    decision = hook.function(metadata, shown)
                     if _kind_of(decision) is not RunNormally and hasattr(decision, "__await__"):
                         decision = yield hook.name, decision
                 except Exception as error:
@@ -123,7 +123,11 @@ def decide_each(
                 if not is_fixed:
                     check_untouched(hook.name, call, shown)
                 if _kind_of(decision) is RunNormally and decision.input is shown:
-                    record(records, call, hook.name, "hook", "run_normally", None)
+                    # And this is what `record` does.
+                    fields = (metadata.id, metadata.name, hook.name, "hook", "run_normally", None)
+                    records.append(new(DecisionRecord, fields))
+                    if logs:
+                        log(call, "run_normally", None)
                     continue
                 outcome = _taken(hook, call, decision, records)
                 if not isinstance(outcome, AnyToolCall):

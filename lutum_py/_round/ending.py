@@ -12,9 +12,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from .._call.outcomes import SuspendedCall
 from .._call.selector import AnySelector
+from .._hooks.registered_hook import RegisteredHook
 from .._transcript.committed import CommittedRound, seal
 from .._transcript.result import ToolResult
 from .._transcript.result_cap import ResultCap
@@ -68,26 +70,43 @@ def _matched(
 ) -> tuple[ToolResult, ...]:
     """Find one result for each call, or every fault."""
     asked = calls._state.turn.tool_calls
-    given, suspended = as_results(answers)
-    results = [*calls.finished, *given] if calls.finished else given
     waiting = calls.suspended if unfinished is None else ()
-    if not (calls.handled or calls.rejected or waiting or suspended) and are_in_order(
-        asked, results
+    given: Any = answers
+    suspended: list[SuspendedCall] = []
+    if answers.__class__ is not list or calls.finished or not are_in_order(asked, given):
+        given, suspended = as_results(answers)
+    results: list[ToolResult] = [*calls.finished, *given] if calls.finished else given
+    if (
+        calls.handled
+        or calls.rejected
+        or waiting
+        or suspended
+        or (given is not answers and not are_in_order(asked, results))
     ):
-        if unfinished is None:
-            check_after_hooks(calls, given)
-        return tuple(results)
+        matched = _sorted_out(calls, results, suspended, waiting, unfinished)
+    else:
+        matched = tuple(results)
+    if unfinished is None and (calls._owes_after or RegisteredHook.any_after):
+        check_after_hooks(calls, given)
+    return matched
+
+
+def _sorted_out(
+    calls: SortedCalls,
+    results: list[ToolResult],
+    suspended: list[SuspendedCall],
+    waiting: tuple[SuspendedCall, ...],
+    unfinished: Mapping[str, ToolResult] | None,
+) -> tuple[ToolResult, ...]:
+    """Find them where not every call was simply run, or results came in another order."""
     settled = {each.metadata.id: each.result for each in calls.handled}
     settled.update((each.metadata.id, each.result) for each in calls.rejected)
     issues = {each.metadata.id: each.result for each in calls.recoverable_tool_call_issues}
-    matched = match_results(
-        asked,
+    return match_results(
+        calls._state.turn.tool_calls,
         results,
         settled=settled,
         replaceable=issues if unfinished is None else {**unfinished, **issues},
         suspended=[each.call.metadata for each in (*waiting, *suspended)],
         in_doubt=[call.id for call in calls.in_doubt],
     )
-    if unfinished is None:
-        check_after_hooks(calls, given)
-    return matched

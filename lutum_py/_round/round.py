@@ -40,19 +40,11 @@ class _RoundFields(RoundState):
         "toolset",
     )
 
-    def __init__(
-        self,
-        toolset: Any,
-        turn: AssistantTurn,
-        tool_calls: tuple[AnyToolCall, ...],
-        issues: tuple[RecoverableToolCallIssue, ...],
-    ) -> None:
-        RoundState.__init__(self, turn)
-        self.toolset: Any = toolset
-        self.tool_calls: tuple[AnyToolCall, ...] = tool_calls
-        self.recoverable_tool_call_issues: tuple[RecoverableToolCallIssue, ...] = issues
-        self.answer: Any = None
-        self.answered: tuple[ToolResult, ...] = ()
+    toolset: Any
+    tool_calls: tuple[AnyToolCall, ...]
+    recoverable_tool_call_issues: tuple[RecoverableToolCallIssue, ...]
+    answer: Any
+    answered: tuple[ToolResult, ...]
 
 
 class ToolRound(Immutable, _RoundFields, Generic[T, AN]):
@@ -271,9 +263,14 @@ def open_round(
         issues: The calls that cannot be used.
         given: The final answer with the result of its call, where it came beside the others.
     """
-    made: Any = _RoundFields(toolset, turn, tool_calls, issues)
-    if given is not None:
+    made: Any = _RoundFields(turn)
+    made.toolset = toolset
+    made.tool_calls = tool_calls
+    made.recoverable_tool_call_issues = issues
+    if given is None:
+        made.answer, made.answered = None, ()
+    else:
         made.answer, made.answered = given[0], (given[1],)
-    made.__class__ = ToolRound
+    made.__class__ = ToolRound  # immutable from here on, see `frozen`
     opened: ToolRound[T, Any] = made
     return opened

@@ -61,7 +61,8 @@ class RoundState:
 
     def _close(self, how: str) -> None:
         """Close the round."""
-        self._check_open()
+        if self._closed_by is not None:
+            self._check_open()
         _set_closed_by(self, how)
 
     def _leave(self, begun: dict[str, str], stacklevel: int) -> None:
