@@ -44,6 +44,7 @@ _SUSPENDED = CallStatus.SUSPENDED
 _SUCCEEDED = CallStatus.SUCCEEDED
 _FAILED = CallStatus.FAILED
 _ANYTHING = Output(None)
+_REPLY: Any = Reply  # as a class it would narrow to a reply of nobody knows what
 
 
 class AnyToolCall(CallState):
@@ -122,7 +123,7 @@ class AnyToolCall(CallState):
 
     def finish(self, output: Any) -> ToolResult:
         """Answer the call with what its function gave: the output, or a `Reply` of any status."""
-        if isinstance(output, Reply):
+        if isinstance(output, _REPLY):
             return self._finish_reply(output)
         # Every run comes here: what `complete` does, where nothing is said beside the output.
         metadata = self.metadata

@@ -10,7 +10,7 @@ The steps are a generator that hands out whatever is to be awaited; `_call.steps
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.decision_log import DecisionKind, DecisionRecord, is_logged, log, new, record
@@ -19,6 +19,7 @@ from .._call.lifecycle import CallStatus
 from .._call.outcomes import (
     HandledCall,
     RejectedCall,
+    SuspendedCall,
     again,
     ask,
     ask_approval,
@@ -49,7 +50,10 @@ _kind_of: Callable[[object], Any] = type
 
 _RANK: dict[Any, int] = {Block: 0, Suspend: 1, Complete: 2, ToolResult: 2}
 UNDECIDED = (CallStatus.NEW, CallStatus.RESUMING)
-_ANY_STATUS = tuple(CallStatus)
+
+
+Settled: TypeAlias = HandledCall[Any, Any] | RejectedCall | SuspendedCall
+"""A call that is not to be run, or not yet."""
 
 
 class RanBefore(Protocol):
@@ -65,8 +69,10 @@ def decide(
     state: RanBefore | None,
 ) -> Steps[HookOutcome]:
     """Send one call through hooks, whatever its status; see `decide_each`."""
-    (outcome,) = yield from decide_each((call,), hooks, records, state, asked=_ANY_STATUS)
-    return outcome
+    pending, settled = yield from decide_each(
+        (call,), hooks, records, state, asked=tuple(CallStatus)
+    )
+    return pending[0] if pending else settled[0]
 
 
 def decide_each(
@@ -76,7 +82,7 @@ def decide_each(
     state: RanBefore | None,
     *,
     asked: tuple[CallStatus, ...] = UNDECIDED,
-) -> Steps[list[HookOutcome]]:
+) -> Steps[tuple[list[AnyToolCall], list[Settled]]]:
     """Send calls through hooks, one after the other.
 
     Args:
@@ -88,55 +94,58 @@ def decide_each(
             answered, or waits, needs none.
 
     Returns:
-        What became of each, in order.
+        The calls that are still to be run, in order, and what became of the others.
     """
     # One generator for a whole round, and in it only what every call passes: an execution hook that
     # lets the call go on as it is. All else is asked of functions below, so that a call without
     # gates, before-hooks and approvals pays for none of them.
-    outcome: HookOutcome
-    outcomes: list[HookOutcome] = []
-    if not isinstance(hooks, HookPlaces):
-        for call in calls:
-            outcome = call
-            if call._status in asked:
-                outcome = yield from ask_function(call, hooks, records)
-            outcomes.append(outcome)
-        return outcomes
-    deciding, logs = hooks.deciding, is_logged()
+    pending: list[Any] = []
+    settled: list[Any] = []
+    places: HookPlaces[Any] | None = hooks if isinstance(hooks, HookPlaces) else None
+    logs = is_logged()
     for each in calls:
-        outcome = call = each
-        if call._status not in asked:
-            outcomes.append(call)
+        if each._status not in asked:
+            pending.append(each)
             continue
-        execution, gates, before = deciding(call.selector)
+        if places is None:
+            outcome = yield from ask_function(each, hooks, records)
+            (pending if isinstance(outcome, AnyToolCall) else settled).append(outcome)
+            continue
+        call = each
+        execution, gates, before = places.deciding(call.selector)
         approval = call._approval
-        if approval is None or approval.is_open:
-            metadata, is_fixed = call.metadata, call.spec.arguments.is_fixed
-            for hook in execution:
-                try:  # what `ask` does, spelled out where every call of a round passes
-                    shown = call._input if is_fixed else shown_input(call)
-                    decision = hook.function(metadata, shown)
-                    if _kind_of(decision) is not RunNormally and hasattr(decision, "__await__"):
-                        decision = yield hook.name, decision
-                except Exception as error:
-                    raise raised(hook.name, call, error) from error
-                if not is_fixed:
-                    check_untouched(hook.name, call, shown)
-                if _kind_of(decision) is RunNormally and decision.input is shown:
-                    # And this is what `record` does.
-                    fields = (metadata.id, metadata.name, hook.name, "hook", "run_normally", None)
-                    records.append(new(DecisionRecord, fields))
-                    if logs:
-                        log(call, "run_normally", None)
-                    continue
-                outcome = _taken(hook, call, decision, records)
-                if not isinstance(outcome, AnyToolCall):
-                    break
-                call = outcome
-        if isinstance(outcome, AnyToolCall) and (gates or before or call.selector.approval):
-            outcome = yield from _decide_fully(call, gates, before, records, state)
-        outcomes.append(outcome)
-    return outcomes
+        if approval is not None and not approval.is_open:
+            execution = []
+        metadata, is_fixed = call.metadata, call.spec.arguments.is_fixed
+        for hook in execution:
+            try:  # what `ask` does, spelled out where every call of a round passes
+                shown = call._input if is_fixed else shown_input(call)
+                decision = hook.function(metadata, shown)
+                if _kind_of(decision) is not RunNormally and hasattr(decision, "__await__"):
+                    decision = yield hook.name, decision
+            except Exception as error:
+                raise raised(hook.name, call, error) from error
+            if not is_fixed:
+                check_untouched(hook.name, call, shown)
+            if _kind_of(decision) is RunNormally and decision.input is shown:
+                # And this is what `record` does.
+                fields = (metadata.id, metadata.name, hook.name, "hook", "run_normally", None)
+                records.append(new(DecisionRecord, fields))
+                if logs:
+                    log(call, "run_normally", None)
+                continue
+            outcome = _taken(hook, call, decision, records)
+            if not isinstance(outcome, AnyToolCall):
+                settled.append(outcome)
+                break
+            call = outcome
+        else:
+            if gates or before or call.selector.approval:
+                outcome = yield from _decide_fully(call, gates, before, records, state)
+                (pending if isinstance(outcome, AnyToolCall) else settled).append(outcome)
+            else:
+                pending.append(call)
+    return pending, settled
 
 
 def _taken(

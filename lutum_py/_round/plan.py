@@ -462,27 +462,21 @@ def decided(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None) -
     asked = calls.pending
     records: list[DecisionRecord] = []
     calls.note_hooks(hooks)
-    outcomes = yield from decide_each(asked, hooks, records, calls._state)
-    calls.pending = tuple([each for each in outcomes if isinstance(each, AnyToolCall)])
-    if len(calls.pending) != len(outcomes):
-        _sort(calls, outcomes)
-    calls.decisions = (*calls.decisions, *records)
+    pending, settled = yield from decide_each(asked, hooks, records, calls._state)
+    calls.pending = tuple(pending)
+    for each in settled:
+        if isinstance(each, HandledCall):
+            calls.handled = (*calls.handled, each)
+        elif isinstance(each, RejectedCall):
+            calls.rejected = (*calls.rejected, each)
+        else:
+            calls.suspended = (*calls.suspended, each)
+    calls.decisions = (*calls.decisions, *records) if calls.decisions else tuple(records)
     if on_event is not None:
         from .events import tell_of_calls
 
         ids = {call.id for call in asked if call.status in UNDECIDED}
         tell_of_calls(calls, on_event, "decided", ids)
-
-
-def _sort(calls: SortedCalls, outcomes: list[HookOutcome]) -> None:
-    """Put each call that is not to be run where it belongs."""
-    for each in outcomes:
-        if isinstance(each, HandledCall):
-            calls.handled = (*calls.handled, each)
-        elif isinstance(each, RejectedCall):
-            calls.rejected = (*calls.rejected, each)
-        elif isinstance(each, SuspendedCall):
-            calls.suspended = (*calls.suspended, each)
 
 
 def unasked(calls: SortedCalls) -> Steps[ToolRoundPlan[Any]]:

@@ -44,11 +44,14 @@ AN = TypeVar("AN", default=Never)
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class NeedsTools(Generic[T, AN]):
     """The model asks for tools: run the round, and ask the model again."""
 
     round: ToolRound[T, AN]
+
+    def __init__(self, round: ToolRound[T, AN]) -> None:
+        _set_round(self, round)  # as `ToolMetadata` does
 
     if not TYPE_CHECKING:
 
@@ -58,6 +61,9 @@ class NeedsTools(Generic[T, AN]):
                 "Run the calls of `.round`, commit it, and ask again; tell the two apart with "
                 "`match` or `isinstance(outcome, NeedsTools)`."
             )
+
+
+_set_round: Any = vars(NeedsTools)["round"].__set__
 
 
 @dataclass(frozen=True, slots=True)

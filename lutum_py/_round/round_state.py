@@ -86,7 +86,11 @@ class RoundState:
             )
 
     def __del__(self) -> None:
-        if getattr(self, "_closed_by", "") is None:
+        try:
+            is_open = self._closed_by is None
+        except AttributeError:  # it was not made to the end, which has been said
+            return
+        if is_open:
             ids = ", ".join(repr(call.id) for call in self.turn.tool_calls[:5])
             warnings.warn(
                 f"A round with calls {ids} was dropped while it was open. Commit it, close it with "

@@ -350,12 +350,12 @@ class _Offering(_Builder, Generic[T]):
     def prepare(self) -> Prepared:
         """Work out the request, from what was said and the toolset alone."""
         session, toolset, choice = self._session, self._toolset, self._choice
-        answer: Answer[Any] | None = choice.get("answer")
         if not choice and not self._generation:
             offered = offered_in(toolset._offer, session.transcript)
             items = session.request_items()
             request = plain_request(items, offered.definitions, offered.deferred)
             return Prepared(session, toolset, offered, request, False)
+        answer: Answer[Any] | None = choice.get("answer")
         items, generation = self._items()
         try:
             offered = offered_in(toolset._offer, session.transcript, choice.get("available"))
