@@ -50,7 +50,7 @@ class NeedsTools(Generic[T, AN]):
 
     round: ToolRound[T, AN]
 
-    def __init__(self, round: ToolRound[T, AN]) -> None:
+    def __init__(self, round: ToolRound[T, AN]) -> None:  # noqa: A002 - as the field is named
         _set_round(self, round)  # as `ToolMetadata` does
 
     if not TYPE_CHECKING:
