@@ -41,15 +41,18 @@ from .._text.json import shorten
 from .._transcript.result import ToolResult
 from ..errors import HookError
 from .decisions import Block, CallGate, Suspend
-from .places import HookPlaces
-from .registered_hook import RegisteredHook, keyed
+from .places import Deciding, HookPlaces
+from .registered_hook import PhaseHooks, RegisteredHook, keyed
 
 __all__ = ["UNDECIDED", "after", "decide", "decide_each", "describe"]
 
 _kind_of: Callable[[object], Any] = type
 
 _RANK: dict[Any, int] = {Block: 0, Suspend: 1, Complete: 2, ToolResult: 2}
+_NO_HOOKS: Deciding = ([], [], [])
+_ANY_STATUS = tuple(CallStatus)
 UNDECIDED = (CallStatus.NEW, CallStatus.RESUMING)
+"""What needs a decision: a call that was begun or answered, or waits, needs none."""
 
 
 Settled: TypeAlias = HandledCall[Any, Any] | RejectedCall | SuspendedCall
@@ -69,9 +72,7 @@ def decide(
     state: RanBefore | None,
 ) -> Steps[HookOutcome]:
     """Send one call through hooks, whatever its status; see `decide_each`."""
-    pending, settled = yield from decide_each(
-        (call,), hooks, records, state, asked=tuple(CallStatus)
-    )
+    pending, settled = yield from decide_each((call,), hooks, records, state, asked=_ANY_STATUS)
     return pending[0] if pending else settled[0]
 
 
@@ -90,8 +91,7 @@ def decide_each(
         hooks: A hook set, an object like one, or a plain function.
         records: Takes a record of each decision.
         state: The round of the calls, if any: it remembers which before-hooks were run.
-        asked: The statuses of calls that need a decision when their turn comes: what was begun or
-            answered, or waits, needs none.
+        asked: The statuses of the calls that are asked about when their turn comes.
 
     Returns:
         The calls that are still to be run, in order, and what became of the others.
@@ -101,8 +101,13 @@ def decide_each(
     # gates, before-hooks and approvals pays for none of them.
     pending: list[Any] = []
     settled: list[Any] = []
-    places: HookPlaces[Any] | None = hooks if isinstance(hooks, HookPlaces) else None
+    given: Any = hooks
+    places: HookPlaces[Any] | None = given if isinstance(hooks, HookPlaces) else None
     logs = is_logged()
+    # What is asked about a tool is looked up once for calls of one tool in a row.
+    selector: AnySelector | None = None
+    execution, gates, before = _NO_HOOKS
+    is_fixed, known = True, -1
     for each in calls:
         if each._status not in asked:
             pending.append(each)
@@ -112,12 +117,13 @@ def decide_each(
             (pending if isinstance(outcome, AnyToolCall) else settled).append(outcome)
             continue
         call = each
-        execution, gates, before = places.deciding(call.selector)
+        if call.selector is not selector or known != PhaseHooks.changes:
+            selector, known = call.selector, PhaseHooks.changes
+            execution, gates, before = places.deciding(selector)
+            is_fixed = selector.spec.arguments.is_fixed
         approval = call._approval
-        if approval is not None and not approval.is_open:
-            execution = []
-        metadata, is_fixed = call.metadata, call.spec.arguments.is_fixed
-        for hook in execution:
+        metadata = call.metadata
+        for hook in execution if approval is None or approval.is_open else ():
             try:  # what `ask` does, spelled out where every call of a round passes
                 shown = call._input if is_fixed else shown_input(call)
                 decision = hook.function(metadata, shown)
