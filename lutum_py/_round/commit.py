@@ -83,7 +83,7 @@ def as_results(
     return results, suspended
 
 
-def are_in_order(calls: Sequence[ToolMetadata], answers: Sequence[object]) -> bool:
+def are_in_order(calls: Sequence[ToolMetadata], answers: Sequence[Any]) -> bool:
     """Tell whether answers are results, one for each call: there is nothing to sort then."""
     if len(answers) != len(calls):
         return False

@@ -44,8 +44,17 @@ def end_round(
     Raises:
         CommitError: The results do not answer the calls.
     """
-    calls._state._check_open()
-    results = _matched(calls, answers, unfinished)
+    state = calls._state
+    state._check_open()
+    is_mixed = calls.handled or calls.rejected or calls.suspended or calls.finished
+    # Nearly every round ends so: its calls were run and nothing else, with their results in order.
+    if not is_mixed and answers.__class__ is list and are_in_order(state.turn.tool_calls, answers):
+        given: Any = answers
+        results: tuple[ToolResult, ...] = tuple(given)
+    else:
+        given, results = _matched(calls, answers, unfinished)
+    if unfinished is None and (calls._owes_after or RegisteredHook.any_after):
+        check_after_hooks(calls, given)
     if calls.edits:
         results = with_edit_lines(results, calls.edits)
     rewritten = rewritten_calls(calls)
@@ -53,7 +62,7 @@ def end_round(
         results = with_final_arguments(results, rewritten)
     if calls.toolset._caps_results:
         results = tuple(_capped(each, calls.toolset._by_name) for each in results)
-    return seal(calls._state.turn, results)
+    return seal(state.turn, results)
 
 
 def _capped(result: ToolResult, tools: Mapping[str, AnySelector]) -> ToolResult:
@@ -67,46 +76,25 @@ def _matched(
     calls: SortedCalls,
     answers: Iterable[ResultLike | SuspendedCall],
     unfinished: Mapping[str, ToolResult] | None,
-) -> tuple[ToolResult, ...]:
-    """Find one result for each call, or every fault."""
+) -> tuple[list[ToolResult], tuple[ToolResult, ...]]:
+    """Take answers as results, and find one for each call, or every fault."""
     asked = calls._state.turn.tool_calls
+    given, suspended = as_results(answers)
+    results = [*calls.finished, *given]
     waiting = calls.suspended if unfinished is None else ()
-    given: Any = answers
-    suspended: list[SuspendedCall] = []
-    if answers.__class__ is not list or calls.finished or not are_in_order(asked, given):
-        given, suspended = as_results(answers)
-    results: list[ToolResult] = [*calls.finished, *given] if calls.finished else given
-    if (
-        calls.handled
-        or calls.rejected
-        or waiting
-        or suspended
-        or (given is not answers and not are_in_order(asked, results))
+    if not (calls.handled or calls.rejected or waiting or suspended) and are_in_order(
+        asked, results
     ):
-        matched = _sorted_out(calls, results, suspended, waiting, unfinished)
-    else:
-        matched = tuple(results)
-    if unfinished is None and (calls._owes_after or RegisteredHook.any_after):
-        check_after_hooks(calls, given)
-    return matched
-
-
-def _sorted_out(
-    calls: SortedCalls,
-    results: list[ToolResult],
-    suspended: list[SuspendedCall],
-    waiting: tuple[SuspendedCall, ...],
-    unfinished: Mapping[str, ToolResult] | None,
-) -> tuple[ToolResult, ...]:
-    """Find them where not every call was simply run, or results came in another order."""
+        return given, tuple(results)
     settled = {each.metadata.id: each.result for each in calls.handled}
     settled.update((each.metadata.id, each.result) for each in calls.rejected)
     issues = {each.metadata.id: each.result for each in calls.recoverable_tool_call_issues}
-    return match_results(
-        calls._state.turn.tool_calls,
+    matched = match_results(
+        asked,
         results,
         settled=settled,
         replaceable=issues if unfinished is None else {**unfinished, **issues},
         suspended=[each.call.metadata for each in (*waiting, *suspended)],
         in_doubt=[call.id for call in calls.in_doubt],
     )
+    return given, matched

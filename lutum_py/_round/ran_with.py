@@ -23,7 +23,7 @@ def rewritten_calls(calls: SortedCalls) -> Mapping[str, AnyToolCall]:
     """Find the calls of which the program replaced the input, by id."""
     found: dict[str, AnyToolCall] = {}
     for call in calls.pending:
-        if call._marks is not None and call._is_rewritten:
+        if call._marks is not None and call._marks.is_rewritten:
             found[call.id] = call
     if calls.in_doubt or calls.suspended or calls._ended:
         others = (

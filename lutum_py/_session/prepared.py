@@ -67,8 +67,7 @@ class Prepared:
         outcome: Any = open_turn(self.toolset, turn, self.offered, self.redact, self.answer)
         session = self.session
         items: Any = self.request.items
-        waits: Any = NeedsTools
-        if isinstance(outcome, waits):
+        if outcome.__class__ is NeedsTools:
             if session.id is not None:
                 outcome.round._begin_keys(f"{session.id}/{items.base_length}/")
         else:
