@@ -41,7 +41,7 @@ from .._text.json import shorten
 from .._transcript.result import ToolResult
 from ..errors import HookError
 from .decisions import Block, CallGate, Suspend
-from .places import Deciding, HookPlaces
+from .places import HookPlaces
 from .registered_hook import PhaseHooks, RegisteredHook, keyed
 
 __all__ = ["UNDECIDED", "after", "decide", "decide_each", "describe"]
@@ -49,7 +49,7 @@ __all__ = ["UNDECIDED", "after", "decide", "decide_each", "describe"]
 _kind_of: Callable[[object], Any] = type
 
 _RANK: dict[Any, int] = {Block: 0, Suspend: 1, Complete: 2, ToolResult: 2}
-_NO_HOOKS: Deciding = ([], [], [])
+_NO_HOOKS: list[RegisteredHook] = []
 _ANY_STATUS = tuple(CallStatus)
 UNDECIDED = (CallStatus.NEW, CallStatus.RESUMING)
 """What needs a decision: a call that was begun or answered, or waits, needs none."""
@@ -106,7 +106,7 @@ def decide_each(
     logs = is_logged()
     # What is asked about a tool is looked up once for calls of one tool in a row.
     selector: AnySelector | None = None
-    execution, gates, before = _NO_HOOKS
+    execution = gates = before = _NO_HOOKS
     is_fixed, known = True, -1
     for each in calls:
         if each._status not in asked:
@@ -127,13 +127,15 @@ def decide_each(
             try:  # what `ask` does, spelled out where every call of a round passes
                 shown = call._input if is_fixed else shown_input(call)
                 decision = hook.function(metadata, shown)
-                if _kind_of(decision) is not RunNormally and hasattr(decision, "__await__"):
+                kind = _kind_of(decision)
+                if kind is not RunNormally and hasattr(decision, "__await__"):
                     decision = yield hook.name, decision
+                    kind = _kind_of(decision)
             except Exception as error:
                 raise raised(hook.name, call, error) from error
             if not is_fixed:
                 check_untouched(hook.name, call, shown)
-            if _kind_of(decision) is RunNormally and decision.input is shown:
+            if kind is RunNormally and decision.input is shown:
                 # And this is what `record` does.
                 fields = (metadata.id, metadata.name, hook.name, "hook", "run_normally", None)
                 records.append(new(DecisionRecord, fields))

@@ -22,11 +22,11 @@ from .registered_hook import PhaseHooks, RegisteredHook, in_order
 if TYPE_CHECKING:
     from typing import Self
 
-__all__ = ["Deciding", "HookPlaces"]
+__all__ = ["HookPlaces"]
 
 T = TypeVar("T")
 
-Deciding: TypeAlias = tuple[list[RegisteredHook], list[RegisteredHook], list[RegisteredHook]]
+_Deciding: TypeAlias = tuple[list[RegisteredHook], list[RegisteredHook], list[RegisteredHook]]
 """The execution hooks, the gates and the before-hooks of a tool."""
 
 _NOWHERE = PhaseHooks()
@@ -42,7 +42,7 @@ class HookPlaces(Generic[T]):
         self._groups: dict[str, HookPlaces[Any]] = {}
         self._everywhere = PhaseHooks()
         self._placed: dict[AnySelector, tuple[PhaseHooks, ...]] = {}
-        self._deciding: dict[AnySelector, tuple[int, Deciding]] = {}
+        self._deciding: dict[AnySelector, tuple[int, _Deciding]] = {}
         hook_set: Any = type(self)
         for key, member in own._members.items():
             if isinstance(member, AnySelector):
@@ -145,7 +145,7 @@ class HookPlaces(Generic[T]):
                 tool=selector.name,
             )
 
-    def deciding(self, selector: AnySelector) -> Deciding:
+    def deciding(self, selector: AnySelector) -> _Deciding:
         """List the execution hooks, the gates and the before-hooks of a tool.
 
         Raises:
@@ -159,7 +159,7 @@ class HookPlaces(Generic[T]):
             known = self._deciding[selector] = (changes, self._find_deciding(selector))
         return known[1]
 
-    def _find_deciding(self, selector: AnySelector) -> Deciding:
+    def _find_deciding(self, selector: AnySelector) -> _Deciding:
         places = self.places_for(selector)
         filled = [each for each in places if each.execution or each.gates or each.before]
         if len(filled) < 2:

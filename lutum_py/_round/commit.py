@@ -92,7 +92,7 @@ def are_in_order(calls: Sequence[ToolMetadata], answers: Sequence[Any]) -> bool:
         asked = calls[index]
         index += 1  # noqa: SIM113
         if (
-            not isinstance(answer, ToolResult)
+            answer.__class__ is not ToolResult
             or answer.id != asked.id
             or answer.name != asked.name
             or answer.arguments != asked.arguments

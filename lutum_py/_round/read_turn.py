@@ -228,10 +228,10 @@ def open_turn(
             issues.append(
                 RecoverableToolCallIssue(metadata, "invalid_arguments", str(error), error.fields)
             )
-    opened: ToolRound[T, Any] = open_round(
-        toolset, turn, tuple(calls), tuple(issues), None if found is None else found.given
+    given = None if found is None else found.given
+    return NeedsTools(
+        open_round(toolset, turn, tuple(calls), tuple(issues) if issues else (), given)
     )
-    return NeedsTools(opened)
 
 
 def _cut_off_in(turn: AssistantTurn) -> ToolMetadata | None:

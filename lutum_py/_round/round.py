@@ -166,7 +166,8 @@ class ToolRound(Immutable, _RoundFields, Generic[T, AN]):
 
     def _sorted(self) -> SortedCalls:
         calls = SortedCalls(self, self.toolset, self.tool_calls, self.recoverable_tool_call_issues)
-        calls.finished = self.answered
+        if self.answered:
+            calls.finished = self.answered
         return calls
 
     async def apply_hooks(
@@ -183,7 +184,8 @@ class ToolRound(Immutable, _RoundFields, Generic[T, AN]):
                 again.
             RoundClosedError: The round has ended.
         """
-        self._check_open()
+        if self._closed_by is not None:
+            self._check_open()
         calls = self._sorted()
         steps = decided(calls, hooks, on_event)
         for first in steps:
