@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from lutum_py import (
+    AnyToolCall,
     Block,
     Complete,
     HandledCall,
@@ -23,6 +24,7 @@ from lutum_py import (
     toolset,
 )
 from lutum_py.errors import HookError
+from tests.hooks.asked import parse
 from tests.sample_tools import (
     ALICE,
     AppTools,
@@ -191,6 +193,24 @@ def test_a_nested_hook_set_is_kept_live() -> None:
     hooks.gate(AppTools.data.get_user)(second := tagged("second"))
     assert asked(hooks, AppTools.data.get_user) == [first, second]
     assert asked(inner, DataTools.get_user) == [first, second]
+
+
+def test_a_hook_of_a_shared_set_counts_at_once_in_every_set() -> None:
+    """Who was asked before has no say in who is asked now, in any set that keeps the hook."""
+    shared = DataTools.HookSet()
+    one, two = AppTools.HookSet(data=shared), AppTools.HookSet(data=shared)
+    alone = one.copy()
+    for hooks in (one, two, alone):
+        assert isinstance(parse().hook_sync(hooks), AnyToolCall)
+    shared.on(DataTools.get_user)(lambda metadata, input: Reject("first"))
+    for hooks in (one, two):
+        outcome = parse().hook_sync(hooks)
+        assert isinstance(outcome, RejectedCall)
+    assert isinstance(parse().hook_sync(alone), AnyToolCall)
+    alone.gate()(lambda metadata, input: Block("second"))
+    outcome = parse().hook_sync(alone)
+    assert isinstance(outcome, RejectedCall)
+    assert outcome.source == "gate"
 
 
 def test_both_ways_fill_one_list_in_order() -> None:

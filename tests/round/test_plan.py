@@ -338,3 +338,33 @@ def test_a_closed_round_opens_no_plan_that_works(use: Callable[[Any], object]) -
     with pytest.raises(RoundClosedError, match="already discarded"):
         use(plan)
     assert repr(plan).endswith("discarded>")
+
+
+@pytest.mark.parametrize("as_function", [False, True])
+def test_a_call_that_is_begun_meanwhile_is_not_asked_about(as_function: bool) -> None:
+    """While the hook of one call is awaited another may be begun: nothing is decided about it."""
+    asked_about: list[str] = []
+    open_round = opened(*adds(2))
+    plan = open_round.plan()
+
+    async def begin_other(id: str) -> None:
+        asked_about.append(id)
+        await asyncio.sleep(0)
+        plan.pending[1].call_sync()
+
+    async def function(call: AnyToolCall) -> AnyToolCall:
+        await begin_other(call.id)
+        return call
+
+    async def hook(metadata: ToolMetadata, input: Any) -> RunNormally[Any]:
+        await begin_other(metadata.id)
+        return RunNormally(input)
+
+    hooks: Any = function
+    if not as_function:
+        hooks = Shop.HookSet()
+        hooks.on(Shop.add)(hook)
+    decided = asyncio.run(plan.apply_hooks(hooks))
+    assert asked_about == ["c0"]
+    assert ids(decided.pending) == ["c0", "c1"]
+    open_round.discard()

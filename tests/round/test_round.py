@@ -212,6 +212,14 @@ def test_dropping_a_closed_round_is_silent(end: str) -> None:
     assert dropped(make) == []
 
 
+def test_a_round_that_was_never_made_is_dropped_in_silence() -> None:
+    """Who makes one by hand is told so by the class, and nothing is said of it once more."""
+    make: Any = ToolRound
+    with pytest.raises(TypeError, match="missing 1 required positional argument"):
+        make()
+    gc.collect()
+
+
 def test_a_round_is_not_copied() -> None:
     """Neither a round nor a plan is copied or pickled, because its round would end twice."""
     asked = opened(*adds(1))

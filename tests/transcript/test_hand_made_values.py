@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from enum import IntEnum, StrEnum
 from types import MappingProxyType
 from typing import Any
@@ -311,3 +312,15 @@ def test_a_subclass_of_the_right_type_is_right() -> None:
     request = TurnRequest(items=(turn,), temperature=0, max_output_tokens=9, extra=extra)
     assert (request.temperature, request.extra) == (0, {"seed": 1})
     assert TurnRequest(items=SAID, temperature=0.5, parallel_tool_calls=False).extra == {}
+
+
+class Derived(ToolMetadata):
+    """A kind of call of the program's own."""
+
+
+def test_a_call_takes_texts_of_derived_classes_and_may_be_derived_itself() -> None:
+    """Metadata keeps what is a text by inheritance, and a turn what is metadata by it."""
+    call = Derived(id="c1", name=Reason.STOP, arguments="{}")
+    assert (call.name, AssistantTurn(tool_calls=[call]).tool_calls) == ("stop", (call,))
+    assert AssistantTurn(items=[ToolCallItem(call)]).tool_calls == (call,)
+    assert replace(call, id="c\udce9").id == "c\ufffd"
