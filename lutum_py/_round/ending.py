@@ -45,7 +45,8 @@ def end_round(
         CommitError: The results do not answer the calls.
     """
     state = calls._state
-    state._check_open()
+    if state._closed_by is not None:
+        state._check_open()
     is_mixed = calls.handled or calls.rejected or calls.suspended or calls.finished
     # Nearly every round ends so: its calls were run and nothing else, with their results in order.
     if not is_mixed and answers.__class__ is list and are_in_order(state.turn.tool_calls, answers):
