@@ -48,10 +48,11 @@ def end_round(
     if state._closed_by is not None:
         state._check_open()
     is_mixed = calls.handled or calls.rejected or calls.suspended or calls.finished
+    given: Any = answers
+    results: tuple[ToolResult, ...]
     # Nearly every round ends so: its calls were run and nothing else, with their results in order.
-    if not is_mixed and answers.__class__ is list and are_in_order(state.turn.tool_calls, answers):
-        given: Any = answers
-        results: tuple[ToolResult, ...] = tuple(given)
+    if not is_mixed and given.__class__ is list and are_in_order(state.turn.tool_calls, given):
+        results = tuple(given)
     else:
         given, results = _matched(calls, answers, unfinished)
     if unfinished is None and (calls._owes_after or RegisteredHook.any_after):
