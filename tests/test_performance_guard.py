@@ -36,6 +36,7 @@ from lutum_py import (
     tool,
     tool_fn,
 )
+from lutum_py._hooks.registered_hook import RegisteredHook
 from lutum_py._text.json import copy_json
 from lutum_py.dialects import (
     anthropic_messages,
@@ -83,6 +84,12 @@ class Echo:
 
     def respond_sync(self, request: TurnRequest) -> AssistantTurn:
         return AssistantTurn(text="yes")
+
+
+@pytest.fixture(autouse=True)
+def no_after_hooks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is counted is a program without after-hooks, whatever other tests have registered."""
+    monkeypatch.setattr(RegisteredHook, "any_after", False)
 
 
 def metadata(index: int = 0) -> ToolMetadata:
