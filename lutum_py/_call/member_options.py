@@ -7,11 +7,11 @@ its path. An option is added here, with how it goes inward, and to the signature
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from enum import Enum
 from math import inf
 from typing import Any, Final, Literal, TypeAlias
 
+from .._text.immutable import dataclass
 from .._text.json import shorten
 from .._transcript.result_cap import ResultCap
 from ..errors import ToolDefinitionError

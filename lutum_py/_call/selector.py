@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from .._schema.definition import ToolDef
 from .._text.escaping import visible, words_of
-from .._text.frozen import Immutable
+from .._text.immutable import Immutable
 from .._text.json import cut, shorten
 from .._transcript.metadata import ToolMetadata
 from ..errors import (

@@ -14,7 +14,7 @@ from .._schema.definition import ToolDef
 from .._schema.invocation import Invocation
 from .._schema.output import Output
 from .._schema.signature import type_name
-from .._text.frozen import Immutable
+from .._text.immutable import Immutable
 from .._text.json import compact_json, shorten
 from ..errors import FieldIssue, ToolInputError
 

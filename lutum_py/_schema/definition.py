@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, cast
 
-from .._text.frozen import Immutable
+from .._text.immutable import Immutable
 from .._text.json import (
     compact_json,
     copy_json,

@@ -10,12 +10,14 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     import ast
+
+from .._text.immutable import dataclass
 
 __all__ = ["Docstring", "attribute_docstrings", "parse_docstring"]
 

@@ -7,10 +7,11 @@ made of it. An option is added here, to the signatures that take it, and to `Too
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from math import inf
 from typing import Any
 
+from .._text.immutable import dataclass
 from .._text.json import shorten
 from ..errors import ToolDefinitionError
 from .capabilities import ToolCapabilities
