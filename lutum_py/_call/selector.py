@@ -16,13 +16,13 @@ from ..errors import (
     MisuseError,
     ToolInputError,
 )
-from .approval_gate import Conditions, conditions_of
-from .call import AnyToolCall, FnCall, ToolCall
-from .decisions import RunNormally
 from .lifecycle import CallStatus
-from .member_options import PLAIN, UNSAID, MemberOptions
-from .outcomes import HandledCall
+from .member_options import PLAIN, UNSAID, Conditions, MemberOptions, conditions_of
 from .spec import FnSpec, ToolSpec, spec_of
+
+if TYPE_CHECKING:
+    from .call import AnyToolCall, FnCall, ToolCall
+    from .decisions import RunNormally
 
 __all__ = ["AnySelector", "FnSelector", "Selector", "finish_spec"]
 
@@ -317,6 +317,8 @@ class FnSelector(Selector[Any, Out], Generic[P, Out]):
             >>> App.search.with_args("tea", limit=3)
             RunNormally(SearchInput(query='tea', limit=3))
         """
+        from .decisions import RunNormally
+
         invocation: Any = self.spec.invocation
         given = invocation.input_of(self.name, args, kwargs)
         by_name = invocation.whole is None
@@ -341,7 +343,7 @@ def _free(origin: Any) -> AnySelector:
 
 
 def finish_spec(spec: S, *, input_name: str, module: str, qualname: str) -> S:
-    """Give a specification the classes of its calls, and the selector of calls made by hand.
+    """Give a specification what makes the classes of its calls, and the selector of those by hand.
 
     Args:
         spec: What was declared.
@@ -349,19 +351,28 @@ def finish_spec(spec: S, *, input_name: str, module: str, qualname: str) -> S:
         module: Where the tool was declared.
         qualname: What was declared there.
     """
-    names = {"__slots__": (), "__module__": module}
-    make: Any = FnSelector if isinstance(spec, FnSpec) else Selector
+    spec._put(_named=(input_name, module, qualname), _make=_make)
+    return spec
+
+
+def _make(spec: ToolSpec[Any, Any]) -> None:
+    """Make the classes of a tool's calls, with its first call."""
+    from .call import FnCall, ToolCall
+    from .outcomes import HandledCall
+
+    input_name, module, qualname = spec._named
+    is_function = isinstance(spec, FnSpec)
+    body = {"__slots__": (), "__module__": module}
     spec._put(
         call_type=type(
             f"{input_name}Call",
-            (FnCall if isinstance(spec, FnSpec) else ToolCall,),
-            {**names, "__qualname__": f"{qualname}.Call", "spec": spec},
+            (FnCall if is_function else ToolCall,),
+            {**body, "__qualname__": f"{qualname}.Call", "spec": spec},
         ),
         handled_type=type(
             f"{input_name}Handled",
             (HandledCall,),
-            {**names, "__qualname__": f"{qualname}.Handled"},
+            {**body, "__qualname__": f"{qualname}.Handled"},
         ),
-        free_selector=make(spec),
+        free_selector=(FnSelector if is_function else Selector)(spec),
     )
-    return spec

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import deepcopy
 from types import MethodType
-from typing import Any, Generic, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar
 
 from pydantic import ValidationError
 
@@ -25,6 +25,9 @@ In = TypeVar("In")
 Out = TypeVar("Out")
 
 
+_MADE_LATER = frozenset({"call_type", "handled_type", "free_selector"})
+
+
 class ToolSpec(Immutable, Generic[In, Out]):
     """Hold all that a tool is, apart from the names that toolsets give it.
 
@@ -39,11 +42,13 @@ class ToolSpec(Immutable, Generic[In, Out]):
         handled_type: The class of its handled calls, as in `WebSearchInputHandled`.
         free_selector: The tool's selector outside of any toolset, for calls that are made by hand.
 
-    What makes calls stands above this file: `selector.finish_spec` gives a specification its last
-    three attributes.
+    What makes calls stands above this file: `selector.finish_spec` says how the last three
+    attributes are made, when the first of them is asked for.
     """
 
     __slots__ = (
+        "_make",
+        "_named",
         "arguments",
         "call_type",
         "definition",
@@ -64,6 +69,8 @@ class ToolSpec(Immutable, Generic[In, Out]):
     call_type: type[Any]
     handled_type: type[Any]
     free_selector: Any
+    _make: Callable[[ToolSpec[Any, Any]], None]
+    _named: tuple[str, str, str]
 
     def __init__(
         self,
@@ -82,6 +89,14 @@ class ToolSpec(Immutable, Generic[In, Out]):
             output=output,
             invocation=invocation,
         )
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name not in _MADE_LATER:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            self._make(self)
+            return getattr(self, name)
 
     def check_input(self, tool: str, value: Any, *, by_name: bool = False) -> In:
         """Validate an input that a program made for one of this tool's calls.

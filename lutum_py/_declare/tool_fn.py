@@ -29,7 +29,6 @@ from .._call.reply import Reply
 from .._call.selector import finish_spec
 from .._call.spec import FnSpec, ToolSpec
 from .._schema.arguments import Arguments
-from .._schema.capabilities import ToolCapabilities
 from .._schema.definition import ToolDef
 from .._schema.docstring import Docstring, parse_docstring
 from .._schema.invocation import Invocation
@@ -49,6 +48,7 @@ from .define import define, undefined_name
 
 if TYPE_CHECKING:
     from .._call.call import FnCall, ToolCall
+    from .._schema.capabilities import ToolCapabilities
     from .._schema.input_model import FnInput
 
 __all__ = ["DecoratedFn", "ModelFn", "ToolFn", "tool_fn"]
@@ -130,8 +130,8 @@ class DecoratedFn(Generic[P, R, Out]):
         )
         return finish_spec(
             made,
-            input_name=own.call_type.__name__.removesuffix("Call"),
-            module=own.call_type.__module__,
+            input_name=own._named[0],
+            module=own._named[1],
             qualname=_qualname(self),
         )
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Annotated, Any, cast, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -36,26 +37,11 @@ from .closed_schema import (
     take_as_is,
 )
 from .definition import JsonSchema
-from .exact_data import exact_data
 from .mended_arguments import container_in, mend_places, path_of
 from .plain_types import is_fixed
 
 __all__ = ["NO_ARGUMENTS", "Arguments", "field_issues", "fields_of"]
 
-# What these kinds of failures say is made by pydantic, of the schema alone. All other texts may
-# quote what came: those of a validator's own errors, and some of pydantic's.
-_SAYS_NO_VALUE = frozenset(get_args(ErrorType)) - {
-    "assertion_error",
-    "bytes_invalid_encoding",
-    "datetime_object_invalid",
-    "get_attribute_error",
-    "iteration_error",
-    "mapping_type",
-    "timezone_offset",
-    "union_tag_invalid",
-    "uuid_parsing",
-    "value_error",
-}
 NO_ARGUMENTS = frozenset({"", "null", '""'})
 """What models write for no arguments at all."""
 
@@ -204,7 +190,11 @@ class Arguments:
             PydanticSerializationError: It has no JSON form.
         """
         data = self.to_shown(value)
-        return data if self._is_plain else exact_data(data, value)
+        if self._is_plain:
+            return data
+        from .exact_data import exact_data
+
+        return exact_data(data, value)
 
     def to_shown(self, value: Any) -> Any:
         """Give an input as plain JSON data to be looked at: what is secret in it is masked.
@@ -302,6 +292,26 @@ def _rechecked(value: Any) -> Any:
     return fields_of(value)
 
 
+@cache
+def _kinds_without_values() -> frozenset[str]:
+    """List the kinds of failures whose text pydantic makes of the schema alone.
+
+    All other texts may quote what came: those of a validator's own errors, and some of pydantic's.
+    """
+    return frozenset(get_args(ErrorType)) - {
+        "assertion_error",
+        "bytes_invalid_encoding",
+        "datetime_object_invalid",
+        "get_attribute_error",
+        "iteration_error",
+        "mapping_type",
+        "timezone_offset",
+        "union_tag_invalid",
+        "uuid_parsing",
+        "value_error",
+    }
+
+
 def field_issues(
     error: ValidationError, *, known: Sequence[str] = (), redact: bool = False
 ) -> tuple[FieldIssue, ...]:
@@ -324,7 +334,7 @@ def field_issues(
             message = "there is no such field"
             if len(loc) == 1:
                 message += _instead(str(loc[0]), known)
-        elif redact and (kind not in _SAYS_NO_VALUE or "text" in entry.get("ctx", ())):
+        elif redact and (kind not in _kinds_without_values() or "text" in entry.get("ctx", ())):
             message = "Input is not what the tool allows here"
         issues.append(
             FieldIssue(path, visible(cut(message, 400), LINES), None if redact else received)
