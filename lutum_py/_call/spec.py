@@ -25,9 +25,6 @@ In = TypeVar("In")
 Out = TypeVar("Out")
 
 
-_MADE_LATER = frozenset({"call_type", "handled_type", "free_selector"})
-
-
 class ToolSpec(Immutable, Generic[In, Out]):
     """Hold all that a tool is, apart from the names that toolsets give it.
 
@@ -42,8 +39,8 @@ class ToolSpec(Immutable, Generic[In, Out]):
         handled_type: The class of its handled calls, as in `WebSearchInputHandled`.
         free_selector: The tool's selector outside of any toolset, for calls that are made by hand.
 
-    What makes calls stands above this file: `selector.finish_spec` says how the last three
-    attributes are made, when the first of them is asked for.
+    What calls need is made with the first of them: the last four attributes. What makes the last
+    three stands above this file, and `selector.finish_spec` gives it to the specification.
     """
 
     __slots__ = (
@@ -85,7 +82,6 @@ class ToolSpec(Immutable, Generic[In, Out]):
             definition=definition,
             origin=origin,
             arguments=arguments,
-            validate_json=arguments.validate_json,
             output=output,
             invocation=invocation,
         )
@@ -93,10 +89,13 @@ class ToolSpec(Immutable, Generic[In, Out]):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            if name not in _MADE_LATER:
+            if name == "validate_json":
+                self._put(validate_json=self.arguments.validate_json)
+            elif name in ("call_type", "handled_type", "free_selector"):
+                self._make(self)
+            else:
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            self._make(self)
-            return getattr(self, name)
+            return object.__getattribute__(self, name)
 
     def check_input(self, tool: str, value: Any, *, by_name: bool = False) -> In:
         """Validate an input that a program made for one of this tool's calls.
