@@ -10,7 +10,6 @@ from .._schema.definition import ToolDef
 from .._text.escaping import visible, words_of
 from .._text.immutable import Immutable
 from .._text.json import cut, shorten
-from .._transcript.metadata import ToolMetadata
 from ..errors import (
     InvalidArgumentsError,
     MisuseError,
@@ -21,6 +20,7 @@ from .member_options import PLAIN, UNSAID, Conditions, MemberOptions, conditions
 from .spec import FnSpec, ToolSpec, spec_of
 
 if TYPE_CHECKING:
+    from .._transcript.metadata import ToolMetadata
     from .call import AnyToolCall, FnCall, ToolCall
     from .decisions import RunNormally
 
@@ -158,6 +158,8 @@ class AnySelector(Immutable):
         except ValidationError as error:
             value, mended = self._mend(metadata, error, redact)
         except Exception as error:  # noqa: BLE001 - raised again, as one that says what to do
+            from .._transcript.metadata import ToolMetadata
+
             if not isinstance(metadata, ToolMetadata):
                 raise MisuseError(
                     f"A call is decoded from its ToolMetadata, not from {shorten(metadata)}. Make "
