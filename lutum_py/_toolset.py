@@ -75,16 +75,14 @@ class Toolset(metaclass=ToolsetMeta):
         Raises:
             HookError: There is no such member, or the hook set is of another toolset.
         """
-        from ._hooks.hook_set import HookSet
-
-        return HookSet(cls._origin, **nested)  # type: ignore[arg-type]
+        made: _HookSet[Self] = _hook_set()(cls._origin, **nested)
+        return made
 
     @classmethod
     def Handlers(cls) -> _Handlers[Self]:  # noqa: N802 - makes one
         """Make an empty table of who does each tool of this toolset."""
-        from ._declare.handlers import Handlers
-
-        return Handlers(cls._origin)  # type: ignore[arg-type]
+        made: _Handlers[Self] = _handlers()(cls._origin)
+        return made
 
     @classmethod
     def definitions(cls) -> tuple[ToolDef, ...]:
@@ -323,6 +321,24 @@ class Toolset(metaclass=ToolsetMeta):
             )
         made: Any = toolset_from_definitions(name, tuple(definitions), functions)
         return made  # type: ignore[no-any-return]
+
+
+# Kept, and not imported anew: a sandbox that lets this package through gives what it imports later
+# classes of its own, and two classes of one name know nothing of each other.
+
+
+@cache
+def _hook_set() -> Any:
+    from ._hooks.hook_set import HookSet
+
+    return HookSet
+
+
+@cache
+def _handlers() -> Any:
+    from ._declare.handlers import Handlers
+
+    return Handlers
 
 
 @cache

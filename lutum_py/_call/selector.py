@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeGuard, TypeVar
 
 from pydantic import ValidationError
@@ -357,23 +358,29 @@ def finish_spec(spec: S, *, input_name: str, module: str, qualname: str) -> S:
     return spec
 
 
-def _make(spec: ToolSpec[Any, Any]) -> None:
-    """Make the classes of a tool's calls, with its first call."""
+@cache
+def _call_types() -> tuple[type[Any], ...]:
     from .call import FnCall, ToolCall
     from .outcomes import HandledCall
 
+    return FnCall, ToolCall, HandledCall
+
+
+def _make(spec: ToolSpec[Any, Any]) -> None:
+    """Make the classes of a tool's calls, with its first call."""
+    fn_call, tool_call, handled_call = _call_types()
     input_name, module, qualname = spec._named
     is_function = isinstance(spec, FnSpec)
     body = {"__slots__": (), "__module__": module}
     spec._put(
         call_type=type(
             f"{input_name}Call",
-            (FnCall if is_function else ToolCall,),
+            (fn_call if is_function else tool_call,),
             {**body, "__qualname__": f"{qualname}.Call", "spec": spec},
         ),
         handled_type=type(
             f"{input_name}Handled",
-            (HandledCall,),
+            (handled_call,),
             {**body, "__qualname__": f"{qualname}.Handled"},
         ),
         free_selector=(FnSelector if is_function else Selector)(spec),

@@ -11,6 +11,7 @@ import builtins
 import copyreg
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from inspect import CO_VARARGS, unwrap
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Union
@@ -86,9 +87,7 @@ class ToolsetMeta(type):
     def _offer(cls) -> Offer:
         """What it offers, worked out when it is first asked for."""
         if cls._made_offer is None:
-            from .offer import Offer
-
-            made = Offer(cls, cls._selectors)
+            made: Offer = _offer_type()(cls, cls._selectors)
             type.__setattr__(cls, "_made_offer", made)
             return made
         return cls._made_offer
@@ -186,6 +185,13 @@ class ToolsetMeta(type):
             f"{'.'.join(selector.path)}{_state_of(selector)}" for selector in cls._selectors
         )
         return f"<toolset {cls.__qualname__}: {visible(shown) or 'no tools'}>"
+
+
+@cache
+def _offer_type() -> Any:
+    from .offer import Offer
+
+    return Offer
 
 
 def _state_of(selector: AnySelector) -> str:
