@@ -6,28 +6,28 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, overload
 
-from ._call.call import AnyToolCall
 from ._call.member_options import UNSAID, Condition, MemberOptions, Unsaid
-from ._call.outcomes import HandledCall
 from ._call.selector import AnySelector
-from ._declare.answer import Answer, answer_of
-from ._declare.handlers import Handlers as _Handlers
-from ._declare.offer import Available
 from ._declare.toolset_meta import ToolsetMeta
-from ._hooks.hook_set import HookSet as _HookSet
 from ._schema.definition import ToolDef
 from ._text.json import shorten
-from ._transcript.metadata import ToolMetadata
 from .errors import MisuseError, ToolConstraintError, UnknownToolError
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
     from typing_extensions import TypeForm
 
+    from ._call.call import AnyToolCall
+    from ._call.outcomes import HandledCall
     from ._call.spec import HasFn, HasSpec
+    from ._declare.answer import Answer
+    from ._declare.handlers import Handlers as _Handlers
+    from ._declare.offer import Available
+    from ._hooks.hook_set import HookSet as _HookSet
     from ._round.plan import ToolRoundPlan
     from ._round.read_turn import Finished, NeedsTools, NoAnswer
     from ._transcript.assistant import AssistantTurn
+    from ._transcript.metadata import ToolMetadata
     from ._transcript.request import TranscriptItem
     from ._transcript.result_cap import ResultCap
     from ._transcript.transcript import HasTranscript, Transcript
@@ -57,8 +57,6 @@ class Toolset(metaclass=ToolsetMeta):
         (True, True, 1)
     """
 
-    _hook_set_names = frozenset({*dir(_HookSet), *dir(type(_HookSet))})
-
     if TYPE_CHECKING:
         Selector: TypeAlias = AnySelector
         Call: TypeAlias = AnyToolCall
@@ -77,12 +75,14 @@ class Toolset(metaclass=ToolsetMeta):
         Raises:
             HookError: There is no such member, or the hook set is of another toolset.
         """
-        return _HookSet(cls._origin, **nested)  # type: ignore[arg-type]
+        made: _HookSet[Self] = _hook_set()(cls._origin, **nested)
+        return made
 
     @classmethod
     def Handlers(cls) -> _Handlers[Self]:  # noqa: N802 - makes one
         """Make an empty table of who does each tool of this toolset."""
-        return _Handlers(cls._origin)  # type: ignore[arg-type]
+        made: _Handlers[Self] = _handlers()(cls._origin)
+        return made
 
     @classmethod
     def definitions(cls) -> tuple[ToolDef, ...]:
@@ -210,7 +210,11 @@ class Toolset(metaclass=ToolsetMeta):
         except UnknownToolError as error:
             # The name came from the program here, not from the model.
             raise ToolConstraintError(f"The turn cannot be read: {error}") from error
-        asked = None if answer is None else answer_of(answer)
+        asked = None
+        if answer is not None:
+            from ._declare.answer import answer_of
+
+            asked = answer_of(answer)
         return _reader()(cls, turn, offered, redact, asked)
 
     @classmethod
@@ -317,6 +321,24 @@ class Toolset(metaclass=ToolsetMeta):
             )
         made: Any = toolset_from_definitions(name, tuple(definitions), functions)
         return made  # type: ignore[no-any-return]
+
+
+# Kept, and not imported anew: a sandbox that lets this package through gives what it imports later
+# classes of its own, and two classes of one name know nothing of each other.
+
+
+@cache
+def _hook_set() -> Any:
+    from ._hooks.hook_set import HookSet
+
+    return HookSet
+
+
+@cache
+def _handlers() -> Any:
+    from ._declare.handlers import Handlers
+
+    return Handlers
 
 
 @cache

@@ -101,7 +101,11 @@ def test_the_first_tool_loads_nothing_that_it_does_not_need() -> None:
     unwanted = {
         "asyncio",
         "jsonschema",
-        "lutum_py._round.plan_json",
+        "lutum_py._call.call",
+        "lutum_py._declare.offer",
+        "lutum_py._hooks",
+        "lutum_py._round",
+        "lutum_py._schema.input_model",
         "lutum_py._session.session",
         "lutum_py._transcript.transcript",
         "lutum_py._session.turn",
@@ -114,6 +118,13 @@ def test_the_first_tool_loads_nothing_that_it_does_not_need() -> None:
     }
     floor = _modules_after("from pydantic import BaseModel, TypeAdapter, create_model")
     assert (loaded - floor) & unwanted == set()
+
+
+def test_what_declares_a_tool_is_forty_modules() -> None:
+    """What a program needs before its first tool stays small, and needs no model of pydantic's."""
+    code = "from lutum_py import Toolset, tool, tool_fn"
+    floor = _modules_after("from pydantic import BaseModel, TypeAdapter, create_model")
+    assert len(_modules_after(code) - floor) <= 40
 
 
 def test_importing_the_package_loads_no_module_of_it() -> None:

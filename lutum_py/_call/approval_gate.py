@@ -8,34 +8,24 @@ asked stands in `outcomes`.
 from __future__ import annotations
 
 from string import Formatter
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from .._schema.schema_reader import branches, localized
 from .._text.escaping import visible
 from .._text.json import compact_json, cut, shorten
 from .._text.suggestion import names_for_message
 from ..errors import ToolDefinitionError
-from .call_state import CallState
-from .member_options import UNSAID, Condition, MemberOptions
 
 if TYPE_CHECKING:
     from .._schema.definition import ToolDef
+    from .call_state import CallState
 
-__all__ = ["ASKED_BY", "Conditions", "check_message", "conditions_of", "question_about"]
-
-Conditions: TypeAlias = tuple[Condition, ...]
-"""What says whether a call needs an approval; none for a tool that never does."""
+__all__ = ["ASKED_BY", "check_message", "question_about"]
 
 ASKED_BY = "needs_approval"
 """Who asks, in records and rows."""
 
 _LONGEST = 200
-
-
-def conditions_of(options: MemberOptions) -> Conditions:
-    """Give what asks for an approval of a member's calls: its groups first, then itself."""
-    own = options.needs_approval
-    return options.asked_around if own is UNSAID or own is False else (*options.asked_around, own)
 
 
 def question_about(call: CallState) -> str:

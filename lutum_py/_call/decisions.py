@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar, overload
 
-from .._text.frozen import Immutable
+from .._text.immutable import Immutable, dataclass
 from .reply import Reply
 
 __all__ = ["ArgsDecision", "Complete", "Reject", "RunNormally", "ToolDecision"]

@@ -7,16 +7,18 @@ its path. An option is added here, with how it goes inward, and to the signature
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from enum import Enum
 from math import inf
-from typing import Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
+from .._text.frozen import Frozen
 from .._text.json import shorten
-from .._transcript.result_cap import ResultCap
 from ..errors import ToolDefinitionError
 
-__all__ = ["PLAIN", "UNSAID", "Condition", "MemberOptions", "Unsaid"]
+if TYPE_CHECKING:
+    from .._transcript.result_cap import ResultCap
+
+__all__ = ["PLAIN", "UNSAID", "Condition", "Conditions", "MemberOptions", "Unsaid", "conditions_of"]
 
 
 class _Unsaid(Enum):
@@ -34,9 +36,33 @@ Unsaid: TypeAlias = Literal[_Unsaid.UNSAID]
 Condition: TypeAlias = bool | Callable[[Any], bool | Awaitable[bool]]
 """Whether calls need an approval, or what says so of the input of one."""
 
+Conditions: TypeAlias = tuple[Condition, ...]
+"""What says whether a call needs an approval; none for a tool that never does."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemberOptions:
+
+class _OptionFields:
+    __slots__ = (
+        "approval_message",
+        "asked_around",
+        "deferred",
+        "needs_approval",
+        "off",
+        "prefix",
+        "result_cap",
+        "timeout",
+    )
+
+    off: bool
+    deferred: bool
+    prefix: str
+    result_cap: ResultCap | Unsaid | None
+    timeout: float | Unsaid | None
+    needs_approval: Condition | Unsaid
+    asked_around: tuple[Condition, ...]
+    approval_message: str | None
+
+
+class MemberOptions(Frozen, _OptionFields):
     """Hold what was said of a member.
 
     Attributes:
@@ -54,35 +80,47 @@ class MemberOptions:
         ToolDefinitionError: An option is of the wrong kind.
     """
 
-    off: bool = False
-    deferred: bool = False
-    prefix: str = ""
-    result_cap: ResultCap | Unsaid | None = UNSAID
-    timeout: float | Unsaid | None = UNSAID
-    needs_approval: Condition | Unsaid = UNSAID
-    asked_around: tuple[Condition, ...] = ()
-    approval_message: str | None = None
+    __slots__ = ()
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.prefix, str):
-            raise ToolDefinitionError(f"`prefix=` takes a text, not {shorten(self.prefix)}.")
-        if not isinstance(self.result_cap, ResultCap | _Unsaid | None):
-            raise ToolDefinitionError(
-                f"`result_cap=` takes a ResultCap or None, not {shorten(self.result_cap)}. Write "
-                "`result_cap=ResultCap(20_000)`."
-            )
-        for condition in (self.needs_approval, *self.asked_around):
+    def __init__(
+        self,
+        *,
+        off: bool = False,
+        deferred: bool = False,
+        prefix: str = "",
+        result_cap: ResultCap | Unsaid | None = UNSAID,
+        timeout: float | Unsaid | None = UNSAID,
+        needs_approval: Condition | Unsaid = UNSAID,
+        asked_around: tuple[Condition, ...] = (),
+        approval_message: str | None = None,
+    ) -> None:
+        if not isinstance(prefix, str):
+            raise ToolDefinitionError(f"`prefix=` takes a text, not {shorten(prefix)}.")
+        if result_cap is not None and result_cap is not UNSAID:
+            _check_cap(result_cap)
+        for condition in (needs_approval, *asked_around):
             if not (isinstance(condition, bool | _Unsaid) or callable(condition)):
                 raise ToolDefinitionError(
                     f"`needs_approval=` takes True, False or a function of the input, not "
                     f"{shorten(condition)}. Write `needs_approval=lambda input: input.amount > 5`."
                 )
-        timeout: Any = self.timeout
         is_number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
         if not (isinstance(timeout, _Unsaid | None) or (is_number and 0 < timeout < inf)):
             raise ToolDefinitionError(
                 f"`timeout=` takes a positive number of seconds or None, not {shorten(timeout)}."
             )
+        self._fill(
+            (
+                off,
+                deferred,
+                prefix,
+                result_cap,
+                timeout,
+                needs_approval,
+                asked_around,
+                approval_message,
+            )
+        )
 
     def inside(self, outer: MemberOptions) -> MemberOptions:
         """Give what this comes to inside of a group, or of a class, of which more was said."""
@@ -102,4 +140,20 @@ class MemberOptions:
         )
 
 
+def _check_cap(result_cap: object) -> None:
+    from .._transcript.result_cap import ResultCap
+
+    if not isinstance(result_cap, ResultCap):
+        raise ToolDefinitionError(
+            f"`result_cap=` takes a ResultCap or None, not {shorten(result_cap)}. Write "
+            "`result_cap=ResultCap(20_000)`."
+        )
+
+
 PLAIN: Final = MemberOptions()
+
+
+def conditions_of(options: MemberOptions) -> Conditions:
+    """Give what asks for an approval of a member's calls: its groups first, then itself."""
+    own = options.needs_approval
+    return options.asked_around if own is UNSAID or own is False else (*options.asked_around, own)

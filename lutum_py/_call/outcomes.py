@@ -6,10 +6,11 @@ Also how one function is asked about it, and how its answer is taken.
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 from .._text.escaping import words_of
+from .._text.immutable import dataclass
 from .._text.json import compact_json, shorten
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult, make_result, rejection

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeGuard, TypeVar
 
 from pydantic import ValidationError
 
 from .._schema.definition import ToolDef
 from .._text.escaping import visible, words_of
-from .._text.frozen import Immutable
+from .._text.immutable import Immutable
 from .._text.json import cut, shorten
-from .._transcript.metadata import ToolMetadata
 from ..errors import (
     InvalidArgumentsError,
     MisuseError,
     ToolInputError,
 )
-from .approval_gate import Conditions, conditions_of
-from .call import AnyToolCall, FnCall, ToolCall
-from .decisions import RunNormally
 from .lifecycle import CallStatus
-from .member_options import PLAIN, UNSAID, MemberOptions
-from .outcomes import HandledCall
+from .member_options import PLAIN, UNSAID, Conditions, MemberOptions, conditions_of
 from .spec import FnSpec, ToolSpec, spec_of
+
+if TYPE_CHECKING:
+    from .._transcript.metadata import ToolMetadata
+    from .call import AnyToolCall, FnCall, ToolCall
+    from .decisions import RunNormally
 
 __all__ = ["AnySelector", "FnSelector", "Selector", "finish_spec"]
 
@@ -158,6 +159,8 @@ class AnySelector(Immutable):
         except ValidationError as error:
             value, mended = self._mend(metadata, error, redact)
         except Exception as error:  # noqa: BLE001 - raised again, as one that says what to do
+            from .._transcript.metadata import ToolMetadata
+
             if not isinstance(metadata, ToolMetadata):
                 raise MisuseError(
                     f"A call is decoded from its ToolMetadata, not from {shorten(metadata)}. Make "
@@ -317,6 +320,8 @@ class FnSelector(Selector[Any, Out], Generic[P, Out]):
             >>> App.search.with_args("tea", limit=3)
             RunNormally(SearchInput(query='tea', limit=3))
         """
+        from .decisions import RunNormally
+
         invocation: Any = self.spec.invocation
         given = invocation.input_of(self.name, args, kwargs)
         by_name = invocation.whole is None
@@ -341,7 +346,7 @@ def _free(origin: Any) -> AnySelector:
 
 
 def finish_spec(spec: S, *, input_name: str, module: str, qualname: str) -> S:
-    """Give a specification the classes of its calls, and the selector of calls made by hand.
+    """Give a specification what makes the classes of its calls, and the selector of those by hand.
 
     Args:
         spec: What was declared.
@@ -349,19 +354,34 @@ def finish_spec(spec: S, *, input_name: str, module: str, qualname: str) -> S:
         module: Where the tool was declared.
         qualname: What was declared there.
     """
-    names = {"__slots__": (), "__module__": module}
-    make: Any = FnSelector if isinstance(spec, FnSpec) else Selector
+    spec._put(_named=(input_name, module, qualname), _make=_make)
+    return spec
+
+
+@cache
+def _call_types() -> tuple[type[Any], ...]:
+    from .call import FnCall, ToolCall
+    from .outcomes import HandledCall
+
+    return FnCall, ToolCall, HandledCall
+
+
+def _make(spec: ToolSpec[Any, Any]) -> None:
+    """Make the classes of a tool's calls, with its first call."""
+    fn_call, tool_call, handled_call = _call_types()
+    input_name, module, qualname = spec._named
+    is_function = isinstance(spec, FnSpec)
+    body = {"__slots__": (), "__module__": module}
     spec._put(
         call_type=type(
             f"{input_name}Call",
-            (FnCall if isinstance(spec, FnSpec) else ToolCall,),
-            {**names, "__qualname__": f"{qualname}.Call", "spec": spec},
+            (fn_call if is_function else tool_call,),
+            {**body, "__qualname__": f"{qualname}.Call", "spec": spec},
         ),
         handled_type=type(
             f"{input_name}Handled",
-            (HandledCall,),
-            {**names, "__qualname__": f"{qualname}.Handled"},
+            (handled_call,),
+            {**body, "__qualname__": f"{qualname}.Handled"},
         ),
-        free_selector=make(spec),
+        free_selector=(FnSelector if is_function else Selector)(spec),
     )
-    return spec

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import deepcopy
 from types import MethodType
-from typing import Any, Generic, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar
 
 from pydantic import ValidationError
 
@@ -14,7 +14,7 @@ from .._schema.definition import ToolDef
 from .._schema.invocation import Invocation
 from .._schema.output import Output
 from .._schema.signature import type_name
-from .._text.frozen import Immutable
+from .._text.immutable import Immutable
 from .._text.json import compact_json, shorten
 from ..errors import FieldIssue, ToolInputError
 
@@ -39,11 +39,13 @@ class ToolSpec(Immutable, Generic[In, Out]):
         handled_type: The class of its handled calls, as in `WebSearchInputHandled`.
         free_selector: The tool's selector outside of any toolset, for calls that are made by hand.
 
-    What makes calls stands above this file: `selector.finish_spec` gives a specification its last
-    three attributes.
+    What calls need is made with the first of them: the last four attributes. What makes the last
+    three stands above this file, and `selector.finish_spec` gives it to the specification.
     """
 
     __slots__ = (
+        "_make",
+        "_named",
         "arguments",
         "call_type",
         "definition",
@@ -64,6 +66,8 @@ class ToolSpec(Immutable, Generic[In, Out]):
     call_type: type[Any]
     handled_type: type[Any]
     free_selector: Any
+    _make: Callable[[ToolSpec[Any, Any]], None]
+    _named: tuple[str, str, str]
 
     def __init__(
         self,
@@ -78,10 +82,20 @@ class ToolSpec(Immutable, Generic[In, Out]):
             definition=definition,
             origin=origin,
             arguments=arguments,
-            validate_json=arguments.validate_json,
             output=output,
             invocation=invocation,
         )
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "validate_json":
+                self._put(validate_json=self.arguments.validate_json)
+            elif name in ("call_type", "handled_type", "free_selector"):
+                self._make(self)
+            else:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            return object.__getattribute__(self, name)
 
     def check_input(self, tool: str, value: Any, *, by_name: bool = False) -> In:
         """Validate an input that a program made for one of this tool's calls.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Protocol, TypeVar
 
-from .._text.frozen import Immutable
+from .._text.immutable import Immutable
 from .._text.json import copy_json, shorten
 from ..errors import InvalidValueError, MisuseError
 from .cancellation import CancellationToken

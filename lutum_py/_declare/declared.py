@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from .._call.member_options import UNSAID, MemberOptions
@@ -19,7 +18,7 @@ class ToolMember:
     def __init__(self, spec: ToolSpec[Any, Any], options: MemberOptions) -> None:
         own = spec.definition.timeout
         if options.timeout is UNSAID and own is not None:  # said nearer than by a class or group
-            options = replace(options, timeout=own)
+            options = options.inside(MemberOptions(timeout=own))
         self.spec = spec
         self.options = options
 

@@ -45,7 +45,8 @@ def define(
         input_schema=input_schema,
         output_schema=None if output.type is None else output_schema,
     )
-    _check_targets(place, definition)
+    if options.capabilities is not None:
+        _check_targets(place, definition)
     if not is_plain:
         _check_input(place, definition, arguments)
     _check_output(place, output)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from .._call.selector import AnySelector
 from .._text.json import shorten
 from ..errors import HookError
+from .hook_names import Phase
 
-__all__ = ["Mark", "Phase", "mark", "marks_of"]
+__all__ = ["Mark", "mark", "marks_of"]
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-Phase: TypeAlias = Literal["execution", "gates", "before", "after", "description"]
 
 _MARKS = "__lutum_hooks__"
 

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any, cast, overload
 from pydantic import BaseModel
 from typing_extensions import ParamSpec, TypeVar
 
-from .._call.approval_gate import check_message
 from .._call.member_options import UNSAID, Condition, MemberOptions, Unsaid
 from .._call.spec import HasFn, HasSpec, ToolSpec, spec_of
 from .._schema.definition import ToolDef
 from .._text.json import shorten
 from ..errors import ToolDefinitionError
 from .declared import GroupMember, ToolMember
-from .schema_tool import SchemaTool, spec_from_definition
 from .tool_fn import DecoratedFn
 from .toolset_meta import ToolsetMeta
 
@@ -130,7 +128,10 @@ def tool(
             f"Tool `{spec.definition.name}` is the search by which deferred tools are found. Leave "
             "`deferred=` out."
         )
-    check_message(approval_message, spec.definition)
+    if approval_message is not None:
+        from .._call.approval_gate import check_message
+
+        check_message(approval_message, spec.definition)
     options = MemberOptions(
         off=off,
         deferred=deferred,
@@ -152,12 +153,16 @@ def _check_deferred(what: str, off: bool, deferred: bool) -> None:
 
 def _spec_of(declared: Any) -> ToolSpec[Any, Any]:
     found: Any = declared
-    if isinstance(declared, DecoratedFn | SchemaTool):
+    if isinstance(declared, DecoratedFn):
         return spec_of(found)
     if isinstance(declared, type) and issubclass(declared, BaseModel):
         from .tool_input import find_spec
 
         return find_spec(declared)
+    from .schema_tool import SchemaTool, spec_from_definition
+
+    if isinstance(declared, SchemaTool):
+        return spec_of(found)
     if isinstance(declared, ToolDef):
         return spec_from_definition(declared)
     if isinstance(declared, MethodType) and isinstance(declared.__func__, DecoratedFn):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, Protocol, TypeAlias
 
 from .._call.selector import AnySelector
 from .._schema.definition import ToolDef
-from .._text.frozen import Immutable
+from .._text.immutable import Immutable, dataclass
 from .._text.json import shorten
 from .._text.suggestion import names_for_message
 from .._transcript.deferred import DeferredTools

@@ -28,13 +28,13 @@ from typing import (
 from .._call.reply import Reply
 from .._call.selector import finish_spec
 from .._call.spec import FnSpec, ToolSpec
-from .._schema.arguments import Arguments
-from .._schema.capabilities import ToolCapabilities
+from .._schema.arguments import Arguments, PlainArguments
 from .._schema.definition import ToolDef
 from .._schema.docstring import Docstring, parse_docstring
 from .._schema.invocation import Invocation
 from .._schema.options import ToolOptions
 from .._schema.output import Output
+from .._schema.plain_schema import plain_schema
 from .._schema.plain_types import is_plain
 from .._schema.signature import (
     REQUIRED,
@@ -49,6 +49,7 @@ from .define import define, undefined_name
 
 if TYPE_CHECKING:
     from .._call.call import FnCall, ToolCall
+    from .._schema.capabilities import ToolCapabilities
     from .._schema.input_model import FnInput
 
 __all__ = ["DecoratedFn", "ModelFn", "ToolFn", "tool_fn"]
@@ -130,8 +131,8 @@ class DecoratedFn(Generic[P, R, Out]):
         )
         return finish_spec(
             made,
-            input_name=own.call_type.__name__.removesuffix("Call"),
-            module=own.call_type.__module__,
+            input_name=own._named[0],
+            module=own._named[1],
             qualname=_qualname(self),
         )
 
@@ -304,34 +305,15 @@ def _build(
     namespace: Mapping[str, Any] | None,
     input_type: Any,
 ) -> ToolSpec[Any, Any]:
-    # Making the first pydantic model costs as much as importing pydantic.
-    from .._schema.input_model import build_input_model, field_names, sole_input
-
     function = tool.__wrapped__
     signature = read_signature(function, docstring, skip=options.skip, namespace=namespace)
     qualname = _qualname(tool)
-    words = re.findall(r"[^\W_]+", function.__name__)
-    input_name = "".join(word[:1].upper() + word[1:] for word in words) + "Input"
     if input_type is not None:
         _check_input(f"Tool function `{qualname}`", signature, input_type)
-    whole = sole_input(signature.parameters)
-    fields: dict[str, str] | None = None
-    plain = False
-    if whole is None:
-        fields = field_names(signature.parameters)
-        whole = build_input_model(
-            input_name,
-            signature.parameters,
-            fields,
-            module=function.__module__,
-            qualname=f"{qualname}.Input",
-            strict=options.strict,
-        )
-        # What its fields are called and described by stands in the function's docstring.
-        plain = all(is_plain(parameter.annotation) for parameter in signature.parameters)
-        arguments = Arguments(whole, documented=False, is_plain=plain)
-    else:
-        arguments = _declare(f"Tool function `{qualname}`", signature, options.strict)
+    words = re.findall(r"[^\W_]+", function.__name__)
+    input_name = "".join(word[:1].upper() + word[1:] for word in words) + "Input"
+    arguments, fields = _arguments(tool, input_name, signature, options.strict)
+    if fields is None:
         input_name = arguments.type.__name__
     declared = signature.output
     if declared is Reply or get_origin(declared) is Reply:
@@ -343,7 +325,7 @@ def _build(
             options,
             arguments=arguments,
             output=output,
-            is_plain=plain,
+            is_plain=arguments.is_plain,
         ),
         origin=tool,
         arguments=arguments,
@@ -351,6 +333,39 @@ def _build(
         invocation=Invocation(function, signature, fields),
     )
     return finish_spec(made, input_name=input_name, module=function.__module__, qualname=qualname)
+
+
+def _arguments(
+    tool: Any, name: str, signature: Signature, strict: bool
+) -> tuple[Arguments, dict[str, str] | None]:
+    """Give what decodes the input, and the field of each parameter; None where one is the input."""
+    parameters = signature.parameters
+
+    def model() -> type[FnInput]:
+        from .._schema.input_model import build_input_model
+
+        return build_input_model(
+            name,
+            parameters,
+            fields,
+            module=tool.__module__,
+            qualname=f"{_qualname(tool)}.Input",
+            strict=strict,
+        )
+
+    schema = plain_schema(parameters)
+    if schema is not None:
+        fields = {parameter.name: parameter.name for parameter in parameters}
+        return PlainArguments(schema, model), fields
+    # Making the first pydantic model costs as much as importing pydantic.
+    from .._schema.input_model import field_names, sole_input
+
+    if sole_input(parameters) is not None:
+        return _declare(f"Tool function `{_qualname(tool)}`", signature, strict), None
+    fields = field_names(parameters)
+    # What its fields are called and described by stands in the function's docstring.
+    plain = all(is_plain(parameter.annotation) for parameter in parameters)
+    return Arguments(model(), documented=False, is_plain=plain), fields
 
 
 def _check_input(place: str, signature: Signature, input_type: Any) -> None:

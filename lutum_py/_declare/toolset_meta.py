@@ -11,23 +11,24 @@ import builtins
 import copyreg
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from inspect import CO_VARARGS, unwrap
 from types import FunctionType
-from typing import Any, ClassVar, NoReturn, Union
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Union
 
-from .._call.call import AnyToolCall
 from .._call.member_options import PLAIN, UNSAID, Condition, MemberOptions, Unsaid
-from .._call.outcomes import HandledCall
 from .._call.selector import AnySelector
 from .._text.escaping import quoted, visible
 from .._text.json import shorten
 from .._text.suggestion import did_you_mean, names_for_message
-from .._transcript.result_cap import ResultCap
 from ..errors import MisuseError, ToolDefinitionError, UnknownToolError
 from .declared import GroupMember, ToolMember
-from .hook_names import check_hook_names, policy_base
-from .offer import Offer
+from .hook_names import HOOK_SET_NAMES, check_hook_names
 from .selector_type import selector_type
+
+if TYPE_CHECKING:
+    from .._transcript.result_cap import ResultCap
+    from .offer import Offer
 
 __all__ = ["ToolsetMeta", "make_toolset"]
 
@@ -38,13 +39,12 @@ class ToolsetMeta(type):
     _root: ClassVar[ToolsetMeta]
     """`Toolset` itself, of which every toolset is a subclass."""
 
-    _hook_set_names: frozenset[str]
     _members: dict[str, AnySelector | ToolsetMeta]
     _selectors: tuple[AnySelector, ...]
     _by_name: dict[str, AnySelector]
     _origin: ToolsetMeta
     _path: tuple[str, ...]
-    _offer: Offer
+    _made_offer: Offer | None
     _hooks: type | None
     _rebuild: Callable[[], tuple[Any, ...]] | None
     _caps_results: bool
@@ -82,6 +82,15 @@ class ToolsetMeta(type):
             type.__setattr__(made, "_whole", own.inside(made._whole))
         _bind(made, declared)
         return made
+
+    @property
+    def _offer(cls) -> Offer:
+        """What it offers, worked out when it is first asked for."""
+        if cls._made_offer is None:
+            made: Offer = _offer_type()(cls, cls._selectors)
+            type.__setattr__(cls, "_made_offer", made)
+            return made
+        return cls._made_offer
 
     # Like an enum.
 
@@ -178,6 +187,13 @@ class ToolsetMeta(type):
         return f"<toolset {cls.__qualname__}: {visible(shown) or 'no tools'}>"
 
 
+@cache
+def _offer_type() -> Any:
+    from .offer import Offer
+
+    return Offer
+
+
 def _state_of(selector: AnySelector) -> str:
     if selector.is_deferred:
         return " (deferred)"
@@ -195,11 +211,15 @@ def _leads_to(own: AnySelector, selector: AnySelector) -> bool:
 
 def _call_union(toolset: ToolsetMeta) -> Any:
     """The union of the calls of all tools."""
+    from .._call.call import AnyToolCall
+
     return Union[tuple(s.spec.call_type for s in toolset) or (AnyToolCall,)]  # noqa: UP007
 
 
 def _handled_union(toolset: ToolsetMeta) -> Any:
     """The union of the handled calls of all tools."""
+    from .._call.outcomes import HandledCall
+
     return Union[tuple(s.spec.handled_type for s in toolset) or (HandledCall,)]  # noqa: UP007
 
 
@@ -207,6 +227,8 @@ def _policy_base(toolset: ToolsetMeta) -> Any:
     """The base class of policies: classes with methods such as `<member>_hook`."""
     origin = toolset._origin
     if origin._hooks is None:
+        from .policy_hooks import policy_base
+
         type.__setattr__(origin, "_hooks", policy_base(origin))
     return origin._hooks
 
@@ -326,7 +348,7 @@ def _is_plain_function(value: object) -> bool:
 
 
 _METHODS = (classmethod, staticmethod, property)
-_OWN = frozenset(ToolsetMeta.__annotations__) - {"_root"}
+_OWN = frozenset(ToolsetMeta.__annotations__) - {"_root"} | {"_offer"}
 
 
 def _check_member_name(toolset: str, key: str) -> None:
@@ -335,7 +357,7 @@ def _check_member_name(toolset: str, key: str) -> None:
             f"Toolset `{toolset}`: member `{key}` begins with an underscore. Give it a public name."
         )
     if _is_reserved(key):
-        owner = "HookSet" if key in ToolsetMeta._root._hook_set_names else "Toolset"
+        owner = "HookSet" if key in HOOK_SET_NAMES else "Toolset"
         raise ToolDefinitionError(
             f"Toolset `{toolset}`: member `{key}` has the name of something that every {owner} "
             "has. Name the member otherwise; the tool keeps its wire name."
@@ -343,7 +365,7 @@ def _check_member_name(toolset: str, key: str) -> None:
 
 
 def _is_reserved(key: str) -> bool:
-    return hasattr(ToolsetMeta._root, key) or key in ToolsetMeta._root._hook_set_names
+    return hasattr(ToolsetMeta._root, key) or key in HOOK_SET_NAMES
 
 
 def make_toolset(
@@ -456,8 +478,9 @@ def _settle(
         "_path": (),
         "_hooks": None,
         "_rebuild": None,
-        "_caps_results": any(isinstance(each.options.result_cap, ResultCap) for each in selectors),
+        "_caps_results": any(each.options.result_cap not in (None, UNSAID) for each in selectors),
         "_asks_approval": any(each.approval for each in selectors),
+        "_made_offer": None,
     }
     # A tool made at run time may be called anything; what is no free name is found by `[]`.
     values |= {
@@ -467,7 +490,6 @@ def _settle(
     }
     for name, value in values.items():
         type.__setattr__(toolset, name, value)
-    type.__setattr__(toolset, "_offer", Offer(toolset, selectors))
 
 
 def _reduce(toolset: ToolsetMeta) -> Any:

@@ -15,9 +15,9 @@ from .._call.steps import Steps, drive, drive_sync
 from .._declare.hook_names import (
     Phase,
     generated_names,
-    policy_methods,
     slot_of,
 )
+from .._declare.policy_hooks import policy_methods
 from .._text.json import shorten
 from .._text.suggestion import did_you_mean, names_for_message
 from ..errors import HookError, UnknownToolError

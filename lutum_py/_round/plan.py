@@ -23,7 +23,7 @@ from .._call.outcomes import (
 from .._call.steps import Steps, drive, drive_sync
 from .._context.suspension import Decision
 from .._hooks.pipeline import UNDECIDED, decide_each
-from .._text.frozen import Immutable
+from .._text.immutable import Immutable
 from .._transcript.committed import CommittedRound
 from .._transcript.result import ToolResult
 from .._transcript.transcript import transcript_of

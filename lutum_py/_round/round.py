@@ -11,7 +11,7 @@ from .._call.call import AnyToolCall, Hooks
 from .._call.outcomes import ContinueSuggestion, RecoverableToolCallIssue, SuspendedCall
 from .._call.steps import drive, drive_sync
 from .._text.escaping import visible
-from .._text.frozen import Immutable
+from .._text.immutable import Immutable
 from .._transcript.assistant import AssistantTurn, Usage
 from .._transcript.committed import CommittedRound
 from .._transcript.result import ToolResult

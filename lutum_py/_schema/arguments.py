@@ -12,9 +12,11 @@ Numbers that JSON cannot carry (NaN, infinities, and `1e400`, which becomes one)
 
 from __future__ import annotations
 
+from _thread import RLock
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
-from typing import Annotated, Any, cast, get_args, get_origin
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, from_json
@@ -36,26 +38,11 @@ from .closed_schema import (
     take_as_is,
 )
 from .definition import JsonSchema
-from .exact_data import exact_data
 from .mended_arguments import container_in, mend_places, path_of
 from .plain_types import is_fixed
 
-__all__ = ["NO_ARGUMENTS", "Arguments", "field_issues", "fields_of"]
+__all__ = ["NO_ARGUMENTS", "Arguments", "PlainArguments", "field_issues", "fields_of"]
 
-# What these kinds of failures say is made by pydantic, of the schema alone. All other texts may
-# quote what came: those of a validator's own errors, and some of pydantic's.
-_SAYS_NO_VALUE = frozenset(get_args(ErrorType)) - {
-    "assertion_error",
-    "bytes_invalid_encoding",
-    "datetime_object_invalid",
-    "get_attribute_error",
-    "iteration_error",
-    "mapping_type",
-    "timezone_offset",
-    "union_tag_invalid",
-    "uuid_parsing",
-    "value_error",
-}
 NO_ARGUMENTS = frozenset({"", "null", '""'})
 """What models write for no arguments at all."""
 
@@ -75,6 +62,7 @@ class Arguments:
 
     Attributes:
         type: The input type: a pydantic model, a dataclass or a `TypedDict`.
+        is_plain: Whether it has fields of plain types only, as a model of ours.
         validate_json: Text to input, straight; raises pydantic's `ValidationError`.
     """
 
@@ -83,13 +71,13 @@ class Arguments:
         "_by_alias",
         "_closed",
         "_documented",
-        "_is_plain",
         "_is_union",
         "_mending",
         "_serializer",
         "_source",
         "_validator",
         "is_fixed",
+        "is_plain",
         "type",
         "validate_json",
     )
@@ -116,7 +104,7 @@ class Arguments:
         self._serializer = closing.serializer
         self._bounded = closing.bounded
         self._by_alias = not closing.renames
-        self._is_plain = is_plain
+        self.is_plain: bool = is_plain
         self.is_fixed: bool = is_model(input_type) and _is_frozen(input_type)
         self.validate_json: Callable[[str], Any] = self._validator.validate_json
 
@@ -204,7 +192,11 @@ class Arguments:
             PydanticSerializationError: It has no JSON form.
         """
         data = self.to_shown(value)
-        return data if self._is_plain else exact_data(data, value)
+        if self.is_plain:
+            return data
+        from .exact_data import exact_data
+
+        return exact_data(data, value)
 
     def to_shown(self, value: Any) -> Any:
         """Give an input as plain JSON data to be looked at: what is secret in it is masked.
@@ -245,6 +237,40 @@ class Arguments:
         if self._closed and "properties" in schema:
             schema["additionalProperties"] = False
         return schema
+
+
+class PlainArguments(Arguments):
+    """Decode the input of a tool whose schema needs no model: that is made with the first call.
+
+    Args:
+        schema: The JSON schema, which nobody changes.
+        make: Makes the model, whose fields are of plain types.
+    """
+
+    __slots__ = ("_is_made", "_make", "_schema")
+
+    def __init__(self, schema: JsonSchema, make: Callable[[], type[Any]]) -> None:
+        self._schema = schema
+        self._make = make
+        self._is_made = False
+        self.is_plain = True
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            with _MAKING:
+                if not self._is_made:
+                    super().__init__(self._make(), documented=False, is_plain=True)
+                    self._is_made = True
+            return object.__getattribute__(self, name)
+
+    def json_schema(self) -> JsonSchema:
+        """Give the JSON schema of the input."""
+        return self._schema
+
+
+_MAKING = RLock()
+"""Held while a model is made, so that all threads have the same one."""
 
 
 def _is_frozen(model: type[BaseModel]) -> bool:
@@ -302,6 +328,26 @@ def _rechecked(value: Any) -> Any:
     return fields_of(value)
 
 
+@cache
+def _kinds_without_values() -> frozenset[str]:
+    """List the kinds of failures whose text pydantic makes of the schema alone.
+
+    All other texts may quote what came: those of a validator's own errors, and some of pydantic's.
+    """
+    return frozenset(get_args(ErrorType)) - {
+        "assertion_error",
+        "bytes_invalid_encoding",
+        "datetime_object_invalid",
+        "get_attribute_error",
+        "iteration_error",
+        "mapping_type",
+        "timezone_offset",
+        "union_tag_invalid",
+        "uuid_parsing",
+        "value_error",
+    }
+
+
 def field_issues(
     error: ValidationError, *, known: Sequence[str] = (), redact: bool = False
 ) -> tuple[FieldIssue, ...]:
@@ -324,7 +370,7 @@ def field_issues(
             message = "there is no such field"
             if len(loc) == 1:
                 message += _instead(str(loc[0]), known)
-        elif redact and (kind not in _SAYS_NO_VALUE or "text" in entry.get("ctx", ())):
+        elif redact and (kind not in _kinds_without_values() or "text" in entry.get("ctx", ())):
             message = "Input is not what the tool allows here"
         issues.append(
             FieldIssue(path, visible(cut(message, 400), LINES), None if redact else received)

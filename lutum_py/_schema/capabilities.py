@@ -8,11 +8,11 @@ decides anything: a gate reads `risk_of` and the user's policy says what follows
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final, TypeVar, cast
 
+from .._text.immutable import dataclass
 from .._text.suggestion import did_you_mean
 from ..errors import ToolDefinitionError
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from math import isfinite
 from typing import Any, TypeGuard, cast
 
@@ -25,6 +24,7 @@ from pydantic_core.core_schema import (
     no_info_after_validator_function,
 )
 
+from .._text.immutable import dataclass
 from .._text.json import is_object
 
 __all__ = ["Closing", "close_top", "infinity_in", "is_model", "schema_parts"]

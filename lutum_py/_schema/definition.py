@@ -7,9 +7,9 @@ and refuses changes from then on: the digest, the validator and the wire all go 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-from .._text.frozen import Immutable
+from .._text.immutable import Immutable
 from .._text.json import (
     compact_json,
     copy_json,
@@ -19,13 +19,13 @@ from .._text.json import (
     shorten,
 )
 from ..errors import MisuseError, ToolDefinitionError
-from .capabilities import ToolCapabilities
 from .options import TOLD, ToolOptions
 from .schema_reader import REMARKS, JsonSchema, alternatives, follow, with_subschemas
 
-__all__ = ["JsonSchema", "ToolDef"]
+if TYPE_CHECKING:
+    from .capabilities import ToolCapabilities
 
-_NO_CAPABILITIES = ToolCapabilities()
+__all__ = ["JsonSchema", "ToolDef"]
 
 
 def _refuse(*_: Any, **__: Any) -> NoReturn:
@@ -93,12 +93,12 @@ class ToolDef(Immutable):
     """
 
     __slots__ = (
+        "_capabilities",
         "_digest",
         "_input_schema",
         "_input_source",
         "_output_schema",
         "_output_source",
-        "capabilities",
         "category",
         "description",
         "idempotent",
@@ -112,10 +112,10 @@ class ToolDef(Immutable):
     description: str
     title: str | None
     category: str | None
-    capabilities: ToolCapabilities
     timeout: float | None
     idempotent: bool
     strict: bool
+    _capabilities: ToolCapabilities | None
     _input_source: JsonSchema | Callable[[], JsonSchema]
     _output_source: JsonSchema | Callable[[], JsonSchema] | None
     _input_schema: JsonSchema | None
@@ -147,10 +147,10 @@ class ToolDef(Immutable):
             description=description,
             title=title,
             category=category,
-            capabilities=_NO_CAPABILITIES if capabilities is None else capabilities,
             timeout=timeout,
             idempotent=idempotent,
             strict=strict,
+            _capabilities=capabilities,
             _input_source=input_schema,
             _output_source=output_schema,
             _input_schema=None,
@@ -212,6 +212,17 @@ class ToolDef(Immutable):
         )
 
     @property
+    def capabilities(self) -> ToolCapabilities:
+        """What the tool does to the world."""
+        if self._capabilities is None:
+            from .capabilities import ToolCapabilities
+
+            made = ToolCapabilities()
+            self._put(_capabilities=made)
+            return made
+        return self._capabilities
+
+    @property
     def input_schema(self) -> JsonSchema:
         """The JSON schema of the arguments: always that of an object."""
         if self._input_schema is None:
@@ -270,7 +281,8 @@ class ToolDef(Immutable):
         )
 
     def _told(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in TOLD}
+        slots = ("_capabilities" if name == "capabilities" else name for name in TOLD)
+        return {name: getattr(self, slot) for name, slot in zip(TOLD, slots, strict=True)}
 
     def to_dict(self) -> dict[str, Any]:
         """Give the whole definition as plain data."""

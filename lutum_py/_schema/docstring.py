@@ -10,12 +10,14 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     import ast
+
+from .._text.immutable import dataclass
 
 __all__ = ["Docstring", "attribute_docstrings", "parse_docstring"]
 
@@ -96,16 +98,17 @@ _DROPPED_FIELDS: Final = frozenset(
     }
 )
 
+_TITLES: Final = _PARAMETER_TITLES | _DROPPED_TITLES
+
 # Decoration of a name: `*args`, reST's escaped `\*args`, Markdown's quotes.
 _DECORATION: Final = "*\\`"
 _NAME: Final = r"[*\\`]*[^\W\d]\w*`*"
 _NAMES: Final = rf"{_NAME}(?:\s*,\s*{_NAME})*"
-_GOOGLE_TITLE: Final = re.compile(r"([A-Z][a-zA-Z ]*):\s*")
-_GOOGLE_ENTRY: Final = re.compile(rf"(?P<names>{_NAMES})\s*(?:\(.*?\))?\s*:(?!//)(?P<text>.*)")
-_NUMPY_ENTRY: Final = re.compile(rf"{_NAMES}\s*(?::.*)?")
-_UNDERLINE: Final = re.compile(r"(?:-{3,}|={3,})\s*")
-_FIELD: Final = re.compile(r":(?P<kind>\w+)(?:\s+(?P<argument>[^:]*))?:(?:\s+(?P<text>.*))?")
-_FIELD_ARGUMENT: Final = re.compile(rf"(?:.*?\s)??(?P<names>{_NAMES})\s*")
+# Compiled by those that have such sections.
+_GOOGLE_ENTRY: Final = rf"(?P<names>{_NAMES})\s*(?:\(.*?\))?\s*:(?!//)(?P<text>.*)"
+_NUMPY_ENTRY: Final = rf"{_NAMES}\s*(?::.*)?"
+_FIELD: Final = r":(?P<kind>\w+)(?:\s+(?P<argument>[^:]*))?:(?:\s+(?P<text>.*))?"
+_FIELD_ARGUMENT: Final = rf"(?:.*?\s)??(?P<names>{_NAMES})\s*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +163,9 @@ def parse_docstring(text: str | None) -> Docstring:
 
 def _google_section(lines: list[str], start: int) -> _Section | None:
     """Read `Title:` and the indented lines under it."""
-    match = _GOOGLE_TITLE.fullmatch(lines[start])
-    title = match[1].lower() if match else ""
-    if title not in _PARAMETER_TITLES | _DROPPED_TITLES:
+    written, colon, rest = lines[start].partition(":")
+    title = written.lower() if colon and written[:1].isupper() and written.isascii() else ""
+    if rest.strip() or title not in _TITLES:
         return None
     end = start + 1
     while end < len(lines) and _is_inside(lines[end]):
@@ -177,7 +180,7 @@ def _google_section(lines: list[str], start: int) -> _Section | None:
     entries: list[tuple[str, list[str]]] = []
     for line in body:
         bare = line.strip()
-        entry = _GOOGLE_ENTRY.fullmatch(bare) if _depth(line) <= _depth(first) else None
+        entry = re.fullmatch(_GOOGLE_ENTRY, bare) if _depth(line) <= _depth(first) else None
         if entry:
             entries.append((entry["names"], [entry["text"]]))
         elif entries:
@@ -219,7 +222,7 @@ def _is_numpy_entry(lines: list[str], at: int) -> bool:
 
     After a blank line, only an indented description makes an entry.
     """
-    if _is_underlined(lines, at) or not _NUMPY_ENTRY.fullmatch(lines[at]):
+    if _is_underlined(lines, at) or not re.fullmatch(_NUMPY_ENTRY, lines[at]):
         return False
     described = at + 1 < len(lines) and lines[at + 1] != "" and _is_inside(lines[at + 1])
     return described or lines[at - 1].strip() != ""
@@ -227,17 +230,17 @@ def _is_numpy_entry(lines: list[str], at: int) -> bool:
 
 def _field_section(lines: list[str], start: int) -> _Section | None:
     """Read `:param type name: text` or another field, with the lines that continue it."""
-    match = _FIELD.fullmatch(lines[start])
+    match = _field(lines[start])
     if match is None:
         return None
-    argument = _FIELD_ARGUMENT.fullmatch(match["argument"] or "")
+    argument = re.fullmatch(_FIELD_ARGUMENT, match["argument"] or "")
     kept = match["kind"] in _PARAMETER_FIELDS and argument is not None
     if not kept and match["kind"] not in _DROPPED_FIELDS:
         return None
     end = start + 1
     # As in Markdown, a paragraph goes on without indentation until a blank line.
     while end < len(lines) and (
-        _is_inside(lines[end]) or (lines[end - 1].strip() and not _FIELD.fullmatch(lines[end]))
+        _is_inside(lines[end]) or (lines[end - 1].strip() and not _field(lines[end]))
     ):
         end += 1
     if argument is None or not kept:
@@ -246,16 +249,19 @@ def _field_section(lines: list[str], start: int) -> _Section | None:
     return _Section(end, [(argument["names"], described)])
 
 
+def _field(line: str) -> re.Match[str] | None:
+    return re.fullmatch(_FIELD, line) if line.startswith(":") else None
+
+
 def _is_inside(line: str) -> bool:
     return not line or line[0].isspace()
 
 
 def _is_underlined(lines: list[str], at: int) -> bool:
-    return (
-        not _is_inside(lines[at])
-        and at + 1 < len(lines)
-        and _UNDERLINE.fullmatch(lines[at + 1]) is not None
-    )
+    if _is_inside(lines[at]) or at + 1 == len(lines):
+        return False
+    line = lines[at + 1].rstrip()
+    return len(line) > 2 and line.strip(line[0]) == "" and line[0] in "-="
 
 
 def _depth(line: str) -> int:

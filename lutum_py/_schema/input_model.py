@@ -26,6 +26,7 @@ from typing_extensions import is_typeddict
 from .._text.json import shorten
 from ..errors import ToolDefinitionError
 from .closed_schema import is_model
+from .plain_types import can_carry
 from .signature import (
     REQUIRED,
     Parameter,
@@ -101,7 +102,7 @@ def field_names(parameters: Iterable[Parameter]) -> dict[str, str]:
 
 
 def _can_carry(name: str) -> bool:
-    return not name.startswith("_") and not hasattr(FnInput, name)
+    return can_carry(FnInput, name)
 
 
 def build_input_model(

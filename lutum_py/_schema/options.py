@@ -7,13 +7,16 @@ made of it. An option is added here, to the signatures that take it, and to `Too
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from .._text.immutable import dataclass
 from .._text.json import shorten
 from ..errors import ToolDefinitionError
-from .capabilities import ToolCapabilities
+
+if TYPE_CHECKING:
+    from .capabilities import ToolCapabilities
 
 __all__ = ["TOLD", "ToolOptions"]
 
@@ -69,11 +72,8 @@ class ToolOptions:
                     f"{place}: {option}={shorten(text)} is no text. Give a text."
                 )
         self._check_text(place)
-        if self.capabilities is not None and not isinstance(self.capabilities, ToolCapabilities):
-            raise ToolDefinitionError(
-                f"{place}: capabilities={shorten(self.capabilities)} are no `ToolCapabilities`. "
-                "Write `capabilities=ToolCapabilities(...)`."
-            )
+        if self.capabilities is not None:
+            _check_capabilities(place, self.capabilities)
         timeout: Any = self.timeout
         is_number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
         if timeout is not None and not (is_number and 0 < timeout < inf):
@@ -104,5 +104,15 @@ class ToolOptions:
                 ) from None
 
 
-TOLD = tuple(field.name for field in fields(ToolOptions) if field.name != "skip")
+def _check_capabilities(place: str, capabilities: object) -> None:
+    from .capabilities import ToolCapabilities
+
+    if not isinstance(capabilities, ToolCapabilities):
+        raise ToolDefinitionError(
+            f"{place}: capabilities={shorten(capabilities)} are no `ToolCapabilities`. "
+            "Write `capabilities=ToolCapabilities(...)`."
+        )
+
+
+TOLD = tuple(name for name in ToolOptions.__annotations__ if name != "skip")
 """The options that a definition keeps; the others are used up while it is made."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-__all__ = ["is_fixed", "is_plain"]
+__all__ = ["can_carry", "is_fixed", "is_plain"]
 
 _PLAIN = frozenset({str, int, float, bool, NoneType})
 _CONTAINERS = frozenset({list, dict, tuple, Union, UnionType})
@@ -42,3 +42,8 @@ def is_fixed(annotation: Any) -> bool:
     if origin in (tuple, Union, UnionType):
         return all(is_fixed(part) for part in get_args(annotation))
     return origin not in _CONTAINERS and is_plain(annotation)
+
+
+def can_carry(model: type[Any], name: str) -> bool:
+    """Whether a field of a model derived from this one may be called so."""
+    return not name.startswith("_") and not hasattr(model, name)

@@ -7,10 +7,10 @@ reference leads to a place in the same document, or nowhere.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 from urllib.parse import unquote, urldefrag, urljoin
 
+from .._text.immutable import dataclass
 from .._text.json import is_array, is_object, shorten
 
 __all__ = [
@@ -187,7 +187,8 @@ def _descended(root: Any, fragment: str) -> tuple[Steps, Any] | None:
     return tuple(steps), found
 
 
-class _Place(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Place:
     steps: Steps
     schema: Any
     base: str
@@ -213,7 +214,8 @@ class _Document:
     def _walk(self, first: _Place) -> list[_Place]:
         walked: list[_Place] = []
         waiting = [first]
-        for steps, schema, around, depth in waiting:  # which grows
+        for found in waiting:  # which grows
+            steps, schema, around, depth = found.steps, found.schema, found.base, found.depth
             own = schema.get("$id") if is_object(schema) else None
             base = _joined(around, own)[0] if isinstance(own, str) else around
             self._named.setdefault(base, steps)

@@ -11,11 +11,11 @@ import sys
 import typing
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
 from typing import Annotated, Any, Union, get_args, get_origin
 
+from .._text.immutable import dataclass
 from .._text.json import cut, shorten
 from ..errors import ToolDefinitionError
 from .docstring import Docstring

@@ -1,6 +1,4 @@
-"""Values that refuse to be changed, and some of them that are cheap to make as well.
-
-`Immutable` is for what is made rarely: it sets its own attributes with `_put`.
+"""Values that refuse to be changed, and are cheap to make as well.
 
 A frozen dataclass pays for each field at construction, because it has to go around its own
 `__setattr__`. A value that is made on every call or turn is built here as an instance of its open
@@ -21,31 +19,12 @@ class Point(Frozen, _PointFields):
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
+from .immutable import Immutable
 from .json import size_of
 
-__all__ = ["Frozen", "Immutable"]
-
-
-class Immutable:
-    """Make the instances of a class refuse assignments."""
-
-    __slots__ = ()
-
-    def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise FrozenInstanceError(
-            f"cannot assign to {name!r}: a {type(self).__name__} is immutable"
-        )
-
-    def __delattr__(self, name: str) -> NoReturn:
-        raise FrozenInstanceError(f"cannot delete {name!r}: a {type(self).__name__} is immutable")
-
-    def _put(self, **values: Any) -> None:
-        """Set attributes all the same, as only the class itself does."""
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+__all__ = ["Frozen"]
 
 
 class Frozen(Immutable):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
+from functools import cache
 from types import NoneType
-from typing import Any, Final, Self, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, Final, Self, TypeGuard, cast
 
 from pydantic_core import from_json
 
 from .escaping import visible
 from .unicode import sendable_json
+
+if TYPE_CHECKING:
+    from json import JSONEncoder
 
 __all__ = [
     "LEAVES",
@@ -43,7 +46,7 @@ def compact_json(value: object) -> str:
         TypeError: `value` is not plain JSON data.
     """
     try:
-        return _COMPACT.encode(value)
+        return _compact().encode(value)
     except ValueError as error:
         try:
             return _exact_json(value)
@@ -51,7 +54,11 @@ def compact_json(value: object) -> str:
             raise error from None
 
 
-_COMPACT: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+@cache
+def _compact() -> JSONEncoder:
+    from json import JSONEncoder
+
+    return JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 class ExactNumber(float):
@@ -80,11 +87,13 @@ def _exact_json(value: Any) -> str:
         return f"[{','.join(map(_exact_json, value))}]"
     if isinstance(value, ExactNumber):
         return value.written
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return _compact().encode(value)
 
 
 def canonical_json(value: object) -> str:
     """Encode plain JSON data so that equal data always gives equal text: keys sorted, no spaces."""
+    import json
+
     return json.dumps(
         value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=True
     )
@@ -125,6 +134,8 @@ def read_json(text: str | bytes) -> Any:
 
 def _read_slowly(text: str | bytes, error: Exception) -> Any:
     """Read what the fast parser does not know: half of a pair, and more than 200 levels."""
+    import json
+
     try:
         return json.loads(text, parse_constant=refuse_constant)
     except (ValueError, RecursionError):

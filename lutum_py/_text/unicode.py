@@ -7,16 +7,12 @@ it, for ever. So each is replaced where it comes in; two that make a character b
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, TypeGuard
+from typing import Any, TypeGuard
 
 from pydantic_core import to_json
 
-__all__ = ["ENDS_IN_HALF", "halves_in", "sendable", "sendable_json"]
-
-ENDS_IN_HALF: Final = re.compile("[\ud800-\udbff]\\Z")
-"""Finds the first half of a pair at the end of a text, which what comes next may complete."""
+__all__ = ["halves_in", "sendable", "sendable_json"]
 
 
 def sendable(text: str) -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from .._schema.definition import ToolDef
+from .._text.immutable import dataclass
 from .._text.json import is_array
 from .result import ToolResult
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from .._text.immutable import dataclass
 from .._text.json import shorten, size_of
 from .._text.unicode import sendable
 from ..errors import MisuseError

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
+from .._text.immutable import dataclass
 from .._text.json import shorten
 from ..errors import InvalidValueError
 

@@ -55,11 +55,11 @@ Example:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .._text.escaping import LINES, visible
+from .._text.immutable import dataclass
 
 if TYPE_CHECKING:
     from ._faults import (

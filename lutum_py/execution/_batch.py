@@ -7,9 +7,10 @@ the account of the others: errors are noted by place, and each call has an outco
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from .._call.call import AnyToolCall
 from .._call.lifecycle import CallStatus
@@ -61,6 +62,11 @@ class Batch:
         self.interrupt: BaseException | None = None
         self.done: dict[int, Outcome] = {}
         self.limit = settings.limit or max(len(listed), 1)
+        self.grace = settings.grace
+        self._tasks: list[asyncio.Task[Outcome]] = []
+        self._waiting: set[asyncio.Task[Outcome]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._over: asyncio.Future[None]
         # It knows the notes only, so that a batch is no cycle; most have nothing to note.
         notes = settings.raise_errors or settings.around is not None
         note = partial(_note, self.errors) if notes else None
@@ -109,48 +115,95 @@ class Batch:
             LutumError: A call cannot be run, or its plan does not take what it came to.
             CancelledError: The task was cancelled.
         """
-        tasks: list[asyncio.Task[Outcome]] = []
-
-        async def one(place: int) -> Outcome:
-            plan = self.plan
-            try:
-                run = self.runs[place].run() if plan is None else self._run(place, plan)
-                return await run
-            except (Exception, asyncio.CancelledError, GeneratorExit):
-                raise
-            except BaseException as error:  # noqa: BLE001 - raised again when all have ended
-                self.interrupt = error
-                for task in tasks:
-                    if task is not asyncio.current_task():
-                        task.cancel()
-                for outcome in outcomes_of(error):
-                    return outcome
-                return self._not_run(place, error)
-
-        gate = asyncio.Semaphore(self.limit)
-
-        async def one_in_turn(place: int) -> Outcome:
-            async with gate:
-                return await one(place)
-
-        start = one if self.limit >= len(self.runs) else one_in_turn
-        tasks += [asyncio.create_task(start(place)) for place in range(len(self.runs))]
+        loop = asyncio.get_running_loop()
+        start: Callable[[int], Coroutine[Any, Any, Outcome]] = self._one
+        if self.limit < len(self.runs):
+            start = partial(self._one_in_turn, asyncio.Semaphore(self.limit))
+        self._over = loop.create_future()
+        self._tasks = tasks = [loop.create_task(start(place)) for place in range(len(self.runs))]
+        self._waiting = set(tasks)
+        for task in tasks:
+            task.add_done_callback(self._ended)
         if tasks:
             try:
-                await asyncio.wait(tasks)
+                await self._over
             except asyncio.CancelledError as stop:
-                for task in tasks:
-                    task.cancel()
-                await _all_done(tasks)
+                self._stop()
+                await self._all_ended()
                 raise stop from ExecutionCancelled(self.outcomes(tasks))
+            finally:
+                if self._timer is not None:
+                    self._timer.cancel()
         outcomes = self.outcomes(tasks)
         if self.interrupt is not None:
             raise telling(self.interrupt, outcomes)
         for task in tasks:
-            error = None if task.cancelled() else task.exception()
+            error = task.exception() if task.done() and not task.cancelled() else None
             if isinstance(error, LutumError):
                 raise telling(error, outcomes)
         return self.ended(outcomes)
+
+    async def _one(self, place: int) -> Outcome:
+        run, plan = self.runs[place], self.plan
+        try:
+            if plan is not None:
+                return await self._run(place, plan)
+            if run.is_alone:
+                leave = None if run.timeout is None else partial(self._leave, place)
+                return await run.run_alone(leave)
+            return await run.run()
+        except (Exception, asyncio.CancelledError, GeneratorExit):
+            raise
+        except BaseException as error:  # noqa: BLE001 - raised again when all have ended
+            self.interrupt = error
+            self._stop()
+            for outcome in outcomes_of(error):
+                return outcome
+            return self._not_run(place, error)
+
+    async def _one_in_turn(self, gate: asyncio.Semaphore, place: int) -> Outcome:
+        async with gate:
+            return await self._one(place)
+
+    def _stop(self) -> None:
+        """Ask all runs to end; one without a task of its own is left behind where it does not."""
+        loop = asyncio.get_running_loop()
+        for place, task in enumerate(self._tasks):
+            if task is asyncio.current_task() or task.done():
+                continue
+            if self._is_alone(place):
+                self.runs[place].stop_alone(task)
+            else:
+                task.cancel()
+        if self._timer is None:
+            self._timer = loop.call_later(self.grace, self._leave_all)
+
+    def _leave_all(self) -> None:
+        for place in range(len(self._tasks)):
+            if self._is_alone(place):
+                self._leave(place)
+
+    def _leave(self, place: int) -> None:
+        """Say what a run comes to that was asked to end and does not."""
+        task = self._tasks[place]
+        if not task.done() and place not in self.done:
+            self.done[place] = self.runs[place].leave_alone(task)
+            self._ended(task)
+
+    def _is_alone(self, place: int) -> bool:
+        return self.plan is None and self.runs[place].is_alone
+
+    def _ended(self, task: asyncio.Task[Outcome]) -> None:
+        self._waiting.discard(task)
+        if not self._waiting and not self._over.done():
+            self._over.set_result(None)
+
+    async def _all_ended(self) -> None:
+        """Wait for tasks that end soon, also where cancellation is asked for again."""
+        while self._waiting:
+            self._over = asyncio.get_running_loop().create_future()
+            with suppress(asyncio.CancelledError):
+                await self._over
 
     async def _run(self, place: int, plan: PlanRun) -> Outcome:
         """Run one call, and let the plan know of it before and after."""
@@ -177,6 +230,8 @@ class Batch:
         return [self._outcome(place, task) for place, task in enumerate(tasks)]
 
     def _outcome(self, place: int, task: asyncio.Future[Outcome]) -> Outcome:
+        if place in self.done:
+            return self.done[place]
         try:
             error = task.exception()
         except asyncio.CancelledError as stop:
@@ -210,15 +265,6 @@ class Batch:
         if self.errors:
             raise ExecutionErrors.of([self.errors[at] for at in sorted(self.errors)], outcomes)
         return outcomes
-
-
-async def _all_done(tasks: Sequence[asyncio.Future[Outcome]]) -> None:
-    """Wait for tasks that end by themselves soon, also where cancellation is asked for again."""
-    while not all(task.done() for task in tasks):
-        try:
-            await asyncio.wait(tasks)
-        except asyncio.CancelledError:
-            continue
 
 
 def _note(

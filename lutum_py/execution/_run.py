@@ -84,6 +84,7 @@ class Run:
 
     __slots__ = (
         "call",
+        "cause",
         "context",
         "hidden",
         "invocation",
@@ -94,6 +95,7 @@ class Run:
         "settings",
         "thread",
         "timeout",
+        "timer",
         "token",
         "trace",
     )
@@ -123,8 +125,10 @@ class Run:
         self.timeout = settings.default_timeout if own is None else own
         self.on_error: OnError = (note or _raise) if settings.raise_errors else _ignore
         self.on_broken: Callable[[Exception, Outcome], object] = note or _raise_with
+        self.cause = _Cause.ITSELF
         self.is_left = False
         self.is_said = False
+        self.timer: asyncio.TimerHandle | None = None
         self.trace: str | None = None
         self.thread: Future[Ended[Any]] | None = None
         self.hidden: dict[str, Any] = {}
@@ -151,6 +155,11 @@ class Run:
             self.token = self.token or given.cancellation
             self.context = given.with_cancellation(self.token)
             self.hidden[invocation.context] = self.context
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether its task can be cancelled in its place: no token reaches it, and no thread is."""
+        return self.token is None and self.invocation.is_async and self.settings.around is None
 
     @property
     def is_stopped(self) -> bool:
@@ -229,6 +238,51 @@ class Run:
             outcome = self._told(self._outcome(task, _Cause.OWNER))
             raise stop from ExecutionCancelled([outcome])
         return self._told(self._outcome(task, cause))
+
+    async def run_alone(self, leave: Callable[[], None] | None) -> Outcome:
+        """Run the call in the task that is there for it and nothing else, where `is_alone`.
+
+        Args:
+            leave: Is done where the deadline has passed and the tool does not end; None where there
+                is no deadline.
+        """
+        self.call.begin(None, self.invocation)
+        if self.timeout is not None and leave is not None:
+            task: Any = asyncio.current_task()
+            self.timer = task.get_loop().call_later(self.timeout, self._expire, task, leave)
+        try:
+            output = await self._function()
+        except GeneratorExit:
+            raise
+        except BaseException as error:  # noqa: BLE001 - the tool may raise anything
+            self._end_alone()
+            is_cancelled = isinstance(error, asyncio.CancelledError)
+            outcome = self._stopped(self.cause) if is_cancelled else self._raised(error, self.cause)
+            return self._told(outcome)
+        self._end_alone()
+        return self._told(finished(self.call, output, self.on_error))
+
+    def stop_alone(self, task: _Task) -> None:
+        """Ask such a run to end, since the task that waits for it does."""
+        self.cause = _Cause.OWNER
+        self.on_error = _ignore
+        task.cancel()
+
+    def leave_alone(self, task: _Task) -> Outcome:
+        """Say what such a run comes to that does not end."""
+        self.is_left = True
+        return self._told(self._outcome(task, self.cause))
+
+    def _expire(self, task: _Task, leave: Callable[[], None]) -> None:
+        self.cause = _Cause.DEADLINE
+        task.cancel()
+        self.timer = task.get_loop().call_later(self.settings.grace, leave)
+
+    def _end_alone(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+        if self.is_left:  # what it came to was said without it
+            raise asyncio.CancelledError from None
 
     def cancel(self, reason: str) -> None:
         """Ask the run to stop, or not to begin."""

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from lutum_py import Toolset, tool, toolset
-from lutum_py._declare.hook_names import generated_names, slot_of
+from lutum_py import HookSet, Toolset, tool, toolset
+from lutum_py._declare.hook_names import HOOK_SET_NAMES, generated_names, slot_of
 from lutum_py.errors import ToolDefinitionError
 from tests.sample_tools import AppTools, DataTools, list_orders, ping
 
@@ -83,3 +83,9 @@ def test_a_member_is_not_named_like_a_generated_method(name: str) -> None:
     for member in (tool(list_orders), toolset(DataTools)):
         with pytest.raises(ToolDefinitionError, match=f"member `{name}` has the name of"):
             define(**{"ping": tool(ping), name: member})
+
+
+def test_the_names_of_a_hook_set_are_known_without_it() -> None:
+    """What no member may be called is what a hook set has."""
+    names = {*dir(HookSet), *dir(type(HookSet))}
+    assert {name for name in names if not name.startswith("_")} == HOOK_SET_NAMES

@@ -26,6 +26,7 @@ from lutum_py import (
 from lutum_py.execution import Outcome
 
 Act: TypeAlias = Callable[[int, ToolContext], Coroutine[Any, Any, object]]
+ActAlone: TypeAlias = Callable[[int], Coroutine[Any, Any, object]]
 ActSync: TypeAlias = Callable[[int], object]
 ActHearing: TypeAlias = Callable[[int, ToolContext], object]
 
@@ -45,6 +46,12 @@ async def do(n: int, ctx: ToolContext, act: Act) -> int:
 
 
 @tool_fn(skip=("act",))
+async def do_alone(n: int, act: ActAlone) -> int:
+    """Do what the test says, with nothing by which anybody could reach it."""
+    return await act(n)  # type: ignore[return-value]
+
+
+@tool_fn(skip=("act",))
 def do_sync(n: int, act: ActSync) -> int:
     """Do what the test says, deaf to any request."""
     return act(n)  # type: ignore[return-value]
@@ -58,6 +65,7 @@ def do_hearing(n: int, ctx: ToolContext, act: ActHearing) -> int:
 
 class Tools(Toolset):
     doing = tool(do)
+    doing_alone = tool(do_alone)
     doing_sync = tool(do_sync)
     doing_hearing = tool(do_hearing)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeAlias
 
-from ..._text.unicode import ENDS_IN_HALF, sendable
+from ..._text.unicode import sendable
 from ..._transcript.stream_events import (
     ArgumentsDelta,
     CallCompleted,
@@ -58,9 +58,9 @@ class Pairs:
         key = _key(event, type(event))
         before = self._waiting.pop(key, None)
         text = event.text if before is None else before.text + event.text
-        half = ENDS_IN_HALF.search(text)
-        if half is not None:
-            self._waiting[key] = replace(event, text=half[0])
+        half = text[-1:]
+        if "\ud800" <= half <= "\udbff":  # which what comes next may complete
+            self._waiting[key] = replace(event, text=half)
             text = text[:-1]
         if text:
             yield replace(event, text=sendable(text))

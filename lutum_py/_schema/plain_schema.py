@@ -1,0 +1,100 @@
+"""The JSON schema of parameters of plain types, written straight, as pydantic would write it.
+
+Most parameters are texts, numbers, lists and choices, whose schemas leave no doubt. Those of all
+others are left to pydantic, which also has the last word here: a test holds the two together.
+"""
+
+from __future__ import annotations
+
+from math import isfinite
+from types import NoneType, UnionType
+from typing import Any, Final, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+
+from .definition import JsonSchema
+from .plain_types import can_carry
+from .signature import REQUIRED, Parameter
+
+__all__ = ["plain_schema"]
+
+_NAMES: Final = {str: "string", int: "integer", float: "number", bool: "boolean"}
+_UNIONS: Final = (Union, UnionType)
+_SURELY_JSON: Final = 2**53
+
+
+def plain_schema(parameters: tuple[Parameter, ...]) -> JsonSchema | None:
+    """Write the schema of an object with these fields; None where that takes pydantic.
+
+    It does where a default may not fit its type, or a field cannot have the parameter's name.
+    """
+    properties: JsonSchema = {}
+    for parameter in parameters:
+        written = _schema_of(parameter.annotation)
+        if written is None or not can_carry(BaseModel, parameter.name):
+            return None
+        about, default = parameter.description, parameter.default
+        if default is not REQUIRED:
+            if not _fits(default, parameter.annotation):
+                return None
+            written["default"] = default
+        if about is not None:
+            written["description"] = about
+        properties[parameter.name] = dict(sorted(written.items()))
+    required = [each.name for each in parameters if each.default is REQUIRED]
+    return {
+        "additionalProperties": False,
+        "properties": properties,
+        **({"required": required} if required else {}),
+        "type": "object",
+    }
+
+
+def _schema_of(annotation: Any) -> JsonSchema | None:
+    origin = get_origin(annotation)
+    if origin is None:
+        # By identity: what is no type at all need not have a hash.
+        name = next((name for kind, name in _NAMES.items() if kind is annotation), None)
+        return None if name is None else {"type": name}
+    parts = get_args(annotation)
+    if origin is list and len(parts) == 1:
+        items = _schema_of(parts[0])
+        return None if items is None else {"items": items, "type": "array"}
+    if origin is dict and len(parts) == 2 and parts[0] is str:
+        values = _schema_of(parts[1])
+        return None if values is None else {"additionalProperties": values, "type": "object"}
+    if origin is Literal and parts and all(type(each) is str for each in parts):
+        told = {"const": parts[0]} if len(parts) == 1 else {"enum": list(parts)}
+        return {**told, "type": "string"}
+    return _choice_of(parts) if origin in _UNIONS else None
+
+
+def _choice_of(parts: tuple[Any, ...]) -> JsonSchema | None:
+    choices = [_schema_of(each) for each in parts if each is not NoneType]
+    if any(each is None for each in choices):
+        return None
+    if NoneType in parts:  # pydantic has it last, wherever it stands
+        choices.append({"type": "null"})
+    return {"anyOf": choices}
+
+
+def _fits(default: Any, annotation: Any) -> bool:
+    """Whether a default surely is of a type, and JSON."""
+    if default is None:
+        return True
+    kind: object = default.__class__
+    if kind is str:
+        is_json = default.isascii()
+    else:
+        is_json = kind is bool or (
+            abs(default) < _SURELY_JSON if kind is int else kind is float and isfinite(default)
+        )
+    if not is_json:
+        return False
+    origin = get_origin(annotation)
+    if origin is None:
+        return annotation is kind
+    parts = get_args(annotation)
+    if origin is Literal:
+        return default in parts
+    return origin in _UNIONS and any(each is kind for each in parts)

@@ -1,0 +1,338 @@
+"""The laws of runs without a token: they take one task each, and end as all others do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from lutum_py import CallStatus, SuspendedCall, SuspendTicket, ToolSuspended
+from lutum_py.errors import Cancelled, TimedOut
+from lutum_py.execution import Outcome, execute, execute_all, outcomes_of
+from lutum_py.execution._run import Run
+from lutum_py.execution._settings import Settings
+
+from .running import LATE, SOON, Stubborn, Tools, calls_of, running, settled, until
+
+Work = Callable[[], Awaitable[object]]
+
+
+class Fatal(BaseException):
+    """No `Exception`."""
+
+
+async def hang() -> object:
+    await asyncio.Event().wait()
+    return 1
+
+
+async def late() -> object:
+    try:
+        await asyncio.Event().wait()
+    except asyncio.CancelledError:
+        return 2
+    return 3
+
+
+async def saying() -> object:
+    try:
+        await asyncio.Event().wait()
+    except asyncio.CancelledError:
+        raise Cancelled("as asked") from None
+    return 3
+
+
+async def breaking() -> object:
+    try:
+        await asyncio.Event().wait()
+    except asyncio.CancelledError:
+        raise ValueError("broken") from None
+    return 3
+
+
+async def fatal_in_the_end() -> object:
+    try:
+        await asyncio.Event().wait()
+    finally:
+        raise Fatal
+    return 3
+
+
+async def cancelling_itself() -> object:
+    task = asyncio.current_task()
+    assert task is not None
+    task.cancel()
+    await asyncio.sleep(0)
+    return 3
+
+
+def raising(error: Exception) -> Work:
+    async def work() -> object:
+        raise error
+
+    return work
+
+
+async def one() -> object:
+    return 1
+
+
+async def text() -> object:
+    return "no number"
+
+
+ENDINGS: dict[str, Work] = {
+    "returns": one,
+    "returns what does not fit": text,
+    "raises": raising(ValueError("no")),
+    "raises a group": raising(ExceptionGroup("two", [ValueError("a"), ValueError("b")])),
+    "times out": raising(TimedOut("took too long", True)),
+    "cancels": raising(Cancelled("enough")),
+    "cancels itself": cancelling_itself,
+}
+CUT_OFF: dict[str, Work] = {
+    "hangs": hang,
+    "returns late": late,
+    "says that it was cancelled": saying,
+    "breaks": breaking,
+}
+
+
+def said(outcomes: tuple[Outcome, ...] | list[Outcome]) -> list[Any]:
+    """What is known of each outcome but the id."""
+    return [
+        (each.status, each.code, each.model_text)
+        if not isinstance(each, SuspendedCall)
+        else "suspended"
+        for each in outcomes
+    ]
+
+
+def acting(work: Work) -> Any:
+    async def act(n: int) -> object:
+        return await work()
+
+    return {"act": act}
+
+
+async def stopped(task: asyncio.Task[Any]) -> list[Any]:
+    """What the calls of a task came to that is cancelled once all of them wait."""
+    await settled()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError) as caught:
+        await task
+    return said(outcomes_of(caught.value))
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_run_ends_in_a_batch_as_it_does_by_itself(ending: str) -> None:
+    """However a tool ends, a batch says the same of it as `execute`."""
+
+    async def main() -> None:
+        given = acting(ENDINGS[ending])
+        (call,) = calls_of(1, Tools.doing_alone)
+        alone = await execute(call, skipped=given)
+        together = await execute_all(calls_of(3, Tools.doing_alone), skipped=given)
+        assert said(together) == said([alone]) * 3
+
+    running(main())
+
+
+def test_a_run_suspends_itself_in_a_batch() -> None:
+    """A tool that asks for a decision waits for it."""
+
+    async def main() -> None:
+        given = acting(raising(ToolSuspended(SuspendTicket())))
+        outcomes = await execute_all(calls_of(2, Tools.doing_alone), skipped=given)
+        assert said(outcomes) == ["suspended"] * 2
+
+    running(main())
+
+
+@pytest.mark.parametrize("ending", CUT_OFF)
+def test_a_deadline_ends_a_run_in_a_batch_as_it_does_by_itself(ending: str) -> None:
+    """Whatever a tool does when its time is up, a batch says the same of it as `execute`."""
+
+    async def main() -> None:
+        given = acting(CUT_OFF[ending])
+        (call,) = calls_of(1, Tools.doing_alone)
+        alone = await execute(call, skipped=given, default_timeout=SOON)
+        calls = calls_of(3, Tools.doing_alone)
+        together = await execute_all(calls, skipped=given, default_timeout=SOON)
+        assert said(together) == said([alone]) * 3
+
+    running(main())
+
+
+@pytest.mark.parametrize("ending", [*CUT_OFF, "breaks down"])
+@pytest.mark.parametrize("timeout", [None, LATE])
+def test_a_cancellation_ends_a_run_in_a_batch_as_it_does_by_itself(
+    ending: str, timeout: float | None
+) -> None:
+    """Whatever a tool does when its program is cancelled, a batch keeps what `execute` keeps."""
+
+    async def main() -> None:
+        given: Any = {
+            "skipped": acting({**CUT_OFF, "breaks down": fatal_in_the_end}[ending]),
+            "default_timeout": timeout,
+        }
+        (call,) = calls_of(1, Tools.doing_alone)
+        alone = await stopped(asyncio.create_task(execute(call, **given)))
+        calls = calls_of(3, Tools.doing_alone)
+        together = await stopped(asyncio.create_task(execute_all(calls, **given)))
+        assert together == alone * 3
+
+    running(main())
+
+
+@pytest.mark.parametrize("error", [None, ValueError("late")])
+def test_a_stubborn_run_is_left_behind_at_its_deadline(error: Exception | None) -> None:
+    """The batch goes on after the grace; what the tool comes to later is nobody's affair."""
+
+    async def main() -> None:
+        work = Stubborn(error)
+        given = acting(lambda: work(1, None))  # type: ignore[arg-type]
+        calls = calls_of(2, Tools.doing_alone)
+        outcomes = await execute_all(calls, skipped=given, default_timeout=SOON, grace=SOON)
+        assert [each[:2] for each in said(outcomes)] == [("indeterminate", "timed_out")] * 2
+        assert work.requests == 2
+        work.release.set()
+        await until(lambda: work.ended)
+
+    running(main())
+
+
+@pytest.mark.parametrize("error", [None, ValueError("late")])
+def test_a_stubborn_run_does_not_hold_up_a_cancellation(error: Exception | None) -> None:
+    """A cancelled batch ends after the grace, however often it is cancelled."""
+
+    async def main() -> None:
+        work = Stubborn(error)
+        given = acting(lambda: work(1, None))  # type: ignore[arg-type]
+        calls = calls_of(2, Tools.doing_alone)
+        task = asyncio.create_task(execute_all(calls, skipped=given, grace=SOON))
+        await settled()
+        task.cancel()
+        await settled()
+        assert [each[:2] for each in await stopped(task)] == [("indeterminate", "cancelled")] * 2
+        work.release.set()
+        await until(lambda: work.ended)
+
+    running(main())
+
+
+def test_a_stubborn_run_does_not_hold_up_an_interrupt() -> None:
+    """Where one tool breaks down, a batch ends after the grace of the others."""
+
+    async def main() -> None:
+        work = Stubborn()
+
+        async def act(n: int) -> object:
+            if n == 1:
+                await settled()
+                raise Fatal
+            return await work(n, None)  # type: ignore[arg-type]
+
+        calls = calls_of(3, Tools.doing_alone)
+        with pytest.raises(Fatal) as caught:
+            await execute_all(calls, skipped={"act": act}, grace=SOON)
+        assert [each[0] for each in said(outcomes_of(caught.value))] == ["indeterminate"] * 3
+        work.release.set()
+        await until(lambda: work.ended)
+
+    running(main())
+
+
+def test_a_batch_that_winds_up_after_an_interrupt_can_be_cancelled() -> None:
+    """A cancellation that comes in the grace after an interrupt comes out, with all outcomes."""
+
+    async def main() -> None:
+        release = asyncio.Event()
+
+        async def act(n: int) -> object:
+            if n == 1:
+                await settled()
+                broken.set()
+                raise Fatal
+            try:
+                await asyncio.Event().wait()
+            finally:
+                await release.wait()
+            return n
+
+        broken = asyncio.Event()
+        calls = calls_of(2, Tools.doing_alone)
+        task = asyncio.create_task(execute_all(calls, skipped={"act": act}, grace=LATE))
+        await broken.wait()
+        assert [each[0] for each in await stopped(task)] == ["indeterminate"] * 2
+
+    running(main())
+
+
+def test_a_run_that_is_dropped_says_nothing() -> None:
+    """Where its coroutine is closed, as a loop that goes away does, the call stays as it was."""
+
+    async def act(n: int) -> object:
+        await asyncio.sleep(0)
+        return n
+
+    (call,) = calls_of(1, Tools.doing_alone)
+    settings = Settings(
+        skipped={"act": act},
+        default_timeout=None,
+        grace=SOON,
+        raise_errors=False,
+        around=None,
+        handlers=None,
+    )
+    coroutine = Run(call, None, settings).run_alone(None)
+    coroutine.send(None)
+    coroutine.close()
+    assert call.status is CallStatus.RUNNING
+
+
+def test_a_stubborn_run_that_breaks_down_late_breaks_nothing() -> None:
+    """An interrupt of a tool that was left behind is not raised anywhere."""
+
+    async def main() -> None:
+        release = asyncio.Event()
+        ended: list[int] = []
+
+        async def act(n: int) -> object:
+            while not release.is_set():
+                try:
+                    await release.wait()
+                except asyncio.CancelledError:
+                    continue
+            ended.append(n)
+            raise Fatal
+
+        calls = calls_of(2, Tools.doing_alone)
+        outcomes = await execute_all(calls, skipped={"act": act}, default_timeout=SOON, grace=SOON)
+        assert [each[0] for each in said(outcomes)] == ["indeterminate"] * 2
+        release.set()
+        await until(lambda: len(ended) == 2)
+
+    running(main())
+
+
+def test_a_run_that_nothing_reaches_takes_one_task() -> None:
+    """So many calls at once are so many tasks, with a deadline or without."""
+
+    async def main() -> None:
+        for timeout in (None, LATE):
+            counts: set[int] = set()
+            before = len(asyncio.all_tasks())
+
+            async def act(n: int, before: int = before, counts: set[int] = counts) -> object:
+                await asyncio.sleep(0)
+                counts.add(len(asyncio.all_tasks()) - before)
+                return n
+
+            calls = calls_of(5, Tools.doing_alone)
+            await execute_all(calls, skipped={"act": act}, default_timeout=timeout)
+            assert max(counts) == 5
+
+    running(main())
