@@ -376,7 +376,7 @@ def test_a_delta_is_read_in_few_instructions(wire: Wire, limit: int) -> None:
     assert later <= limit
 
 
-@limits(2200, 3100, 3200, 5050)
+@limits(660, 1030, 730, 1370)
 def test_a_turn_is_checked_in_few_instructions(wire: Wire, limit: int) -> None:
     """The check of a body costs so many instructions a turn, however many there are."""
 
