@@ -236,11 +236,13 @@ def test_a_request_of_a_view_costs_the_same_however_long_the_transcript(
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_request_renders_only_what_is_new(dialect: ModuleType) -> None:
-    """What was sent before is copied and not rendered again: it costs less than a deep copy."""
+    """What was sent before is not rendered again but copied, by a plan of where to look: it costs
+    less than half of a deep copy.
+    """
     request = TurnRequest(items=conversation_of(500).view())
     body = dialect.encode_request(request)
     again = instructions(lambda: dialect.encode_request(request))
-    assert again <= instructions(lambda: copy_json(body))
+    assert again <= 0.5 * instructions(lambda: copy_json(body))
 
 
 def test_a_turn_copies_nothing_of_the_conversation() -> None:
@@ -386,7 +388,7 @@ def test_a_delta_is_read_in_few_instructions(wire: Wire, limit: int) -> None:
     assert later <= limit
 
 
-@limits(2200, 3100, 3200, 5050)
+@limits(660, 1030, 730, 1370)
 def test_a_turn_is_checked_in_few_instructions(wire: Wire, limit: int) -> None:
     """The check of a body costs so many instructions a turn, however many there are."""
 

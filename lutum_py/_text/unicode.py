@@ -12,7 +12,7 @@ from typing import Any, TypeGuard
 
 from pydantic_core import to_json
 
-__all__ = ["halves_in", "sendable", "sendable_json"]
+__all__ = ["halves_in", "is_plainly_sendable", "sendable", "sendable_json"]
 
 
 def sendable(text: str) -> str:
@@ -42,11 +42,21 @@ def sendable_json(value: Any) -> Any:
     return value
 
 
+def is_plainly_sendable(value: Any) -> bool:
+    """Tell in one go that all texts in JSON data can be sent; False where it takes a closer look.
+
+    What is told so is nested no deeper than a few hundred levels.
+    """
+    try:
+        to_json(value)
+    except ValueError:
+        return False
+    return True
+
+
 def halves_in(value: Any, position: str = "") -> Iterator[str]:
     """Give the place of each text in plain JSON data that cannot be sent as it is."""
-    try:
-        to_json(value)  # in one go, since hardly any data holds one
-    except ValueError:
+    if not is_plainly_sendable(value):  # hardly any data holds one
         yield from _halves_in(value, position)
 
 

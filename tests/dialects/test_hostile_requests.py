@@ -90,6 +90,9 @@ def test_what_the_provider_keeps_needs_no_input(key: str, input_: Any) -> None:
     assert openai_responses.check(body) == []
     assert openai_responses.repair(body) == (body, [])
     assert rules(openai_responses, {key: "x", "input": 7}) == ["not_a_list"]
+    body = {**body, "tools": [{"type": "function", "name": "no such!"}]}
+    mended, (change,) = openai_responses.repair(body)
+    assert (change.rule, mended["input"]) == ("invalid_tool_name", input_)
 
 
 @DIALECTS

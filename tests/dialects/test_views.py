@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -16,11 +17,14 @@ from lutum_py import (
     Cache,
     CommittedRound,
     Message,
+    ToolMetadata,
     ToolResult,
     Transcript,
     TurnRequest,
     View,
 )
+from lutum_py._text.json import is_array, is_object
+from lutum_py.dialects._facts import facts_of
 from lutum_py.testing import ScriptedModel
 from tests.profiles import scaled
 
@@ -133,6 +137,40 @@ def test_what_is_kept_of_a_rendering_is_what_would_be_rendered(
         _spoil(body)
         items = view.of(Transcript.load_json(transcript.dump_json()), ephemeral=said)
         assert encode(TurnRequest(items=items)) == fresh
+
+
+@pytest.mark.parametrize("name", OF_LIBRARY)
+def test_no_two_bodies_share_what_can_be_changed(name: str) -> None:
+    """However a conversation goes on, no object and no list stands in two of its bodies."""
+    transcript = Transcript()
+    transcript.push(Message("user", "Go"))
+    data = '{"a":[{"b":[1,[2,{}]]},{"c":{}}],"d":{"e":"f"}}'
+    bodies: list[dict[str, Any]] = []
+    for number in range(5):
+        calls = [
+            ToolMetadata(id=f"c{number}_{at}", name="search", arguments=data)
+            for at in range(number)
+        ]
+        results = [
+            ToolResult(id=call.id, name=call.name, arguments=data, result=data) for call in calls
+        ]
+        # What is said before a call goes into one content with it in Gemini.
+        transcript.append_turn(AssistantTurn(text="So."))
+        bodies += [body_of(name, View(), transcript) for _ in range(2)]
+        transcript.append_round(CommittedRound(AssistantTurn(tool_calls=calls), results))
+        bodies += [body_of(name, View(), transcript) for _ in range(2)]
+    seen: set[int] = set()
+    for body in bodies:
+        held = {id(each) for each in _held_by(body[facts_of(name).key])}
+        assert not held & seen
+        seen |= held
+
+
+def _held_by(value: Any) -> Iterator[Any]:
+    if is_object(value) or is_array(value):
+        yield value
+    for part in value.values() if is_object(value) else value if is_array(value) else ():
+        yield from _held_by(part)
 
 
 def test_what_a_cached_content_covers_is_not_sent_nor_what_was_said_aside_in_it() -> None:

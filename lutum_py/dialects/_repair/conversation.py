@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ..._text.json import copy_json, is_mapping, is_sequence, shorten
-from ..._text.unicode import halves_in, sendable_json
+from ..._text.unicode import halves_in, is_plainly_sendable, sendable_json
 from .._facts import Facts
 from .._wire.declared_names import declared_names
 from .._wire.tool_names import WireNames
-from .mending import Mending
+from .mending import Breach, Mending
 from .violations import NOT_SHOWN, Change, Violation
 
 __all__ = ["Form"]
@@ -27,6 +27,9 @@ class Form:
         facts: What is known of the dialect.
         said: Makes the item of a text of the user.
         mend: Mends the items of one request, and notes each breach.
+        is_in_order: Reads the items as they are, without a copy, and tells whether each result
+            stands where nothing has to be looked for; False where it takes `mend` to know. None
+            where it always does, which is right and slower.
         takes_text: Whether a text may stand for the list.
         takes_one: Whether one item may stand for the list.
         elsewhere: Fields of a body that let the list be empty, or absent.
@@ -35,23 +38,46 @@ class Form:
     facts: Facts
     said: Callable[[str], dict[str, Any]]
     mend: Callable[[list[Any], Mending], None]
+    is_in_order: Callable[[list[Any], Mending], bool] | None = None
     takes_text: bool = False
     takes_one: bool = False
     elsewhere: tuple[str, ...] = ()
 
     def check(self, request: Any) -> list[Violation]:
         """Find what a request breaks of the provider's rules."""
-        return self._mended(request)[1].violations
+        return [] if self._is_sound(request) else self._mended(request)[1].violations
 
     def repair(self, request: Any) -> tuple[Any, list[Change]]:
         """Give a mended copy of a request, and what was changed."""
+        if self._is_sound(request):
+            return copy_json(request), []
         mended, mending = self._mended(request)
         return mended, mending.changes
 
-    def _mended(self, request: Any) -> tuple[Any, Mending]:
-        names = (holder[key] for holder, key, _ in declared_names(self.facts, request))
+    def _is_sound(self, request: Any) -> bool:
+        """Tell without a copy whether nothing is broken; False where it takes a closer look."""
+        is_in_order = self.is_in_order
+        if is_in_order is None or not (is_mapping(request) or is_sequence(request)):
+            return False
+        if not is_plainly_sendable(request):
+            return False
         body: Mapping[str, Any] = request if is_mapping(request) else {}
-        mending = Mending(WireNames(self.facts, names), body)
+        named = list(declared_names(self.facts, body))
+        look = Mending(self._names(named), body, is_look=True)
+        try:
+            for holder, key, position in named:
+                look.rename(holder, key, position)
+            items = self._items(*self._listed(request), look)
+            return items is None or is_in_order(items, look)
+        except (Breach, RecursionError):
+            return False
+
+    def _names(self, named: Iterable[tuple[Any, str | int, str]]) -> WireNames:
+        return WireNames(self.facts, (holder[key] for holder, key, _ in named))
+
+    def _mended(self, request: Any) -> tuple[Any, Mending]:
+        body: Mapping[str, Any] = request if is_mapping(request) else {}
+        mending = Mending(self._names(declared_names(self.facts, body)), body)
         if not is_mapping(request) and not is_sequence(request):
             self._unmended(
                 mending,
@@ -80,8 +106,7 @@ class Form:
 
     def _of(self, request: Any, mending: Mending) -> Any:
         body = request if is_mapping(request) else None
-        listed = request if body is None else body.get(self.facts.key)
-        is_needed = body is None or all(body.get(key) is None for key in self.elsewhere)
+        listed, is_needed = self._listed(request)
         items = self._items(listed, is_needed, mending)
         if items is not None:
             self.mend(items, mending)
@@ -97,6 +122,13 @@ class Form:
         if items is not None and mending.changes:
             whole[self.facts.key] = mending.items
         return whole
+
+    def _listed(self, request: Any) -> tuple[Any, bool]:
+        """Give what stands in the place of the list, and whether there has to be something."""
+        if not is_mapping(request):
+            return request, True
+        is_needed = all(request.get(key) is None for key in self.elsewhere)
+        return request.get(self.facts.key), is_needed
 
     def _items(self, listed: Any, is_needed: bool, mending: Mending) -> list[Any] | None:
         """Give the items as a list; None where there is nothing to look at, and no need of it."""

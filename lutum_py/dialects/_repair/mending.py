@@ -1,16 +1,24 @@
-"""What a pass over a broken request comes to: the mended items, and a note of each breach."""
+"""What a pass over a broken request comes to: the mended items, and a note of each breach.
+
+Most requests break no rule. So each is first looked at as it is, by the code that reads items to
+mend them, up to the first breach. For that nothing is changed before its breach is noted.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from types import NoneType
 from typing import Any, Final
 
-from ..._text.json import compact_json, shorten
+from ..._text.json import compact_json, copy_json, shorten
 from .._wire.tool_names import WireNames
 from .violations import Change, Violation
 
-__all__ = ["Mending", "text_of"]
+__all__ = ["MAYBE_TEXT", "Breach", "Mending", "text_of"]
+
+MAYBE_TEXT: Final = (str, NoneType)
+"""What `isinstance` asks of an id, which is text or absent."""
 
 _STEPS: Final = re.compile(r"\[(\d+)\]")
 _FIELD: Final = re.compile(r"[^.\[]*")
@@ -22,17 +30,20 @@ class Mending:
     Args:
         names: The names under which tools go out in it.
         body: The request body; empty where only its list was given.
+        is_look: Whether this is the first look, at the request itself.
 
     Attributes:
         items: The items as they are to be sent.
     """
 
-    __slots__ = ("_changes", "_violations", "body", "items", "names")
+    __slots__ = ("_changes", "_is_look", "_taken", "_violations", "body", "items", "names")
 
-    def __init__(self, names: WireNames, body: Mapping[str, Any]) -> None:
+    def __init__(self, names: WireNames, body: Mapping[str, Any], *, is_look: bool = False) -> None:
         self.items: list[Any] = []
         self.body = body
         self.names = names
+        self._is_look = is_look
+        self._taken: set[str] = set()
         self._violations: list[Violation] = []
         self._changes: list[Change] = []
 
@@ -46,9 +57,28 @@ class Mending:
         *,
         is_mended: bool = True,
     ) -> None:
-        """Note a breach, and what is done about it."""
+        """Note a breach, and what is done about it; only then may it be done.
+
+        Raises:
+            Breach: It ends the first look.
+        """
+        if self._is_look:
+            raise Breach
         self._violations.append(Violation(position, rule, problem, remedy))
         self._changes.append(Change(position, rule, what, is_mended))
+
+    def own(self, item: Any) -> Any:
+        """Give an item as a breach in it may be mended: a copy, but for the first look."""
+        return item if self._is_look else copy_json(item)
+
+    def takes(self, name: Any) -> bool:
+        """Tell whether the provider takes the name of a tool; of a known one, at once."""
+        if name.__class__ is str and name in self._taken:
+            return True
+        if not self.names.takes(name):
+            return False
+        self._taken.add(name)
+        return True
 
     def follow_up(self, position: str, rule: str, what: str) -> None:
         """Note what has to be done only because of other changes."""
@@ -63,9 +93,9 @@ class Mending:
             position: Where that is in the request.
         """
         name = holder.get(key) if isinstance(key, str) else holder[key]
-        if self.names.takes(name):
+        if self.takes(name):
             return
-        holder[key] = made = self.names.of(name)
+        made = self.names.of(name)
         self.note(
             position,
             "invalid_tool_name",
@@ -73,34 +103,44 @@ class Mending:
             f"Send a name of {self.names.facts.tool_names_in_words}, the same everywhere",
             f"the tool is named {made!r} everywhere in the request",
         )
+        holder[key] = made
 
-    def as_text(self, call: dict[str, Any], key: str, position: str, empty: str) -> None:
-        """Let the arguments of a call be text; `empty` where there are none."""
+    def is_well_written(self, call: Mapping[str, Any], key: str) -> bool:
+        """Tell whether a call has a name that the provider takes, and arguments that are text."""
+        return isinstance(call.get(key), str) and self.takes(call.get("name"))
+
+    def mend_call(self, call: dict[str, Any], key: str, position: str) -> None:
+        """Let a call have a name that the provider takes, and arguments that are text.
+
+        Args:
+            call: What holds both.
+            key: Where it holds the arguments: `arguments`, or `input` where any text is taken.
+            position: Where that is in the request.
+        """
+        self.rename(call, "name", f"{position}.name")
         value = call.get(key)
         if isinstance(value, str):
             return
-        call[key] = empty if value is None else text_of(value)
         self.note(
-            position,
+            f"{position}.{key}",
             "arguments_not_text",
             f"expected the text that the model wrote, got {shorten(value)}",
             "Send the arguments as text",
             "made text of them",
         )
+        empty = "{}" if key == "arguments" else ""
+        call[key] = empty if value is None else text_of(value)
 
     def text_id(self, holder: dict[str, Any], key: str, position: str) -> None:
-        """Let the id of a call, if there is one, be text."""
-        call_id = holder.get(key)
-        if call_id is None or isinstance(call_id, str):
-            return
-        holder[key] = text_of(call_id)
+        """Let the id of a call be text, where it is something else."""
         self.note(
             f"{position}.{key}",
             "invalid_call_id",
-            f"expected the id of a call, got {shorten(call_id)}",
+            f"expected the id of a call, got {shorten(holder[key])}",
             "Send the id as text, the same in the call and in its result",
             "made text of it",
         )
+        holder[key] = text_of(holder[key])
 
     @property
     def violations(self) -> list[Violation]:
@@ -111,6 +151,10 @@ class Mending:
     def changes(self) -> list[Change]:
         """Everything that was done, in the order of the items."""
         return sorted(self._changes, key=_order)
+
+
+class Breach(Exception):
+    """Ends the first look at a request: there is something to be mended."""
 
 
 def text_of(value: Any) -> str:

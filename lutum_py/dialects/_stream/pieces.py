@@ -7,7 +7,7 @@ the head of the next turn, in the order of the calls.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from .._repair.mending import Mending
 
@@ -17,28 +17,43 @@ __all__ = ["Piece", "note_places"]
 class Piece:
     """One piece of a message, and where it stands.
 
-    Attributes:
-        position: Where, as in `messages[1].content[0]`.
+    Args:
+        index: The number of its message.
+        place: Its number in that; None where it is all that the message says.
         number: Its number among all pieces of the conversation.
+        value: The piece.
+
+    Attributes:
+        number: As above.
         group: The turn that it is in.
-        value: The piece; a copy.
+        value: As above.
         is_behind: Whether a piece that is no result stands before it in its turn.
         made: Whether it was made by the repair.
     """
 
-    __slots__ = ("group", "is_behind", "made", "number", "position", "value")
+    __slots__ = ("_index", "_place", "group", "is_behind", "made", "number", "value")
 
-    def __init__(self, position: str, number: int, value: dict[str, Any]) -> None:
-        self.position = position
+    said_at: ClassVar[str]
+    """Where a message has what it says."""
+
+    def __init__(self, index: int, place: int | None, number: int, value: dict[str, Any]) -> None:
+        self._index = index
+        self._place = place
         self.number = number
         self.value = value
         self.group = 0
         self.is_behind = False
         self.made = False
 
+    @property
+    def position(self) -> str:
+        """Where it stands, as in `messages[1].content[0]`."""
+        said_at = self.said_at % self._index
+        return said_at if self._place is None else f"{said_at}[{self._place}]"
+
     def beside(self, value: dict[str, Any]) -> Self:
         """Make a new piece that belongs to this one."""
-        made = type(self)(self.position, self.number, value)
+        made = type(self)(self._index, self._place, self.number, value)
         made.group = self.group
         made.made = True
         return made

@@ -16,6 +16,7 @@ from ..._transcript.message import Message
 from ..._transcript.request import TranscriptItem
 from ..._transcript.transcript_view import TranscriptView
 from .._facts import Facts
+from .copies import FLAT, Plan, copied, plan_of
 from .losses import Loss
 from .other_model import ModelNames, names_of
 from .rendered_items import rendered_items
@@ -57,6 +58,8 @@ class Rendering(ABC):
         self.whole = False
         self.is_changed_before = False
         self._taken = 0
+        self._plans: list[Plan] = []
+        self._alike = {FLAT: FLAT}
 
     @classmethod
     def of(
@@ -106,15 +109,16 @@ class Rendering(ABC):
         if known is None or known._taken > until or not known.names.keep_with(offered):
             known = self
         known._take_all(items, until)
+        rendering, own = known._fork(), known._copies()
         kept.put(key, known)
-        rendering = known._fork()
         for number, (index, message) in enumerate(ephemeral):
             if index >= start:
                 rendering._take_all(items, index)
                 rendering.take_ephemeral(message, f"ephemeral[{number}]")
         rendering._take_all(items, count)
         rendering.finish()
-        rendering.said = list(map(_copied, rendering.said))
+        own += [copied(said, plan_of(said)) for said in rendering.said[len(own) :]]
+        rendering.said = own
         return rendering
 
     def _take_all(self, items: TranscriptView, until: int) -> None:
@@ -122,6 +126,17 @@ class Rendering(ABC):
             self.is_changed_before = items.front.is_changed_before(position)
             self.take(item, f"items[{position}]")
         self._taken = max(self._taken, until)
+
+    def _copies(self) -> list[dict[str, Any]]:
+        """Copy what was said, but for the last, which may still become another."""
+        # Most of it is alike: the plans take next to no room.
+        for said in self.said[len(self._plans) : -1]:
+            plan = plan_of(said)
+            self._plans.append(self._alike.setdefault(plan, plan))
+        return [
+            said.copy() if plan is FLAT else copied(said, plan)
+            for plan, said in zip(self._plans, self.said, strict=False)
+        ]
 
     def _fork(self) -> Self:
         """Give a rendering that goes on from here and leaves this one as it is."""
@@ -133,7 +148,9 @@ class Rendering(ABC):
 
     @abstractmethod
     def take(self, item: TranscriptItem, position: str) -> None:
-        """Render the next item; nothing that was written down before is changed in place.
+        """Render the next item.
+
+        Nothing that was written down before is changed in place. The last of it may be replaced.
 
         Args:
             item: The item.
@@ -147,17 +164,3 @@ class Rendering(ABC):
     def finish(self) -> None:
         """Write down what waits for the items that come next."""
         return
-
-
-def _copied(value: Any) -> Any:
-    """Copy what was rendered; texts and numbers are shared."""
-    made = value.copy()
-    if made.__class__ is dict:
-        for key, part in value.items():
-            if part.__class__ is dict or part.__class__ is list:
-                made[key] = _copied(part)
-    else:
-        for index, part in enumerate(value):
-            if part.__class__ is dict or part.__class__ is list:
-                made[index] = _copied(part)
-    return made

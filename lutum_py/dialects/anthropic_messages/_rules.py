@@ -72,6 +72,39 @@ def repair(request: Any) -> tuple[Any, list[Change]]:
     return _FORM.repair(request)
 
 
+def _is_in_order(messages: list[Any], mending: Mending) -> bool:
+    """Tell whether the results of each turn stand at the head of the next, and no others."""
+    due: list[str | None] = []
+    turn = -1
+    answered = 0
+    turn_of: dict[str, int] = {}
+    spoken = read_messages(messages, mending)
+    for said in spoken:
+        for block in said.blocks:
+            kind = block.kind
+            if kind == "tool_result":
+                if answered == len(due) or said.group != turn + 1 or block.is_behind:
+                    return False
+                if _key(block.value.get("tool_use_id")) != due[answered]:
+                    return False
+                answered += 1
+            elif kind == "tool_use":
+                if said.group != turn:
+                    if answered < len(due):
+                        return False
+                    due, answered, turn = [], 0, said.group
+                call_id = block.value.get("id") or None
+                due.append(call_id)
+                if call_id is not None:
+                    if call_id.__class__ is not str or turn_of.get(call_id) == turn:
+                        return False
+                    turn_of[call_id] = turn
+    ids = "".join(turn_of)
+    first = next((said.role for said in spoken if said.role != "system"), "")
+    is_odd = ids and wire_id(ids) != ids
+    return answered == len(due) and first != "assistant" and not is_odd
+
+
 def _mend(messages: list[Any], mending: Mending) -> None:
     spoken = read_messages(messages, mending)
     calls = [block for said in spoken for block in said.blocks if said.is_call(block)]
@@ -220,4 +253,5 @@ _FORM = Form(
     facts=FACTS,
     said=lambda text: {"role": "user", "content": text},
     mend=_mend,
+    is_in_order=_is_in_order,
 )

@@ -20,6 +20,8 @@ class Block(Piece):
 
     __slots__ = ()
 
+    said_at = "messages[%d].content"
+
     @property
     def kind(self) -> Any:
         """The type of the block."""
@@ -89,7 +91,7 @@ def read_messages(messages: list[Any], mending: Mending) -> list[Spoken]:
 def _blocks(index: int, message: Mapping[str, Any], number: int, mending: Mending) -> list[Block]:
     content = message.get("content")
     if isinstance(content, str):
-        block = Block(f"messages[{index}].content", number, {"type": "text", "text": content})
+        block = Block(index, None, number, {"type": "text", "text": content})
         return [block] if content.strip() else []
     if content is not None and not is_sequence(content):
         mending.note(
@@ -101,43 +103,38 @@ def _blocks(index: int, message: Mapping[str, Any], number: int, mending: Mendin
         )
         content = [content] if is_mapping(content) else ()
     blocks: list[Block] = []
+    role = message["role"]
     for place, value in enumerate(content or ()):
-        position = f"messages[{index}].content[{place}]"
-        if not is_mapping(value) or not isinstance(value.get("type"), str):
-            mending.note(
-                position,
-                "unknown_block",
-                f"expected a content block, got {shorten(value)}",
-                "Send an object with a `type`",
-                "removed it",
-            )
-        elif value["type"] == "text" and not str(value.get("text") or "").strip():
-            mending.note(
-                position,
-                "empty_text",
-                "the text is blank",
-                "Leave the block out",
-                "removed the block",
-            )
-        elif value["type"] == "tool_use" and message["role"] != "assistant":
-            mending.note(
-                position,
-                "misplaced_call",
-                f"a call stands in a message of the {message['role']}",
-                "Send calls in messages of the assistant only",
-                "removed the call",
-            )
-        else:
-            block = Block(position, number + len(blocks), copy_json(value))
-            if block.kind == "tool_use":
-                _call(block, mending)
-            blocks.append(block)
+        unfit = _unfit(value, role)
+        if unfit is not None:
+            mending.note(f"messages[{index}].content[{place}]", *unfit)
+            continue
+        block = Block(index, place, number + len(blocks), mending.own(value))
+        if block.kind == "tool_use":
+            _call(block, mending)
+        blocks.append(block)
     return blocks
 
 
+def _unfit(value: Any, role: str) -> tuple[str, str, str, str] | None:
+    """Say what is wrong with what is no block that this role may send."""
+    kind = value.get("type") if is_mapping(value) else None
+    if not isinstance(kind, str):
+        problem = f"expected a content block, got {shorten(value)}"
+        return "unknown_block", problem, "Send an object with a `type`", "removed it"
+    if kind == "text" and not str(value.get("text") or "").strip():
+        return "empty_text", "the text is blank", "Leave the block out", "removed the block"
+    if kind == "tool_use" and role != "assistant":
+        problem = f"a call stands in a message of the {role}"
+        remedy = "Send calls in messages of the assistant only"
+        return "misplaced_call", problem, remedy, "removed the call"
+    return None
+
+
 def _call(block: Block, mending: Mending) -> None:
-    mending.rename(block.value, "name", f"{block.position}.name")
     value = block.value.get("input")
+    if not mending.takes(block.value.get("name")):
+        mending.rename(block.value, "name", f"{block.position}.name")
     if not isinstance(value, dict):
         mending.note(
             f"{block.position}.input",

@@ -67,6 +67,37 @@ def repair(request: Any) -> tuple[Any, list[Change]]:
     return _FORM.repair(request)
 
 
+def _is_in_order(contents: list[Any], mending: Mending) -> bool:
+    """Tell whether the responses to each turn stand at the head of the next, and no others."""
+    due: list[dict[str, Any]] = []
+    answered = 0
+    turn = -1
+    spoken = read_contents(contents, mending)
+    for at, said in enumerate(spoken):
+        calls = [part.call for part in said.parts if part.call]
+        if calls:
+            # Where the model said something before it, they may have to be one content.
+            if answered < len(due) or not at or spoken[at - 1].group == said.group:
+                return False
+            due, answered, turn = calls, 0, said.group
+        for part in said.parts:
+            if part.response is not None:
+                if answered == len(due) or said.group != turn + 1 or part.is_behind:
+                    return False
+                if not _is_answer(part.response, due[answered]):
+                    return False
+                answered += 1
+    return answered == len(due)
+
+
+def _is_answer(response: dict[str, Any], call: dict[str, Any]) -> bool:
+    return (
+        response.get("name") == call.get("name")
+        and (response.get("id") or None) == (call.get("id") or None)
+        and isinstance(response.get("response"), dict)
+    )
+
+
 def _mend(contents: list[Any], mending: Mending) -> None:
     spoken = read_contents(contents, mending)
     calls = [part for said in spoken for part in said.parts if said.role == "model" and part.call]
@@ -203,5 +234,6 @@ _FORM = Form(
     facts=FACTS,
     said=lambda text: {"role": "user", "parts": [{"text": text}]},
     mend=_mend,
+    is_in_order=_is_in_order,
     takes_one=True,
 )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import NoneType
 from typing import Any
 
 from ..._text.json import copy_json, is_mapping, is_object, is_sequence, shorten
-from .._repair.mending import Mending
+from .._repair.mending import MAYBE_TEXT, Mending
 from .._stream.pieces import Piece
 from .._wire.rendered_items import UNREADABLE
 
@@ -17,22 +18,26 @@ _ROLES = {"user": "user", None: "user", "function": "user", "model": "model"}
 # The API takes both ways of writing a key.
 _CALL = ("functionCall", "function_call")
 _RESPONSE = ("functionResponse", "function_response")
+_PAIRED = frozenset((*_CALL, *_RESPONSE))
+_MAYBE_OBJECT = (dict, NoneType)
 
 
 class Part(Piece):
-    """One part of a content."""
+    """One part of a content.
 
-    __slots__ = ()
+    Attributes:
+        call: The function call, if the part is one.
+        response: The function response, if the part is one.
+    """
 
-    @property
-    def call(self) -> dict[str, Any] | None:
-        """The function call, if the part is one."""
-        return self._inner(_CALL)
+    __slots__ = ("call", "response")
 
-    @property
-    def response(self) -> dict[str, Any] | None:
-        """The function response, if the part is one."""
-        return self._inner(_RESPONSE)
+    said_at = "contents[%d].parts"
+
+    def __init__(self, index: int, place: int | None, number: int, value: dict[str, Any]) -> None:
+        super().__init__(index, place, number, value)
+        self.call = _inner(value, *_CALL)
+        self.response = _inner(value, *_RESPONSE)
 
     @property
     def name(self) -> Any:
@@ -45,22 +50,25 @@ class Part(Piece):
         return (self.call or self.response or {}).get("id") or None
 
     @property
-    def is_hollow(self) -> bool:
-        """Whether it has the key of a call or a response, and nothing that is one."""
-        return any(
-            key in self.value and not is_mapping(self.value[key]) for key in (*_CALL, *_RESPONSE)
-        )
+    def is_empty(self) -> bool:
+        """Whether nothing is in it, or the key of a call or a response and nothing that is one."""
+        value = self.value
+        for key in value:
+            if key in _PAIRED and not is_mapping(value[key]):
+                return True
+        return not value
 
     def rename(self, name: Any) -> None:
         """Let a response be of another tool."""
         (self.response or {})["name"] = name
 
-    def _inner(self, keys: tuple[str, str]) -> dict[str, Any] | None:
-        for key in keys:
-            found = self.value.get(key)
-            if is_object(found):
-                return found
-        return None
+
+def _inner(value: Mapping[str, Any], key: str, other: str) -> dict[str, Any] | None:
+    found = value.get(key)
+    if is_object(found):
+        return found
+    found = value.get(other)
+    return found if is_object(found) else None
 
 
 class Spoken:
@@ -134,25 +142,16 @@ def _role(content: Any) -> str | None:
 def _parts(index: int, parts: Any, role: str, number: int, mending: Mending) -> list[Part]:
     read: list[Part] = []
     # The API takes one part where a list belongs.
-    for place, value in enumerate(
-        parts if is_sequence(parts) else [parts] if is_mapping(parts) else ()
-    ):
-        position = f"contents[{index}].parts[{place}]"
-        part = Part(position, number + len(read), copy_json(value)) if is_mapping(value) else None
-        if part is not None and part.call is not None and part.response is not None:
-            kind, gone = ("call", _RESPONSE) if role == "model" else ("response", _CALL)
+    listed = parts if is_sequence(parts) else [parts] if is_mapping(parts) else ()
+    for place, value in enumerate(listed):
+        part = None
+        if is_mapping(value):
+            part = Part(index, place, number + len(read), mending.own(value))
+            if part.call is not None and part.response is not None:
+                _leave_one(part, role, mending)
+        if part is None or part.is_empty:
             mending.note(
-                position,
-                "part_of_two_kinds",
-                "the part is a function call and a function response at once",
-                "Send one kind of data in a part",
-                f"left the function {kind}, which is what the {role} may send",
-            )
-            for key in gone:
-                part.value.pop(key, None)
-        if part is None or not part.value or part.is_hollow:
-            mending.note(
-                position,
+                f"contents[{index}].parts[{place}]",
                 "empty_part",
                 f"expected a part, got {shorten(value)}",
                 "Send an object with `text`, or with another kind of data",
@@ -160,34 +159,58 @@ def _parts(index: int, parts: Any, role: str, number: int, mending: Mending) -> 
             )
         elif part.call is not None and role != "model":
             mending.note(
-                position,
+                part.position,
                 "misplaced_call",
                 "a function call stands in a content of the user",
                 "Send function calls in contents of the model only",
                 "removed the call",
             )
         else:
-            _named(part, mending)
+            if part.call is not None:
+                _named(part, part.call, "functionCall", mending)
+                _called_with(part, part.call, mending)
+            if part.response is not None:
+                _named(part, part.response, "functionResponse", mending)
             read.append(part)
     return read
 
 
-def _named(part: Part, mending: Mending) -> None:
-    for fields, kind in ((part.call, "functionCall"), (part.response, "functionResponse")):
-        if fields is not None:
-            mending.rename(fields, "name", f"{part.position}.{kind}.name")
-            mending.text_id(fields, "id", f"{part.position}.{kind}")
-    call = part.call or {}
+def _leave_one(part: Part, role: str, mending: Mending) -> None:
+    kind, gone = ("call", _RESPONSE) if role == "model" else ("response", _CALL)
+    mending.note(
+        part.position,
+        "part_of_two_kinds",
+        "the part is a function call and a function response at once",
+        "Send one kind of data in a part",
+        f"left the function {kind}, which is what the {role} may send",
+    )
+    for key in gone:
+        part.value.pop(key, None)
+    if role == "model":
+        part.response = None
+    else:
+        part.call = None
+
+
+def _named(part: Part, fields: dict[str, Any], kind: str, mending: Mending) -> None:
+    if not mending.takes(fields.get("name")):
+        mending.rename(fields, "name", f"{part.position}.{kind}.name")
+    if not isinstance(fields.get("id"), MAYBE_TEXT):
+        mending.text_id(fields, "id", f"{part.position}.{kind}")
+
+
+def _called_with(part: Part, call: dict[str, Any], mending: Mending) -> None:
     arguments = call.get("args")
-    if not isinstance(arguments, dict | None):
-        mending.note(
-            f"{part.position}.functionCall.args",
-            "args_not_an_object",
-            f"the arguments are {shorten(arguments)}, and not an object",
-            "Send the arguments as an object",
-            f"put them into an object, under `{UNREADABLE}`",
-        )
-        call["args"] = {UNREADABLE: arguments}
+    if isinstance(arguments, _MAYBE_OBJECT):
+        return
+    mending.note(
+        f"{part.position}.functionCall.args",
+        "args_not_an_object",
+        f"the arguments are {shorten(arguments)}, and not an object",
+        "Send the arguments as an object",
+        f"put them into an object, under `{UNREADABLE}`",
+    )
+    call["args"] = {UNREADABLE: arguments}
 
 
 def _number_turns(spoken: list[Spoken]) -> None:

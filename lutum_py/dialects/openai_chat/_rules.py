@@ -60,24 +60,63 @@ def repair(request: Any) -> tuple[Any, list[Change]]:
 
 
 class _Call:
-    __slots__ = ("form", "index", "name", "place", "position")
+    """A call, and where it stands; the older form, of which a turn has one, has no number."""
 
-    def __init__(self, index: int, place: str, name: Any, form: dict[str, Any]) -> None:
+    __slots__ = ("id", "id_text", "index", "name", "number")
+
+    def __init__(self, index: int, number: int | None, name: Any, call_id: Any = None) -> None:
         self.index = index
-        self.place = place
-        self.position = f"messages[{index}].{place}"
+        self.number = number
         self.name = name
-        self.form = form
+        self.id = call_id
+        self.id_text = _text(call_id)
 
     @property
     def key(self) -> Hashable:
-        if self.form["role"] == "function":
-            return ("function", str(self.name))
-        return self.key_text
+        return ("function", str(self.name)) if self.number is None else self.id_text
 
     @property
-    def key_text(self) -> str | None:
-        return _text(self.form.get("tool_call_id"))
+    def position(self) -> str:
+        place = "function_call" if self.number is None else f"tool_calls[{self.number}]"
+        return f"messages[{self.index}].{place}"
+
+    @property
+    def form(self) -> dict[str, Any]:
+        if self.number is None:
+            return {"role": "function", "name": self.name}
+        same = {} if self.id is None else {"tool_call_id": self.id}
+        return {"role": "tool", **same}
+
+
+def _is_in_order(messages: list[Any], mending: Mending) -> bool:
+    """Tell whether each call has its result at once, in order, and no other result is there."""
+    due: list[_Call] = []
+    answered = 0
+    for index, given in enumerate(messages):
+        message = read_message(index, given, mending)
+        if message is not None and message["role"] in RESULTS:
+            if answered == len(due):
+                return False
+            call = due[answered]
+            answered += 1
+            if call.key != _key(message) or message.get("name") not in (None, call.name):
+                return False
+        elif message is None or answered < len(due):
+            return False
+        elif message["role"] == "assistant":
+            due = _calls(index, message)
+            answered = 0
+            if len(due) > 1 and _shared_ids(due):
+                return False
+        elif due:
+            due = []
+            answered = 0
+    return answered == len(due)
+
+
+def _shared_ids(calls: list[_Call]) -> bool:
+    ids = [call.id_text for call in calls if call.id_text is not None]
+    return len(set(ids)) < len(ids)
 
 
 def _mend(messages: list[Any], mending: Mending) -> None:
@@ -179,13 +218,10 @@ def _calls(index: int, message: Mapping[str, Any]) -> list[_Call]:
     found: list[_Call] = []
     for number, call in enumerate(message.get("tool_calls") or ()):
         inner = call["custom" if call.get("type") == "custom" else "function"]
-        same = {"tool_call_id": call["id"]} if call.get("id") is not None else {}
-        form = {"role": "tool", **same}
-        found.append(_Call(index, f"tool_calls[{number}]", inner["name"], form))
+        found.append(_Call(index, number, inner["name"], call.get("id")))
     old = message.get("function_call")
     if old is not None:
-        form = {"role": "function", "name": old["name"]}
-        found.append(_Call(index, "function_call", old["name"], form))
+        found.append(_Call(index, None, old["name"]))
     return found
 
 
@@ -201,7 +237,7 @@ def _text(call_id: Any) -> str | None:
 
 
 def _named(call: _Call) -> str:
-    return shorten(call.form.get("tool_call_id", call.name))
+    return shorten(call.name if call.id is None else call.id)
 
 
 def _drop(mending: Mending, index: int, rule: str, why: str) -> None:
@@ -264,17 +300,14 @@ def _twice(
     """Give the second of two calls of one turn that share an id, and its result, a new id."""
     ids: dict[int, list[str | None]] = {}
     for call in calls:
-        ids.setdefault(call.index, []).append(call.key_text)
+        ids.setdefault(call.index, []).append(call.id_text)
     fresh = {index: FreshIds(taken) for index, taken in ids.items()}
     seen: dict[int, set[str]] = {}
-    numbers: dict[int, int] = {}
     for call in calls:
-        number = numbers.get(call.index, 0)
-        numbers[call.index] = number + 1
-        call_id = ids[call.index][number]
-        known = seen.setdefault(call.index, set())
-        if call_id is None:
+        call_id, number = call.id_text, call.number
+        if call_id is None or number is None:
             continue
+        known = seen.setdefault(call.index, set())
         if call_id not in known:
             known.add(call_id)
             continue
@@ -294,4 +327,5 @@ _FORM = Form(
     facts=FACTS,
     said=lambda text: {"role": "user", "content": text},
     mend=_mend,
+    is_in_order=_is_in_order,
 )

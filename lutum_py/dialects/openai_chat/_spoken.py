@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ..._text.json import copy_json, is_mapping, is_object, is_sequence, shorten
-from .._repair.mending import Mending, text_of
+from ..._text.json import is_mapping, is_object, is_sequence, shorten
+from .._repair.mending import MAYBE_TEXT, Mending, text_of
 
 __all__ = ["RESULTS", "read_message"]
 
@@ -19,7 +19,7 @@ _CALLS: Final[Mapping[str, str]] = {"function": "arguments", "custom": "input"}
 
 
 def read_message(index: int, message: Any, mending: Mending) -> dict[str, Any] | None:
-    """Copy a message, and mend it as far as that needs no other; None where it is none.
+    """Read a message, and mend it as far as that needs no other; None where it is none.
 
     Args:
         index: Its number in the conversation.
@@ -36,12 +36,12 @@ def read_message(index: int, message: Any, mending: Mending) -> dict[str, Any] |
             "removed the message",
         )
         return None
-    copied: dict[str, Any] = copy_json(message)
+    owned: dict[str, Any] = mending.own(message)
     if role == "assistant":
-        _assistant(index, copied, mending)
+        _assistant(index, owned, mending)
     elif role in RESULTS:
-        _result(index, copied, mending)
-    elif copied.get("content") is None:
+        _result(index, owned, mending)
+    elif owned.get("content") is None:
         mending.note(
             f"messages[{index}].content",
             "message_without_content",
@@ -49,9 +49,11 @@ def read_message(index: int, message: Any, mending: Mending) -> dict[str, Any] |
             "Send what it says, or leave the message out",
             "made the content empty text",
         )
-        copied["content"] = ""
-    _content(index, copied, mending)
-    return copied
+        owned["content"] = ""
+    content = owned.get("content")
+    if content is not None and not isinstance(content, str):
+        _content(index, owned, content, mending)
+    return owned
 
 
 def _result(index: int, message: dict[str, Any], mending: Mending) -> None:
@@ -64,15 +66,14 @@ def _result(index: int, message: dict[str, Any], mending: Mending) -> None:
             "made the content empty text",
         )
         message["content"] = ""
-    mending.text_id(message, "tool_call_id", f"messages[{index}]")
-    if isinstance(message.get("name"), str):
+    if not isinstance(message.get("tool_call_id"), MAYBE_TEXT):
+        mending.text_id(message, "tool_call_id", f"messages[{index}]")
+    name = message.get("name")
+    if isinstance(name, str) and not mending.takes(name):
         mending.rename(message, "name", f"messages[{index}].name")
 
 
-def _content(index: int, message: dict[str, Any], mending: Mending) -> None:
-    content = message.get("content")
-    if content is None or isinstance(content, str):
-        return
+def _content(index: int, message: dict[str, Any], content: Any, mending: Mending) -> None:
     parts = content if is_sequence(content) else [content]
     # Hosts send an empty list for an assistant that only calls, and take it back.
     is_silent = message["role"] == "assistant" and parts == []
@@ -94,86 +95,82 @@ def _content(index: int, message: dict[str, Any], mending: Mending) -> None:
 
 
 def _assistant(index: int, message: dict[str, Any], mending: Mending) -> None:
-    _tool_calls(index, message, mending)
-    _function_call(index, message, mending)
-    if all(message.get(key) is None for key in _SAID):
-        mending.note(
-            f"messages[{index}].content",
-            "empty_turn",
-            "a turn of the assistant needs content or calls",
-            'Send `""` where it said nothing',
-            "made the content empty text",
-        )
-        message["content"] = ""
+    calls = message.get("tool_calls")
+    if calls is not None:
+        _tool_calls(index, message, calls, mending)
+    call = message.get("function_call")
+    if call is not None:
+        _function_call(index, message, call, mending)
+    for key in _SAID:
+        if message.get(key) is not None:
+            return
+    mending.note(
+        f"messages[{index}].content",
+        "empty_turn",
+        "a turn of the assistant needs content or calls",
+        'Send `""` where it said nothing',
+        "made the content empty text",
+    )
+    message["content"] = ""
 
 
-def _tool_calls(index: int, message: dict[str, Any], mending: Mending) -> None:
-    listed = message.get("tool_calls")
-    position = f"messages[{index}].tool_calls"
-    if listed is None:
-        return
-    if not is_sequence(listed):
+def _tool_calls(index: int, message: dict[str, Any], given: Any, mending: Mending) -> None:
+    listed = given
+    if not is_sequence(given):
         mending.note(
-            position,
+            f"messages[{index}].tool_calls",
             "invalid_tool_calls",
-            f"expected a list of calls, got {shorten(listed)}",
+            f"expected a list of calls, got {shorten(given)}",
             "Send a list, also where there is only one",
-            "put it into a list" if is_mapping(listed) else "removed it",
+            "put it into a list" if is_mapping(given) else "removed it",
         )
-        listed = [listed] if is_mapping(listed) else []
-    elif not listed:
+        listed = [given] if is_mapping(given) else []
+    elif not given:
         mending.note(
-            position,
+            f"messages[{index}].tool_calls",
             "empty_tool_calls",
             "a list of calls holds at least one",
             "Leave `tool_calls` out",
             "removed the empty list",
         )
-    calls = [
-        call for number, call in enumerate(listed) if _call(call, f"{position}[{number}]", mending)
-    ]
-    if calls:
-        message["tool_calls"] = calls
-    else:
+    calls = [call for number, call in enumerate(listed) if _call(call, index, number, mending)]
+    if not calls:
         del message["tool_calls"]
+    elif listed is not given or len(calls) < len(listed):
+        message["tool_calls"] = calls
 
 
-def _call(call: Any, position: str, mending: Mending) -> bool:
+def _call(call: Any, index: int, number: int, mending: Mending) -> bool:
     """Mend one call; say whether there is anything to be kept of it."""
     kind = "custom" if is_mapping(call) and call.get("type") == "custom" else "function"
     inner = call.get(kind) if is_mapping(call) else None
     if not is_object(call) or not is_object(inner):
         mending.note(
-            position,
+            f"messages[{index}].tool_calls[{number}]",
             "invalid_tool_calls",
             f"expected a call with {kind!r}, got {shorten(call)}",
             'Send {"id": ..., "type": "function", "function": {"name": ..., "arguments": ...}}',
             "removed the call",
         )
         return False
-    mending.text_id(call, "id", position)
-    _named_call(inner, f"{position}.{kind}", _CALLS[kind], mending)
+    if not isinstance(call.get("id"), MAYBE_TEXT):
+        mending.text_id(call, "id", f"messages[{index}].tool_calls[{number}]")
+    key = _CALLS[kind]
+    if not mending.is_well_written(inner, key):
+        mending.mend_call(inner, key, f"messages[{index}].tool_calls[{number}].{kind}")
     return True
 
 
-def _function_call(index: int, message: dict[str, Any], mending: Mending) -> None:
-    call = message.get("function_call")
-    position = f"messages[{index}].function_call"
-    if call is None:
-        return
+def _function_call(index: int, message: dict[str, Any], call: Any, mending: Mending) -> None:
     if is_object(call) and call.get("name"):
-        _named_call(call, position, "arguments", mending)
+        if not mending.is_well_written(call, "arguments"):
+            mending.mend_call(call, "arguments", f"messages[{index}].function_call")
         return
     mending.note(
-        position,
+        f"messages[{index}].function_call",
         "invalid_tool_calls",
         f"expected a call with a name, got {shorten(call)}",
         "Leave `function_call` out where nothing is called",
         "removed it",
     )
     del message["function_call"]
-
-
-def _named_call(inner: dict[str, Any], position: str, key: str, mending: Mending) -> None:
-    mending.rename(inner, "name", f"{position}.name")
-    mending.as_text(inner, key, f"{position}.{key}", "{}" if key == "arguments" else "")

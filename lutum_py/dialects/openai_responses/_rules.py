@@ -68,9 +68,42 @@ def repair(request: Any) -> tuple[Any, list[Change]]:
     return _FORM.repair(request)
 
 
-def _mend(given: list[Any], mending: Mending) -> None:
+def _is_in_order(given: list[Any], mending: Mending) -> bool:
+    """Tell whether the results stand behind their calls in order, and nothing comes twice."""
+    ids: list[str] = []
+    calls: list[Item] = []
+    answered = 0
+    is_led_up_to = False
+    for item in _read(given, mending):
+        if item.is_result:
+            if answered == len(calls):
+                return False
+            call = calls[answered]
+            answered += 1
+            if call.key != item.key or item.kind not in ANSWERS[call.kind]:
+                return False
+        elif item.kind == "reasoning":
+            is_led_up_to = True
+        elif is_led_up_to and item.is_said_to_model:
+            return False
+        else:
+            is_led_up_to = False
+            if item.is_call:
+                calls.append(item)
+        item_id = item.fields.get("id")
+        if isinstance(item_id, str) and item.kind != "item_reference":
+            ids.append(item_id)
+    is_answered = answered == len(calls) == len({call.key for call in calls})
+    return is_answered and not is_led_up_to and len(set(ids)) == len(ids)
+
+
+def _read(given: list[Any], mending: Mending) -> list[Item]:
     read = (read_item(index, item, mending) for index, item in enumerate(given))
-    items = [item for item in read if item is not None]
+    return [item for item in read if item is not None]
+
+
+def _mend(given: list[Any], mending: Mending) -> None:
+    items = _read(given, mending)
     items = _once(items, mending)
     items = _led_somewhere(items, mending)
     # Calls may stand where this input does not show them.
@@ -279,7 +312,7 @@ def _of_right_type(call: Item, result: Item, mending: Mending) -> None:
     )
     output = output_of(result.fields)
     same = {"call_id": call.fields["call_id"]} if "call_id" in call.fields else {}
-    result.fields = {"type": right[0], **same, "output": output}
+    result.become({"type": right[0], **same, "output": output})
 
 
 def _drop(mending: Mending, result: Item, rule: str, why: str) -> int:
@@ -320,6 +353,7 @@ _FORM = Form(
     facts=FACTS,
     said=lambda text: {"role": "user", "content": text},
     mend=_mend,
+    is_in_order=_is_in_order,
     takes_text=True,
     elsewhere=(*_KEPT, "prompt"),
 )

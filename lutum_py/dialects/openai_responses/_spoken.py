@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ..._text.json import copy_json, is_mapping, is_sequence, shorten
-from .._repair.mending import Mending, text_of
-from ._decode import CALLS, OUTPUTS, SEARCH_CALL, is_run_by_provider
+from ..._text.json import is_mapping, is_sequence, shorten
+from .._repair.mending import MAYBE_TEXT, Mending, text_of
+from ._decode import CALLS, OUTPUTS, SEARCH_CALL, SEARCH_OUTPUT, is_run_by_provider
 
 __all__ = ["ANSWERS", "Item", "output_of", "read_item"]
 
@@ -18,7 +18,8 @@ ANSWERS: Final[Mapping[str, tuple[str, ...]]] = {
     "custom_tool_call": ("custom_tool_call_output",),
     SEARCH_CALL: ("function_call_output", "tool_search_output"),
 }
-_WITH_OUTPUT: Final = OUTPUTS - {"tool_search_output"}
+_SEARCHES: Final = frozenset({SEARCH_CALL, SEARCH_OUTPUT})
+_WITH_OUTPUT: Final = OUTPUTS - _SEARCHES
 _SAID_TO_MODEL: Final = frozenset({"system", "developer", "user"})
 _ROLES: Final = _SAID_TO_MODEL | {"assistant"}
 
@@ -28,23 +29,31 @@ class Item:
 
     Attributes:
         index: Its number in the input; -1 where the repair made it.
-        fields: The item; a copy.
+        fields: The item.
+        kind: Its type; an item without one is a message, or refers to an item by its id alone.
+        is_call: Whether it is a call that the program answers.
+        is_result: Whether it is the program's answer to a call.
     """
 
-    __slots__ = ("fields", "index")
+    __slots__ = ("fields", "index", "is_call", "is_result", "kind")
 
     def __init__(self, index: int, fields: dict[str, Any]) -> None:
         self.index = index
-        self.fields = fields
+        self.become(fields)
 
-    @property
-    def kind(self) -> str:
-        """Its type; an item without one is a message, or refers to an item by its id alone."""
-        kind = self.fields.get("type")
+    def become(self, fields: dict[str, Any]) -> None:
+        """Let it have other fields."""
+        self.fields = fields
+        kind = fields.get("type")
         if kind:
-            return kind if kind.__class__ is str else str(kind)
-        refers = self.fields.get("id") and not self.fields.keys() & {"role", "content"}
-        return "item_reference" if refers else "message"
+            kind = kind if kind.__class__ is str else str(kind)
+        else:
+            refers = fields.get("id") and not fields.keys() & {"role", "content"}
+            kind = "item_reference" if refers else "message"
+        self.kind: str = kind
+        is_own = kind in _SEARCHES and is_run_by_provider(fields)
+        self.is_call = kind in ANSWERS and not is_own
+        self.is_result = kind in OUTPUTS and not is_own
 
     @property
     def key(self) -> str | None:
@@ -53,70 +62,60 @@ class Item:
         return call_id if isinstance(call_id, str) and call_id else None
 
     @property
-    def is_call(self) -> bool:
-        """Whether it is a call that the program answers."""
-        kind = self.kind
-        is_own = kind == SEARCH_CALL and is_run_by_provider(self.fields)
-        return kind in ANSWERS and not is_own
-
-    @property
-    def is_result(self) -> bool:
-        """Whether it is the program's answer to a call."""
-        return self.kind in OUTPUTS and not is_run_by_provider(self.fields)
-
-    @property
     def is_said_to_model(self) -> bool:
         """Whether it is a message that is not the model's own."""
         return self.kind == "message" and self.fields.get("role") in _SAID_TO_MODEL
 
 
 def read_item(index: int, given: Any, mending: Mending) -> Item | None:
-    """Copy an item, and mend it as far as that needs no other; None where it is none.
+    """Read an item, and mend it as far as that needs no other; None where it is none.
 
     Args:
         index: Its number in the input.
         given: The item.
         mending: Takes a note of each breach.
     """
-    position = f"input[{index}]"
-    if not is_mapping(given) or not isinstance(given.get("type"), str | None):
+    if not is_mapping(given) or not isinstance(given.get("type"), MAYBE_TEXT):
         mending.note(
-            position,
+            f"input[{index}]",
             "not_an_item",
             f"expected an object with a type, got {shorten(given)}",
             "Send only input items",
             "removed what is no item",
         )
         return None
-    item = Item(index, copy_json(given))
-    fields = item.fields
-    if item.kind == "message":
+    item = Item(index, mending.own(given))
+    fields, kind = item.fields, item.kind
+    if kind == "message":
         role = fields.get("role")
         if not isinstance(role, str) or role not in _ROLES:
             mending.note(
-                position,
+                f"input[{index}]",
                 "unknown_role",
                 f"expected a message with a known role, got {shorten(given)}",
                 f"Give it one of {', '.join(sorted(_ROLES))}",
                 "removed the message",
             )
             return None
-        _content(fields, position, mending)
-    if item.is_call or item.is_result:
-        mending.text_id(fields, "call_id", position)
-    if item.kind in CALLS:
-        mending.rename(fields, "name", f"{position}.name")
-        key = CALLS[item.kind]
-        mending.as_text(fields, key, f"{position}.{key}", "{}" if key == "arguments" else "")
-    if item.kind in _WITH_OUTPUT:
-        _output(fields, position, mending)
+        if not _is_said(fields.get("content")):
+            _content(fields, f"input[{index}]", mending)
+        return item
+    if (item.is_call or item.is_result) and not isinstance(fields.get("call_id"), MAYBE_TEXT):
+        mending.text_id(fields, "call_id", f"input[{index}]")
+    if kind in CALLS and not mending.is_well_written(fields, CALLS[kind]):
+        mending.mend_call(fields, CALLS[kind], f"input[{index}]")
+    if kind in _WITH_OUTPUT and not _is_said(fields.get("output")):
+        _output(fields, f"input[{index}]", mending)
     return item
+
+
+def _is_said(content: Any) -> bool:
+    """Tell text, or a list of parts."""
+    return isinstance(content, str) or (is_sequence(content) and all(map(is_mapping, content)))
 
 
 def _content(fields: dict[str, Any], position: str, mending: Mending) -> None:
     content = fields.get("content")
-    if isinstance(content, str) or (is_sequence(content) and all(map(is_mapping, content))):
-        return
     rule = "message_without_content" if content is None else "invalid_content"
     mending.note(
         f"{position}.content",
@@ -130,9 +129,6 @@ def _content(fields: dict[str, Any], position: str, mending: Mending) -> None:
 
 def _output(fields: dict[str, Any], position: str, mending: Mending) -> None:
     output = fields.get("output")
-    made = output_of(fields)
-    if made is output:
-        return
     mending.note(
         f"{position}.output",
         "result_without_content" if output is None else "invalid_content",
@@ -140,12 +136,10 @@ def _output(fields: dict[str, Any], position: str, mending: Mending) -> None:
         'Send text; `""` where there is nothing to say',
         "made text of it",
     )
-    fields["output"] = made
+    fields["output"] = text_of(output)
 
 
 def output_of(fields: Mapping[str, Any]) -> Any:
     """Give what a result says, as text or as a list of parts."""
     output = fields.get("output")
-    if isinstance(output, str) or (is_sequence(output) and all(map(is_mapping, output))):
-        return output
-    return text_of(output)
+    return output if _is_said(output) else text_of(output)
