@@ -114,7 +114,8 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
 
         Args:
             hooks: A `HookSet`, an object like one, or a plain function of a call.
-            on_event: Is told what was decided about each call, when all are decided.
+            on_event: Is told what was decided about each call, when all are decided; also of each
+                that cannot be used, and why.
 
         Returns:
             A new plan; this one stays as it is. Calls that are not pending are not touched, nor
@@ -242,9 +243,9 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
         from .resume import resume
 
         self._state._check_open()
-        return self._resumed(decision, resume(self, decision), on_event)
+        return self._tell_resumed(decision, resume(self, decision), on_event)
 
-    def _resumed(
+    def _tell_resumed(
         self, decision: Decision, outcome: HookOutcome | None, on_event: OnEvent | None
     ) -> HookOutcome | None:
         if on_event is not None and outcome is not None:
@@ -282,7 +283,7 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
         from .amend import amend
 
         self._state._check_open()
-        return self._resumed(decision, await drive(amend(self, decision, hooks)), on_event)
+        return self._tell_resumed(decision, await drive(amend(self, decision, hooks)), on_event)
 
     def amend_sync(
         self, decision: Decision, hooks: Hooks, /, *, on_event: OnEvent | None = None
@@ -295,7 +296,7 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
         from .amend import amend
 
         self._state._check_open()
-        return self._resumed(decision, drive_sync(amend(self, decision, hooks)), on_event)
+        return self._tell_resumed(decision, drive_sync(amend(self, decision, hooks)), on_event)
 
     # Ending.
 
@@ -455,7 +456,7 @@ def decided(
     calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None
 ) -> Steps[ToolRoundPlan[Any]]:
     """Ask hooks about the pending calls, sort those, and make a plan of it."""
-    asked = calls.pending
+    asked, was_decided = calls.pending, calls._is_decided
     records: list[DecisionRecord] = []
     pending: list[AnyToolCall] = []
     calls.note_hooks(hooks)
@@ -474,11 +475,14 @@ def decided(
             calls.suspended = (*calls.suspended, outcome)
     calls.pending = tuple(pending)
     calls.decisions = (*calls.decisions, *records)
+    calls._is_decided = True
     made = closed(calls)
     if on_event is not None:
         from .events import tell_of_calls
 
         ids = {call.id for call in asked if call.status in _UNDECIDED}
+        if not was_decided:
+            ids.update(issue.metadata.id for issue in calls.recoverable_tool_call_issues)
         tell_of_calls(made, on_event, "decided", ids)
     return made
 

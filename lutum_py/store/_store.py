@@ -286,7 +286,13 @@ class Store:
         return [waiting_of(row) for row in found]
 
     def decide(
-        self, id: str, decision: Decision, toolset: type[Any], *, hooks: Hooks | None = None
+        self,
+        id: str,
+        decision: Decision,
+        toolset: type[Any],
+        *,
+        hooks: Hooks | None = None,
+        on_event: OnEvent | None = None,
     ) -> HookOutcome | None:
         """Take a decision into the stored plan.
 
@@ -296,6 +302,7 @@ class Store:
             toolset: The toolset that the plan is of.
             hooks: The hooks that an edit is sent through, which have to be sync. For async ones,
                 load the conversation, `await plan.amend(decision, hooks)`, and save it.
+            on_event: Is told how the call stands then, once that is on record.
 
         Returns:
             What became of the call, as `plan.resume` says it (a call is to be claimed before it
@@ -318,12 +325,17 @@ class Store:
                 "decided about the round."
             )
 
+        changed: ToolRoundPlan[Any]
+
         def take(plan: ToolRoundPlan[Any]) -> tuple[str, HookOutcome | None]:
+            nonlocal changed
+            changed = plan
             if hooks is None:
                 return decision.call_id, plan.resume(decision)
             return decision.call_id, plan.amend_sync(decision, hooks)
 
         outcome = self._change_plan(id, toolset, take)
+        changed._tell_resumed(decision, outcome, on_event)
         return held(outcome) if isinstance(outcome, AnyToolCall) else outcome
 
     def _change_plan(
