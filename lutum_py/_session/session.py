@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
+from .._declare.answer import Answer, answer_of
+from .._round.read_finished import read_finished
+from .._round.read_turn import Finished
 from .._transcript.attachment import Attachment, attachments_of
 from .._transcript.message import Message, Role
 from .._transcript.transcript import Transcript
@@ -19,12 +22,15 @@ from .model import AnyModel
 from .turn import Turn, check_model
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+
     from .._round.plan import ToolRoundPlan
     from .._round.view import View
 
 __all__ = ["Restored", "Session"]
 
 T = TypeVar("T")
+A1 = TypeVar("A1")
 
 
 class Session:
@@ -109,6 +115,39 @@ class Session:
         """
         check_model(model)
         return Turn(self, model)
+
+    @overload
+    def finished(self, answer: None = None, /) -> Finished | None: ...
+    @overload
+    def finished(self, answer: Answer[A1], /) -> Finished[A1] | None: ...
+    @overload
+    def finished(self, answer: TypeForm[A1], /) -> Finished[A1] | None: ...
+    def finished(self, answer: Any = None, /) -> Any:
+        """Give the outcome of the last turn, if the conversation ends with an answer.
+
+        So a loop that takes a conversation up asks whether it is over before it asks the model.
+
+        Args:
+            answer: The type of the final answer that was asked for, or the `Answer`; left out where
+                any text ends the conversation.
+
+        Returns:
+            The same as `collect()` gave, also where the answer came beside calls; None where the
+            last turn is no answer of this type, or something was said since.
+
+        Raises:
+            ToolDefinitionError: The type has no JSON schema.
+
+        Example:
+            >>> from lutum_py import AssistantTurn, Session, TextItem
+            >>> session = Session()
+            >>> session.push_user("Hello")
+            >>> session.finished()
+            >>> session.transcript.append_turn(AssistantTurn(items=(TextItem("Hi!"),)))
+            >>> session.finished().answer
+            'Hi!'
+        """
+        return read_finished(self.transcript, None if answer is None else answer_of(answer))
 
     def branch(self, id: str | None = None) -> Session:
         """Return a session that goes its own way from here.
