@@ -38,6 +38,7 @@ def test_what_waits_is_plain_data(store: Store) -> None:
     assert first.proposed == '{"cents":500}'
     assert first.arguments == {"cents": 500, "payee": "Acme"}
     assert first.ticket == SuspendTicket(id="t1", message="Pay?")
+    assert first.question == "Pay?"
     assert store.waiting("b") == [second]
     loaded = store.load("a", Desk).plan
     assert loaded is not None
