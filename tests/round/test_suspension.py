@@ -81,6 +81,25 @@ def test_a_gate_suspends_a_call_and_its_siblings_go_on() -> None:
     close(plan)
 
 
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("Add \x1b[2K?", r"Add \x1b[2K?"),
+        ("", ""),
+        (None, 'add {"a":1,"b":0}?'),
+    ],
+)
+def test_a_question_is_safe_to_print_and_never_empty_handed(
+    message: str | None, shown: str
+) -> None:
+    """It is the ticket's message, and without one the tool with what would run."""
+    plan = opened(("c1", "add", {"a": 1})).apply_hooks_sync(
+        gated(SuspendTicket(message=message), Shop.add)
+    )
+    assert plan.suspended[0].question == shown
+    close(plan)
+
+
 def test_a_commit_is_refused_while_a_call_is_suspended() -> None:
     """Nothing is committed before every suspended call is decided; nothing is lost by trying."""
     session = Session()
