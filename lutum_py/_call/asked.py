@@ -42,7 +42,7 @@ class Asked:
     def question(self) -> str:
         """What is asked, safe to print: the ticket's message, else the tool and its arguments."""
         message = self.ticket.message
-        return question_of(self._of()[1], self.arguments) if message is None else visible(message)
+        return visible(message) if message else question_of(self._of()[1], self.arguments)
 
     def approve(
         self, *, by: str | None = None, result: Any = None, reason: str | None = None

@@ -85,13 +85,11 @@ def test_a_gate_suspends_a_call_and_its_siblings_go_on() -> None:
     ("message", "shown"),
     [
         ("Add \x1b[2K?", r"Add \x1b[2K?"),
-        ("", ""),
+        ("", 'add {"a":1,"b":0}?'),
         (None, 'add {"a":1,"b":0}?'),
     ],
 )
-def test_a_question_is_safe_to_print_and_never_empty_handed(
-    message: str | None, shown: str
-) -> None:
+def test_a_question_is_safe_to_print_and_never_empty(message: str | None, shown: str) -> None:
     """It is the ticket's message, and without one the tool with what would run."""
     plan = opened(("c1", "add", {"a": 1})).apply_hooks_sync(
         gated(SuspendTicket(message=message), Shop.add)
