@@ -10,7 +10,7 @@ from .._text.json import compact_json, cut, shorten
 from ..errors import InvalidValueError, MisuseError
 
 if TYPE_CHECKING:
-    from .._context.suspension import Decision, DecisionAction, SuspendTicket
+    from .._context.suspension import Decision, DecisionAction
 
 __all__ = ["Asked", "question_of"]
 
@@ -31,8 +31,6 @@ class Asked:
 
         @property
         def arguments(self) -> Any: ...
-        @property
-        def ticket(self) -> SuspendTicket: ...
 
         def _of(self) -> tuple[str, str, str]:
             """Give the id of the call, the name of its tool, and the digest of what is shown."""
@@ -41,7 +39,8 @@ class Asked:
     @property
     def question(self) -> str:
         """What is asked, safe to print: the ticket's message, else the tool and its arguments."""
-        message = self.ticket.message
+        shown: Any = self  # a checker would have the field of each class override a property
+        message: str | None = shown.ticket.message
         return visible(message) if message else question_of(self._of()[1], self.arguments)
 
     def approve(

@@ -53,7 +53,7 @@ def dump_session(
     return text
 
 
-def _check_plan(toolset: Any, plan: object) -> None:
+def _check_plan(toolset: Any, plan: ToolRoundPlan[Any]) -> None:
     """Refuse what is no open plan of the toolset.
 
     Raises:
