@@ -38,7 +38,10 @@ class Asked:
 
     @property
     def question(self) -> str:
-        """What is asked, safe to print: the ticket's message, else the tool and its arguments."""
+        """What is asked, safe to print: the ticket's message, else the tool and its arguments.
+
+        Arguments are cut after 2,000 characters; `arguments` has all of them.
+        """
         shown: Any = self  # a checker would have the field of each class override a property
         message: str | None = shown.ticket.message
         return visible(message) if message else question_of(self._of()[1], self.arguments)

@@ -101,6 +101,9 @@ class KeptState(RoundState):
 
     __slots__ = ()
 
+    def _leave(self, begun: dict[str, str], stacklevel: int) -> None:  # noqa: ARG002 - on record
+        self._close("discarded")
+
     def __del__(self) -> None:
         pass
 

@@ -11,7 +11,7 @@ import pytest
 from lutum_py import AssistantTurn, Session, TextItem
 from lutum_py.errors import MisuseError, StaleError, TranscriptError
 from lutum_py.store import Store
-from tests.store.desk import LOOK, PAY, Desk, plan_of
+from tests.store.desk import LOOK, PAY, Desk, claimed, plan_of
 
 
 def talk(id: str | None = None, text: str = "Hello \0 \ud800 蛙") -> Session:
@@ -85,11 +85,16 @@ def test_a_session_that_cannot_be_saved_changes_nothing(store: Store) -> None:
 
 
 def test_a_plan_that_a_store_gave_may_be_dropped(store: Store) -> None:
-    """Nothing is lost with it, so nobody is warned."""
-    store.save("one", plan_of(PAY), session=talk())
+    """Nothing is lost with it, so nobody is warned, also where a call of it was begun."""
+    store.save("one", plan_of(PAY, LOOK), session=talk())
+    store.begin(claimed(store))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         store.load("one", Desk)
+        plan = store.load("one", Desk).plan
+        assert plan is not None
+        with plan:
+            assert plan.in_doubt
         gc.collect()
     assert caught == []
     assert len(store.waiting("one")) == 1
