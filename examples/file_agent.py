@@ -43,7 +43,6 @@ from lutum_py import (
     ToolAvailability,
     ToolDecision,
     ToolMetadata,
-    ToolResult,
     ToolRound,
     Toolset,
     tool,
@@ -153,7 +152,6 @@ def take_round(
     `cancelled` for what was not started, `indeterminate` for what was.
     """
     plan = tool_round.plan()
-    results: list[ToolResult] = []
     try:
         show.turn(tool_round.turn)
         plan = plan.apply_hooks_sync(hooks)
@@ -164,13 +162,13 @@ def take_round(
                 result = call.call_sync(root=root)
             except ToolError as error:
                 result = call.fail(error.reason, code=error.code)
-            results.append(result)
+            plan.record(result)
             show.result(result)
-        plan.commit(session, results)
+        plan.commit(session)
     except BaseException as error:
         reason = "the user stopped it" if isinstance(error, KeyboardInterrupt) else str(error)
         with suppress(RoundClosedError):
-            show.aborted(plan.abort(session, reason, results).results)
+            show.aborted(plan.abort(session, reason).results)
         raise
 
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import socket
 import sys
 import tempfile
@@ -44,13 +43,12 @@ from lutum_py import (
     ToolResult,
     ToolRoundPlan,
     Toolset,
-    Transcript,
     TurnRequest,
     tool,
     tool_fn,
     visible,
 )
-from lutum_py.execution import execute_all
+from lutum_py.execution import run
 from lutum_py.mcp import RemoteTools, create_server, decline_inline, remote_tools
 from lutum_py.testing import ScriptedModel
 
@@ -111,29 +109,17 @@ async def serve(port: int, outbox: Path) -> None:
 # The loop.
 
 
-def ask(url: str, state: Path) -> None:
-    """Begin a conversation."""
-    session = Session()
-    session.push_user(QUESTION)
-    asyncio.run(go_on(url, session, None, state))
-
-
-def answer(url: str, state: Path, is_yes: bool) -> None:
-    """Take up a conversation where a person was asked."""
-    saved = json.loads(state.read_text(encoding="utf-8"))
-    session = Session(Transcript.load_json(saved["transcript"]))
-    asyncio.run(go_on(url, session, saved["plan"], state, is_yes=is_yes))
-
-
-async def go_on(
-    url: str, session: Session, saved: str | None, state: Path, *, is_yes: bool = False
-) -> None:
-    """Run the loop until it ends, or waits for a person."""
+async def go_on(url: str, saved: str | None, state: Path, *, is_yes: bool = False) -> None:
+    """Begin a conversation or take up a saved one, until it ends or waits for a person."""
     model = ScriptedModel(scripted)
+    session, plan = Session(), None
+    session.push_user(QUESTION)
     async with Client(url, elicitation_callback=decline_inline) as client:
         remote = await remote_tools(client, "Remote", only=["count_primes", "send_letter"])
         tools = remote.toolset
-        plan = None if saved is None else tools.load_plan(saved)
+        if saved is not None:
+            restored = tools.load_session(saved)
+            session, plan = restored.session, restored.plan
         if plan is not None:
             for waiting in plan.suspended:
                 plan.resume(waiting.approve(result={} if is_yes else "decline"))
@@ -145,8 +131,7 @@ async def go_on(
                     case Finished(result):
                         print(visible(result.text, "\n"))
                         return
-            for outcome in await execute_all(plan.pending):
-                plan.record(outcome)
+            await run(plan)
             if plan.suspended:
                 keep(session, plan, remote, state)
                 return
@@ -157,9 +142,8 @@ async def go_on(
 def keep(session: Session, plan: ToolRoundPlan[Any], remote: RemoteTools, state: Path) -> None:
     """Show what is asked, and put the conversation away."""
     for waiting in plan.suspended:
-        print(visible(f"{waiting.call.name} asks: {waiting.ticket.message}"))
-    saved = {"transcript": session.transcript.dump_json(), "plan": plan.dump_json()}
-    state.write_text(json.dumps(saved), encoding="utf-8")
+        print(f"{visible(waiting.call.name)} asks: {waiting.question}")
+    state.write_text(remote.toolset.dump_session(session, plan), encoding="utf-8")
     print(f"Answer with: answer URL yes|no --state {state}  ({remote})")
 
 
@@ -194,9 +178,10 @@ def main() -> None:
     if options.command == "serve":
         asyncio.run(serve(options.port, options.outbox))
     elif options.command == "ask":
-        ask(options.url, options.state)
+        asyncio.run(go_on(options.url, None, options.state))
     else:
-        answer(options.url, options.state, options.answer == "yes")
+        saved = options.state.read_text(encoding="utf-8")
+        asyncio.run(go_on(options.url, saved, options.state, is_yes=options.answer == "yes"))
 
 
 if __name__ == "__main__":

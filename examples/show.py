@@ -54,20 +54,16 @@ class Show:
 
     def decisions(self, plan: ToolRoundPlan[Any]) -> None:
         """Show what was decided about each call, and by whom."""
-        by_call: dict[str, list[str]] = {}
-        for record in plan.decisions:
-            by_call.setdefault(record.call_id, []).append(record.hook.rpartition(".")[2])
-        told: dict[str, tuple[str, str]] = {}
-        for call in plan.pending:
-            told[call.id] = ("allowed", f"by {', '.join(by_call[call.id])}")
-        for rejected in plan.rejected:
-            hook = by_call[rejected.metadata.id][-1]
-            told[rejected.metadata.id] = ("rejected", f"by {hook}: {rejected.reason}")
-        for issue in plan.recoverable_tool_call_issues:
-            text = "; ".join(map(str, issue.fields)) or issue.text
-            told[issue.metadata.id] = ("unusable", text)
-        for call_id in sorted(told, key=self.place.__getitem__):
-            self._event(call_id, *told[call_id], is_cut=False)
+        issues = {each.metadata.id: each for each in plan.recoverable_tool_call_issues}
+        for row in plan.calls:
+            by = [each.hook.rpartition(".")[2] for each in plan.decisions if each.call_id == row.id]
+            if row.state == "pending":
+                self._event(row.id, "allowed", f"by {', '.join(by)}", is_cut=False)
+            elif row.state == "rejected":
+                self._event(row.id, "rejected", f"by {by[-1]}: {row.reason}", is_cut=False)
+            elif row.id in issues:
+                text = "; ".join(map(str, issues[row.id].fields)) or issues[row.id].text
+                self._event(row.id, "unusable", text, is_cut=False)
 
     def running(self, call: AnyToolCall) -> None:
         """Say that a call is being run; its result takes the place of this line."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ._hooks.hook_set import HookSet as _HookSet
     from ._round.plan import ToolRoundPlan
     from ._round.read_turn import Finished, NeedsTools, NoAnswer
+    from ._session.session import Restored, Session
     from ._transcript.assistant import AssistantTurn
     from ._transcript.metadata import ToolMetadata
     from ._transcript.request import TranscriptItem
@@ -236,6 +237,70 @@ class Toolset(metaclass=ToolsetMeta):
         from ._round.plan_json import load_plan
 
         return closed(load_plan(cls, text, key, binding))
+
+    @classmethod
+    def dump_session(
+        cls,
+        session: Session,
+        plan: ToolRoundPlan[Self] | None = None,
+        *,
+        key: bytes | None = None,
+        binding: str | None = None,
+    ) -> str:
+        """Save a conversation as one text: transcript, id, and the plan of the open round.
+
+        The plan is closed here, as by `plan.dump_json()`. Ephemeral messages are not kept.
+
+        Args:
+            session: The conversation.
+            plan: The plan of the round that is open, if there is one.
+            key: A secret by which an edited text is told from this one.
+            binding: What the conversation belongs to, such as a user: it is sealed with it, and
+                loads with the same text only.
+
+        Raises:
+            MisuseError: It is no session, or the plan is none of this toolset.
+            RoundClosedError: The round has ended.
+            PlanError: A call has ended or waits here, and the plan was not told: see
+                `plan.record`. Or a ticket or payload is not JSON data; nothing is closed.
+            TranscriptError: A payload of the transcript is not JSON data; nothing is closed.
+
+        Example:
+            >>> from lutum_py import Session, Toolset
+            >>> session = Session(id="chat-7")
+            >>> session.push_user("Hello")
+            >>> restored = Toolset.load_session(Toolset.dump_session(session))
+            >>> restored.session.id, len(restored.session.transcript), restored.plan
+            ('chat-7', 1, None)
+        """
+        from ._session.saved_session import dump_session
+        from ._session.session import Session as Conversation
+
+        if not isinstance(session, Conversation):
+            raise MisuseError.of_field("dump_session", "session", "a Session", session)
+        return dump_session(cls, session.id, session.transcript, plan, key, binding)
+
+    @classmethod
+    def load_session(
+        cls, text: str | bytes, *, key: bytes | None = None, binding: str | None = None
+    ) -> Restored[Self]:
+        """Take up a conversation that `dump_session` saved.
+
+        Args:
+            text: What was saved.
+            key: The key that it was saved with, if any.
+            binding: What it was saved as belonging to, if anything.
+
+        Raises:
+            PlanError: The text is no session, was edited, is bound to something else, or its plan
+                was made for tools that have changed.
+            TranscriptError: The transcript would be invalid.
+        """
+        from ._session.saved_session import load_session
+        from ._session.session import Restored, Session
+
+        id, transcript, plan = load_session(cls, text, key, binding)
+        return Restored(Session(transcript, id=id), plan)
 
     @staticmethod
     def of(

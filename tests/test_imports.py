@@ -63,7 +63,7 @@ OURS: Final = {
     "_schema.exact_data": "for digests of inputs that are no plain data",
     "_schema.input_model": "makes a pydantic model, which is as slow as to import pydantic",
     "_schema.json_schema": "loads pydantic's generator of schemas",
-    "_session.saved_session": "for what is saved",
+    "_session": "what declares tools needs no sessions, and few are saved",
     "_text.json": "loads pydantic, which no exception needs",
     "_transcript.attachment": "a tool that is only declared needs none",
     "_transcript.display": "for notebooks, loads html",

@@ -97,7 +97,7 @@ async def advance(file: Path, answer: Any = None) -> Outcome | None:
             return None
         elif not state.values:
             start = {"messages": [{"role": "user", "content": "Please refund my orders. Ann"}]}
-        done = start is None and not state.next
+        done = start is None and state.values.get("structured_response") is not None
         result = state.values if done else await agent.ainvoke(start, THREAD)
         if result.get("structured_response") is None:
             return None

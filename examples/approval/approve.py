@@ -6,7 +6,6 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Literal
 
 from bank import World
 from command import Refusal, line_of, parser, run, show, waiting_calls
@@ -14,8 +13,6 @@ from desk import CONVERSATION, Desk
 
 from lutum_py import Decision, visible
 from lutum_py.store import Store, Waiting
-
-_ANSWERS: dict[str, Literal["resume", "cancel"]] = {"y": "resume", "n": "cancel"}
 
 
 def approve(store: Store, _world: World, options: argparse.Namespace) -> None:
@@ -41,41 +38,32 @@ def approve(store: Store, _world: World, options: argparse.Namespace) -> None:
 
 def _decisions(waiting: Sequence[Waiting], options: argparse.Namespace) -> Iterator[Decision]:
     """Make a decision for each call that is meant, bound to what was shown."""
-    given: list[tuple[str, Literal["resume", "cancel"]]] = []
-    given += [(name, "resume") for name in options.approve]
-    given += [(name, "cancel") for name in options.cancel]
+    given = [(name, True) for name in options.approve] + [(name, False) for name in options.cancel]
     if not given:
         yield from _asked(waiting)
         return
     known = {each.call_id: each for each in waiting}
-    for name, action in given:
+    for name, yes in given:
         meant = list(waiting) if name == "all" else [known[name]] if name in known else []
         if not meant:
             raise Refusal(f"No call {name!r} waits. There are: {', '.join(known)}.")
         for each in meant:
-            yield _decision(each, action, options.reason, options.digest)
+            made = each.decide(yes, reason=options.reason)
+            yield replace(made, digest=options.digest) if options.digest else made
 
 
 def _asked(waiting: Sequence[Waiting]) -> Iterator[Decision]:
     for each in waiting:
         answer = ""
-        while answer not in (*_ANSWERS, "later"):
+        while answer not in ("y", "n", "later"):
             try:
-                answer = input(f"{visible(each.ticket.message or '')} [y/n/later] ").strip().lower()
+                answer = input(f"{each.question} [y/n/later] ").strip().lower()
             except EOFError:
                 print()
                 return
-        if answer in _ANSWERS:
-            action = _ANSWERS[answer]
-            reason = input("Why not? ").strip() if action == "cancel" else ""
-            yield _decision(each, action, reason or None, None)
-
-
-def _decision(
-    waiting: Waiting, action: Literal["resume", "cancel"], reason: str | None, digest: str | None
-) -> Decision:
-    made = waiting.cancel(reason) if action == "cancel" else waiting.approve(reason=reason)
-    return replace(made, digest=digest) if digest else made
+        if answer != "later":
+            reason = input("Why not? ").strip() if answer == "n" else ""
+            yield each.decide(answer == "y", reason=reason or None)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

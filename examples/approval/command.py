@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 from bank import World
-from desk import CONVERSATION, Desk, advance, answer_of, scripted
+from desk import CONVERSATION, advance, scripted
 
-from lutum_py import Transcript, visible
+from lutum_py import visible
 from lutum_py.errors import LutumError
 from lutum_py.store import Store, Waiting, open_store
 from lutum_py.testing import ScriptedModel
@@ -121,10 +121,7 @@ def waiting_calls(store: Store, options: argparse.Namespace) -> Sequence[Waiting
     """
     if not is_begun(store):
         raise Refusal(f"Nothing was begun here. First: {line_of('pay', options)}")
-    stored = store.load(CONVERSATION, Desk)
-    if stored.plan is not None:
-        stored.plan.discard()  # only looked at
-    elif answer_of(Transcript.load_json(stored.note)) is not None:
+    if store.load(CONVERSATION).session.finished():
         raise Refusal(f"This conversation is over. To begin anew, remove {options.folder}.")
     return store.waiting(CONVERSATION)
 
@@ -132,7 +129,7 @@ def waiting_calls(store: Store, options: argparse.Namespace) -> Sequence[Waiting
 def show(waiting: Waiting) -> None:
     """Show all that an approver should see."""
     # What the model wrote must not repaint the line that somebody approves.
-    print(visible(f"{waiting.call_id}  {waiting.ticket.message}"))
+    print(f"{visible(waiting.call_id)}  {waiting.question}")
     print(f"    tool       {waiting.tool}")
     print(visible(f"    arguments  {waiting.arguments}"))
     print(f"    digest     {waiting.digest}")

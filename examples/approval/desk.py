@@ -6,7 +6,7 @@ follows from what the store has, and nothing that was begun is begun again blind
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from time import sleep
 from typing import Annotated
 from uuid import uuid4
@@ -16,19 +16,13 @@ from pydantic import BaseModel, Field
 
 from lutum_py import (
     AssistantTurn,
-    Finished,
     NeedsTools,
-    Session,
     Skip,
-    Suspend,
-    SuspendTicket,
     ToolCapabilities,
     ToolEffect,
     ToolInput,
-    ToolMetadata,
     ToolResult,
     Toolset,
-    Transcript,
     TurnRequest,
     execution,
     tool,
@@ -91,10 +85,10 @@ def send_letter(recipient: str, text: str, world: Annotated[World, Skip()]) -> s
 
 
 class Desk(Toolset):
-    """What the model may call."""
+    """What the model may call; no payment goes out before somebody approved it."""
 
     list_invoices = tool(list_invoices)
-    pay = tool(Payment)
+    pay = tool(Payment, needs_approval=True, approval_message="Pay {payee} {cents} cents?")
     send_letter = tool(send_letter)
 
 
@@ -109,14 +103,7 @@ def pay(payment: Payment, world: Annotated[World, Skip()], key: Annotated[str, S
 
 handlers.complete()  # a tool that nobody does is an error here, and not when it is called
 
-hooks = Desk.HookSet()
-
-
-@hooks.gate(Desk.pay)
-def ask_somebody(_metadata: ToolMetadata, input: Payment) -> Suspend:
-    """Let no payment through before somebody approved it."""
-    amount = f"{input.cents / 100:.2f}"
-    return Suspend(SuspendTicket(action="approve_payment", message=f"Pay {input.payee} {amount}?"))
+hooks = Desk.HookSet()  # an edit by `lutum inbox` goes through them
 
 
 def advance(store: Store, world: World, model: ScriptedModel) -> str | None:
@@ -124,32 +111,24 @@ def advance(store: Store, world: World, model: ScriptedModel) -> str | None:
     while True:
         run_calls(store, world)
         stored = store.load(CONVERSATION, Desk)
-        session, plan = Session(Transcript.load_json(stored.note)), stored.plan
+        session, plan = stored.session, stored.plan
         if plan is None:
-            if (answer := answer_of(session.transcript)) is not None:
-                return answer
+            if finished := session.finished():
+                return finished.answer
             match session.text_turn(model).tools(Desk).collect_sync():
                 case NeedsTools(round):
                     plan = round.apply_hooks_sync(hooks)
-                case Finished():
-                    pass
         elif plan.is_settled:
             plan.commit(session)
             plan = None
+        elif plan.remaining():
+            return None
         else:
-            plan.discard()  # the store has it
-            if plan.remaining():
-                return None
             sleep(LEASE / 10)  # a call runs elsewhere, or a process was killed in it
             continue
-        try:
-            note = session.transcript.dump_json()
-            store.save(CONVERSATION, plan, note=note, version=stored.version)
-        except BaseException as error:
-            if plan is not None:
-                plan.discard()
-            if not isinstance(error, StaleError):  # another process was faster
-                raise
+        # A plan that is not saved, because another process was faster, is open at the end.
+        with suppress(StaleError), plan or nullcontext():
+            store.save(CONVERSATION, plan, session=session, version=stored.version)
 
 
 def run_calls(store: Store, world: World) -> None:
@@ -180,12 +159,6 @@ def outcome_of(claim: Claim, store: Store, world: World) -> Outcome:
     assert isinstance(outcome, ToolResult)  # none of these tools suspends itself
     print(visible(f"  {call.name} {call.metadata.arguments}: {outcome.model_text}"))
     return outcome
-
-
-def answer_of(transcript: Transcript) -> str | None:
-    """Give the last word of a conversation that is over."""
-    last = transcript[-1]
-    return last.text if isinstance(last, AssistantTurn) else None
 
 
 def scripted(request: TurnRequest) -> AssistantTurn:

@@ -19,7 +19,7 @@ def pay(store: Store, world: World, options: argparse.Namespace) -> None:
     if not is_begun(store):
         session = Session()
         session.push_user(QUESTION)
-        store.save(CONVERSATION, None, note=session.transcript.dump_json())
+        store.save(CONVERSATION, None, session=session)
         print(f"> {QUESTION}")
     elif waiting_calls(store, options):
         raise Refusal(f"Begun already, and payments wait. Next: {line_of('approve', options)}")
@@ -31,10 +31,7 @@ def pay(store: Store, world: World, options: argparse.Namespace) -> None:
 def decisions_were_made(store: Store) -> bool:
     """Whether the open round has calls that somebody was asked about."""
     plan = store.load(CONVERSATION, Desk).plan
-    if plan is None:
-        return False
-    plan.discard()  # only looked at
-    return bool(plan.decisions)
+    return plan is not None and bool(plan.decisions)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

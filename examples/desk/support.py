@@ -9,26 +9,12 @@ import asyncio
 import logging
 import sys
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel
 from script import MODEL
 from shop import Shop
 
-from lutum_py import (
-    NeedsTools,
-    NoAnswer,
-    RunNormally,
-    Session,
-    ToolContext,
-    ToolResult,
-    Toolset,
-    Transcript,
-    log_events,
-    tool,
-    tool_fn,
-    visible,
-)
+from lutum_py import NeedsTools, NoAnswer, Session, ToolContext, Toolset, log_events, tool, tool_fn
 from lutum_py.store import Store, open_store
 
 FOLDER = Path(sys.argv[1])
@@ -66,55 +52,50 @@ class Desk(Toolset, timeout=2):
     """What the desk can do."""
 
     find_orders = tool(find_orders)
-    refund = tool(
-        refund,
-        needs_approval=lambda input: input.cents > 5000,
-        approval_message="Refund {cents} cents of order {order}?",
-    )
+    refund = tool(refund, needs_approval=lambda input: input.cents > 5000)
     send_mail = tool(send_mail)
 
 
 hooks = Desk.HookSet()
 
 
-@hooks.on(Desk.send_mail)
-def lower_case(_: object, input: Any) -> RunNormally[Any]:
+@hooks.on_args(Desk.send_mail)
+def lower_case(to: str, text: str, ctx: ToolContext) -> dict[str, str]:
     """Write addresses in lower case."""
-    return RunNormally(input.model_copy(update={"to": input.to.lower()}))
+    return {"to": to.lower()}
 
 
 async def advance(store: Store, id: str) -> Outcome | None:
     """Go on as far as possible; None where somebody has to decide first."""
     log = log_events("desk")
     if id not in store.ids():
-        session = Session(id=id)
+        session = Session()
         session.push_user("Please refund my orders. Ann")
-        store.save(id, None, note=session.transcript.dump_json())
+        store.save(id, None, session=session)
     while True:
         stored = await store.run(id, Desk, lease=1, on_event=log)
-        session = Session(Transcript.load_json(stored.note), id=id)
-        if stored.plan is not None:
-            if not stored.plan.is_settled:
-                stored.plan.discard()
+        session, plan = stored.session, stored.plan
+        if plan is not None:
+            if not plan.is_settled:
                 return None
-            stored.plan.commit(session)
-        last = session.transcript[-1]
-        if isinstance(last, ToolResult) and last.name == "answer":
+            plan.commit(session)
+        if finished := session.finished(Outcome):
             print(session.transcript.usage())
-            return Outcome.model_validate_json(last.arguments)
-        turn = await session.text_turn(MODEL).tools(Desk).answer(Outcome).collect()
-        if isinstance(turn, NoAnswer):
-            session.push_user(turn.text)
-        asks = turn.round if isinstance(turn, NeedsTools) else None
-        plan = await asks.apply_hooks(hooks, on_event=log) if asks else None
-        store.save(id, plan, note=session.transcript.dump_json(), version=stored.version)
+            return finished.answer
+        plan = None
+        match await session.text_turn(MODEL).tools(Desk).answer(Outcome).collect():
+            case NeedsTools(round):
+                plan = await round.apply_hooks(hooks, on_event=log)
+            case NoAnswer(text=text):
+                session.push_user(text)
+        store.save(id, plan, session=session, version=stored.version)
 
 
 def decide(store: Store) -> None:
     """Ask at a terminal about each refund that waits."""
     for waiting in store.waiting():
-        answer = input(f"{visible(waiting.ticket.message or waiting.tool)} [y/n] ")
-        store.decide(waiting.id, waiting.decide(answer == "y", by="me"), Desk)
+        yes = input(f"{waiting.question} [y/n] ") == "y"
+        store.decide(waiting.id, waiting.decide(yes, by="me"), Desk, on_event=log_events("desk"))
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from .._text.escaping import visible
 from .._text.json import compact_json, cut, shorten
 from .._text.suggestion import names_for_message
 from ..errors import ToolDefinitionError
+from .asked import question_of
 
 if TYPE_CHECKING:
     from .._schema.definition import ToolDef
@@ -31,9 +32,10 @@ _LONGEST = 200
 def question_about(call: CallState) -> str:
     """Say what a person is asked about a call: its arguments as they are shown, secrets masked."""
     template = call.selector.options.approval_message
+    shown = call.spec.shown_data(call._input)
     if template is None:
-        return f"Tool `{call.name}` needs an approval."
-    arguments: dict[str, Any] = call.spec.shown_data(call._input) or {}
+        return question_of(call.name, shown)
+    arguments: dict[str, Any] = shown or {}
     return "".join(
         text + ("" if name is None else _word(arguments.get(name)))
         for text, name, _, _ in Formatter().parse(template)

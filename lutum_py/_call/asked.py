@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from .._text.json import shorten
+from .._text.escaping import visible, visible_json
+from .._text.json import compact_json, cut, shorten
 from ..errors import InvalidValueError, MisuseError
 
 if TYPE_CHECKING:
     from .._context.suspension import Decision, DecisionAction
 
-__all__ = ["Asked"]
+__all__ = ["Asked", "question_of"]
+
+_LONGEST = 2000
+
+
+def question_of(tool: str, arguments: Any) -> str:
+    """Ask about a call for which nobody wrote a question: by its arguments, as they are shown."""
+    return f"{visible(tool)} {cut(visible_json(compact_json(arguments)), _LONGEST)}?"
 
 
 class Asked:
@@ -27,6 +35,16 @@ class Asked:
         def _of(self) -> tuple[str, str, str]:
             """Give the id of the call, the name of its tool, and the digest of what is shown."""
             ...
+
+    @property
+    def question(self) -> str:
+        """What is asked, safe to print: the ticket's message, else the tool and its arguments.
+
+        Arguments are cut after 2,000 characters; `arguments` has all of them.
+        """
+        shown: Any = self  # a checker would have the field of each class override a property
+        message: str | None = shown.ticket.message
+        return visible(message) if message else question_of(self._of()[1], self.arguments)
 
     def approve(
         self, *, by: str | None = None, result: Any = None, reason: str | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar, overload
 
 from .._text.immutable import Immutable, dataclass
@@ -69,5 +70,8 @@ class Reject:
 ToolDecision: TypeAlias = RunNormally[In] | Complete[Out] | Reject
 """What an execution hook returns."""
 
-ArgsDecision: TypeAlias = RunNormally[Any] | Complete[Out] | Reject | None
-"""What an execution hook of the function's own parameters returns; None goes on as it is."""
+ArgsDecision: TypeAlias = RunNormally[Any] | Complete[Out] | Reject | Mapping[str, Any] | None
+"""What an execution hook of the function's own parameters returns.
+
+A mapping names the arguments that are others now; None goes on as it is.
+"""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from typing import Any
 
 from .._call.decisions import RunNormally
@@ -65,19 +65,27 @@ class ArgsHook:
             ) from None
 
     def __call__(self, metadata: ToolMetadata, input: Any) -> Any:
-        """Ask the hook; None of it is the input as it came."""
+        """Ask the hook; None of it is the input as it came, a mapping says what is another now."""
         invocation: Any = self.spec.invocation
         call = self.spec.call_type(metadata, input)
         positional, keywords = invocation.bind(call, input, {})
         answer: Any = self.function(*positional, **keywords)
         if hasattr(answer, "__await__"):
-            return _awaited(answer, input)
-        return RunNormally(input) if answer is None else answer
+            return self._awaited(answer, metadata, input)
+        return self._decision(answer, metadata, input)
 
+    async def _awaited(self, answer: Awaitable[Any], metadata: ToolMetadata, input: Any) -> Any:
+        return self._decision(await answer, metadata, input)
 
-async def _awaited(answer: Awaitable[Any], input: Any) -> Any:
-    decision = await answer
-    return RunNormally(input) if decision is None else decision
+    def _decision(self, answer: Any, metadata: ToolMetadata, input: Any) -> Any:
+        if answer is None:
+            return RunNormally(input)
+        if not isinstance(answer, Mapping):
+            return answer
+        invocation: Any = self.spec.invocation
+        given = invocation.input_with(metadata.name, input, answer)
+        by_name = invocation.whole is None
+        return RunNormally(self.spec.check_input(metadata.name, given, by_name=by_name))
 
 
 def _bare(signature: inspect.Signature) -> str:

@@ -98,9 +98,9 @@ class HookSet(HookPlaces[T]):
             selector: A function tool. A member of a nested toolset stands for each path to it.
 
         Returns:
-            A decorator for a function that returns None to go on as it is,
-            `selector.with_args(...)`, `Complete(output)` or `Reject(reason)`, or an awaitable of
-            one.
+            A decorator for a function that returns None to go on as it is, a mapping of those
+            arguments that are others now, `selector.with_args(...)` of all of them,
+            `Complete(output)` or `Reject(reason)`, or an awaitable of one.
 
         Raises:
             HookError: The tool is not in the toolset, is no function tool, or has a hidden

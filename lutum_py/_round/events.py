@@ -39,9 +39,9 @@ class CallEvent:
     """Say that something changed about a call, and how it stands now.
 
     Attributes:
-        kind: `decided` when hooks were asked, or `suspended` where it waits for a decision now;
-            `resumed` when a decision was taken in, or `edited` where it changed arguments; `begun`;
-            `ended`.
+        kind: `decided` when hooks were asked, also of a call that cannot be used, or `suspended`
+            where it waits for a decision now; `resumed` when a decision was taken in, or `edited`
+            where it changed arguments; `begun`; `ended`.
         row: The call as it stands now.
         at: When, in ISO 8601 and UTC.
     """

@@ -110,7 +110,8 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
 
         Args:
             hooks: A `HookSet`, an object like one, or a plain function of a call.
-            on_event: Is told what was decided about each call, when all are decided.
+            on_event: Is told what was decided about each call, when all are decided; also of each
+                that cannot be used, and why.
 
         Returns:
             A new plan; this one stays as it is. Calls that are not pending are not touched, nor
@@ -244,9 +245,9 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
         from .resume import resume
 
         self._state._check_open()
-        return self._resumed(decision, resume(self, decision), on_event)
+        return self._tell_resumed(decision, resume(self, decision), on_event)
 
-    def _resumed(
+    def _tell_resumed(
         self, decision: Decision, outcome: HookOutcome | None, on_event: OnEvent | None
     ) -> HookOutcome | None:
         if on_event is not None and outcome is not None:
@@ -284,7 +285,7 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
         from .amend import amend
 
         self._state._check_open()
-        return self._resumed(decision, await drive(amend(self, decision, hooks)), on_event)
+        return self._tell_resumed(decision, await drive(amend(self, decision, hooks)), on_event)
 
     def amend_sync(
         self, decision: Decision, hooks: Hooks, /, *, on_event: OnEvent | None = None
@@ -297,7 +298,7 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
         from .amend import amend
 
         self._state._check_open()
-        return self._resumed(decision, drive_sync(amend(self, decision, hooks)), on_event)
+        return self._tell_resumed(decision, drive_sync(amend(self, decision, hooks)), on_event)
 
     # Ending.
 
@@ -459,7 +460,7 @@ def decided(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None) -
     It gives no value: one that a generator ends with is raised to whoever runs it, and costs more
     than a hook does. Run in a `for` it needs a coroutine only where a hook is awaited.
     """
-    asked = calls.pending
+    asked, was_decided = calls.pending, calls._is_decided
     records: list[DecisionRecord] = []
     calls.note_hooks(hooks)
     pending, settled = yield from decide_each(asked, hooks, records, calls._state)
@@ -472,10 +473,13 @@ def decided(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None) -
         else:
             calls.suspended = (*calls.suspended, each)
     calls.decisions = (*calls.decisions, *records) if calls.decisions else tuple(records)
+    calls._is_decided = True
     if on_event is not None:
         from .events import tell_of_calls
 
         ids = {call.id for call in asked if call.status in UNDECIDED}
+        if not was_decided:
+            ids.update(issue.metadata.id for issue in calls.recoverable_tool_call_issues)
         tell_of_calls(calls, on_event, "decided", ids)
 
 

@@ -257,6 +257,7 @@ def load_plan(
     calls._ended = loader.ended
     calls._asked_after = asked_after
     calls._owes_after = owes_after
+    calls._is_decided = True
     return calls
 
 

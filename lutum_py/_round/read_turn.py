@@ -34,6 +34,7 @@ __all__ = [
     "NoAnswer",
     "TextResult",
     "check_answer",
+    "cut_off_in",
     "open_turn",
     "read_turn",
 ]
@@ -205,7 +206,7 @@ def open_turn(
     by_name = offered.by_name
     calls: list[AnyToolCall] = []
     issues: list[RecoverableToolCallIssue] = []
-    cut_off = _cut_off_in(turn) if turn.is_truncated else None
+    cut_off = cut_off_in(turn) if turn.is_truncated else None
     found = None if answer is None else answer_calls(turn, answer, cut_off, redact)
     if found is not None and found.result is not None and len(metadatas) == 1:
         return Finished(TextResult(turn, found.value, seal(turn, (found.result,))))
@@ -234,8 +235,8 @@ def open_turn(
     )
 
 
-def _cut_off_in(turn: AssistantTurn) -> ToolMetadata | None:
-    """Find the last call if nothing came of its arguments."""
+def cut_off_in(turn: AssistantTurn) -> ToolMetadata | None:
+    """Find the last call of a truncated turn, if nothing came of its arguments."""
     last = turn.tool_calls[len(turn.tool_calls) - 1]
     return last if turn.cut_off == "arguments" or not last.arguments.strip() else None
 

@@ -177,7 +177,8 @@ class ToolRound(Immutable, _RoundFields, Generic[T, AN]):
 
         Args:
             hooks: A `HookSet`, an object like one, or a plain function of a call.
-            on_event: Is told what was decided about each call, when all are decided.
+            on_event: Is told what was decided about each call, when all are decided; also of each
+                that cannot be used, and why.
 
         Raises:
             HookError: A hook raised, or gave something that is no decision; the round can be used

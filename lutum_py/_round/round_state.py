@@ -9,7 +9,7 @@ from .._text.escaping import visible
 from .._transcript.assistant import AssistantTurn
 from ..errors import RoundClosedError
 
-__all__ = ["RoundState"]
+__all__ = ["KeptState", "RoundState"]
 
 _NONE: frozenset[str] = frozenset()
 _NO_MARKS: frozenset[tuple[str, str]] = frozenset()
@@ -99,6 +99,18 @@ class RoundState:
                 stacklevel=1,
                 source=self,
             )
+
+
+class KeptState(RoundState):
+    """A round that a store has too, so that nothing is lost where it is dropped."""
+
+    __slots__ = ()
+
+    def _leave(self, begun: dict[str, str], stacklevel: int) -> None:  # noqa: ARG002 - on record
+        self._close("discarded")
+
+    def __del__(self) -> None:
+        pass
 
 
 # The slot itself: a round, which is such a state, is slow to assign to.

@@ -82,7 +82,8 @@ def check_seal(saved: Saved, key: bytes | None, what: str = "plan") -> None:
         raise seal.wrong("kind", f"{shorten(kind)} is none of the known values")
     if _fits(saved, seal.get("value", str), key):
         return
-    entries = list(saved.each("calls", optional=what != "plan"))
+    plan = saved if what == "plan" else saved.inner_or_none("plan")
+    entries = [] if plan is None else list(plan.each("calls"))
     edited = [e.get("id", str) for e in entries if not _fits(e, e.get("seal", str), key)]
     if key is not None and len(edited) == len(entries):
         said = "does not fit this key: it was saved with another one, or was edited"
@@ -91,7 +92,8 @@ def check_seal(saved: Saved, key: bytes | None, what: str = "plan") -> None:
         said = f"was edited after it was saved, in what it says of call {calls}"
     else:
         said = "was edited after it was saved: its contents do not match its seal"
+    gave = "dump_json" if what == "plan" else "dump_session"
     raise PlanError(
         f"This {what} {said}. What was approved may not be what would run; load the text that "
-        "`dump_json()` gave, or let the model start anew."
+        f"`{gave}()` gave, or let the model start anew."
     )

@@ -38,12 +38,13 @@ class SortedCalls:
     """Keep the calls of a round by what is to be done about them; `ToolRoundPlan` tells of each."""
 
     # Of the private ones: the calls of finished results, by id; which after-hooks were asked, by
-    # call id and the hook's key; the hook sets that decided; whether the plan was saved while some
-    # after-hook of theirs had still to be asked.
+    # call id and the hook's key; the hook sets that decided; whether any hooks did; whether the
+    # plan was saved while some after-hook of theirs had still to be asked.
     __slots__ = (
         "_asked_after",
         "_ended",
         "_hook_sets",
+        "_is_decided",
         "_owes_after",
         "_state",
         "decisions",
@@ -81,6 +82,7 @@ class SortedCalls:
         self._ended: Mapping[str, AnyToolCall] = _NONE_ENDED
         self._asked_after: frozenset[tuple[str, str]] = _NONE_ASKED
         self._hook_sets: tuple[HookPlaces[Any], ...] = ()
+        self._is_decided = False
         self._owes_after = False
 
     def begun(self) -> dict[str, str]:

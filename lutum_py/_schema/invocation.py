@@ -198,6 +198,21 @@ class Invocation:
             return given[self.whole]
         return {field: given[name] for name, field in self._arguments if name in given}
 
+    def input_with(self, tool: str, input: Any, changes: Mapping[str, Any]) -> Any:
+        """Make the same of an input of which some arguments are others now.
+
+        Raises:
+            MisuseError: The function takes no such argument, or the model does not fill it in.
+        """
+        if unknown := [name for name in changes if name not in self._visible]:
+            raise MisuseError(
+                f"{names_for_message(unknown)} cannot be changed in a call of tool `{tool}`. What "
+                f"the model fills in: {names_for_message(self._visible)}."
+            )
+        if self.whole is not None:
+            return changes.get(self.whole, input)
+        return {field: changes.get(name, getattr(input, field)) for name, field in self._arguments}
+
     def check(self, call: Any, skipped: dict[str, Any]) -> None:
         """Make sure that what the model does not fill in is given, and nothing else.
 

@@ -7,9 +7,8 @@ another day.
 from __future__ import annotations
 
 import json
-from typing import Any, TypeVar
+from typing import Any
 
-from .._declare.toolset_meta import ToolsetMeta
 from .._round.plan import ToolRoundPlan, closed
 from .._round.plan_json import check_bound, dump_plan, load_plan
 from .._round.seal import check_binding, check_key, check_seal, kind_of, seal_of
@@ -20,30 +19,24 @@ from ..errors import MisuseError, PlanError
 
 __all__ = ["dump_session", "load_session"]
 
-T = TypeVar("T")
-
 FORMAT = "lutum_py.session"
 VERSION = 1
 
 
 def dump_session(
+    toolset: Any,
     id: str | None,
     transcript: Transcript,
     plan: ToolRoundPlan[Any] | None,
     key: bytes | None,
     binding: str | None,
 ) -> str:
-    """Encode a session and its open plan; see `Session.dump_json`."""
+    """Encode a session and its open plan; see `Toolset.dump_session`."""
     check_key(key)
     check_binding(binding)
-    if not isinstance(plan, ToolRoundPlan | None):
-        raise MisuseError(
-            f"A session is saved with its plan, not with {shorten(plan)}. Pass what "
-            "`round.plan()` or `await round.apply_hooks(hooks)` gave, or leave it out."
-        )
     saved: Any = None
     if plan is not None:
-        plan._state._check_open()
+        _check_plan(toolset, plan)
         saved = json.loads(dump_plan(plan, plan._state, key, binding))
     data: dict[str, Any] = {
         "format": FORMAT,
@@ -60,17 +53,32 @@ def dump_session(
     return text
 
 
+def _check_plan(toolset: Any, plan: ToolRoundPlan[Any]) -> None:
+    """Refuse what is no open plan of the toolset.
+
+    Raises:
+        MisuseError: It is no plan, or that of another toolset.
+        RoundClosedError: Its round has ended.
+    """
+    if not isinstance(plan, ToolRoundPlan):
+        raise MisuseError(
+            f"A session is saved with its plan, not with {shorten(plan)}. Pass what "
+            "`round.plan()` or `await round.apply_hooks(hooks)` gave, or leave it out."
+        )
+    if plan.toolset is not toolset:
+        raise MisuseError(
+            f"The plan is of {plan.toolset!r}, so {toolset!r} could not load it. Save it with the "
+            "toolset that was offered: `plan.toolset.dump_session(session, plan)`."
+        )
+    plan._state._check_open()
+
+
 def load_session(
-    text: str | bytes, toolset: type[T], key: bytes | None, binding: str | None
-) -> tuple[str | None, Transcript, ToolRoundPlan[T] | None]:
-    """Read id, transcript and plan of what `dump_session` gave; see `Session.load_json`."""
+    toolset: Any, text: str | bytes, key: bytes | None, binding: str | None
+) -> tuple[str | None, Transcript, ToolRoundPlan[Any] | None]:
+    """Read id, transcript and plan of what `dump_session` gave; see `Toolset.load_session`."""
     check_key(key)
     check_binding(binding)
-    if not isinstance(toolset, ToolsetMeta):
-        raise MisuseError(
-            f"A session is loaded with the toolset of its plan, not with {shorten(toolset)}. Pass "
-            "the class, as in `Session.load_json(text, Desk)`."
-        )
     saved = open_saved(text, form=FORMAT, versions=(VERSION,), error=PlanError, what="session")
     check_seal(saved, key, "session")
     check_bound(saved, binding, "session")

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
+from .._declare.answer import Answer, answer_of
+from .._round.read_finished import read_finished
+from .._round.read_turn import Finished
 from .._transcript.attachment import Attachment, attachments_of
 from .._transcript.message import Message, Role
 from .._transcript.transcript import Transcript
@@ -19,12 +22,15 @@ from .model import AnyModel
 from .turn import Turn, check_model
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+
     from .._round.plan import ToolRoundPlan
     from .._round.view import View
 
 __all__ = ["Restored", "Session"]
 
 T = TypeVar("T")
+A1 = TypeVar("A1")
 
 
 class Session:
@@ -110,6 +116,39 @@ class Session:
         check_model(model)
         return Turn(self, model)
 
+    @overload
+    def finished(self, answer: None = None, /) -> Finished | None: ...
+    @overload
+    def finished(self, answer: Answer[A1], /) -> Finished[A1] | None: ...
+    @overload
+    def finished(self, answer: TypeForm[A1], /) -> Finished[A1] | None: ...
+    def finished(self, answer: Any = None, /) -> Any:
+        """Give the outcome of the last turn, if the conversation ends with an answer.
+
+        So a loop that takes a conversation up asks whether it is over before it asks the model.
+
+        Args:
+            answer: The type of the final answer that was asked for, or the `Answer`; left out where
+                any text ends the conversation.
+
+        Returns:
+            The same as `collect()` gave, also where the answer came beside calls; None where the
+            last turn is no answer of this type, or something was said since.
+
+        Raises:
+            ToolDefinitionError: The type has no JSON schema.
+
+        Example:
+            >>> from lutum_py import AssistantTurn, Session, TextItem
+            >>> session = Session()
+            >>> session.push_user("Hello")
+            >>> session.finished()
+            >>> session.transcript.append_turn(AssistantTurn(items=(TextItem("Hi!"),)))
+            >>> session.finished().answer
+            'Hi!'
+        """
+        return read_finished(self.transcript, None if answer is None else answer_of(answer))
+
     def branch(self, id: str | None = None) -> Session:
         """Return a session that goes its own way from here.
 
@@ -119,68 +158,6 @@ class Session:
         made = Session(self.transcript.copy(), id=id)
         made._ephemeral = self._ephemeral
         return made
-
-    def dump_json(
-        self,
-        plan: ToolRoundPlan[Any] | None = None,
-        *,
-        key: bytes | None = None,
-        binding: str | None = None,
-    ) -> str:
-        """Save the conversation as one text: transcript, id, and the plan of the open round.
-
-        The plan is closed here, as by `plan.dump_json()`. Ephemeral messages are not kept.
-
-        Args:
-            plan: The plan of the round that is open, if there is one.
-            key: A secret by which an edited text is told from this one.
-            binding: What the conversation belongs to, such as a user: it is sealed with it, and
-                loads with the same text only.
-
-        Raises:
-            RoundClosedError: The round has ended.
-            PlanError: A call has ended or waits here, and the plan was not told: see
-                `plan.record`. Or a ticket or payload is not JSON data; nothing is closed.
-            TranscriptError: A payload of the transcript is not JSON data; nothing is closed.
-
-        Example:
-            >>> from lutum_py import Toolset
-            >>> session = Session(id="chat-7")
-            >>> session.push_user("Hello")
-            >>> restored = Session.load_json(session.dump_json(), Toolset)
-            >>> restored.session.id, len(restored.session.transcript), restored.plan
-            ('chat-7', 1, None)
-        """
-        from .saved_session import dump_session
-
-        return dump_session(self.id, self.transcript, plan, key, binding)
-
-    @classmethod
-    def load_json(
-        cls,
-        text: str | bytes,
-        toolset: type[T],
-        *,
-        key: bytes | None = None,
-        binding: str | None = None,
-    ) -> Restored[T]:
-        """Take up a conversation that `dump_json` saved.
-
-        Args:
-            text: What was saved.
-            toolset: The toolset that the plan is of.
-            key: The key that it was saved with, if any.
-            binding: What it was saved as belonging to, if anything.
-
-        Raises:
-            PlanError: The text is no session, was edited, is bound to something else, or its plan
-                was made for tools that have changed.
-            TranscriptError: The transcript would be invalid.
-        """
-        from .saved_session import load_session
-
-        id, transcript, plan = load_session(text, toolset, key, binding)
-        return Restored(cls(transcript, id=id), plan)
 
     def request_items(self, view: View | None = None) -> TranscriptView:
         """Give what the next request says, ephemeral messages in their places."""

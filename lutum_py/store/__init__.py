@@ -5,27 +5,27 @@ no model and decides nothing. It puts on record what is about to be done, and th
 after a crash a call was not begun, is done, or is in doubt, and nothing is done twice unsaid.
 
 Example:
-    >>> from lutum_py import NeedsTools, Suspend, SuspendTicket, Toolset, tool, tool_fn
+    >>> from lutum_py import Session, Toolset, tool, tool_fn
     >>> from lutum_py.store import open_store
     >>> from lutum_py.testing import ScriptedModel
     >>> @tool_fn
     ... def refund(cents: int) -> str:
     ...     return f"refunded {cents}"
     >>> class Desk(Toolset):
-    ...     refund = tool(refund)
-    >>> hooks = Desk.HookSet()
-    >>> hooks.register_refund_gate(lambda metadata, input: Suspend(SuspendTicket()))
-    >>> turn = ScriptedModel.tool_calls(("c1", "refund", {"cents": 500}))
+    ...     refund = tool(refund, needs_approval=True)
+    >>> model = ScriptedModel([ScriptedModel.tool_calls(("c1", "refund", {"cents": 500}))])
+    >>> session = Session()
+    >>> session.push_user("Refund my order.")
     >>> store = open_store(":memory:", key=b"from your vault")
 
     Whoever asks the model saves the plan; whoever decides needs no tool and no model:
 
-    >>> plan = Desk.read_turn(turn).round.apply_hooks_sync(hooks)
-    >>> store.save("ticket-7", plan, note="your transcript, as JSON")
+    >>> plan = session.text_turn(model).tools(Desk).collect_sync().round.plan()
+    >>> store.save("ticket-7", plan, session=session)
     1
     >>> (waiting,) = store.waiting()
-    >>> waiting.tool, waiting.arguments
-    ('refund', {'cents': 500})
+    >>> waiting.question
+    'refund {"cents":500}?'
     >>> call = store.decide(waiting.id, waiting.approve(by="mia"), Desk)
 
     A worker puts on record that it begins, runs the tool, and puts on record what came of it:
@@ -39,9 +39,9 @@ Example:
     >>> store.settled()
     ['ticket-7']
     >>> stored = store.load("ticket-7", Desk)
-    >>> [result.model_text for result in stored.plan.resolve().results]
+    >>> [result.model_text for result in stored.plan.commit(stored.session).results]
     ['refunded 500']
-    >>> store.save("ticket-7", None, note="the longer one", version=stored.version)
+    >>> store.save("ticket-7", None, session=stored.session, version=stored.version)
     5
     >>> store.close()
 """

@@ -155,10 +155,14 @@ class Head(NamedTuple):
         Raises:
             StoreError: The store did not write them.
         """
-        query = "SELECT note FROM lutum_conversation WHERE id = ?"
-        (note,) = rows.one(query, self.id) or ("",)
+        return self.note_text(rows), self.plan_text(rows)
+
+    def note_text(self, rows: Rows) -> str:
+        """Read the note alone."""
+        (note,) = rows.one("SELECT note FROM lutum_conversation WHERE id = ?", self.id) or ("",)
         self._check_text("note", note, self.note_digest)
-        return note, self.plan_text(rows)
+        read: str = note
+        return read
 
     def plan_text(self, rows: Rows) -> str | None:
         """Read the plan alone."""

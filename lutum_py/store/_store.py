@@ -25,8 +25,9 @@ from .._round.events import OnEvent
 from .._round.plan import ToolRoundPlan
 from .._round.plan_json import dump_plan
 from .._round.resume import check_decision
-from .._round.round_state import RoundState
+from .._round.round_state import KeptState, RoundState
 from .._round.seal import check_key
+from .._session.session import Session
 from .._text.json import shorten
 from ..errors import (
     CommitError,
@@ -46,6 +47,7 @@ from ._database import Rows, database_at
 from ._held import held, let_go
 from ._rows import Head, SavedCall, now, prepare, replace_rows
 from ._run import Worker
+from ._said import Said
 from ._values import Claim, Stored, Waiting, waiting_of
 
 __all__ = ["Store", "open_store"]
@@ -123,14 +125,21 @@ class Store:
     # Conversations.
 
     def save(
-        self, id: str, plan: ToolRoundPlan[Any] | None, *, note: str, version: int | None = None
+        self,
+        id: str,
+        plan: ToolRoundPlan[Any] | None,
+        *,
+        session: Session | None = None,
+        note: str | None = None,
+        version: int | None = None,
     ) -> int:
-        """Keep your text and the plan of the open round, both or nothing.
+        """Keep a session and the plan of its open round, both or nothing.
 
         Args:
             id: Names the conversation, in up to 500 characters.
             plan: The plan, which is closed once it is saved; None where no round is open.
-            note: Your text, such as the JSON of the transcript.
+            session: The session: its transcript and its id. Left out, the one that is kept stays.
+            note: A text of yours, empty at first. Left out, the one that is kept stays.
             version: The version that this one comes after; None makes a conversation.
 
         Returns:
@@ -139,20 +148,27 @@ class Store:
         Raises:
             StaleError: The conversation is there already, or has changed since.
             PlanError: The plan has no JSON form, or a call has ended of which it was not told.
+            TranscriptError: The transcript has no JSON form.
             RoundClosedError: The round has ended.
             StoreError: There is no such conversation, or the database failed.
         """
         _check_word("id", id)
-        if not isinstance(note, str):
+        if not isinstance(note, str | None):
             raise MisuseError.of_field("store.save", "note", "a text", note)
+        if not isinstance(session, Session | None):
+            raise MisuseError.of_field("store.save", "session", "a Session", session)
         if plan is not None and not isinstance(plan, ToolRoundPlan):
             raise MisuseError.of_field(
                 "store.save", "plan", "a plan or None", plan, "Write `round.plan()`."
             )
         text = None if plan is None else self._text(plan, id)
-        kept = json.dumps(note)
+        spoken = None if session is None else (session.id, session.transcript.dump_json())
         with self._database.write() as rows:
             head = self._next(rows, id, version)
+            said = Said()
+            if version is not None and (note is None or spoken is None):
+                said = Said.read(head.note_text(rows))
+            kept = said.but(note, spoken).text()
             old: list[SavedCall] = []
             if plan is not None:
                 if head.plan_digest and self._rounds.get(plan._state) == (id, head.round):
@@ -219,11 +235,13 @@ class Store:
                 that no longer loads can be given up with `save(id, None, ...)`.
 
         Returns:
-            The conversation; its plan is open, and is to be saved again, committed or discarded.
+            The conversation; its plan is open, and may be committed, or changed and saved again.
+                One that is only looked at is dropped: the store has it.
 
         Raises:
             StoreError: There is no such conversation, it was edited, or the database failed.
             PlanError: The plan was edited, or does not fit the toolset any more.
+            TranscriptError: The transcript is of another release.
         """
         _check_word("id", id)
         if toolset is not None:
@@ -231,14 +249,16 @@ class Store:
         with self._database.read() as rows:
             head, note, text = self._read(rows, id)
             calls = SavedCall.of(rows, id)
+        said = Said.read(note)
+        session = said.opened()
         plan = None
         if text is not None and toolset is not None:
             for row in calls:
                 row.check(self._key)
             plan = bring_up(self._plan(toolset, id, text), calls)
+            plan._state.__class__ = KeptState
             self._rounds[plan._state] = (id, head.round)
-        read: str = json.loads(note)
-        return Stored(id, read, plan, head.version)
+        return Stored(id, said.note, plan, head.version, session)
 
     def _read(self, rows: Rows, id: str) -> tuple[Head, str, str | None]:
         """Read a conversation whole."""
@@ -286,7 +306,13 @@ class Store:
         return [waiting_of(row) for row in found]
 
     def decide(
-        self, id: str, decision: Decision, toolset: type[Any], *, hooks: Hooks | None = None
+        self,
+        id: str,
+        decision: Decision,
+        toolset: type[Any],
+        *,
+        hooks: Hooks | None = None,
+        on_event: OnEvent | None = None,
     ) -> HookOutcome | None:
         """Take a decision into the stored plan.
 
@@ -296,6 +322,7 @@ class Store:
             toolset: The toolset that the plan is of.
             hooks: The hooks that an edit is sent through, which have to be sync. For async ones,
                 load the conversation, `await plan.amend(decision, hooks)`, and save it.
+            on_event: Is told how the call stands then, once that is on record.
 
         Returns:
             What became of the call, as `plan.resume` says it (a call is to be claimed before it
@@ -318,12 +345,16 @@ class Store:
                 "decided about the round."
             )
 
+        changed: list[ToolRoundPlan[Any]] = []
+
         def take(plan: ToolRoundPlan[Any]) -> tuple[str, HookOutcome | None]:
+            changed.append(plan)
             if hooks is None:
                 return decision.call_id, plan.resume(decision)
             return decision.call_id, plan.amend_sync(decision, hooks)
 
         outcome = self._change_plan(id, toolset, take)
+        changed[-1]._tell_resumed(decision, outcome, on_event)
         return held(outcome) if isinstance(outcome, AnyToolCall) else outcome
 
     def _change_plan(

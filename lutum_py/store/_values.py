@@ -11,8 +11,9 @@ from .._call.call import AnyToolCall
 from .._context.suspension import SuspendTicket
 from .._round.plan import ToolRoundPlan
 from .._round.plan_json import load_ticket
+from .._session.session import Session
 from .._transcript.saved import Saved
-from ..errors import StoreError
+from ..errors import MisuseError, StoreError
 from ._rows import SavedCall
 
 __all__ = ["Claim", "Stored", "Waiting", "waiting_of"]
@@ -26,7 +27,7 @@ class Stored(Generic[T]):
 
     Attributes:
         id: The id of the conversation.
-        note: Your own text.
+        note: Your own text; empty if there is none.
         plan: The plan of the open round, with every result that is on record, and in `in_doubt`
             what was begun and has none: it is run elsewhere, or was cut off. Its calls refuse to
             run before they are claimed. None where no round is open, or no toolset was given.
@@ -37,6 +38,21 @@ class Stored(Generic[T]):
     note: str
     plan: ToolRoundPlan[T] | None
     version: int
+    _session: Session | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def session(self) -> Session:
+        """The session.
+
+        Raises:
+            MisuseError: None was saved.
+        """
+        if self._session is None:
+            raise MisuseError(
+                f"Conversation {self.id!r} was saved without a session. Save one with "
+                "`store.save(id, plan, session=session)`, or read your own `note`."
+            )
+        return self._session
 
 
 @dataclass(frozen=True, slots=True)

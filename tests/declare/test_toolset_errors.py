@@ -87,6 +87,8 @@ def test_a_member_is_declared_once() -> None:
     ("name", "owner"),
     [
         ("definitions", "Toolset"),
+        ("dump_session", "Toolset"),
+        ("load_session", "Toolset"),
         ("Call", "Toolset"),
         ("Selector", "Toolset"),
         ("mro", "HookSet"),

@@ -128,7 +128,7 @@ def waiting(folder: Path) -> dict[str, str]:
 
 def outcome_in(folder: Path) -> Outcome:
     """Collect what the desk and the world have on record at the end."""
-    from lutum_py import ToolResult, Transcript, TurnRequest
+    from lutum_py import ToolResult, TurnRequest
     from lutum_py._transcript.check import TranscriptCheck
     from lutum_py.store import open_store
 
@@ -142,7 +142,7 @@ def outcome_in(folder: Path) -> Outcome:
         letters = [to for (to,) in world.execute("SELECT recipient FROM letters")]
     finally:
         world.close()
-    transcript = Transcript.load_json(stored.note)
+    transcript, finished = stored.session.transcript, stored.session.finished()
     check = TranscriptCheck()
     check.take(transcript)
     check.finish()
@@ -159,7 +159,7 @@ def outcome_in(folder: Path) -> Outcome:
         ],
         "violations": violations,
         "open": stored.plan is not None,
-        "answer": module.answer_of(transcript),
+        "answer": finished and finished.answer,
         "payments": payments,
         "letters": letters,
     }

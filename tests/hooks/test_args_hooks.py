@@ -6,6 +6,7 @@ import asyncio
 from typing import Annotated, Any
 
 import pytest
+from pydantic import BaseModel
 
 from lutum_py import (
     AnyToolCall,
@@ -79,6 +80,70 @@ def test_none_goes_on_and_decisions_count() -> None:
     assert isinstance(known, HandledCall)
     assert known.output == "hit"
     assert isinstance(decided(hooks, "search", query="bad"), RejectedCall)
+
+
+def test_a_mapping_names_what_is_changed() -> None:
+    """The named arguments are others, validated, and the rest stays; hidden ones pass untouched."""
+    hooks = App.HookSet()
+
+    @hooks.on_args(App.left.search)
+    def clipped(query: str, /, limit: int = 5) -> dict[str, Any]:
+        return {"limit": f"{limit - 1}"} if query == "less" else {"query": "more", "limit": 9}
+
+    @hooks.on_args(App.told)
+    async def shouted(_text: str, context: ToolContext, db: str = "main") -> dict[str, str]:
+        await asyncio.sleep(0)
+        return {"_text": _text.upper()}
+
+    less, more = (decided(hooks, "l_search", query=word) for word in ("less", "any"))
+    assert (less.input.query, less.input.limit) == ("less", 4)
+    assert (more.input.query, more.input.limit) == ("more", 9)
+    call: AnyToolCall = App.parse_tool_call(sent("told", "c1", _text="a"))
+    louder: Any = asyncio.run(call.hook(hooks))
+    assert louder.call_sync().output == "Amain"
+
+
+def test_a_mapping_of_a_whole_input_gives_another() -> None:
+    """A function of one model has one parameter, which can be changed as a whole."""
+
+    class Note(BaseModel):
+        text: str
+
+    @tool_fn
+    def keep(note: Note) -> str:
+        return note.text
+
+    class Notes(Toolset):
+        keep_ = tool(keep)
+
+    for given, kept in (({"note": Note(text="b")}, "b"), ({}, "a")):
+        hooks = Notes.HookSet()
+
+        @hooks.on_args(Notes.keep_)
+        def other(note: Note, given: Any = given) -> Any:
+            return given
+
+        call: Any = Notes.parse_tool_call(sent("keep", "c1", text="a")).hook_sync(hooks)
+        assert call.call_sync().output == kept
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"limit": "many"}, "does not fit tool `search`"),
+        ({"limits": 3}, "`limits` cannot be changed .* `query`, `limit`"),
+    ],
+)
+def test_changes_that_do_not_fit_are_the_fault_of_the_hook(changes: Any, said: str) -> None:
+    """A wrong value or name is a HookError that says which."""
+    hooks = Inner.HookSet()
+
+    @hooks.on_args(Inner.search)
+    def wrong(query: str, /, limit: int = 5) -> Any:
+        return changes
+
+    with pytest.raises(HookError, match=said):
+        decided(hooks, "search", query="a")
 
 
 def test_async_hooks_are_awaited() -> None:

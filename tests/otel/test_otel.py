@@ -341,14 +341,15 @@ def test_a_tracer_listens_to_calls(recorded: Recorded) -> None:
     """`on_event=tracer.record_decisions` leaves an event for each change, with who decided."""
     listening = recorded.tracer.record_decisions
     with recorded.user.start_as_current_span("turn"):
-        plan = opened(("c1", "add", {"a": 1})).apply_hooks_sync(
+        plan = opened(("c1", "add", {"a": 1}), ("c2", "ad", {})).apply_hooks_sync(
             lambda call: call, on_event=listening
         )
         plan.apply_hooks_sync(lambda call: call.reject("no"), on_event=listening).discard()
     told = [dict(event.attributes or {}) for event in recorded.only().events]
     assert [(each["lutum.decision.phase"], each["lutum.decision"]) for each in told] == [
         ("decided", "pending"),
+        ("decided", "unusable"),
         ("decided", "rejected"),
     ]
     assert "lutum.decision.by" not in told[0]
-    assert str(told[1]["lutum.decision.by"]).endswith("<lambda>")
+    assert str(told[2]["lutum.decision.by"]).endswith("<lambda>")

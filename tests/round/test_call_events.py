@@ -44,6 +44,7 @@ def test_a_call_is_told_of_at_each_step() -> None:
     run_sync(plan, on_event=events.append)
     assert kinds(events) == [
         ("c1", "suspended", "suspended"),
+        ("c2", "decided", "unusable"),
         ("c3", "suspended", "suspended"),
         ("c1", "resumed", "pending"),
         ("c3", "edited", "pending"),
@@ -66,6 +67,26 @@ def test_only_calls_that_were_asked_about_are_told_of() -> None:
     again = plan.apply_hooks_sync(Shop.HookSet(), on_event=events.append)
     assert kinds(events) == [("c2", "decided", "pending")]
     close(again)
+
+
+def test_calls_that_cannot_be_used_are_told_of_once() -> None:
+    """An unknown tool and a wrong type have an event each, with the reason, and no second one."""
+    for first in (True, False):
+        events: list[CallEvent] = []
+        round_ = opened(("c1", "add", {"a": "x"}), ("c2", "gone", {}), ("c3", "add", {"a": 1}))
+        plan: Any = round_ if first else round_.plan()
+        decided = plan.apply_hooks_sync(Shop.HookSet(), on_event=events.append)
+        assert kinds(events) == [
+            ("c1", "decided", "unusable"),
+            ("c2", "decided", "unusable"),
+            ("c3", "decided", "pending"),
+        ]
+        reasons = [issue.text for issue in decided.recoverable_tool_call_issues]
+        assert [event.row.reason for event in events] == [*reasons, None]
+        again = decided.apply_hooks_sync(Shop.HookSet(), on_event=events.append)
+        loaded = Shop.load_plan(again.dump_json())
+        close(loaded.apply_hooks_sync(Shop.HookSet(), on_event=events.append))
+        assert [event.row.id for event in events[3:]] == ["c3", "c3"]
 
 
 def test_async_twins_tell_the_same() -> None:
@@ -178,14 +199,18 @@ def test_log_events_writes_one_line_with_the_final_arguments(
         return call.with_input({"a": 7}) if call.input.a == 1 else call.reject("too\x1b much")  # type: ignore[attr-defined]
 
     with caplog.at_level(logging.INFO, "app"):
-        plan = opened(("c1", "add", {"a": 1}), ("c2", "add", {"a": 2})).apply_hooks_sync(
-            on_hook, on_event=log_events("app")
-        )
+        calls = ("c1", "add", {"a": 1}), ("c2", "add", {"a": 2}), ("c3", "add", '{"a": ')
+        plan = opened(*calls).apply_hooks_sync(on_hook, on_event=log_events("app"))
         run_sync(plan, on_event=log_events(logging.getLogger("app")))
     here = f"{test_log_events_writes_one_line_with_the_final_arguments.__name__}.<locals>.on_hook"
     assert [r.getMessage() for r in caplog.records] == [
         'decided add {"a":7,"b":0} (c1)',
         f'decided add {{"a":2,"b":0}} (c2) -> rejected by {here}: too\\x1b much',
+        (
+            'decided add {"a":  (c3) -> rejected: The arguments of tool `add` are invalid, so it '
+            "was not run:\\n- Invalid JSON: EOF while parsing a value at line 1 column 6 (got "
+            """'{"a": ')\\nCall it again with corrected arguments."""
+        ),
         'begun add {"a":7,"b":0} (c1)',
         'ended add {"a":7,"b":0} (c1) -> success',
     ]

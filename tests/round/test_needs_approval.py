@@ -291,7 +291,7 @@ def test_without_a_message_the_question_names_the_tool() -> None:
     with plan.plan() as none:
         assert none.suspended == ()
     mails = opened(("c1", "send", {"to": "a"}), toolset=ByDefault).plan()
-    assert mails.suspended[0].ticket.message == "Tool `send` needs an approval."
+    assert mails.suspended[0].ticket.message == 'send {"to":"a","password":"**********"}?'
     close(mails)
 
 

@@ -81,6 +81,23 @@ def test_a_gate_suspends_a_call_and_its_siblings_go_on() -> None:
     close(plan)
 
 
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("Add \x1b[2K?", r"Add \x1b[2K?"),
+        ("", 'add {"a":1,"b":0}?'),
+        (None, 'add {"a":1,"b":0}?'),
+    ],
+)
+def test_a_question_is_safe_to_print_and_never_empty(message: str | None, shown: str) -> None:
+    """It is the ticket's message, and without one the tool with what would run."""
+    plan = opened(("c1", "add", {"a": 1})).apply_hooks_sync(
+        gated(SuspendTicket(message=message), Shop.add)
+    )
+    assert plan.suspended[0].question == shown
+    close(plan)
+
+
 def test_a_commit_is_refused_while_a_call_is_suspended() -> None:
     """Nothing is committed before every suspended call is decided; nothing is lost by trying."""
     session = Session()

@@ -24,10 +24,10 @@ def test_a_conversation_comes_back_whole() -> None:
     """Transcript, id and plan are what they were; what was said on the side is gone."""
     session = talk()
     plan = opened(("c1", "add", {"a": 1})).plan()
-    text = session.dump_json(plan, key=b"k", binding="ann")
+    text = Shop.dump_session(session, plan, key=b"k", binding="ann")
     with pytest.raises(RoundClosedError, match="dumped"):
         plan.discard()
-    restored = Session.load_json(text, Shop, key=b"k", binding="ann")
+    restored = Shop.load_session(text, key=b"k", binding="ann")
     assert restored.session.transcript == session.transcript
     assert restored.session.id == "chat"
     assert len(restored.session.request_items()) == 1
@@ -38,7 +38,7 @@ def test_a_conversation_comes_back_whole() -> None:
 
 def test_a_conversation_without_a_plan_comes_back_without_one() -> None:
     """Nothing is open, nothing is loaded; an id is not made up."""
-    restored = Session.load_json(Session().dump_json(), Toolset)
+    restored = Toolset.load_session(Toolset.dump_session(Session()))
     assert (restored.plan, restored.session.id) == (None, None)
 
 
@@ -46,13 +46,23 @@ def test_a_conversation_without_a_plan_comes_back_without_one() -> None:
 @pytest.mark.parametrize("part", ["id", "transcript", "plan", "binding"])
 def test_no_part_can_be_put_in_the_place_of_another(part: str, key: bytes | None) -> None:
     """A transcript, plan or id from another text is refused, whatever is right within it."""
-    first = json.loads(talk().dump_json(opened(("c1", "add", {"a": 1})).plan(), key=key))
+    first = json.loads(Shop.dump_session(talk(), opened(("c1", "add", {"a": 1})).plan(), key=key))
     other = Session(id="other")
     other.push_user("no")
-    second = other.dump_json(opened(("c1", "add", {"a": 2})).plan(), key=key, binding="b")
+    second = Shop.dump_session(other, opened(("c1", "add", {"a": 2})).plan(), key=key, binding="b")
     mixed = {**first, part: json.loads(second)[part]}
     with pytest.raises(PlanError, match="session"):
-        Session.load_json(json.dumps(mixed), Shop, key=key)
+        Shop.load_session(json.dumps(mixed), key=key)
+
+
+@pytest.mark.parametrize("key", [None, b"k"])
+def test_a_call_that_was_edited_is_named(key: bytes | None) -> None:
+    """Of an edited text the error says which call it is about, as that of a plan does."""
+    calls = (("c1", "add", {"a": 1}), ("c2", "add", {"a": 2}))
+    data = json.loads(Shop.dump_session(talk(), opened(*calls).plan(), key=key))
+    data["plan"]["calls"][1]["input"]["a"] = 9
+    with pytest.raises(PlanError, match=r"session was edited .* call 'c2'.*`dump_session\(\)`"):
+        Shop.load_session(json.dumps(data), key=key)
 
 
 @pytest.mark.parametrize(
@@ -70,9 +80,9 @@ def test_a_text_loads_as_it_was_saved(
     saved: dict[str, Any], loaded: dict[str, Any], said: str
 ) -> None:
     """Another key or binding, one too many or one too few: the error says which."""
-    text = talk().dump_json(**saved)
+    text = Shop.dump_session(talk(), **saved)
     with pytest.raises(PlanError, match="session") as caught:
-        Session.load_json(text, Shop, **loaded)
+        Shop.load_session(text, **loaded)
     assert said in str(caught.value)
 
 
@@ -82,7 +92,7 @@ def test_what_fails_closes_nothing() -> None:
     plan = opened(("c1", "add", {"a": 1})).plan()
     session.transcript.append_turn(AssistantTurn(items=(TextItem("a"),), payload={"x": object()}))
     with pytest.raises(TranscriptError):
-        session.dump_json(plan)
+        Shop.dump_session(session, plan)
     plan.discard()
 
 
@@ -90,7 +100,7 @@ def test_what_fails_closes_nothing() -> None:
 def test_only_a_plan_is_saved_with_a_session(given: Any) -> None:
     """Anything else is refused with what to pass."""
     with pytest.raises(MisuseError, match=r"round\.plan\(\)"):
-        Session().dump_json(given)
+        Shop.dump_session(Session(), given)
 
 
 def test_a_plan_that_has_ended_is_not_saved() -> None:
@@ -98,11 +108,19 @@ def test_a_plan_that_has_ended_is_not_saved() -> None:
     plan = opened(("c1", "add", {"a": 1})).plan()
     close(plan)
     with pytest.raises(RoundClosedError):
-        Session().dump_json(plan)
+        Shop.dump_session(Session(), plan)
 
 
-def test_it_is_loaded_with_a_toolset() -> None:
-    """Anything else has no tools to find the calls in."""
-    given: Any = "Shop"
-    with pytest.raises(MisuseError, match="Desk"):
-        Session.load_json(Session().dump_json(), given)
+def test_a_plan_of_another_toolset_is_refused() -> None:
+    """It could not be loaded, so it is not saved, and stays open."""
+    plan = opened(("c1", "add", {"a": 1})).plan()
+    with pytest.raises(MisuseError, match=r"plan\.toolset\.dump_session"):
+        Toolset.dump_session(Session(), plan)
+    plan.discard()
+
+
+def test_only_a_session_is_saved() -> None:
+    """A transcript alone has no id to be saved."""
+    given: Any = Session().transcript
+    with pytest.raises(MisuseError, match="Session"):
+        Shop.dump_session(given)

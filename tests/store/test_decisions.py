@@ -9,6 +9,7 @@ import pytest
 from pydantic import BaseModel, SecretStr
 
 from lutum_py import (
+    CallEvent,
     Decision,
     HandledCall,
     RejectedCall,
@@ -37,6 +38,7 @@ def test_what_waits_is_plain_data(store: Store) -> None:
     assert first.proposed == '{"cents":500}'
     assert first.arguments == {"cents": 500, "payee": "Acme"}
     assert first.ticket == SuspendTicket(id="t1", message="Pay?")
+    assert first.question == "Pay?"
     assert store.waiting("b") == [second]
     loaded = store.load("a", Desk).plan
     assert loaded is not None
@@ -75,6 +77,29 @@ def test_what_is_cancelled_is_not_run(store: Store) -> None:
     stored = store.load("one", Desk)
     assert stored.plan is not None
     assert stored.plan.resolve().results[0].model_text == "Cancelled: too much"
+
+
+def test_a_decision_is_told_of_once_it_is_on_record(store: Store) -> None:
+    """A listener hears of it when everybody may know, and not where it changed nothing."""
+    store.save("one", plan_of(PAY, ("c4", "pay", {"cents": 2})), note="")
+    told: list[tuple[str, str, str, str | None, int]] = []
+
+    def hear(event: CallEvent) -> None:
+        row = event.row
+        told.append((event.kind, row.id, row.state, row.by, store.load("one").version))
+
+    first, second = store.waiting()
+    decision = first.cancel("no", by="mia")
+    for _ in range(2):
+        store.decide("one", decision, Desk, on_event=hear)
+    edit = second.edit({"cents": 3}, by="ann")
+    store.decide("one", edit, Desk, hooks=hooks, on_event=hear)
+    with pytest.raises(ResumeError):
+        store.decide("one", first.approve(), Desk, on_event=hear)
+    assert told == [
+        ("resumed", "c1", "rejected", "mia", 2),
+        ("edited", "c4", "pending", "ann", 3),
+    ]
 
 
 def test_a_decision_is_taken_in_once(store: Store) -> None:

@@ -14,6 +14,7 @@ from lutum_py import (
     NeedsTools,
     NoAnswer,
     Session,
+    ToolRoundPlan,
     Toolset,
 )
 from lutum_py.testing import ScriptedModel
@@ -186,3 +187,19 @@ def built(session: Session, model: ScriptedModel) -> None:
     session.text_turn(model).answer(Invoice(total=1))  # error
     Answer(Invoice, name=5)  # error
     Answer(3)  # error
+
+
+class Other(Toolset): ...
+
+
+def over(session: Session, plan: ToolRoundPlan[App], other: ToolRoundPlan[Other]) -> None:
+    assert_type(session.finished(), Finished[str] | None)
+    assert_type(session.finished(Invoice), Finished[Invoice] | None)
+    assert_type(session.finished(Answer(Invoice | Refund)), Finished[Invoice | Refund] | None)
+    if finished := session.finished(tuple[int, str]):
+        assert_type(finished.answer, tuple[int, str])
+    session.finished(5)  # error
+    text = App.dump_session(session, plan, key=b"k")
+    assert_type(App.load_session(text).plan, ToolRoundPlan[App] | None)
+    App.dump_session(session, other)  # error
+    App.dump_session(session.transcript)  # error

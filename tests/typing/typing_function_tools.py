@@ -46,6 +46,12 @@ def blank(key: str, limit: int = 5) -> None:
 
 
 @hooks.on_args(Tools.count)
+def changed(key: str) -> dict[str, str]:
+    """Arguments may be changed by their names."""
+    return {"key": key.lower()}
+
+
+@hooks.on_args(Tools.count)
 def replied(key: str) -> Complete[int] | None:
     """A decision may carry a reply, as an output may."""
     return Complete(Reply(3, message="three")) if key else None
