@@ -14,11 +14,11 @@ from .._round.plan import ToolRoundPlan, closed
 from .._round.plan_json import check_bound, dump_plan, load_plan
 from .._round.seal import check_binding, check_key, check_seal, kind_of, seal_of
 from .._text.json import shorten
-from .._transcript.saved import dump_saved, open_saved
+from .._transcript.saved import Saved, dump_saved, open_saved
 from .._transcript.transcript import Transcript
 from ..errors import MisuseError, PlanError
 
-__all__ = ["dump_session", "load_session"]
+__all__ = ["dump_session", "load_session", "open_session"]
 
 T = TypeVar("T")
 
@@ -60,6 +60,15 @@ def dump_session(
     return text
 
 
+def open_session(text: str | bytes) -> Saved:
+    """Parse a saved session.
+
+    Raises:
+        PlanError: It is none, or of an unknown version.
+    """
+    return open_saved(text, form=FORMAT, versions=(VERSION,), error=PlanError, what="session")
+
+
 def load_session(
     text: str | bytes, toolset: type[T], key: bytes | None, binding: str | None
 ) -> tuple[str | None, Transcript, ToolRoundPlan[T] | None]:
@@ -71,7 +80,7 @@ def load_session(
             f"A session is loaded with the toolset of its plan, not with {shorten(toolset)}. Pass "
             "the class, as in `Session.load_json(text, Desk)`."
         )
-    saved = open_saved(text, form=FORMAT, versions=(VERSION,), error=PlanError, what="session")
+    saved = open_session(text)
     check_seal(saved, key, "session")
     check_bound(saved, binding, "session")
     id = saved.get("id", str, None)
