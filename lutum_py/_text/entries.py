@@ -17,6 +17,7 @@ PartKind: TypeAlias = Literal["text", "code", "call", "hidden", "problem", "pict
 
 _PARTS: Final = 12
 _KINDS: Final = ("place", "who", "what")
+_FOLDED_AFTER: Final = 24
 _PREVIEW_LINES: Final = 12
 _PREVIEW: Final = 1200
 
@@ -120,7 +121,7 @@ def _whole(part: Part) -> Element:
     whole = Element("div", set_as, (part.text,))
     if preview == part.text and (part.text or not label):
         return Element("div", "part", (*label, whole))
-    more = f"{len(part.text):,} characters"
+    more = f"show all {len(part.text):,} characters"
     seen = (Element("div", f"{set_as} seen", (preview,)),) if preview else ()
     summary = Element("summary", "", (*label, *seen, Element("span", "more", (more,))))
     return Element("details", "part", (summary, whole))
@@ -134,6 +135,6 @@ def _picture(part: Part) -> Element:
 
 def preview_of(text: str) -> str:
     """Give the beginning of a text that is too long to be read at once; a short one whole."""
-    lines = text.split("\n", _PREVIEW_LINES + 1)
-    is_long = len(lines) > _PREVIEW_LINES + 1 or len(text) > 2 * _PREVIEW
+    lines = text.split("\n", _FOLDED_AFTER)
+    is_long = len(lines) > _FOLDED_AFTER or len(text) > 2 * _PREVIEW
     return "\n".join(lines[:_PREVIEW_LINES])[:_PREVIEW] if is_long else text

@@ -31,7 +31,13 @@ __all__ = [
     "table",
 ]
 
-MARKS: Final = {"good": "#2f9e6e", "bad": "#d6493f", "waiting": "#c98a1b", "plain": "#8a8f98"}
+MARKS: Final = {
+    "good": "#2f9e6e",
+    "bad": "#d6493f",
+    "waiting": "#c98a1b",
+    "plain": "#8a8f98",
+    "model": "#4d82e0",
+}
 """Colours that are seen on white and on black alike; they never carry a meaning alone."""
 
 _TEXT: Final = "white-space:pre-wrap;overflow-wrap:anywhere;max-width:60em"

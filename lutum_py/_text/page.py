@@ -161,6 +161,7 @@ tr:has(:target){background:var(--card)}
 .mark{padding-left:.55rem;border-left:4px solid var(--soft);font-weight:600}
 .mark.good{border-color:var(--good);color:var(--good)}
 .mark.bad{border-color:var(--bad);color:var(--bad)}
+.mark.model{border-color:var(--link);color:var(--link)}
 .mark.waiting{border-color:var(--waiting);color:var(--waiting)}
 .text,.code{white-space:pre-wrap;overflow-wrap:anywhere}
 .text{max-width:46rem}
@@ -183,7 +184,7 @@ summary .label{display:inline;margin-right:.5rem}
 .seen{color:var(--text);mask-image:linear-gradient(#000 55%,#0004)}
 details[open]>summary>.seen{display:none}
 .more{font-size:.8125rem;text-decoration:underline;text-underline-offset:2px}
-.picture{margin:0}
+figure{margin:0}
 .picture img{display:block;max-width:100%;max-height:26rem;border:1px solid var(--line);
 border-radius:6px;background:#fff}
 figcaption{margin-top:.25rem;color:var(--soft);font-size:.8125rem;overflow-wrap:anywhere}

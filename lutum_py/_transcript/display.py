@@ -121,7 +121,7 @@ def _entry(place: int, item: TranscriptItem, *, is_whole: bool) -> Entry:
     if is_whole and item.usage is not None:
         about += usage_in_words(item.usage)
     turn = tuple(_turn_parts(item, is_whole=is_whole))
-    return Entry(number, "assistant", "", "waiting", tuple(about), turn)
+    return Entry(number, "assistant", "", "model", tuple(about), turn)
 
 
 def _result_entry(number: str, result: ToolResult, *, is_whole: bool) -> Entry:

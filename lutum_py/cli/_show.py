@@ -51,7 +51,7 @@ _TOLD: Final = (
     "What stands here is what the file says; secrets that a call needs are in it, too. Without the "
     "toolset, nothing says that the tools are still as they were."
 )
-_MARKS: Final = {"good": "green", "bad": "red", "waiting": "yellow", "plain": ""}
+_MARKS: Final = {"good": "green", "bad": "red", "waiting": "yellow", "plain": "", "model": "blue"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +270,11 @@ def _counts(items: Sequence[TranscriptItem]) -> tuple[tuple[str, str], ...]:
 
 def _tokens(turns: Iterable[AssistantTurn]) -> list[tuple[str, str]]:
     usage = sum((turn.usage for turn in turns if turn.usage is not None), Usage())
-    return [("Tokens", " · ".join(said))] if (said := usage_in_words(usage)) else []
+    return (
+        [("Tokens", " · ".join(said).replace(" tokens", ""))]
+        if (said := usage_in_words(usage))
+        else []
+    )
 
 
 def page_of(shown: Shown) -> str:
