@@ -95,7 +95,12 @@ def whole_table(head: Sequence[str], entries: Iterable[Entry], name: str) -> Ele
     """
     rows: list[Sequence[Content]] = []
     for number, entry in enumerate(entries):
-        place = Element("div", "number", (entry.place,), (("id", f"{name}{number}"),))
+        place = Element(
+            "div",
+            "number" if entry.place.isdigit() else "id",
+            (entry.place,),
+            (("id", f"{name}{number}"),),
+        )
         about = [Element("div", "about", (each,)) for each in entry.about]
         rows.append((place, _who(entry, about), group(*map(_whole, entry.parts))))
     return table(head, rows, _KINDS)

@@ -154,7 +154,7 @@ td{display:block;padding:0;text-align:left}
 .place{grid-column:1;grid-row:2;color:var(--soft);font-size:.8125rem;overflow-wrap:anywhere}
 .what{grid-column:2;grid-row:1/3;min-width:0}
 .number::before{content:"# "}
-.number{scroll-margin-top:1rem}
+.number,.id{scroll-margin-top:1rem}
 tr:has(:target){background:var(--card)}
 .about{color:var(--soft);font-size:.8125rem;overflow-wrap:anywhere}
 .name{font:600 .9375rem/1.5 ui-monospace,monospace;overflow-wrap:anywhere}
