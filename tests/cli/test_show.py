@@ -41,7 +41,7 @@ from lutum_py._transcript.request import TranscriptItem
 from lutum_py.dialects import DIALECTS
 
 from ..dialects.recordings import recordings
-from ..round_tools import approval, gated, opened
+from ..round_tools import Shop, approval, gated, opened
 from .conftest import REPOSITORY, Lutum
 
 SAVED = REPOSITORY / "tests" / "data" / "release_0_1"
@@ -325,6 +325,46 @@ def test_an_edited_plan_says_so(lutum: Lutum, tmp_path: Path) -> None:
     ran = lutum("show", "plan.json")
     assert ran.code == 1
     assert "Edited: This plan was edited" in ran.out
+
+
+def test_arguments_that_nobody_can_read_are_shown(lutum: Lutum, tmp_path: Path) -> None:
+    """Where what the model wrote is no JSON, the final arguments stand behind it."""
+    data = json.loads(plan_of_all().dump_json())
+    data["turn"]["items"][0]["arguments"] = "{broken"
+    (tmp_path / "plan.json").write_text(json.dumps(data), encoding="utf-8")
+    ran = lutum("show", "plan.json")
+    assert '  {broken\n  final arguments: {"a":1,"b":0}\n' in ran.out
+
+
+def test_who_edited_arguments_is_shown(lutum: Lutum, tmp_path: Path) -> None:
+    """An edit names who changed which arguments, and when."""
+    plan = opened(("c1", "add", {"a": 1})).apply_hooks_sync(gated(SuspendTicket(action="ask")))
+    plan.amend_sync(plan.suspended[0].edit({"a": 7}, by="ann"), Shop.HookSet())
+    (tmp_path / "plan.json").write_text(plan.dump_json(), encoding="utf-8")
+    ran = lutum("show", "plan.json")
+    assert "edit: a changed by ann at 2" in ran.out
+    assert 'final arguments: {"a":7,"b":0}' in ran.out
+
+
+def test_an_empty_plan_is_shown(lutum: Lutum, tmp_path: Path) -> None:
+    """A plan without calls, which nobody saves, is no reason to fail."""
+    data = json.loads(plan_of_all().dump_json())
+    empty = {**data, "calls": [], "turn": {**data["turn"], "items": []}, "decisions": []}
+    (tmp_path / "plan.json").write_text(json.dumps({**empty, "resumed": []}), encoding="utf-8")
+    assert lutum("show", "plan.json").code == 1
+    assert "<dl" not in lutum("show", "plan.json", "--html", "-").out
+
+
+def test_a_fault_of_the_whole_request_stands_on_top(lutum: Lutum, tmp_path: Path) -> None:
+    """What is wrong with no single item is said before the items."""
+    session = Session()
+    session.push_system("Be brief.")
+    (tmp_path / "t.json").write_text(session.transcript.dump_json(), encoding="utf-8")
+    ran = lutum("show", "t.json", "--dialect", "anthropic_messages")
+    assert ran.code == 1
+    top, _, items = ran.out.partition("0  system")
+    assert "request" in top or "messages" in top
+    assert "remedy" not in items
 
 
 def damage(data: dict[str, Any], *, remove: str = "", **changes: Any) -> dict[str, Any]:
