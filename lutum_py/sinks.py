@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from threading import Lock
 from time import monotonic
@@ -412,7 +412,7 @@ class RichProgressSink(_Closing):
                 self._end(event.message_id)
 
     @contextmanager
-    def around(self, call: AnyToolCall) -> Iterator[Callable[[Outcome], None]]:
+    def around(self, call: AnyToolCall) -> Generator[Callable[[Outcome], None], None, None]:
         """Show the run of one call, as `around=` of `execute_all` and its siblings.
 
         Args:

@@ -90,7 +90,7 @@ Content: TypeAlias = str | Element
 def as_styles(element: Element) -> str:
     """Write an element for a notebook.
 
-    >>> as_styles(mark("<b>", "plain"))[-16:]
+    >>> as_styles(mark("<b>", "plain"))[-18:]
     '">&lt;b&gt;</span>'
     """
     return "".join(_written(element, with_style=True))

@@ -112,14 +112,13 @@ def _of_plan(name: str, saved: Saved) -> Shown:
 
 
 def _of_session(name: str, saved: Saved) -> Shown:
-    value = saved.get("transcript", dict)
+    value = saved.inner("transcript").data
     items, violations = examine_transcript(value)
     entries, remarks = _with_faults(_entries(items, value["items"]), violations, "items")
     sections: tuple[Section, ...] = (Section("item-", "", _ITEMS, entries),)
     facts = _counts([each for each in items if each is not None])
-    id = saved.get("id", str, None)
-    if id is not None:
-        facts = (("Id", id), *facts)
+    if id := saved.any("id"):
+        facts = (("Id", str(id)), *facts)
     plan = saved.inner_or_none("plan")
     if plan is not None:
         open_calls, counts = _plan_sections(plan, whole=False)

@@ -416,6 +416,9 @@ def test_a_session_is_shown_with_its_plan(lutum: Lutum, tmp_path: Path) -> None:
     assert "Calls of the open round" in ran.out
     (tmp_path / "s.json").write_text(alone, encoding="utf-8")
     assert "Calls of" not in lutum("show", "s.json").out
+    (tmp_path / "s.json").write_text(Session().dump_json(), encoding="utf-8")
+    ran = lutum("show", "s.json")
+    assert (ran.code, "id s1" in ran.out) == (0, False)
 
 
 @pytest.mark.parametrize("text", ["", "{", "7", '{"format": "lutum_py.plan", "version": 99}'])
@@ -460,6 +463,15 @@ def test_tokens_are_those_that_were_counted() -> None:
     )
     assert whole_entry(0, turn).about == ("1,200 tokens in (1,000 cached)",)
     assert whole_entry(0, AssistantTurn(text="Hi.")).about == ()
+
+
+def test_a_terminal_is_shown_the_beginning_of_a_long_text(lutum: Lutum) -> None:
+    """What is left out of a long text is counted."""
+    messages = [{"role": "user", "content": "line\n" * 100}, *CHAT["messages"][1:], RESULT]
+    ran = lutum("show", "-", stdin=json.dumps(messages).encode())
+    assert ran.code == 0
+    assert ran.out.count("  line\n") == 12
+    assert "… (441 more characters)" in ran.out
 
 
 def test_a_result_the_model_reads_otherwise_is_shown_in_both_ways() -> None:
