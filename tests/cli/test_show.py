@@ -215,6 +215,9 @@ def test_what_older_releases_saved_is_shown(lutum: Lutum, file: Path) -> None:
     ran = lutum("show", file, "--html", "-")
     assert ran.code == 0
     assert ("Not authenticated" in read_page(ran.out).text) == file.stem.startswith("plan")
+    ran = lutum("show", file)
+    assert ran.code == 0
+    assert ("tokens in" in ran.out) == file.stem.startswith("transcript")
 
 
 def test_violations_stand_beside_their_items(lutum: Lutum, tmp_path: Path) -> None:
