@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager, suppress
 from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self, cast
 
 from typing_extensions import TypeVar
 
+from ._call.outcomes import SuspendedCall
 from ._context.progress import (
     TOOL_CALL_PROGRESS_ACTIVITY_TYPE,
     ActivityDelta,
@@ -25,6 +26,7 @@ from ._context.progress import (
     Sink,
     ToolEvent,
 )
+from ._round.events import CallEvent
 from ._text.escaping import visible
 from .errors import InvalidValueError, MissingExtraError
 
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
 
     from rich.console import Console
     from rich.progress import TaskID
+
+    from ._call.call import AnyToolCall
+    from .execution import Outcome
 
 __all__ = [
     "ActivityDelta",
@@ -51,6 +56,7 @@ __all__ = [
 _ROUNDING: Final = 1e-9
 _MOST_CALLS: Final = 1024
 _LONGEST_LINE: Final = 400
+_MOST_ENDED: Final = 8
 _FINAL: Final = frozenset(status.value for status in ProgressStatus if status.is_terminal)
 
 
@@ -324,8 +330,14 @@ class AsyncSink(_Closing, Generic[E]):
 class RichProgressSink(_Closing):
     """Show one progress bar a call in the terminal, while used in a `with` statement.
 
-    Needs the extra `rich`. Only progress is shown; other activities and observer text are not.
-    A call that reports no figure gets a bar that pulses.
+    Needs the extra `rich`. It takes what tools report, and the `CallEvent`s of a plan: pass it as
+    the sink of contexts and as `on_event=`. Where calls are run without a plan, `around` does what
+    the events do. A call that reports no figure gets a bar that pulses. Above the bars a line
+    counts the calls that it knows of: done, running and waiting, which is for their turn or for a
+    decision. Of the bars of calls that have ended, the last 8 stay. Where the output is no
+    terminal, only the last state is printed.
+
+    Other activities and observer text are not shown.
 
     >>> from io import StringIO
     >>> from rich.console import Console
@@ -337,12 +349,19 @@ class RichProgressSink(_Closing):
     True
     """
 
-    def __init__(self, console: Console | None = None, transient: bool = False) -> None:
+    def __init__(
+        self,
+        console: Console | None = None,
+        transient: bool = False,
+        calls: Iterable[AnyToolCall] = (),
+    ) -> None:
         """Prepare the display.
 
         Args:
             console: Where to show it; None for rich's own choice.
             transient: Whether the bars vanish at the end.
+            calls: The calls that will be run, such as `plan.pending`, to be counted as waiting
+                before they are begun.
 
         Raises:
             MissingExtraError: `rich` is not installed.
@@ -364,9 +383,16 @@ class RichProgressSink(_Closing):
         )
         self._lock = Lock()
         self._bars: dict[str, TaskID] = {}
+        self._over: deque[TaskID] = deque()
+        self._states = dict.fromkeys((call.id for call in calls), "waiting")
+        self._summary: TaskID | None = None
+        self._count()
 
-    def __call__(self, event: ToolEvent) -> None:
-        """Move the bar of the call, if the event is a report of progress."""
+    def __call__(self, event: ToolEvent | CallEvent) -> None:
+        """Move the bar of the call that the event is about."""
+        if isinstance(event, CallEvent):
+            self._take(event)
+            return
         content = _progress_of(event)
         if content is None:
             return
@@ -376,18 +402,86 @@ class RichProgressSink(_Closing):
             label += f" [{status}]"
         if message is not None:
             label += f": {message}"
-        label = visible(label)
         completed, total = _figures(content)
         with self._lock:
-            bar = self._bars.get(event.message_id)
-            if bar is None:
-                bar = self._bars[event.message_id] = self._progress.add_task(label, total=None)
+            bar = self._bar(event.message_id)
             if status == ProgressStatus.DONE:
                 completed = total = 1.0 if total is None else total
-            self._progress.update(bar, description=label, completed=completed, total=total)
+            self._progress.update(bar, description=visible(label), completed=completed, total=total)
             if status in _FINAL:
-                self._progress.stop_task(bar)
-                del self._bars[event.message_id]
+                self._end(event.message_id)
+
+    @contextmanager
+    def around(self, call: AnyToolCall) -> Generator[Callable[[Outcome], None], None, None]:
+        """Show the run of one call, as `around=` of `execute_all` and its siblings.
+
+        Args:
+            call: The call that is begun.
+        """
+        ended = ["failed"]
+
+        def take(outcome: Outcome) -> None:
+            ended[0] = "suspended" if isinstance(outcome, SuspendedCall) else outcome.status
+
+        self._begin(call.id, call.name)
+        try:
+            yield take
+        finally:
+            self._finish(call.id, call.name, ended[0])
+
+    def _take(self, event: CallEvent) -> None:
+        row = event.row
+        if event.kind == "begun":
+            self._begin(row.id, row.tool)
+        elif row.state == "pending":
+            with self._lock:
+                self._states[row.id] = "waiting"
+                self._count()
+        else:
+            self._finish(row.id, row.tool, row.state if row.result is None else row.result.status)
+
+    def _begin(self, id: str, tool: str) -> None:
+        with self._lock:
+            self._states[id] = "running"
+            self._count()  # first, so that the line stands above the bars
+            self._progress.update(self._bar(id), description=visible(tool))
+
+    def _finish(self, id: str, tool: str, state: str) -> None:
+        with self._lock:
+            self._states[id] = "waiting" if state == "suspended" else "done"
+            if id in self._bars:
+                # A bar that has ended is full: it neither pulses nor stands half way.
+                self._progress.update(
+                    self._bars[id],
+                    description=visible(f"{tool} [{state}]"),
+                    completed=1.0,
+                    total=1.0,
+                )
+                self._end(id)
+            self._count()
+
+    def _bar(self, id: str) -> TaskID:
+        if id not in self._bars:
+            self._bars[id] = self._progress.add_task("", total=None)
+        return self._bars[id]
+
+    def _end(self, id: str) -> None:
+        """Leave a bar as it is, and take away one that ended long ago."""
+        bar = self._bars.pop(id)
+        self._progress.stop_task(bar)
+        self._over.append(bar)
+        if len(self._over) > _MOST_ENDED:
+            self._progress.remove_task(self._over.popleft())
+
+    def _count(self) -> None:
+        if not self._states:
+            return
+        states = list(self._states.values())
+        done, running, waiting = map(states.count, ("done", "running", "waiting"))
+        said = f"calls: {done} done, {running} running, {waiting} waiting"
+        if self._summary is None:
+            self._summary = self._progress.add_task(said, total=len(states))
+        self._progress.update(self._summary, description=said, completed=done, total=len(states))
 
     def __enter__(self) -> Self:
         """Start to show the bars."""

@@ -161,7 +161,7 @@ def test_a_plan_shows_what_becomes_of_each_call_and_why() -> None:
     plan = plan_of_all_kinds()
     shown = cells(plan._repr_html_())
     plan.discard()
-    assert shown.split("|call|tool|state|arguments|why|")[0] == (
+    assert shown.split("|call|tool and state|arguments and why|")[0] == (
         "Plan of Shop|1 unknown tool, 1 pending, 1 rejected by hook, 1 blocked by gate, 1 handled, "
         "1 suspended"
     )

@@ -30,6 +30,7 @@ from lutum_py import (
 from lutum_py._text.escaping import LINES, visible
 from lutum_py._text.html import (
     MARKS,
+    as_styles,
     cut_text,
     figure,
     mark,
@@ -125,7 +126,7 @@ def test_every_element_shows_hostile_text_as_it_is(text: str) -> None:
         mark(text, "bad"),
         table((text,), [(text,)]),
     )
-    read = read_safely(html)
+    read = read_safely(as_styles(html))
     shown = visible(text, LINES)
     found = [each for each in read.texts if each]
     label = f"{shown}: " if shown else ""
@@ -136,7 +137,7 @@ def test_every_element_shows_hostile_text_as_it_is(text: str) -> None:
 @given(ANY, st.integers(1, 80))
 def test_a_long_text_is_cut_and_the_rest_is_counted(text: str, limit: int) -> None:
     """What is shown is the beginning, and the count is of exactly what is left out."""
-    read = read_safely(paragraph(text, limit))
+    read = read_safely(as_styles(paragraph(text, limit)))
     assert visible(text[:limit], LINES) in "".join(read.texts)
     left = len(text) - limit
     assert (f"… ({left:,} more characters)" in "".join(read.texts)) == (left > 0)

@@ -16,7 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from lutum_py import SuspendTicket, ToolRoundPlan, execution
 from lutum_py._context.progress import ToolCallProgressState
+from lutum_py._round.events import CallEvent
 from lutum_py.errors import MissingExtraError
 from lutum_py.sinks import (
     ActivityDelta,
@@ -29,6 +31,8 @@ from lutum_py.sinks import (
     ThrottledSink,
     ToolEvent,
 )
+
+from .round_tools import approval, gated, opened
 
 SECONDS = 10.0
 
@@ -395,3 +399,57 @@ def test_without_rich_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setitem(sys.modules, "rich.progress", None)
     with pytest.raises(MissingExtraError, match=r'pip install "lutum-py\[rich\]"'):
         RichProgressSink()
+
+
+def plan_of(count: int) -> ToolRoundPlan[Any]:
+    return opened(*((f"c{n}", "add", {"a": n}) for n in range(count))).plan()
+
+
+def test_bars_count_the_calls_of_a_plan() -> None:
+    """Calls are waiting before they are begun, running, then done; the last bars stay."""
+    screen, plan = StringIO(), plan_of(10)
+    with RichProgressSink(Console(file=screen, width=120), calls=plan.pending) as bars:
+        seen: list[str] = []
+
+        def on_event(event: CallEvent) -> None:
+            bars(event)
+            seen.append(bars._progress.tasks[0].description)
+
+        execution.run_sync(plan, on_event=on_event)
+    assert seen[0] == "calls: 0 done, 1 running, 9 waiting"
+    assert seen[-1] == "calls: 10 done, 0 running, 0 waiting"
+    assert screen.getvalue().count("add [success]") == 8
+    plan.discard()
+
+
+async def test_bars_go_around_calls_without_a_plan() -> None:
+    """`around` shows calls that are run by `execute_all`; one that raises has failed."""
+    screen, plan = StringIO(), plan_of(2)
+    with RichProgressSink(Console(file=screen, width=120)) as bars:
+        await execution.execute_all(plan.pending, around=bars.around)
+        with pytest.raises(KeyError), bars.around(plan.pending[0]):
+            raise KeyError
+    assert "calls: 2 done, 0 running, 0 waiting" in screen.getvalue()
+    assert "add [failed]" in screen.getvalue()
+    plan.discard()
+
+
+def test_a_call_that_waits_for_a_decision_is_waiting() -> None:
+    """A suspended call counts as waiting, also where its run was never shown, and so does one that
+    goes on.
+    """
+    ticket = SuspendTicket(id="t1", action="approve")
+    screen, plan = StringIO(), opened(("c1", "add", {"a": 1})).plan()
+    with RichProgressSink(Console(file=screen, width=120)) as bars:
+        with bars.around(plan.pending[0]) as take:
+            take(plan.pending[0].suspend(ticket))
+        assert "1 waiting" in bars._progress.tasks[0].description
+    assert "add [suspended]" in screen.getvalue()
+    plan.discard()
+    gate = opened(("c1", "add", {"a": 1}))
+    with RichProgressSink(Console(file=screen, width=120)) as bars:
+        asked = gate.apply_hooks_sync(gated(ticket), on_event=bars)
+        assert bars._progress.tasks[0].description == "calls: 0 done, 0 running, 1 waiting"
+        asked.resume(approval(asked, "c1"), on_event=bars)
+        assert bars._progress.tasks[0].description == "calls: 0 done, 0 running, 1 waiting"
+    asked.discard()

@@ -11,8 +11,10 @@ from typing import Any
 from .._call.selector import AnySelector
 from .._schema.definition import ToolDef
 from .._text.html import (
-    Html,
+    Element,
+    as_styles,
     figure,
+    group,
     mark,
     named,
     note,
@@ -41,22 +43,23 @@ def toolset_html(name: str, selectors: Sequence[AnySelector]) -> str:
     states = "".join(f", {n} {said}" for n, said in ((off, "off"), (deferred, "deferred")) if n)
     about = f"toolset of {count}{states}{left}"
     rows = [_row(selector) for selector in selectors[:_MOST]]
-    return figure(name, about, *([table(("tool", "arguments", "what it does"), rows)] * bool(rows)))
+    shown = [table(("tool", "arguments", "what it does"), rows)] * bool(rows)
+    return as_styles(figure(name, about, *shown))
 
 
-def _row(selector: AnySelector) -> tuple[Html, Html, Html]:
+def _row(selector: AnySelector) -> tuple[Element, Element, Element]:
     definition = selector.definition
     path = ".".join(selector.path)
     name = named(selector.name)
     if path != selector.name:
-        name = Html(name + paragraph(path, 80, label="member"))
+        name = group(name, paragraph(path, 80, label="member"))
     if selector.is_off:
-        name = Html(name + mark("deferred" if selector.is_deferred else "off", "plain"))
+        name = group(name, mark("deferred" if selector.is_deferred else "off", "plain"))
     described = paragraph(definition.description, 300)
-    return name, _arguments(definition), Html(described + _remarks(definition))
+    return name, _arguments(definition), group(described, _remarks(definition))
 
 
-def _arguments(definition: ToolDef) -> Html:
+def _arguments(definition: ToolDef) -> Element:
     schema = definition.input_schema
     properties: dict[str, Any] = schema.get("properties") or {}
     required: Iterable[str] = schema.get("required") or ()
@@ -74,7 +77,7 @@ def _type(about: Any) -> str:
     return f": {kind}" if isinstance(kind, str) else ""
 
 
-def _remarks(definition: ToolDef) -> Html:
+def _remarks(definition: ToolDef) -> Element:
     remarks = [
         definition.title or "",
         f"timeout {definition.timeout:g} s" if definition.timeout is not None else "",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from .._call.call import AnyToolCall
 from .._call.decision_log import DecisionRecord
@@ -12,40 +12,34 @@ from .._call.outcomes import (
     HandledCall,
     RecoverableToolCallIssue,
     RejectedCall,
+    RejectionSource,
     SuspendedCall,
 )
+from .._context.suspension import Decision, SuspendTicket
+from .._text.entries import Entry, Part, brief_table
 from .._text.escaping import LINES, visible
-from .._text.html import (
-    Html,
-    cut_text,
-    figure,
-    mark,
-    named,
-    note,
-    paragraph,
-    table,
-)
+from .._text.html import as_styles, cut_text, figure, note
 from .._transcript.result import ToolResult
 from .edits import EditRecord
 from .rows import open_text
 from .sorted_calls import SortedCalls
 
-__all__ = ["plan_html", "plan_rich", "round_html", "round_rich"]
+__all__ = [
+    "decided_parts",
+    "decision_part",
+    "edit_in_words",
+    "plan_html",
+    "plan_rich",
+    "rejected_state",
+    "result_state",
+    "round_html",
+    "round_rich",
+    "ticket_parts",
+]
 
 _MOST = 100
 _LIMIT = 300
 _LINE = 120
-
-
-class _Row(NamedTuple):
-    """One call: its id, its tool, what becomes of it, its arguments, and what is said about it."""
-
-    id: str
-    tool: str
-    state: str
-    kind: str
-    arguments: str
-    notes: tuple[tuple[str, str], ...]
 
 
 def plan_html(plan: SortedCalls) -> str:
@@ -70,7 +64,7 @@ def round_rich(calls: SortedCalls) -> Iterator[tuple[str, object]]:
     return _rich(calls.toolset.__qualname__, _of_round(calls))
 
 
-def _of_plan(plan: SortedCalls) -> list[_Row]:
+def _of_plan(plan: SortedCalls) -> list[Entry]:
     recorded = {result.id for result in plan.finished}
     rows = [
         *map(_pending, plan.pending),
@@ -88,13 +82,13 @@ def _of_plan(plan: SortedCalls) -> list[_Row]:
     decided: dict[str, list[DecisionRecord]] = {}
     for record in plan.decisions:
         decided.setdefault(record.call_id, []).append(record)
-    edits = {edit.call_id: ("edit", _edit(edit)) for edit in plan.edits}
+    edits = {edit.call_id: Part("edit", edit_in_words(edit)) for edit in plan.edits}
     rows = [
         row._replace(
-            notes=(
-                *row.notes,
-                *([edits[row.id]] if row.id in edits else ()),
-                *_decisions(row.notes, decided.get(row.id, ())),
+            parts=(
+                *row.parts,
+                *([edits[row.place]] if row.place in edits else ()),
+                *decided_parts(row.parts, decided.get(row.place, ())),
             )
         )
         for row in rows
@@ -102,22 +96,20 @@ def _of_plan(plan: SortedCalls) -> list[_Row]:
     return _in_order(rows, [call.id for call in plan._state.turn.tool_calls])
 
 
-def _edit(edit: EditRecord) -> str:
+def edit_in_words(edit: EditRecord) -> str:
     """Say who changed which arguments; those that are shown are the final ones."""
     return f"{', '.join(edit.changed) or 'nothing'} changed by {edit.by or edit.decision_id}"
 
 
-def _decisions(
-    notes: tuple[tuple[str, str], ...], records: Iterable[DecisionRecord]
-) -> Iterator[tuple[str, str]]:
+def decided_parts(told: Iterable[Part], records: Iterable[DecisionRecord]) -> Iterator[Part]:
     """Say who decided what, and why where that is not said yet."""
     for record in records:
         reason = record.reason or ""
-        because = "" if any(reason in text for _, text in notes) or not reason else f": {reason}"
-        yield record.phase, f"{record.hook} decided {record.decision}{because}"
+        because = "" if any(reason in part.text for part in told) or not reason else f": {reason}"
+        yield Part(record.phase, f"{record.hook} decided {record.decision}{because}")
 
 
-def _of_round(calls: SortedCalls) -> list[_Row]:
+def _of_round(calls: SortedCalls) -> list[Entry]:
     rows = [
         *(_pending(call)._replace(state="undecided") for call in calls.pending),
         *(_issue(calls, issue) for issue in calls.recoverable_tool_call_issues),
@@ -125,63 +117,82 @@ def _of_round(calls: SortedCalls) -> list[_Row]:
     return _in_order(rows, [call.id for call in calls._state.turn.tool_calls])
 
 
-def _in_order(rows: Iterable[_Row], ids: Iterable[str]) -> list[_Row]:
+def _in_order(rows: Iterable[Entry], ids: Iterable[str]) -> list[Entry]:
     place = {id: index for index, id in enumerate(ids)}
-    return sorted(rows, key=lambda row: place.get(row.id, len(place)))
+    return sorted(rows, key=lambda row: place.get(row.place, len(place)))
 
 
-def _pending(call: AnyToolCall) -> _Row:
+def _row(id: str, tool: str, state: str, kind: str, arguments: str, *told: Part) -> Entry:
+    """Say of one call what becomes of it, what its arguments are, and why."""
+    return Entry(id, tool, state, kind, (), (Part("", arguments, "code"), *told))
+
+
+def _pending(call: AnyToolCall) -> Entry:
     is_new = call.status is CallStatus.NEW
     state = "pending" if is_new else f"pending, {call.status}"
     kind = "plain" if is_new else "waiting"
-    return _Row(call.id, call.name, state, kind, _arguments(call), _approved(call))
+    return _row(call.id, call.name, state, kind, _arguments(call), *_approved(call))
 
 
-def _approved(call: AnyToolCall) -> tuple[tuple[str, str], ...]:
+def _approved(call: AnyToolCall) -> tuple[Part, ...]:
     decision = call.approval
-    if decision is None:
-        return ()
+    return () if decision is None else (decision_part(decision),)
+
+
+def decision_part(decision: Decision) -> Part:
+    """Say what a person decided, and who it was."""
     because = f": {decision.reason}" if decision.reason else ""
-    return (("decision", f"{decision.action} by {decision.decider}{because}"),)
+    return Part("decision", f"{decision.action} by {decision.decider}{because}")
 
 
-def _suspended(waiting: SuspendedCall) -> _Row:
-    call, ticket = waiting.call, waiting.ticket
-    notes = [("ticket", f"{ticket.action} ({ticket.id})")]
-    if ticket.message is not None:
-        notes.append(("message", ticket.message))
-    return _Row(call.id, call.name, "suspended", "waiting", _arguments(call), tuple(notes))
+def ticket_parts(ticket: SuspendTicket) -> tuple[Part, ...]:
+    """Say what is asked of a person."""
+    asked = Part("ticket", f"{ticket.action} ({ticket.id})")
+    return (asked,) if ticket.message is None else (asked, Part("message", ticket.message))
 
 
-def _finished(calls: SortedCalls, result: ToolResult) -> _Row:
-    state, kind = (
-        ("finished", "good") if result.is_success else (f"finished, {result.status}", "bad")
-    )
+def _suspended(waiting: SuspendedCall) -> Entry:
+    call, told = waiting.call, ticket_parts(waiting.ticket)
+    return _row(call.id, call.name, "suspended", "waiting", _arguments(call), *told)
+
+
+def result_state(result: ToolResult, state: str) -> tuple[str, str]:
+    """Give the state of a call that has a result, and the kind of its mark."""
+    return (state, "good") if result.is_success else (f"{state}, {result.status}", "bad")
+
+
+def _finished(calls: SortedCalls, result: ToolResult) -> Entry:
+    state, kind = result_state(result, "finished")
     call = calls._ended.get(result.id)
     arguments = result.arguments if call is None else _arguments(call)
-    return _Row(result.id, result.name, state, kind, arguments, (("result", result.model_text),))
+    return _row(result.id, result.name, state, kind, arguments, Part("result", result.model_text))
 
 
-def _handled(calls: SortedCalls, handled: HandledCall[Any, Any]) -> _Row:
+def _handled(calls: SortedCalls, handled: HandledCall[Any, Any]) -> Entry:
     metadata, result = handled.metadata, handled.result
-    state, kind = ("handled", "good") if result.is_success else (f"handled, {result.status}", "bad")
-    said = (("result", result.model_text),)
+    state, kind = result_state(result, "handled")
     arguments = calls.toolset[metadata.name].spec.shown_json(handled.input)
-    return _Row(metadata.id, metadata.name, state, kind, arguments, said)
+    said = Part("result", result.model_text)
+    return _row(metadata.id, metadata.name, state, kind, arguments, said)
 
 
-def _rejected(rejected: RejectedCall) -> _Row:
-    call = rejected.call
+def rejected_state(source: RejectionSource) -> str:
+    """Name the state of a call that will not run."""
     # A gate that blocks has the run end; any other rejection is for the model to read.
-    state = "blocked by gate" if rejected.source == "gate" else f"rejected by {rejected.source}"
-    said = (("reason", rejected.reason),)
-    return _Row(call.id, call.name, state, "bad", _arguments(call), said)
+    return "blocked by gate" if source == "gate" else f"rejected by {source}"
 
 
-def _issue(calls: SortedCalls, issue: RecoverableToolCallIssue) -> _Row:
+def _rejected(rejected: RejectedCall) -> Entry:
+    call, state = rejected.call, rejected_state(rejected.source)
+    reason = Part("reason", rejected.reason)
+    return _row(call.id, call.name, state, "bad", _arguments(call), reason)
+
+
+def _issue(calls: SortedCalls, issue: RecoverableToolCallIssue) -> Entry:
     metadata, state = issue.metadata, issue.reason.replace("_", " ")
-    said = (("the model is told", issue.text),)
-    return _Row(metadata.id, metadata.name, state, "bad", open_text(calls, metadata), said)
+    told = Part("the model is told", issue.text)
+    arguments = open_text(calls, metadata)
+    return _row(metadata.id, metadata.name, state, "bad", arguments, told)
 
 
 def _arguments(call: AnyToolCall) -> str:
@@ -189,36 +200,28 @@ def _arguments(call: AnyToolCall) -> str:
     return call.spec.shown_json(call.input)
 
 
-def _counts(rows: Iterable[_Row]) -> str:
+def _counts(rows: Iterable[Entry]) -> str:
     counted: dict[str, int] = {}
     for row in rows:
         counted[row.state] = counted.get(row.state, 0) + 1
     return ", ".join(f"{count} {state}" for state, count in counted.items()) or "no calls"
 
 
-def _html(title: str, rows: list[_Row], closed: str) -> str:
-    cells = [
-        (
-            named(row.id),
-            named(row.tool),
-            mark(row.state, row.kind),
-            paragraph(row.arguments, _LIMIT, code=True),
-            Html("".join(paragraph(text, _LIMIT, label=label) for label, text in row.notes[:8])),
-        )
-        for row in rows[:_MOST]
-    ]
-    content = [table(("call", "tool", "state", "arguments", "why"), cells)] * bool(cells)
+def _html(title: str, rows: list[Entry], closed: str) -> str:
+    head = ("call", "tool and state", "arguments and why")
+    content = [brief_table(head, rows[:_MOST], _LIMIT, _LIMIT)] * bool(rows)
     if len(rows) > _MOST:
         content.append(note(f"{len(rows) - _MOST} more calls are not shown."))
-    return figure(title, _counts(rows) + closed, *content)
+    return as_styles(figure(title, _counts(rows) + closed, *content))
 
 
-def _rich(toolset: str, rows: list[_Row]) -> Iterator[tuple[str, object]]:
+def _rich(toolset: str, rows: list[Entry]) -> Iterator[tuple[str, object]]:
     yield "toolset", visible(toolset)
     by_state: dict[str, list[str]] = {}
     for row in rows[:_MOST]:
-        said = "".join(f" - {text}" for _, text in row.notes[:1])
-        line = f"{cut_text(row.tool, 40)} {cut_text(row.id, 40)} {cut_text(row.arguments, _LINE)}"
+        arguments, *told = (part.text for part in row.parts)
+        said = "".join(f" - {text}" for text in told[:1])
+        line = f"{cut_text(row.who, 40)} {cut_text(row.place, 40)} {cut_text(arguments, _LINE)}"
         shown = visible(line + cut_text(said, _LINE), LINES)
         by_state.setdefault(row.state.replace(" ", "_").replace(",", ""), []).append(shown)
     yield from by_state.items()

@@ -50,11 +50,24 @@ from .seal import (
 )
 from .sorted_calls import SortedCalls
 
-__all__ = ["FORMAT", "VERSION", "check_bound", "dump_plan", "load_plan", "load_ticket"]
+__all__ = [
+    "FORMAT",
+    "READ",
+    "VERSION",
+    "check_bound",
+    "dump_plan",
+    "load_approvals",
+    "load_decision",
+    "load_edit",
+    "load_plan",
+    "load_record",
+    "load_ticket",
+]
 
 FORMAT = "lutum_py.plan"
 VERSION = 2
-_READ = (1, 2)
+READ = (1, 2)
+"""The versions that are read."""
 
 
 def dump_plan(calls: SortedCalls, state: RoundState, key: bytes | None, binding: str | None) -> str:
@@ -220,7 +233,7 @@ def load_plan(
     """
     check_key(key)
     check_binding(binding)
-    saved = open_saved(text, form=FORMAT, versions=_READ, error=PlanError, what="plan")
+    saved = open_saved(text, form=FORMAT, versions=READ, error=PlanError, what="plan")
     check_seal(saved, key)
     check_bound(saved, binding)
     turn = load_turn(saved.inner("turn"))
@@ -230,14 +243,14 @@ def load_plan(
         loader.take(entry)
     if len(loader.seen) != len(turn.tool_calls):
         raise saved.wrong("calls", "they are not the calls of the turn, each under its own id")
-    resumed = [_load_decision(entry) for entry in saved.each("resumed")]
-    decisions = tuple(_load_record(entry) for entry in saved.each("decisions"))
+    resumed = [load_decision(entry) for entry in saved.each("resumed")]
+    decisions = tuple(load_record(entry) for entry in saved.each("decisions"))
     started = loader.seen.intersection(saved.texts("started"))
     asked_before, asked_after = (
         _load_marks(saved, f"asked_{when}") for when in ("before", "after")
     )
     owes_after = saved.get("owes_after", bool, False)
-    edits = tuple(_load_edit(entry, loader.seen) for entry in saved.each("edits", optional=True))
+    edits = tuple(load_edit(entry, loader.seen) for entry in saved.each("edits", optional=True))
     if len({edit.call_id for edit in edits}) != len(edits):
         raise saved.wrong("edits", "there are two of one call")
     # Opened last: what fails before leaves no open round behind.
@@ -425,12 +438,12 @@ class _Loader:
                 f"The arguments of call {call_id!r} of tool `{metadata.name}` were edited after "
                 "the plan was saved. What was approved is not what would run."
             )
-        for each in _approvals(saved, call_id in self.started):
+        for each in load_approvals(saved, call_id in self.started):
             call._approval = each._replace(other=call._approval)
         return call
 
 
-def _approvals(saved: Saved, was_started: bool) -> list[Approval]:
+def load_approvals(saved: Saved, was_started: bool) -> list[Approval]:
     """Read the answers by which a call goes on, the earliest first."""
     old = saved.inner_or_none("approval")
     if old is not None:  # version 1 kept one, and of its ticket only what it was asked by
@@ -440,11 +453,11 @@ def _approvals(saved: Saved, was_started: bool) -> list[Approval]:
         ticket = SuspendTicket(
             id=old.get("suspension_id", str), action=old.get("action", str), resume_mode=mode
         )
-        decision = _load_decision(old.inner("decision"))
+        decision = load_decision(old.inner("decision"))
         return [Approval(decision, ticket, old.get("digest", str), was_started)]
     return [
         Approval(
-            _load_decision(each.inner("decision")),
+            load_decision(each.inner("decision")),
             load_ticket(each.inner("ticket")),
             each.get("digest", str),
             each.get("is_of_tool", bool),
@@ -475,7 +488,8 @@ def load_ticket(saved: Saved) -> SuspendTicket:
     )
 
 
-def _load_edit(saved: Saved, ids: Collection[str]) -> EditRecord:
+def load_edit(saved: Saved, ids: Collection[str]) -> EditRecord:
+    """Read who changed which arguments of a call; `ids` are those of the calls of the turn."""
     call_id = saved.get("call_id", str)
     if call_id not in ids:
         raise saved.wrong("call_id", f"{call_id!r} is no call of the turn")
@@ -491,7 +505,8 @@ def _load_edit(saved: Saved, ids: Collection[str]) -> EditRecord:
     )
 
 
-def _load_decision(saved: Saved) -> Decision:
+def load_decision(saved: Saved) -> Decision:
+    """Read an answer of a person."""
     action: DecisionAction = saved.member("action", DecisionAction)
     edit = saved.inner_or_none("edit")
     if edit is not None and action != "resume":
@@ -509,7 +524,8 @@ def _load_decision(saved: Saved) -> Decision:
     )
 
 
-def _load_record(saved: Saved) -> DecisionRecord:
+def load_record(saved: Saved) -> DecisionRecord:
+    """Read what a hook decided."""
     phase: DecisionPhase = saved.member("phase", DecisionPhase)
     return DecisionRecord(
         saved.get("call_id", str),

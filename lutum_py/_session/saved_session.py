@@ -13,11 +13,11 @@ from .._round.plan import ToolRoundPlan, closed
 from .._round.plan_json import check_bound, dump_plan, load_plan
 from .._round.seal import check_binding, check_key, check_seal, kind_of, seal_of
 from .._text.json import shorten
-from .._transcript.saved import dump_saved, open_saved
+from .._transcript.saved import Saved, dump_saved, open_saved
 from .._transcript.transcript import Transcript
 from ..errors import MisuseError, PlanError
 
-__all__ = ["dump_session", "load_session"]
+__all__ = ["dump_session", "load_session", "open_session"]
 
 FORMAT = "lutum_py.session"
 VERSION = 1
@@ -73,13 +73,22 @@ def _check_plan(toolset: Any, plan: ToolRoundPlan[Any]) -> None:
     plan._state._check_open()
 
 
+def open_session(text: str | bytes) -> Saved:
+    """Parse a saved session.
+
+    Raises:
+        PlanError: It is none, or of an unknown version.
+    """
+    return open_saved(text, form=FORMAT, versions=(VERSION,), error=PlanError, what="session")
+
+
 def load_session(
     toolset: Any, text: str | bytes, key: bytes | None, binding: str | None
 ) -> tuple[str | None, Transcript, ToolRoundPlan[Any] | None]:
     """Read id, transcript and plan of what `dump_session` gave; see `Toolset.load_session`."""
     check_key(key)
     check_binding(binding)
-    saved = open_saved(text, form=FORMAT, versions=(VERSION,), error=PlanError, what="session")
+    saved = open_session(text)
     check_seal(saved, key, "session")
     check_bound(saved, binding, "session")
     id = saved.get("id", str, None)

@@ -1,23 +1,29 @@
-"""HTML for notebooks: few tags, every text escaped, no colours but for thin marks.
+"""What is looked at, as elements: few tags, and text that is always escaped.
 
-A notebook may be light or dark, so text and background are those of the page around. Whatever is
-shown may come from a model or a tool: characters that cannot be seen are spelled out, and long
-texts are cut, with the number of characters that are left out.
+Elements are written in one of two ways. In a notebook each has its style with it and no colours but
+for thin marks, for the page around may be light or dark. On a page of ours each has the name of its
+kind as a class, and the page has the style sheet. Whatever is shown may come from a model or a
+tool: characters that cannot be seen are spelled out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
-from typing import Final
+from typing import Final, NamedTuple, TypeAlias
 
 from .escaping import LINES, visible
 
 __all__ = [
     "MARKS",
-    "Html",
+    "Content",
+    "Element",
+    "as_classes",
+    "as_styles",
     "cut_text",
     "figure",
+    "group",
+    "left_out",
     "mark",
     "named",
     "note",
@@ -25,29 +31,94 @@ __all__ = [
     "table",
 ]
 
-MARKS: Final = {"good": "#2f9e6e", "bad": "#d6493f", "waiting": "#c98a1b", "plain": "#8a8f98"}
+MARKS: Final = {
+    "good": "#2f9e6e",
+    "bad": "#d6493f",
+    "waiting": "#c98a1b",
+    "plain": "#8a8f98",
+    "model": "#4d82e0",
+}
 """Colours that are seen on white and on black alike; they never carry a meaning alone."""
 
-_FIGURE: Final = "line-height:1.4"
-_TABLE: Final = "border-collapse:collapse;margin:4px 0;text-align:left"
+_TEXT: Final = "white-space:pre-wrap;overflow-wrap:anywhere;max-width:60em"
 _CELL: Final = (
     "padding:3px 14px 3px 0;text-align:left;vertical-align:top;"
     "border-bottom:1px solid rgba(127,127,127,.35)"
 )
-_TEXT: Final = "white-space:pre-wrap;overflow-wrap:anywhere;max-width:60em"
-_CODE: Final = f"{_TEXT};min-width:12em;font-family:monospace"
-_NAME: Final = (
-    "white-space:pre-wrap;overflow-wrap:break-word;min-width:3em;max-width:22em;"
-    "font-family:monospace"
-)
-_NOTE: Final = "opacity:.7"
-_MARK: Final = "white-space:nowrap;padding-left:6px;border-left:4px solid "
+_STYLES: Final = {
+    "": "",
+    "figure": "line-height:1.4",
+    "table": "border-collapse:collapse;margin:4px 0;text-align:left",
+    "cell": _CELL,
+    "place": _CELL,
+    "who": _CELL,
+    "what": _CELL,
+    "text": _TEXT,
+    "code": f"{_TEXT};min-width:12em;font-family:monospace",
+    "name": (
+        "white-space:pre-wrap;overflow-wrap:break-word;min-width:3em;max-width:22em;"
+        "font-family:monospace"
+    ),
+    "note": "opacity:.7",
+    **{
+        f"mark {kind}": f"white-space:nowrap;padding-left:6px;border-left:4px solid {colour}"
+        for kind, colour in MARKS.items()
+    },
+}
 
 
-class Html(str):
-    """Text that is HTML already; any other text is escaped."""
+class Element(NamedTuple):
+    """A tag with what is in it; without a tag, only what is in it.
 
-    __slots__ = ()
+    Attributes:
+        tag: The name of the tag.
+        kind: What it is, which decides how it looks.
+        content: Texts, whoever wrote them, and elements.
+        attributes: Attributes beside its looks; a page has them, a notebook has not.
+    """
+
+    tag: str
+    kind: str
+    content: tuple[Content, ...]
+    attributes: tuple[tuple[str, str], ...] = ()
+
+
+Content: TypeAlias = str | Element
+"""What an element holds; a text is never HTML."""
+
+
+def as_styles(element: Element) -> str:
+    """Write an element for a notebook.
+
+    >>> as_styles(mark("<b>", "plain"))[-18:]
+    '">&lt;b&gt;</span>'
+    """
+    return "".join(_written(element, with_style=True))
+
+
+def as_classes(element: Element) -> str:
+    """Write an element for a page that has the style sheet.
+
+    >>> as_classes(note("1 < 2"))
+    '<span class="note">1 &lt; 2</span>'
+    """
+    return "".join(_written(element, with_style=False))
+
+
+def _written(element: Content, *, with_style: bool) -> Iterator[str]:
+    if isinstance(element, str):
+        yield escape(visible(element, LINES))
+        return
+    tag, kind, content, attributes = element
+    if tag:
+        look = _STYLES[kind] if with_style else kind
+        given = [("style" if with_style else "class", look)] if look else []
+        given += [] if with_style else attributes
+        yield "".join((f"<{tag}", *(f' {name}="{escape(value)}"' for name, value in given), ">"))
+    for each in content:
+        yield from _written(each, with_style=with_style)
+    if tag and tag != "img":
+        yield f"</{tag}>"
 
 
 def cut_text(text: str, limit: int) -> str:
@@ -56,37 +127,30 @@ def cut_text(text: str, limit: int) -> str:
     >>> cut_text("abcdef", 4)
     'abcd… (2 more characters)'
     """
-    return text if len(text) <= limit else f"{text[:limit]}… {_left_out(text, limit)}"
+    return text if len(text) <= limit else f"{text[:limit]}… {left_out(text, limit)}"
 
 
-def _left_out(text: str, limit: int) -> str:
+def left_out(text: str, limit: int) -> str:
+    """Say how much of a text is not shown."""
     return f"({len(text) - limit:,} more characters)"
 
 
-def _tag(name: str, style: str, *content: str) -> Html:
-    inner = "".join(
-        each if isinstance(each, Html) else escape(visible(each, LINES)) for each in content
-    )
-    attribute = f' style="{style}"' if style else ""
-    return Html(f"<{name}{attribute}>{inner}</{name}>")
+def group(*content: Content) -> Element:
+    """Put elements after each other."""
+    return Element("", "", content)
 
 
-def _cut(name: str, style: str, text: str, limit: int, *before: Html) -> Html:
-    left = [note(f" … {_left_out(text, limit)}")] if len(text) > limit else []
-    return _tag(name, style, *before, text[:limit], *left)
-
-
-def note(text: str) -> Html:
+def note(text: str) -> Element:
     """Show a text as less important."""
-    return _tag("span", _NOTE, text)
+    return Element("span", "note", (text,))
 
 
-def mark(text: str, kind: str) -> Html:
+def mark(text: str, kind: str) -> Element:
     """Show a word with a coloured mark before it."""
-    return _tag("span", _MARK + MARKS[kind], text)
+    return Element("span", f"mark {kind}", (text,))
 
 
-def paragraph(text: str, limit: int = 600, *, code: bool = False, label: str = "") -> Html:
+def paragraph(text: str, limit: int = 600, *, code: bool = False, label: str = "") -> Element:
     """Show a text of its own lines, cut where it is long.
 
     Args:
@@ -95,23 +159,44 @@ def paragraph(text: str, limit: int = 600, *, code: bool = False, label: str = "
         code: Whether it is set in a fixed width.
         label: A word of ours before it.
     """
-    before = [note(f"{label}: ")] if label else []
-    return _cut("div", _CODE if code else _TEXT, text, limit, *before)
+    before = (note(f"{label}: "),) if label else ()
+    return Element("div", "code" if code else "text", (*before, *_cut(text, limit)))
 
 
-def named(text: str) -> Html:
+def named(text: str) -> Element:
     """Show an id or the name of a tool, which is broken only where it is very long."""
-    return _cut("div", _NAME, text, 80)
+    return Element("div", "name", tuple(_cut(text, 80)))
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Html:
-    """Lay out rows of cells; a cell is text or HTML."""
-    top = _tag("tr", "", *(_tag("th", _CELL, each) for each in head))
-    lines = [_tag("tr", "", *(_tag("td", _CELL, each) for each in row)) for row in rows]
-    return _tag("table", _TABLE, _tag("thead", "", top), _tag("tbody", "", *lines))
+def _cut(text: str, limit: int) -> Iterator[Content]:
+    yield text[:limit]
+    if len(text) > limit:
+        yield note(f" … {left_out(text, limit)}")
 
 
-def figure(title: str, about: str, *content: Html) -> str:
+def table(
+    head: Sequence[str], rows: Iterable[Sequence[Content]], kinds: Sequence[str] = ()
+) -> Element:
+    """Lay out rows of cells.
+
+    Args:
+        head: What the columns are.
+        rows: The cells of each row.
+        kinds: The kinds of the cells of a row, where they are not all alike.
+    """
+    kinds = kinds or ["cell"] * len(head)
+    top = Element("tr", "", tuple(Element("th", "cell", (each,)) for each in head))
+    lines = [Element("tr", "", tuple(map(_cell, kinds, row))) for row in rows]
+    return Element(
+        "table", "table", (Element("thead", "", (top,)), Element("tbody", "", tuple(lines)))
+    )
+
+
+def _cell(kind: str, content: Content) -> Element:
+    return Element("td", kind, (content,))
+
+
+def figure(title: str, about: str, *content: Element) -> Element:
     """Put a title, a remark and what is to be shown together."""
-    heading = _tag("div", "", _tag("strong", "", title), note(f" {about}"))
-    return _tag("div", _FIGURE, heading, *content)
+    heading = Element("div", "", (Element("strong", "", (title,)), note(f" {about}")))
+    return Element("div", "figure", (heading, *content))

@@ -25,6 +25,7 @@ __all__ = [
     "cut",
     "digest_of",
     "has_long_number",
+    "indented_json",
     "is_array",
     "is_mapping",
     "is_object",
@@ -224,6 +225,49 @@ def shorten(value: object, limit: int = 80) -> str:
 def cut(text: str, limit: int) -> str:
     """Return the text, or its first `limit` characters and a sign that there was more."""
     return text if len(text) <= limit else text[:limit] + "…"
+
+
+_DEEPEST: Final = 40
+"""Levels after which nothing is indented further, so that a text does not grow without bound."""
+
+_TOKEN: Final = r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+'
+
+
+def indented_json(text: str, width: int = 72) -> str:
+    """Lay out JSON text on lines, where it does not fit on one; no value is written otherwise.
+
+    Text that is no JSON stays as it is.
+
+    >>> print(indented_json('{"a": [1.0], "b": {}}', width=10))
+    {
+      "a": [
+        1.0
+      ],
+      "b": {}
+    }
+    """
+    import json
+    import re
+
+    if len(text) <= width and "\n" not in text:
+        return text
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    tokens: list[str] = re.findall(_TOKEN, text)
+    laid: list[str] = []
+    depth = 0
+    for before, token in zip(["", *tokens], tokens, strict=False):
+        if token in "}]":
+            depth -= 1
+        is_first = before in ("{", "[")
+        if (is_first and token not in "}]") or before == "," or (token in "}]" and not is_first):
+            laid.append("\n" + "  " * min(depth, _DEEPEST))
+        laid.append(": " if token == ":" else token)
+        if token in "{[":
+            depth += 1
+    return "".join(laid)
 
 
 def size_of(value: str | Sequence[object] | Mapping[str, object] | None) -> str:

@@ -5,32 +5,28 @@ Of a long transcript the beginning and the end are shown, and how much stands be
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from .._text.entries import Entry, Part, brief_table
 from .._text.escaping import LINES, visible
-from .._text.html import (
-    Html,
-    cut_text,
-    figure,
-    mark,
-    note,
-    paragraph,
-    table,
-)
-from .._text.json import compact_json, size_of
+from .._text.html import as_styles, cut_text, figure
+from .._text.json import compact_json, indented_json, size_of
 from .assistant import (
     AssistantTurn,
     ReasoningItem,
     RefusalItem,
     ServerToolItem,
     TextItem,
+    Usage,
 )
+from .attachment import Attachment
 from .message import Message
 from .request import TranscriptItem
 from .result import ToolResult
 
-__all__ = ["items_html", "items_rich"]
+__all__ = ["brief_entry", "items_html", "items_rich", "usage_in_words", "whole_entry"]
 
 _HEAD = 10
 _TAIL = 50
@@ -40,20 +36,8 @@ _CODE_LIMIT = 200
 _RICH_TAIL = 20
 _LINE = 120
 
-
-class _Part(NamedTuple):
-    """A piece of what was said: what it is, if that is not plain text, and the text."""
-
-    label: str
-    text: str
-    is_code: bool = False
-
-
-class _Said(NamedTuple):
-    who: str
-    kind: str
-    about: str
-    parts: list[_Part]
+# Only these are shown as pictures: a browser runs nothing of what is in them.
+_PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}")
 
 
 def items_html(
@@ -66,17 +50,18 @@ def items_html(
         items: The items.
         ephemeral: The `id()` of messages that are said once only.
     """
-    rows: list[tuple[str, str, Html]] = []
+    entries: list[Entry] = []
     for place in _places(len(items), _TAIL):
         if place is None:
-            rows.append(("…", "", note(f"{len(items) - _HEAD - _TAIL:,} items are not shown")))
+            left = f"{len(items) - _HEAD - _TAIL:,} items are not shown"
+            entries.append(Entry("…", "", "", "plain", (), (Part("", left),)))
             continue
-        item = items[place]
-        said = _say(item)
-        about = "once only" if id(item) in ephemeral else said.about
-        who = Html(mark(said.who, said.kind) + (paragraph(about, 80) if about else ""))
-        rows.append((str(place), who, _body(said.parts)))
-    return figure(title, _count(items), *([table(("#", "who", "what"), rows)] * bool(rows)))
+        entry = brief_entry(place, items[place])
+        if id(items[place]) in ephemeral:
+            entry = entry._replace(about=("once only",))
+        entries.append(entry)
+    rows = brief_table(("#", "who", "what"), entries, _LIMIT, _CODE_LIMIT)
+    return as_styles(figure(title, _count(items), *([rows] * bool(entries))))
 
 
 def items_rich(items: Sequence[TranscriptItem]) -> Iterator[str]:
@@ -85,13 +70,15 @@ def items_rich(items: Sequence[TranscriptItem]) -> Iterator[str]:
         if place is None:
             yield f"… {len(items) - _HEAD - _RICH_TAIL:,} items"
             continue
-        said = _say(items[place])
-        parts = [
-            cut_text(f"{label}: {text}" if label else text, _LINE)
-            for label, text, _ in said.parts[:_PARTS]
-        ]
-        about = f" ({cut_text(said.about, 80)})" if said.about else ""
+        said = brief_entry(place, items[place])
+        parts = [cut_text(_line(part), _LINE) for part in said.parts[:_PARTS]]
+        about = "".join(f" ({cut_text(each, 80)})" for each in said.about)
         yield visible(f"{said.who}{about}: {' | '.join(parts)}", LINES)
+
+
+def _line(part: Part) -> str:
+    text = f"{part.text} {part.about}" if part.about else part.text
+    return f"{part.label}: {text}" if part.label else text
 
 
 def _places(count: int, tail: int) -> Iterator[int | None]:
@@ -108,56 +95,113 @@ def _count(items: Sequence[Any]) -> str:
     return f"{len(items):,} item{'' if len(items) == 1 else 's'}"
 
 
-def _body(parts: list[_Part]) -> Html:
-    shown = [
-        paragraph(text, _CODE_LIMIT if is_code else _LIMIT, code=is_code, label=label)
-        for label, text, is_code in parts[:_PARTS]
-    ]
-    if len(parts) > _PARTS:
-        shown.append(note(f"{len(parts) - _PARTS} more parts are not shown"))
-    return Html("".join(shown))
+def brief_entry(place: int, item: TranscriptItem) -> Entry:
+    """Say what an item is where not all of it may be seen.
+
+    A transcript does not know the tools, and any argument may be a secret: of arguments there is
+    only the size.
+    """
+    return _entry(place, item, is_whole=False)
 
 
-def _say(item: TranscriptItem) -> _Said:
+def whole_entry(place: int, item: TranscriptItem) -> Entry:
+    """Say all that an item holds, for somebody who has it as a file."""
+    return _entry(place, item, is_whole=True)
+
+
+def _entry(place: int, item: TranscriptItem, *, is_whole: bool) -> Entry:
+    number = str(place)
     if isinstance(item, Message):
-        parts = [_Part("", item.text), *_attached(len(item.attachments))]
-        return _Said(item.role, "plain", "", parts)
+        parts = [Part("", item.text)] if item.text or not is_whole else []
+        files = _files(item.attachments, is_whole=is_whole)
+        return Entry(number, item.role, "", "plain", (), (*parts, *files))
     if isinstance(item, ToolResult):
-        about = "" if item.is_success else item.status
-        parts = [
-            _Part("", f"{item.name} {item.id}", is_code=True),
-            _Part("", item.rejection_reason or item.model_text),
-            *_ran_with(item),
-            *_attached(len(item.attachments)),
+        return _result_entry(number, item, is_whole=is_whole)
+    about = [item.model] if item.model else []
+    if is_whole and item.usage is not None:
+        about += usage_in_words(item.usage)
+    turn = tuple(_turn_parts(item, is_whole=is_whole))
+    return Entry(number, "assistant", "", "model", tuple(about), turn)
+
+
+def _result_entry(number: str, result: ToolResult, *, is_whole: bool) -> Entry:
+    kind = "good" if result.is_success else "bad"
+    said = result.rejection_reason or result.model_text
+    files = tuple(_files(result.attachments, is_whole=is_whole))
+    if not is_whole:
+        about = () if result.is_success else (result.status,)
+        named = Part("", f"{result.name} {result.id}", "code")
+        parts = (named, Part("", said), *_ran_with(result), *files)
+        return Entry(number, "tool", "", kind, about, parts)
+    coded = () if result.code is None else (result.code,)
+    told = [Part("result", indented_json(said), "code")]
+    if result.message is not None and result.result != compact_json(result.message):
+        told = [
+            Part("the model reads", said, "code"),
+            Part("result", indented_json(result.result), "hidden"),
         ]
-        return _Said("tool", "good" if item.is_success else "bad", about, parts)
-    return _Said("assistant", "waiting", item.model or "", list(_turn_parts(item)))
+    named = Part("result of", result.name, "call", result.id)
+    parts = (named, *told, *_ran_with(result), *files)
+    return Entry(number, "tool", result.status, kind, coded, parts)
 
 
-def _turn_parts(turn: AssistantTurn) -> Iterator[_Part]:
+def usage_in_words(usage: Usage) -> list[str]:
+    """Say what the provider counted; nothing is said of what it did not."""
+    said: list[str] = []
+    for whole, what, of_it in (
+        (
+            usage.input_tokens,
+            "in",
+            (("cached", usage.cached_tokens), ("written to a cache", usage.cache_write_tokens)),
+        ),
+        (usage.output_tokens, "out", (("reasoning", usage.reasoning_tokens),)),
+    ):
+        if whole is None:
+            continue
+        inner = ", ".join(f"{count:,} {word}" for word, count in of_it if count)
+        said.append(f"{whole:,} tokens {what}" + (f" ({inner})" if inner else ""))
+    return said
+
+
+def _turn_parts(turn: AssistantTurn, *, is_whole: bool) -> Iterator[Part]:
     for item in turn.items:
         if isinstance(item, TextItem):
-            yield _Part("", item.text)
+            yield Part("", item.text)
         elif isinstance(item, ReasoningItem):
-            yield _Part("reasoning", item.text or "(not shown by the provider)")
+            yield Part("reasoning", item.text or "(not shown by the provider)", "hidden")
         elif isinstance(item, RefusalItem):
-            yield _Part("refusal", item.text)
+            yield Part("refusal", item.text)
         elif isinstance(item, ServerToolItem):
-            yield _Part("run by the provider", item.kind)
+            yield Part("run by the provider", item.kind)
+            if is_whole:
+                yield Part("", indented_json(compact_json(item.payload)), "hidden")
+        elif is_whole:
+            yield Part("call", item.metadata.name, "call", item.metadata.id)
+            yield Part("", indented_json(item.metadata.arguments), "code")
         else:
             call = item.metadata
-            # A transcript does not know the tools: any argument may be a secret.
-            about = f"{call.name} {call.id} {size_of(call.arguments)}"
-            yield _Part("call", about, is_code=True)
+            yield Part("call", call.name, "call", f"{call.id} {size_of(call.arguments)}")
     if turn.is_truncated:
-        yield _Part("cut off", turn.finish_reason or "")
+        yield Part("cut off", turn.finish_reason or "")
 
 
-def _ran_with(result: ToolResult) -> Iterator[_Part]:
+def _ran_with(result: ToolResult) -> Iterator[Part]:
     if result.ran_with is not None:
-        yield _Part("ran with", compact_json(result.ran_with), is_code=True)
+        yield Part("ran with", compact_json(result.ran_with), "code")
 
 
-def _attached(count: int) -> Iterator[_Part]:
-    if count:
-        yield _Part("attachments", str(count))
+def _files(files: Sequence[Attachment], *, is_whole: bool) -> Iterator[Part]:
+    if files and not is_whole:
+        yield Part("attachments", str(len(files)))
+    elif is_whole:
+        yield from map(_file, files)
+
+
+def _file(file: Attachment) -> Part:
+    words = [file.name, file.mime_type, None if file.size is None else f"{file.size:,} bytes"]
+    if not file.url.startswith("data:"):
+        words.append(file.url)
+    said = ", ".join(filter(None, words)) + (f": {file.caption}" if file.caption else "")
+    if _PICTURE.fullmatch(file.url):
+        return Part("", said, "picture", source=file.url)
+    return Part(file.media_type, said)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import webbrowser
 from collections.abc import Sequence
 from errno import ENOSPC
 from pathlib import Path
@@ -42,6 +43,7 @@ from ._screen import (
     write_traceback,
 )
 from ._serve_toolset import serve_toolset
+from ._show import new_page, page_of, screen_of, shown_file
 from ._tool_report import report_on
 from ._tool_view import view_of
 
@@ -49,8 +51,8 @@ __all__ = ["run"]
 
 app = typer.Typer(
     add_completion=False,
-    help="Look at toolsets, check and repair conversations, lock the schemas of tools, decide on "
-    "calls that wait.",
+    help="Look at toolsets and conversations, check and repair them, lock the schemas of tools, "
+    "decide on calls that wait.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -302,6 +304,52 @@ def _tell_repair(
         complain(text(f"Not repaired: {counted(len(left), 'violation')}"))
         for violation in left:
             complain(*_violation_lines(violation))
+
+
+@app.command(
+    epilog="Exit codes: 0 shown; 1 shown, and something is wrong with it; 2 the file cannot be "
+    "read, is nothing that is shown, or the page cannot be written."
+)
+def show(
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="A saved transcript, plan or session, or a request body, as JSON; - for standard "
+            "input.",
+        ),
+    ],
+    dialect: RulesOf = None,
+    html: Annotated[
+        str | None,
+        typer.Option(metavar="OUT", help="Write a page to this file; - for standard output."),
+    ] = None,
+    open_page: Annotated[
+        bool, typer.Option("--open", help="Open the page in the browser.")
+    ] = False,
+) -> None:
+    """Show a conversation, a plan or a request, with all that is wrong with it.
+
+    On the terminal, or as one page of HTML that needs no network and runs no script. What was not
+    masked when it was saved is not masked here.
+    """
+    shown = shown_file(file, dialect)
+    written: str | None = None
+    if html == "-":
+        if open_page:
+            raise Failure("`--open` does not go with standard output: name a file.")
+        write_bytes(page_of(shown).encode())
+    elif html is not None or open_page:
+        path = Path(html) if html is not None else new_page()
+        write_file(path, page_of(shown).encode())
+        written = str(path)
+    else:
+        render(*screen_of(shown))
+    if written is not None:
+        complain(text(f"Written to `{written}`."))
+    if open_page and not webbrowser.open(Path(written or "").absolute().as_uri()):
+        raise Failure(f"There is no browser to open `{written}`.")
+    raise typer.Exit(1 if shown.faults else 0)
 
 
 @app.command(

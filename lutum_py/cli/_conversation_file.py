@@ -21,7 +21,13 @@ from ._exact_json import Style, exact_text, read_exact
 from ._screen import Failure
 from ._transcript_rules import check_transcript, is_transcript, repair_transcript
 
-__all__ = ["Conversation", "dialect_module", "read_conversation"]
+__all__ = [
+    "Conversation",
+    "conversation_of",
+    "dialect_module",
+    "read_bytes",
+    "read_conversation",
+]
 
 
 def dialect_module(dialect: str) -> Any:
@@ -110,7 +116,15 @@ def read_conversation(file: str, dialect: str | None) -> Conversation:
         Failure: It cannot be read, is no JSON, or of another dialect, or of one that cannot be
             recognised.
     """
-    name, data = _read(file)
+    return conversation_of(*read_bytes(file), dialect)
+
+
+def conversation_of(name: str, data: bytes, dialect: str | None) -> Conversation:
+    """Say what was read.
+
+    Raises:
+        Failure: As for `read_conversation`.
+    """
     value, style = read_exact(data, name)
     if is_transcript(value):
         return Conversation(name, data, value, style, True, dialect)
@@ -132,7 +146,12 @@ def read_conversation(file: str, dialect: str | None) -> Conversation:
     return Conversation(name, data, value, style, False, dialect or next(iter(possible)))
 
 
-def _read(file: str) -> tuple[str, bytes]:
+def read_bytes(file: str) -> tuple[str, bytes]:
+    """Give what a file is called in messages, and its bytes; standard input for `-`.
+
+    Raises:
+        Failure: It cannot be read.
+    """
     name = "standard input" if file == "-" else f"`{file}`"
     try:
         return name, sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()

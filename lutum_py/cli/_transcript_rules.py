@@ -15,6 +15,7 @@ from .._text.json import (
     shorten,
 )
 from .._transcript.check import Checked, CheckedCall, TranscriptFault, checked
+from .._transcript.request import TranscriptItem
 from .._transcript.result import ToolResult, dump_result
 from .._transcript.saved import Saved
 from .._transcript.transcript_json import FORMAT, VERSION, load_item
@@ -22,7 +23,7 @@ from ..dialects._repair.violations import Change, Violation
 from ..errors import TranscriptError
 from ._screen import Failure
 
-__all__ = ["check_transcript", "is_transcript", "repair_transcript"]
+__all__ = ["check_transcript", "examine_transcript", "is_transcript", "repair_transcript"]
 
 _UNKNOWN: Final = '"The transcript holds no result for this call; whether it ran is not known."'
 
@@ -44,8 +45,26 @@ def check_transcript(value: Any) -> list[Violation]:
     Raises:
         Failure: It is of another version, or has no items.
     """
-    faults = _examine(value)[1].faults
-    return [Violation(each.position, each.rule, each.problem, each.remedy) for each in faults]
+    return examine_transcript(value)[1]
+
+
+def examine_transcript(value: Any) -> tuple[list[TranscriptItem | None], list[Violation]]:
+    """Read what can be read of a saved transcript, and find what is wrong with it.
+
+    Args:
+        value: The JSON that `transcript.dump_json()` gave.
+
+    Returns:
+        The items, None for each that is damaged, and every violation, in their order.
+
+    Raises:
+        Failure: It is of another version, or has no items.
+    """
+    items, found = _examine(value)
+    faults = [
+        Violation(each.position, each.rule, each.problem, each.remedy) for each in found.faults
+    ]
+    return [None if isinstance(item, TranscriptError) else item for item in items], faults
 
 
 def repair_transcript(value: Any) -> tuple[Any, list[Change]]:

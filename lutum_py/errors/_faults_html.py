@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from .._text.escaping import LINES, visible
 from .._text.html import (
+    as_styles,
     cut_text,
     figure,
     mark,
@@ -37,9 +38,8 @@ def faults_html(faults: Sequence[CommitFault]) -> str:
     ]
     left = f"; {len(faults) - _MOST} more are not shown" if len(faults) > _MOST else ""
     about = f"{len(faults)} fault{'' if len(faults) == 1 else 's'}; nothing was changed{left}"
-    return figure(
-        "CommitError", about, table(("fault", "call", "tool", "what is wrong", "remedy"), rows)
-    )
+    shown = table(("fault", "call", "tool", "what is wrong", "remedy"), rows)
+    return as_styles(figure("CommitError", about, shown))
 
 
 def faults_rich(faults: Sequence[CommitFault]) -> Iterator[str]:

@@ -1,0 +1,514 @@
+"""`lutum show`: all that a file holds is seen, nothing of it is run, faults are beside items."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lutum_py import (
+    AssistantItem,
+    AssistantTurn,
+    Attachment,
+    Message,
+    ReasoningItem,
+    RefusalItem,
+    ServerToolItem,
+    Session,
+    SuspendTicket,
+    TextItem,
+    ToolCallItem,
+    ToolMetadata,
+    ToolResult,
+    Usage,
+)
+from lutum_py._round.plan import ToolRoundPlan
+from lutum_py._text.entries import Entry, Part
+from lutum_py._text.escaping import LINES, visible
+from lutum_py._text.json import indented_json
+from lutum_py._text.page import Remark, Section, page
+from lutum_py._transcript.display import whole_entry
+from lutum_py._transcript.request import TranscriptItem
+from lutum_py.dialects import DIALECTS
+
+from ..dialects.recordings import recordings
+from ..round_tools import Shop, approval, gated, opened
+from .conftest import REPOSITORY, Lutum
+
+SAVED = REPOSITORY / "tests" / "data" / "release_0_1"
+TAGS = {
+    *("html", "head", "meta", "title", "style", "body", "main", "header", "p", "h1", "h2"),
+    *("dl", "dt", "dd", "div", "span", "b", "a", "aside", "section", "details", "summary"),
+    *("table", "thead", "tbody", "tr", "th", "td", "figure", "figcaption", "img"),
+}
+HOSTILE = st.text(
+    st.one_of(
+        st.characters(exclude_categories=["Cs"]), st.sampled_from("<>&\"'\n\t\x00\x1b\u202e/=")
+    ),
+    max_size=40,
+)
+PICTURE = "data:image/png;base64,iVBORw0KGgo="
+CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+CHAT: dict[str, Any] = {
+    "model": "m",
+    "temperature": 0.10,
+    "messages": [
+        {"role": "user", "content": "Hello."},
+        {"role": "assistant", "content": None, "tool_calls": [CALL]},
+    ],
+}
+RESULT = {"role": "tool", "tool_call_id": "c1", "content": "3"}
+
+
+class Read(HTMLParser):
+    """Reads a page as a browser would, and refuses what is not ours."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.text = ""
+        self.style = ""
+        self.policy = ""
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.pictures: list[str] = []
+        self._in_style = False
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag in TAGS
+        given = {name: value or "" for name, value in attrs}
+        assert given.keys() <= {
+            *("class", "id", "href", "src", "alt", "loading"),
+            *("lang", "charset", "http-equiv", "content", "name"),
+        }
+        self._in_style = tag == "style"
+        self.ids += [given["id"]] if "id" in given else []
+        self.links += [given["href"]] if "href" in given else []
+        self.pictures += [given["src"]] if "src" in given else []
+        if "http-equiv" in given:
+            self.policy = given["content"]
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in_style = False
+
+    def handle_data(self, data: str) -> None:
+        if self._in_style:
+            self.style += data
+        else:
+            self.text += data
+
+    def handle_comment(self, data: str) -> None:
+        raise AssertionError(data)
+
+
+def read_page(html: str) -> Read:
+    """Read a page that has to be safe: nothing is loaded, and links lead to its own entries."""
+    read = Read(html)
+    digest = base64.b64encode(hashlib.sha256(read.style.encode()).digest()).decode()
+    assert read.policy == (
+        f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; "
+        "form-action 'none'"
+    )
+    assert not re.search(r"url\(|@import|https?:", read.style)
+    assert all(link.startswith("#") and link[1:] in read.ids for link in read.links)
+    assert all(re.match(r"data:image/(png|jpeg|gif|webp);base64,", each) for each in read.pictures)
+    assert len(set(read.ids)) == len(read.ids)
+    assert all(each.isprintable() or each in LINES for each in read.text)
+    return read
+
+
+def test_every_text_on_a_page_stays_text() -> None:
+    """Whatever stands in titles, facts, remarks and entries is read as that text, with no tag."""
+
+    @given(HOSTILE)
+    def law(words: str) -> None:
+        kinds: tuple[Any, ...] = ("text", "code", "call", "hidden", "problem", "picture")
+        parts = tuple(Part(words, words, kind, words, PICTURE) for kind in kinds)
+        entry = Entry(words, words, words, "bad", (words,), parts)
+        html = page(
+            words,
+            words,
+            [(words, words)],
+            [Remark("bad", words, words)],
+            [Section("a", words, (words,), [entry]), Section("b", words, (words,), [entry], True)],
+        )
+        shown = visible(words, LINES)
+        assert read_page(html).text.count(shown) >= 2 * len(kinds)
+
+    law()
+
+
+@given(HOSTILE)
+def test_every_item_is_shown_whole(words: str) -> None:
+    """Of messages, turns and results each text is there, however it is written."""
+    file = Attachment(media_type="image", mime_type="image/png", url=f"https://{words}")
+    call = ToolMetadata(id=words, name=words, arguments=json.dumps(words))
+    said: list[AssistantItem] = [
+        TextItem(words),
+        ReasoningItem(words),
+        RefusalItem(words),
+        ServerToolItem(words, {"a": words}),
+        ToolCallItem(call),
+    ]
+    turn = AssistantTurn(items=said, model=words, finish_reason="length")
+    result = ToolResult(
+        id=words,
+        name=words,
+        arguments=call.arguments,
+        result=json.dumps(words),
+        status="error",
+        message=words + "!",
+        code=words,
+        ran_with={"a": words},
+        attachments=[file],
+    )
+    items: list[TranscriptItem] = [Message("user", words, (file,)), turn, result]
+    entries = [whole_entry(at, each) for at, each in enumerate(items)]
+    read = read_page(page("t", "a", (), (), [Section("item-", "", ("a",), entries)]))
+    assert read.text.count(visible(words, LINES)) >= 12
+    assert read.pictures == []
+
+
+def test_only_pictures_of_known_types_are_shown_as_pictures() -> None:
+    """SVG, other addresses and data that is no base64 are named, not shown."""
+    urls = [
+        PICTURE,
+        "data:image/svg+xml;base64,PHN2Zz4=",
+        "data:image/png,abc",
+        'data:image/png;base64,ab"onerror=',
+        "https://example.org/a.png",
+    ]
+    files = tuple(Attachment(media_type="image", mime_type="image/png", url=url) for url in urls)
+    entry = whole_entry(0, Message("user", "", files))
+    read = read_page(page("t", "a", (), (), [Section("item-", "", ("a",), [entry])]))
+    assert read.pictures == [PICTURE]
+    assert "https://example.org/a.png" in read.text
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_recorded_request_is_shown(lutum: Lutum, tmp_path: Path, dialect: str) -> None:
+    """What a provider accepted is shown whole, on a page and on the terminal, with exit code 0."""
+    for number, recording in enumerate(recordings(dialect)):
+        if recording.status != 200 or number % 12:
+            continue
+        (tmp_path / "body.json").write_text(json.dumps(recording.request), encoding="utf-8")
+        ran = lutum("show", "body.json", "--dialect", dialect)
+        assert (ran.code, ran.err) == (0, "")
+        ran = lutum("show", "body.json", "--dialect", dialect, "--html", "-")
+        assert ran.code == 0
+        assert "Turns of the model" in read_page(ran.out).text
+
+
+@pytest.mark.parametrize("file", sorted(SAVED.glob("[pt]*.json")), ids=lambda file: file.stem)
+def test_what_older_releases_saved_is_shown(lutum: Lutum, file: Path) -> None:
+    """Plans and transcripts of the first release are shown without their tools and keys."""
+    ran = lutum("show", file, "--html", "-")
+    assert ran.code == 0
+    assert ("Not authenticated" in read_page(ran.out).text) == file.stem.startswith("plan")
+    ran = lutum("show", file)
+    assert ran.code == 0
+    assert ("tokens in" in ran.out) == file.stem.startswith("transcript")
+
+
+def test_violations_stand_beside_their_items(lutum: Lutum, tmp_path: Path) -> None:
+    """A body that would be refused is shown as it stands, with exit code 1 and each fault twice."""
+    (tmp_path / "body.json").write_text(json.dumps(CHAT), encoding="utf-8")
+    ran = lutum("show", "body.json")
+    assert ran.code == 1
+    assert ran.out.count("the call 'c1' has no result") == 2
+    assert "0  user\n  content: Hello." in ran.out
+    assert "temperature\n  0.1" in ran.out
+    read = read_page(lutum("show", "body.json", "--html", "-").out)
+    assert read.links == ["#item-1"]
+
+
+def test_a_bare_list_is_shown(lutum: Lutum) -> None:
+    """A list of messages from standard input is shown as a body is."""
+    ran = lutum("show", "-", stdin=json.dumps([*CHAT["messages"], RESULT]).encode())
+    assert ran.code == 0
+    assert "2  tool  success\n  result of f  c1\n  result: 3\n" in ran.out
+
+
+def test_many_violations_are_listed_in_part(lutum: Lutum, tmp_path: Path) -> None:
+    """Of very many violations the first are listed on top; beside their items all are."""
+    orphans = [{**RESULT, "tool_call_id": f"x{at}"} for at in range(30)]
+    (tmp_path / "body.json").write_text(json.dumps({"messages": orphans}), encoding="utf-8")
+    ran = lutum("show", "body.json")
+    assert "More: 10 violations beside the items." in ran.out
+
+
+def test_what_no_transcript_holds_is_shown_as_it_stands(lutum: Lutum, tmp_path: Path) -> None:
+    """A body that cannot be read as a conversation, though nothing refuses it, is still seen."""
+    part = {"functionCall": {"id": "a", "name": "f", "args": {}}}
+    answer = {"functionResponse": {"id": "a", "name": "f", "response": {}}}
+    body = {
+        "contents": [
+            {"role": "user", "parts": [{"text": "go"}]},
+            {"role": "model", "parts": [part, part]},
+            {"role": "user", "parts": [answer, answer]},
+        ]
+    }
+    (tmp_path / "body.json").write_text(json.dumps(body), encoding="utf-8")
+    ran = lutum("show", "body.json")
+    assert "1  model\n" in ran.out
+    assert "functionCall" in ran.out
+
+
+def test_a_damaged_transcript_is_shown_as_far_as_it_goes(lutum: Lutum, tmp_path: Path) -> None:
+    """A damaged item is shown as it stands, with what is wrong; the others are shown as ever."""
+    items = [
+        {"type": "message", "role": "user", "text": "Hello."},
+        {"type": "message", "role": "nobody", "text": "Who?"},
+        7,
+    ]
+    data = {"format": "lutum_py.transcript", "version": 1, "items": items}
+    (tmp_path / "t.json").write_text(json.dumps(data), encoding="utf-8")
+    ran = lutum("show", "t.json")
+    assert ran.code == 1
+    assert "0  user\n  Hello." in ran.out
+    assert ran.out.count("damaged_item") == 4
+    assert "2  ?\n  7\n" in ran.out
+
+
+def test_a_transcript_is_judged_for_a_dialect_too(lutum: Lutum, tmp_path: Path) -> None:
+    """With `--dialect` the faults are those of the request that it would become."""
+    session = Session()
+    session.push_system("Be brief.")
+    (tmp_path / "t.json").write_text(session.transcript.dump_json(), encoding="utf-8")
+    assert lutum("show", "t.json").code == 0
+    ran = lutum("show", "t.json", "--dialect", "openai_chat")
+    assert ran.code in (0, 1)
+    assert "transcript, for openai_chat" in ran.out
+
+
+def plan_of_all() -> ToolRoundPlan[Any]:
+    ticket = SuspendTicket(id="t1", action="approve", message="Really?")
+    plan = opened(
+        ("c1", "add", {"a": 1}),
+        ("c2", "shout", {"text": "x"}),
+        ("c3", "nope", {}),
+        ("c4", "add", {"a": 2}),
+        ("c5", "add", {"a": 3}),
+    ).apply_hooks_sync(gated(ticket))
+    plan.resume(approval(plan, "c1", decision_id="d1", reason="fine"))
+    plan.resume(approval(plan, "c4", decision_id="d2"))
+    plan.record(next(call for call in plan.pending if call.id == "c4").call_sync())
+    return plan
+
+
+def test_a_plan_is_shown_without_its_tools(lutum: Lutum, tmp_path: Path) -> None:
+    """Each call has its state, arguments, decisions and result; the page says what is not known."""
+    (tmp_path / "plan.json").write_text(plan_of_all().dump_json(), encoding="utf-8")
+    ran = lutum("show", "plan.json")
+    assert ran.code == 0
+    assert "fits the digest" in ran.out
+    assert "c1  add  pending" in ran.out
+    assert 'final arguments: {"a":1,"b":0}' in ran.out
+    assert "message: Really?" in ran.out
+    assert "decision: resume by d1: fine at 2" in ran.out
+    assert "c3  nope  unknown tool" in ran.out
+    assert "c4  add  finished\n" in ran.out
+    assert "result: 2" in ran.out
+
+
+def test_an_edited_plan_says_so(lutum: Lutum, tmp_path: Path) -> None:
+    """A text that does not fit its digest is shown, with what was edited and exit code 1."""
+    text = plan_of_all().dump_json().replace("Really?", "Sure!")
+    (tmp_path / "plan.json").write_text(text, encoding="utf-8")
+    ran = lutum("show", "plan.json")
+    assert ran.code == 1
+    assert "Edited: This plan was edited" in ran.out
+
+
+def test_arguments_that_nobody_can_read_are_shown(lutum: Lutum, tmp_path: Path) -> None:
+    """Where what the model wrote is no JSON, the final arguments stand behind it."""
+    data = json.loads(plan_of_all().dump_json())
+    data["turn"]["items"][0]["arguments"] = "{broken"
+    (tmp_path / "plan.json").write_text(json.dumps(data), encoding="utf-8")
+    ran = lutum("show", "plan.json")
+    assert '  {broken\n  final arguments: {"a":1,"b":0}\n' in ran.out
+
+
+def test_who_edited_arguments_is_shown(lutum: Lutum, tmp_path: Path) -> None:
+    """An edit names who changed which arguments, and when."""
+    plan = opened(("c1", "add", {"a": 1})).apply_hooks_sync(gated(SuspendTicket(action="ask")))
+    plan.amend_sync(plan.suspended[0].edit({"a": 7}, by="ann"), Shop.HookSet())
+    (tmp_path / "plan.json").write_text(plan.dump_json(), encoding="utf-8")
+    ran = lutum("show", "plan.json")
+    assert "edit: a changed by ann at 2" in ran.out
+    assert 'final arguments: {"a":7,"b":0}' in ran.out
+
+
+def test_an_empty_plan_is_shown(lutum: Lutum, tmp_path: Path) -> None:
+    """A plan without calls, which nobody saves, is no reason to fail."""
+    data = json.loads(plan_of_all().dump_json())
+    empty = {**data, "calls": [], "turn": {**data["turn"], "items": []}, "decisions": []}
+    (tmp_path / "plan.json").write_text(json.dumps({**empty, "resumed": []}), encoding="utf-8")
+    assert lutum("show", "plan.json").code == 1
+    assert "<dl" not in lutum("show", "plan.json", "--html", "-").out
+
+
+def test_a_fault_of_the_whole_request_stands_on_top(lutum: Lutum, tmp_path: Path) -> None:
+    """What is wrong with no single item is said before the items."""
+    session = Session()
+    session.push_system("Be brief.")
+    (tmp_path / "t.json").write_text(session.transcript.dump_json(), encoding="utf-8")
+    ran = lutum("show", "t.json", "--dialect", "anthropic_messages")
+    assert ran.code == 1
+    top, _, items = ran.out.partition("0  system")
+    assert "request" in top or "messages" in top
+    assert "remedy" not in items
+
+
+def damage(data: dict[str, Any], *, remove: str = "", **changes: Any) -> dict[str, Any]:
+    calls = [{**data["calls"][0], **changes}, *data["calls"][1:]]
+    return {**data, "calls": calls[1:] if remove else calls}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"state": "odd"}, "none that this release knows"),
+        ({"id": "c9"}, "no call of the turn"),
+        ({"remove": "c1"}, "not the calls of the turn"),
+    ],
+)
+def test_a_damaged_plan_is_refused(
+    lutum: Lutum, tmp_path: Path, changes: dict[str, Any], said: str
+) -> None:
+    """What is no plan any more is refused with the place, and exit code 2."""
+    data = damage(json.loads(plan_of_all().dump_json()), **changes)
+    (tmp_path / "plan.json").write_text(json.dumps(data), encoding="utf-8")
+    ran = lutum("show", "plan.json")
+    assert (ran.code, ran.out) == (2, "")
+    assert said in ran.err
+
+
+def test_states_of_a_plan_are_named(lutum: Lutum, tmp_path: Path) -> None:
+    """What was begun is in doubt, and an answer of a hook is handled."""
+    plan = opened(("c1", "add", {"a": 1}), ("c2", "add", {"a": 2})).apply_hooks_sync(
+        lambda call: call.handled(9) if call.id == "c2" else call
+    )
+    plan.pending[0].begin()
+    (tmp_path / "plan.json").write_text(plan.dump_json(), encoding="utf-8")
+    ran = lutum("show", "plan.json")
+    assert "c1  add  in doubt" in ran.out
+    assert "c2  add  handled" in ran.out
+
+
+def test_a_session_is_shown_with_its_plan(lutum: Lutum, tmp_path: Path) -> None:
+    """The transcript and the open calls of a saved session stand on one page."""
+    session = Session(id="s1")
+    session.push_user("Go on.")
+    alone = session.dump_json()
+    (tmp_path / "s.json").write_text(session.dump_json(plan_of_all()), encoding="utf-8")
+    ran = lutum("show", "s.json")
+    assert ran.code == 0
+    assert "id s1" in ran.out
+    assert "0  user\n  Go on." in ran.out
+    assert "Calls of the open round" in ran.out
+    (tmp_path / "s.json").write_text(alone, encoding="utf-8")
+    assert "Calls of" not in lutum("show", "s.json").out
+    (tmp_path / "s.json").write_text(Session().dump_json(), encoding="utf-8")
+    ran = lutum("show", "s.json")
+    assert (ran.code, "id s1" in ran.out) == (0, False)
+
+
+@pytest.mark.parametrize("text", ["", "{", "7", '{"format": "lutum_py.plan", "version": 99}'])
+def test_what_is_nothing_is_refused(lutum: Lutum, tmp_path: Path, text: str) -> None:
+    """What is no JSON, no conversation, or of another version ends with exit code 2."""
+    (tmp_path / "f.json").write_text(text, encoding="utf-8")
+    ran = lutum("show", "f.json")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("lutum: ")
+
+
+def test_the_page_goes_to_a_file_or_the_browser(
+    lutum: Lutum, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`--html` names the file, `--open` makes one where none is named; no browser is an error."""
+    opened_pages: list[str] = []
+
+    def go_to(url: str) -> bool:
+        opened_pages.append(url)
+        return True
+
+    monkeypatch.setattr("webbrowser.open", go_to)
+    (tmp_path / "b.json").write_text(json.dumps([*CHAT["messages"], RESULT]), encoding="utf-8")
+    ran = lutum("show", "b.json", "--html", "out.html")
+    assert (ran.code, ran.out, opened_pages) == (0, "", [])
+    assert ran.err == "Written to `out.html`.\n"
+    read_page((tmp_path / "out.html").read_text(encoding="utf-8"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert lutum("show", "b.json", "--open").code == 0
+    made = Path(opened_pages[0].removeprefix("file://"))
+    assert made.parent == tmp_path
+    assert made.stat().st_mode & 0o077 == 0
+    assert lutum("show", "b.json", "--open", "--html", "-").code == 2
+    monkeypatch.setattr("webbrowser.open", lambda url: False)
+    assert "no browser" in lutum("show", "b.json", "--open").err
+
+
+def test_tokens_are_those_that_were_counted() -> None:
+    """What the provider did not count is not spoken of."""
+    turn = AssistantTurn(
+        text="Hi.", usage=Usage(input_tokens=1200, cached_tokens=1000, output_tokens=None)
+    )
+    assert whole_entry(0, turn).about == ("1,200 tokens in (1,000 cached)",)
+    assert whole_entry(0, AssistantTurn(text="Hi.")).about == ()
+
+
+def test_a_terminal_is_shown_the_beginning_of_a_long_text(lutum: Lutum) -> None:
+    """What is left out of a long text is counted."""
+    messages = [{"role": "user", "content": "line\n" * 100}, *CHAT["messages"][1:], RESULT]
+    ran = lutum("show", "-", stdin=json.dumps(messages).encode())
+    assert ran.code == 0
+    assert ran.out.count("  line\n") == 12
+    assert "… (441 more characters)" in ran.out
+
+
+def test_a_result_the_model_reads_otherwise_is_shown_in_both_ways() -> None:
+    """What the model reads comes first; what the program keeps is folded behind it."""
+    result = ToolResult(id="c", name="f", arguments="{}", result="[1]", message="one")
+    labels = [part.label for part in whole_entry(0, result).parts]
+    assert labels == ["result of", "the model reads", "result"]
+
+
+def test_a_long_conversation_is_quick_and_folded() -> None:
+    """Ten thousand items with long texts make a page in seconds, each text whole and folded."""
+    text = "<line>\n" * 100
+    entries = [whole_entry(at, Message("user", text)) for at in range(10_000)]
+    began = process_time()
+    html = page("t", "a", (), (), [Section("item-", "", ("a",), entries)])
+    assert process_time() - began < 60
+    assert html.count("<details") == 10_000
+    assert html.count("&lt;line&gt;") == 10_000 * 112
+
+
+VALUES = st.recursive(
+    st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@given(VALUES)
+def test_json_is_laid_out_without_being_changed(value: Any) -> None:
+    """However it is laid out, the text says the same, and no line break hides in a string."""
+    laid = indented_json(json.dumps(value), width=10)
+    assert json.loads(laid) == value
+
+
+@pytest.mark.parametrize("text", ["no JSON\nbut lines", "{" * 90, "[" * 100_000])
+def test_what_is_no_json_is_left_as_it_is(text: str) -> None:
+    """Text that is not JSON, or that nobody can read, is shown as it was written."""
+    assert indented_json(text) == text
