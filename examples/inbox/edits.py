@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Any, Final, Literal, TypeAlias
 
-from lutum_py import ToolMetadata, visible, visible_json
+from lutum_py import ToolMetadata, visible
 from lutum_py.errors import InvalidArgumentsError
 from lutum_py.store import Waiting
 
@@ -95,7 +95,9 @@ def _field(key: str, name: str, schema: Any, value: Any) -> Field:
         text = "" if value is ... else value
         kind: Kind = "text" if "\n" in text or len(text) > LONG else "line"
         return Field(key, name, kind, text, value, hint=said)
-    text = "" if value is ... else visible_json(pretty(value))
+    text = "" if value is ... else pretty(value)
+    if visible(text, "\n") != text:  # what hides in it is spelled out as JSON does
+        text = json.dumps(value, indent=2)
     return Field(key, name, "json", text, value, hint=_joined(said, _json_hint(known)))
 
 

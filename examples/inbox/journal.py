@@ -118,7 +118,9 @@ class Journal:
 
     def _read(self, where: str, *values: object) -> list[Entry]:
         rows = self._do(f"SELECT {COLUMNS} FROM decided {where}", *values)
-        return [Entry(*row[:8], tuple(json.loads(row[8])), *row[9:]) for row in rows]
+        names = Entry.__dataclass_fields__
+        found = [dict(zip(names, row, strict=True)) for row in rows]
+        return [Entry(**{**each, "changed": tuple(json.loads(each["changed"]))}) for each in found]
 
     def _do(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         with closing(sqlite3.connect(self.path, timeout=30)) as connection, connection:
