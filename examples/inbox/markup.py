@@ -13,6 +13,8 @@ from lutum_py import visible
 __all__ = ["VOID", "Html", "ago", "el", "join", "shown", "value"]
 
 VOID: Final = frozenset({"input", "link", "meta"})
+TEXTUAL: Final = frozenset({"option", "title"})
+"""Elements in which a browser shows no others."""
 _ODD: Final = re.compile(r"[^ -~\n]")
 
 
@@ -39,6 +41,8 @@ def el(tag: str, *inside: str, **attributes: str | bool | None) -> Html:
     )
     if tag in VOID:
         return Html(f"<{tag}{named}>")
+    if tag in TEXTUAL:
+        return Html(f"<{tag}{named}>{escape(visible(''.join(inside)))}</{tag}>")
     return Html(f"<{tag}{named}>{join(*inside)}</{tag}>")
 
 
