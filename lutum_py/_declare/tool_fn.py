@@ -505,7 +505,7 @@ def tool_fn(
         description: What the model is told; the docstring's text by default.
         title: A name for people, in displays and where a protocol has a field for it.
         skip: Names of parameters to hide from the model.
-        timeout: Seconds that a run may take under `execution`.
+        timeout: Seconds that a run may take, in `call()` and under `execution`.
         category: A word by which the program groups tools.
         capabilities: What the tool does to the world.
         idempotent: Whether a second run of the same call does no harm.

@@ -167,7 +167,7 @@ def tool_input(
             `Input` at its end.
         description: What the model is told; the class docstring by default.
         title: A name for people, in displays and where a protocol has a field for it.
-        timeout: Seconds that a run may take under `execution`.
+        timeout: Seconds that a run may take.
         category: A word by which the program groups tools.
         capabilities: What the tool does to the world.
         idempotent: Whether a second run of the same call does no harm.

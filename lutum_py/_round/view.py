@@ -79,7 +79,7 @@ class View:
                 there, in this request alone. One inside a cut follows it.
 
         Returns:
-            A sequence that copies nothing of the transcript. Pass it on as it is: a list of its
+            A sequence that copies nothing of the transcript. Pass it on as it is; a list of its
             items does not know where was cut.
 
         Raises:

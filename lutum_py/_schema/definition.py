@@ -87,7 +87,7 @@ class ToolDef(Immutable):
         title: A name for people, or None.
         category: A word by which the program groups tools, or None.
         capabilities: What the tool does to the world.
-        timeout: Seconds that a run may take under `execution`; None for no limit.
+        timeout: Seconds that a run may take, in `call()` and under `execution`; None for no limit.
         idempotent: Whether a second run of the same call does no harm.
         strict: Whether arguments have to be of the very type, without coercion.
     """
@@ -182,7 +182,7 @@ class ToolDef(Immutable):
             output_schema: A JSON schema of the output, if there is one.
             category: A word by which the program groups tools.
             capabilities: What the tool does to the world.
-            timeout: Seconds that a run may take under `execution`.
+            timeout: Seconds that a run may take, in `call()` and under `execution`.
             idempotent: Whether a second run of the same call does no harm.
 
         Raises:

@@ -383,7 +383,7 @@ def convert(
     What is written are the messages and instructions, without tools and parameters; to standard
     output unless a file is named. What could not be carried over goes to standard error.
     """
-    conversation = read_conversation(file, dialect)
+    conversation = read_conversation(file, dialect, "--from")
     try:
         transcript, lost = read_transcript(conversation)
     except HistoryError as error:

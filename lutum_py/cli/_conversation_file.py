@@ -105,21 +105,24 @@ class Conversation:
             raise Failure(f"{self.name} is no request body of {self.dialect}: {error}.") from error
 
 
-def read_conversation(file: str, dialect: str | None) -> Conversation:
+def read_conversation(file: str, dialect: str | None, option: str = "--dialect") -> Conversation:
     """Read a file, or standard input for `-`.
 
     Args:
         file: The path.
         dialect: What the user says that it is.
+        option: How the command is told so.
 
     Raises:
         Failure: It cannot be read, is no JSON, or of another dialect, or of one that cannot be
             recognised.
     """
-    return conversation_of(*read_bytes(file), dialect)
+    return conversation_of(*read_bytes(file), dialect, option)
 
 
-def conversation_of(name: str, data: bytes, dialect: str | None) -> Conversation:
+def conversation_of(
+    name: str, data: bytes, dialect: str | None, option: str = "--dialect"
+) -> Conversation:
     """Say what was read.
 
     Raises:
@@ -136,12 +139,12 @@ def conversation_of(name: str, data: bytes, dialect: str | None) -> Conversation
     if dialect is not None and dialect not in possible:
         raise Failure(
             f"{name} is no request body of {dialect}; it looks like one of "
-            f"{' or '.join(sorted(possible))}. Say `--dialect {min(possible)}`."
+            f"{' or '.join(sorted(possible))}. Say `{option} {min(possible)}`."
         )
     if dialect is None and len(possible) > 1:
         raise Failure(
             f"{name} may be a request body of {' or '.join(sorted(possible))}. Say which with "
-            "`--dialect`."
+            f"`{option}`."
         )
     return Conversation(name, data, value, style, False, dialect or next(iter(possible)))
 

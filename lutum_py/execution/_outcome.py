@@ -117,7 +117,7 @@ def outcomes_of(error: BaseException) -> tuple[Outcome, ...]:
             the calls, an `ExecutionErrors`, or whatever was raised because of one of these.
 
     Returns:
-        One outcome for each call that was given, in order: what finished is kept, what was cut off
+        One outcome for each call that was given, in order. What finished is kept, what was cut off
         is `indeterminate`, what was not started is `cancelled`. Empty where no run was cut off.
 
     Example:

@@ -93,7 +93,7 @@ class RemoteTools:
         """Ask the server again, between two turns.
 
         Returns:
-            The same object where nothing changed, else a new one: make hooks for its toolset.
+            The same object where nothing changed, else a new one; make hooks for its toolset.
 
         Raises:
             MCPError: The server refused, or is gone.

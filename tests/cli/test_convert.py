@@ -85,3 +85,16 @@ def test_what_cannot_be_read_is_no_conversation(lutum: Lutum, tmp_path: Path) ->
     ran = lutum("convert", "t.json", "--to", "openai_chat")
     assert ran.code == 2
     assert "`t.json` cannot be read: " in ran.err
+
+
+def test_a_list_of_any_dialect_is_asked_about_by_the_own_option(
+    lutum: Lutum, tmp_path: Path
+) -> None:
+    """Where a dialect has to be said, or was said wrongly, the message names `--from`."""
+    said = json.dumps([{"role": "user", "content": "Hello"}])
+    (tmp_path / "list.json").write_text(said, encoding="utf-8")
+    ran = lutum("convert", "list.json", "--to", "openai_chat")
+    assert (ran.code, ran.err.rstrip().endswith("Say which with `--from`.")) == (2, True)
+    (tmp_path / "body.json").write_text(json.dumps({"contents": []}), encoding="utf-8")
+    ran = lutum("convert", "body.json", "--from", "openai_chat", "--to", "openai_chat")
+    assert (ran.code, "Say `--from gemini_generate_content`." in ran.err) == (2, True)

@@ -410,8 +410,9 @@ def test_a_session_is_shown_with_its_plan(lutum: Lutum, tmp_path: Path) -> None:
     """The transcript and the open calls of a saved session stand on one page."""
     session = Session(id="s1")
     session.push_user("Go on.")
-    alone = session.dump_json()
-    (tmp_path / "s.json").write_text(session.dump_json(plan_of_all()), encoding="utf-8")
+    plan = plan_of_all()
+    alone = plan.toolset.dump_session(session)
+    (tmp_path / "s.json").write_text(plan.toolset.dump_session(session, plan), encoding="utf-8")
     ran = lutum("show", "s.json")
     assert ran.code == 0
     assert "id s1" in ran.out

@@ -269,6 +269,19 @@ def test_what_is_no_choice_is_told_how_to_make_one(dialect: ModuleType) -> None:
         dialect.tool_choice("required")
 
 
+@pytest.mark.parametrize("dialect", OF_LIBRARY, indirect=True)
+def test_what_is_no_message_is_told_how_it_becomes_one(dialect: ModuleType) -> None:
+    """The object of an SDK in the place of a message is named with the line that dumps it."""
+    (violation,) = dialect.check([*said_by_a_user(dialect), object()])
+    assert '`response.to_dict(mode="json")`' in violation.remedy
+
+
+def said_by_a_user(dialect: ModuleType) -> list[Any]:
+    body = dialect.encode_request(TurnRequest(items=[Message("user", "Hello")]))
+    said: list[Any] = body[key_of(dialect)]
+    return said
+
+
 def said_by_hand(dialect: ModuleType, turn: AssistantTurn) -> AssistantTurn:
     decoded: AssistantTurn = dialect.decode(wire_form_of(dialect.NAME).response(turn, 1))
     return decoded

@@ -287,6 +287,7 @@ def test_a_stream_that_breaks_off_is_an_error_with_the_turn_so_far() -> None:
     assert isinstance(turn, AssistantTurn)
     assert turn.items == (ReasoningItem("Hm."), TextItem("We"), RefusalItem("No."))
     assert (turn.request_id, turn.payload, caught.value.where) == ("r1", None, "after event 1")
+    assert str(caught.value).startswith("openai_chat after event 1: the stream breaks off")
     for again in (decoder.finish, decoder.close, lambda: decoder.feed(chunk({}, "stop"))):
         with pytest.raises(DialectError) as repeated:
             again()

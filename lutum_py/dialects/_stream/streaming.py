@@ -106,7 +106,8 @@ class StreamReader(ABC):
         try:
             turn = self._end()
         except BrokenStream as broken:
-            text = f"{self.dialect} at {broken.where}: {broken.problem}."
+            at = "" if broken.where == self.position else "at "
+            text = f"{self.dialect} {at}{broken.where}: {broken.problem}."
             raise self._failed(
                 DialectError(text, dialect=self.dialect, where=broken.where)
             ) from None

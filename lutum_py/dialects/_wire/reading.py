@@ -25,6 +25,7 @@ from ...errors import DialectError
 
 __all__ = [
     "DEEPEST",
+    "DUMP",
     "UNKNOWN_EVENTS",
     "Place",
     "objects_in",
@@ -41,12 +42,13 @@ _TOO_MANY: Final = 1 << 63
 UNKNOWN_EVENTS: Final = "unknown_events"
 """The key of a payload under which stand the events of its stream that nobody knows."""
 
-_DUMP = (
+DUMP: Final = (
     "Pass the wire's own JSON as a dict; from an SDK object, "
     '`response.to_dict(mode="json")` (openai, anthropic) or '
     '`response.model_dump(mode="json", by_alias=True, exclude_none=True)` '
     "(google-genai)"
 )
+"""What to do with what is no JSON object, but perhaps an SDK's."""
 
 
 def objects_in(value: object) -> Iterator[dict[str, Any]]:
@@ -193,7 +195,7 @@ def response_place(
     place = Place(dialect, response, None, position)
     if not is_mapping(response):
         what = f"expected the JSON object of a response, got {shorten(response)}"
-        raise place.error(f"{what}. {_DUMP}")
+        raise place.error(f"{what}. {DUMP}")
     try:
         place.value = tidy(response)
         if not _is_plain(place.value):

@@ -8,6 +8,7 @@ from typing import Any
 from ..._text.json import copy_json, is_mapping, is_sequence, shorten
 from .._repair.mending import Mending
 from .._stream.pieces import Piece
+from .._wire.reading import DUMP
 from .._wire.rendered_items import UNREADABLE
 
 __all__ = ["Block", "Spoken", "read_messages"]
@@ -68,7 +69,7 @@ def read_messages(messages: list[Any], mending: Mending) -> list[Spoken]:
                 f"messages[{index}]",
                 "unknown_role",
                 f"expected a message with a known role, got {shorten(message)}",
-                "Give it the role `user` or `assistant`",
+                "Give it the role `user` or `assistant`" if is_mapping(message) else DUMP,
                 "removed the message",
             )
             continue

@@ -9,6 +9,7 @@ from typing import Any
 from ..._text.json import copy_json, is_mapping, is_object, is_sequence, shorten
 from .._repair.mending import MAYBE_TEXT, Mending
 from .._stream.pieces import Piece
+from .._wire.reading import DUMP
 from .._wire.rendered_items import UNREADABLE
 
 __all__ = ["Part", "Spoken", "read_contents"]
@@ -112,7 +113,7 @@ def read_contents(contents: list[Any], mending: Mending) -> list[Spoken]:
                 f"contents[{index}]",
                 "unknown_role",
                 f"expected a content with a known role, got {shorten(content)}",
-                "Give it the role `user` or `model`",
+                "Give it the role `user` or `model`" if is_mapping(content) else DUMP,
                 "removed the content",
             )
             continue

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from ..._text.json import is_mapping, is_object, is_sequence, shorten
 from .._repair.mending import MAYBE_TEXT, Mending, text_of
+from .._wire.reading import DUMP
 
 __all__ = ["RESULTS", "read_message"]
 
@@ -32,7 +33,7 @@ def read_message(index: int, message: Any, mending: Mending) -> dict[str, Any] |
             f"messages[{index}]",
             "unknown_role",
             f"expected a message with a known role, got {shorten(message)}",
-            f"Give it one of {', '.join(sorted(_ROLES))}",
+            f"Give it one of {', '.join(sorted(_ROLES))}" if is_mapping(message) else DUMP,
             "removed the message",
         )
         return None

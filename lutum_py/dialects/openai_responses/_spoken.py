@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from ..._text.json import is_mapping, is_sequence, shorten
 from .._repair.mending import MAYBE_TEXT, Mending, text_of
+from .._wire.reading import DUMP
 from ._decode import CALLS, OUTPUTS, SEARCH_CALL, SEARCH_OUTPUT, is_run_by_provider
 
 __all__ = ["ANSWERS", "Item", "output_of", "read_item"]
@@ -80,7 +81,7 @@ def read_item(index: int, given: Any, mending: Mending) -> Item | None:
             f"input[{index}]",
             "not_an_item",
             f"expected an object with a type, got {shorten(given)}",
-            "Send only input items",
+            "Send only input items" if is_mapping(given) else DUMP,
             "removed what is no item",
         )
         return None
