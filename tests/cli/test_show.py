@@ -420,7 +420,7 @@ def test_a_session_is_shown_with_its_plan(lutum: Lutum, tmp_path: Path) -> None:
     assert "Calls of the open round" in ran.out
     (tmp_path / "s.json").write_text(alone, encoding="utf-8")
     assert "Calls of" not in lutum("show", "s.json").out
-    (tmp_path / "s.json").write_text(Session().dump_json(), encoding="utf-8")
+    (tmp_path / "s.json").write_text(plan.toolset.dump_session(Session()), encoding="utf-8")
     ran = lutum("show", "s.json")
     assert (ran.code, "id s1" in ran.out) == (0, False)
 
