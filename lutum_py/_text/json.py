@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from types import NoneType
@@ -247,7 +248,6 @@ def indented_json(text: str, width: int = 72) -> str:
     }
     """
     import json
-    import re
 
     if len(text) <= width and "\n" not in text:
         return text

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Final
 
-import httpx
+import httpx2
 import pytest
 
 from lutum_py.store import Store, open_store
@@ -55,11 +55,11 @@ class Desk:
     def left(self) -> list[str]:
         return [f"{each.id}/{each.call_id}" for each in self.store.waiting()]
 
-    def browser(self) -> httpx.AsyncClient:
-        transport = httpx.ASGITransport(app=self.app)
-        return httpx.AsyncClient(transport=transport, base_url=f"http://{HOST}")
+    def browser(self) -> httpx2.AsyncClient:
+        transport = httpx2.ASGITransport(app=self.app)
+        return httpx2.AsyncClient(transport=transport, base_url=f"http://{HOST}")
 
-    async def person(self, name: str) -> httpx.AsyncClient:
+    async def person(self, name: str) -> httpx2.AsyncClient:
         browser = self.browser()
         answer = await browser.post("/who", data={"name": name, "next": "/"}, headers=ORIGIN)
         assert (answer.status_code, answer.headers["location"]) == (303, "/")
@@ -97,7 +97,7 @@ def forms(page: str) -> list[dict[str, str]]:
     return found
 
 
-async def opened(browser: httpx.AsyncClient, which: dict[str, str]) -> dict[str, str]:
+async def opened(browser: httpx2.AsyncClient, which: dict[str, str]) -> dict[str, str]:
     """Open the page of a call, and give what its first form would send."""
     page = await browser.get("/call", params=which)
     assert page.status_code == 200
@@ -105,8 +105,8 @@ async def opened(browser: httpx.AsyncClient, which: dict[str, str]) -> dict[str,
 
 
 async def send(
-    browser: httpx.AsyncClient, form: dict[str, str], to: str = "/decide", **more: str
-) -> httpx.Response:
+    browser: httpx2.AsyncClient, form: dict[str, str], to: str = "/decide", **more: str
+) -> httpx2.Response:
     return await browser.post(to, data={**form, **more}, headers=ORIGIN)
 
 
@@ -153,9 +153,9 @@ async def test_a_form_is_of_one_browser_and_one_version(desk: Desk) -> None:
     assert (await send(desk.browser(), form, word="approve")).status_code == 403
     assert (await send(mia, form, word="pay")).status_code == 400
     assert (await send(mia, form, word="edit")).status_code == 400
-    forged = httpx.Cookies({"lutum_inbox": "WyJhIiwiTWlhIl0.00"})
+    forged = httpx2.Cookies({"lutum_inbox": "WyJhIiwiTWlhIl0.00"})
     assert (
-        await httpx.AsyncClient(transport=mia._transport, cookies=forged).post(
+        await httpx2.AsyncClient(transport=mia._transport, cookies=forged).post(
             f"http://{HOST}/decide", data=form, headers=ORIGIN
         )
     ).status_code == 403
