@@ -7,9 +7,11 @@ from typing import Any
 from typing_extensions import assert_type
 
 from lutum_py import (
+    Block,
     Complete,
     Reject,
     Reply,
+    RunNormally,
     Suspend,
     ToolDecision,
     ToolMetadata,
@@ -38,6 +40,24 @@ class Tools(Toolset):
 
 
 hooks = Tools.HookSet()
+
+
+@hooks.on(Tools.count)
+def lower_case(metadata: ToolMetadata, input: Any) -> RunNormally[Any]:
+    """The input of a function tool is anything; a hook says so to a strict checker."""
+    return RunNormally(input.model_copy(update={"key": input.key.lower()}))
+
+
+@hooks.on(Tools.count)
+def has_a_key(metadata: ToolMetadata, input: Any) -> ToolDecision[Any, int]:
+    """A decision of several kinds is of the tool's output."""
+    return RunNormally(input) if input.key else Reject("there is no key")
+
+
+@hooks.gate(Tools.count)
+def not_too_long(metadata: ToolMetadata, input: Any) -> Block | None:
+    """A gate blocks, or says nothing."""
+    return Block("too long") if len(input.key) > 100 else None
 
 
 @hooks.on_args(Tools.loose)
