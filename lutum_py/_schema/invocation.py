@@ -69,7 +69,7 @@ class Invocation:
             n for n, h in signature.hidden.items() if h.required
         )
         # Nothing renamed, hidden or positional: the fields are the keyword arguments.
-        self.is_as_is = (
+        self.is_as_is: bool = (
             fields is not None
             and not signature.positional
             and not signature.hidden
