@@ -46,14 +46,12 @@ def _word(value: Any) -> str:
     return cut(visible(value if isinstance(value, str) else compact_json(value)), _LONGEST)
 
 
-def check_message(message: str | None, definition: ToolDef) -> None:
+def check_message(message: str, definition: ToolDef) -> None:
     """Refuse a message that names what the tool does not take.
 
     Raises:
         ToolDefinitionError: It does, or it is no text of plain names in braces.
     """
-    if message is None:
-        return
     place = f"Tool `{definition.name}`: `approval_message={shorten(message)}`"
     if not isinstance(message, str):
         raise ToolDefinitionError(f"{place} is no text. Write `'Pay {{amount}}?'`, for example.")
