@@ -376,7 +376,7 @@ def test_a_call_is_decoded_in_few_instructions(wire: Wire, limit: int) -> None:
     assert later <= limit
 
 
-@limits(930, 550, 560, 2360)
+@limits(410, 215, 230, 840)
 def test_a_delta_is_read_in_few_instructions(wire: Wire, limit: int) -> None:
     """More text in a stream costs so many instructions, however much there was."""
 

@@ -114,3 +114,18 @@ def test_a_broken_stream_holds_what_was_read() -> None:
     assert (turn.text, turn.model, turn.request_id) == ("Hi", "gemini", "r1")
     assert turn.tool_calls == dialect.decode(response(CALL)).tool_calls
     assert turn.payload is None
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_only_the_first_candidate_that_speaks_is_told(first: int) -> None:
+    """Text of another candidate than the first is kept in the payload, and told by no event."""
+
+    def said(index: int, text: str) -> dict[str, Any]:
+        candidate = {"content": {"parts": [{"text": text}]}, "index": index, "finishReason": "STOP"}
+        return {"candidates": [candidate]}
+
+    told, decoder = fed(said(first, "a"), said(1 - first, "b"), said(first, "c"))
+    assert told == [TextDelta("a"), TextDelta("c")]
+    turn = decoder.finish()
+    assert turn.text == "ac"
+    assert turn == dialect.decode(turn.payload)

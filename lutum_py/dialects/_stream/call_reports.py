@@ -73,6 +73,10 @@ class CallReports:
             reported.append(event)
         return reported
 
+    def wrote(self, index: int) -> None:
+        """Note that argument text of a call that has begun is reported elsewhere."""
+        self._written.add(index)
+
     def missing(self, calls: Iterable[ToolMetadata]) -> list[StreamEvent]:
         """Report what was not reported of the calls of the whole turn."""
         return self.of(CallCompleted(*each) for each in self._numbered(list(calls)))

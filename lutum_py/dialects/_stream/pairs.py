@@ -36,6 +36,11 @@ class Pairs:
     def __init__(self) -> None:
         self._waiting: dict[tuple[type, int], _Delta] = {}
 
+    @property
+    def waits(self) -> bool:
+        """Whether the first half of a pair waits for the second."""
+        return bool(self._waiting)
+
     def of(self, events: list[StreamEvent]) -> list[StreamEvent]:
         """Give events with whole characters only."""
         if not self._waiting and all(map(_is_whole, events)):

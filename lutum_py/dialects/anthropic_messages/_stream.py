@@ -64,6 +64,13 @@ class _BlockState:
         self.call: tuple[int, str, str] | None = None
         self.is_open = True
 
+    def add(self, key: str, text: str) -> None:
+        """Take more of a text."""
+        pieces = self.texts.get(key)
+        if pieces is None:
+            pieces = self.texts[key] = []
+        pieces.append(text)
+
     def whole(self) -> dict[str, Any]:
         """Give the block as a whole message has it."""
         joined = {
@@ -109,6 +116,36 @@ class StreamDecoder(StreamReader):
         self._blocks: dict[int, _BlockState] = {}
         self._calls = 0
         self._stopped = False
+
+    def _quick(self, fields: dict[str, Any]) -> list[StreamEvent] | None:
+        delta: Any = fields.get("delta")
+        index: Any = fields.get("index")
+        if (
+            fields.get("type") != "content_block_delta"
+            or delta.__class__ is not dict
+            or index.__class__ is not int
+            or self._message is None
+            or fields.get("error") is not None
+        ):
+            return None
+        state = self._blocks.get(index)
+        if state is None:
+            return None
+        kind = delta.get("type")
+        if kind == "text_delta":
+            text = delta.get("text")
+            if text.__class__ is not str or not text:
+                return None
+            state.add("text", text)
+            return [TextDelta(text)]
+        if kind == "input_json_delta" and state.call is not None:
+            text = delta.get("partial_json")
+            if text.__class__ is not str or not text:
+                return None
+            number = state.call[0]
+            self._reports.wrote(number)
+            return [ArgumentsDelta(number, text, state.arguments.add(text))]
+        return None
 
     def _take(self, event: Place) -> Iterable[StreamEvent]:
         kind = event.text_at("type")
@@ -169,18 +206,11 @@ class StreamDecoder(StreamReader):
     def _delta(self, event: Place) -> Iterable[StreamEvent]:
         state = self._block(event)
         delta = event.need("delta")
-        fields = delta.value
-        if fields.__class__ is dict and fields.get("type") == "text_delta":
-            # Most of all events of all streams.
-            text = fields.get("text")
-            if text.__class__ is str and text:
-                state.texts.setdefault("text", []).append(text)
-                return (TextDelta(text),)
         kind = delta.need("type").text()
         if kind in _TEXTS:
             key = _TEXTS[kind]
             text = delta.need(key).text()
-            state.texts.setdefault(key, []).append(text)
+            state.add(key, text)
             said = _SAID.get(kind)
             if said is not None and text:
                 return (said(text),)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from typing import Any, Final
@@ -37,6 +37,7 @@ __all__ = [
     "provider_error",
     "tidy",
     "turn_of",
+    "usage_in",
     "usage_of",
 ]
 
@@ -44,6 +45,7 @@ __all__ = [
 _FREE: Final = frozenset({"args", "response", UNKNOWN_EVENTS})
 _OF_THE_SDK: Final = frozenset({"sdkHttpResponse", "automaticFunctionCallingHistory", "parsed"})
 _BYTES: Final = frozenset({"thoughtSignature", "data"})
+_SPECIAL: Final = _FREE | _OF_THE_SDK | _BYTES
 _SNAKE: Final = re.compile(r"_([a-z0-9])")
 _TO_STANDARD: Final = str.maketrans("-_", "+/")
 _COUNTS: Final = (
@@ -53,6 +55,8 @@ _COUNTS: Final = (
     "thoughtsTokenCount",
     "cachedContentTokenCount",
 )
+_LARGE: Final = 1 << 62
+"""A count so large gets a closer look."""
 _GROUNDING: Final = ("groundingMetadata", "urlContextMetadata")
 
 
@@ -61,6 +65,12 @@ def tidy(value: Any) -> Any:
     if is_mapping(value):
         tidied: dict[str, Any] = {}
         for key, item in value.items():
+            if "_" not in key and key not in _SPECIAL:  # nearly all keys
+                if item.__class__ not in LEAVES:
+                    tidied[key] = tidy(item)
+                elif item is not None:
+                    tidied[key] = item
+                continue
             name = _SNAKE.sub(_upper, key) if "_" in key and key not in _FREE else key
             if item is None or name in _OF_THE_SDK:
                 continue
@@ -89,8 +99,12 @@ def _upper(match: re.Match[str]) -> str:
     return match[1].upper()
 
 
-def turn_of(response: Place) -> AssistantTurn:
+def turn_of(response: Place, made: Sequence[ToolMetadata] = ()) -> AssistantTurn:
     """Read a tidy response.
+
+    Args:
+        response: The response.
+        made: The first of its calls, if they were read before.
 
     Raises:
         DialectError: It is an error, has no candidate, or a field is missing or odd.
@@ -105,7 +119,7 @@ def turn_of(response: Place) -> AssistantTurn:
     if candidate is None:
         items, finish_reason = _blocked(response)
     else:
-        items = list(_items(candidate, response_id))
+        items = list(_items(candidate, response_id, made))
         finish_reason = candidate.text_at("finishReason")
     return AssistantTurn(
         items=items,
@@ -144,16 +158,22 @@ def usage_of(response: Place) -> Usage | None:
     usage = response.get("usageMetadata")
     if usage is None:
         return None
-    # Each chunk of a stream has these: what is not there is not looked for one by one.
-    fields: Mapping[str, Any] = usage.value if is_mapping(usage.value) else {}
-    reported = {key: usage.count_at(key) for key in _COUNTS if key in fields}
-    reasoning = reported.get("thoughtsTokenCount")
+    return usage_in(usage.value if is_mapping(usage.value) else {})
+
+
+def usage_in(fields: Mapping[str, Any]) -> Usage:
+    """Read what stands in the usage of a response, or of a chunk: most of them have it."""
+    counts = [
+        each
+        if each is None or (each.__class__ is int and -_LARGE < each < _LARGE)
+        else Place(NAME, each).count_at()
+        for each in map(fields.get, _COUNTS)
+    ]
+    prompt, prompt_of_tools, said, reasoning, cached = counts
     return Usage(
-        input_tokens=_sum(
-            reported.get("promptTokenCount"), reported.get("toolUsePromptTokenCount")
-        ),
-        output_tokens=_sum(reported.get("candidatesTokenCount"), reasoning),
-        cached_tokens=reported.get("cachedContentTokenCount"),
+        input_tokens=_sum(prompt, prompt_of_tools),
+        output_tokens=_sum(said, reasoning),
+        cached_tokens=cached,
         reasoning_tokens=reasoning,
     )
 
@@ -162,23 +182,30 @@ def _sum(first: int | None, second: int | None) -> int | None:
     return first if second is None else second + (first or 0)
 
 
-def _items(candidate: Place, response_id: str | None) -> Iterator[AssistantItem]:
+def _items(
+    candidate: Place, response_id: str | None, made: Sequence[ToolMetadata]
+) -> Iterator[AssistantItem]:
     content = candidate.get("content")
     if content is not None:
-        yield from items_of_parts(content.items_at("parts"), response_id)
+        yield from items_of_parts(content.items_at("parts"), response_id, made)
     for kind in _GROUNDING:
         found = candidate.get(kind)
         if found is not None:
             yield ServerToolItem(kind, found.object())
 
 
-def items_of_parts(parts: Iterator[Place], response_id: str | None) -> Iterator[AssistantItem]:
+def items_of_parts(
+    parts: Iterator[Place], response_id: str | None, made: Sequence[ToolMetadata] = ()
+) -> Iterator[AssistantItem]:
     """Read the parts of a content; what is neither text nor call, the provider ran or made."""
     index = 0
     for part in parts:
         fields = part.object()
         if "functionCall" in fields:
-            yield ToolCallItem(call_of(part.need("functionCall"), index, response_id))
+            if index < len(made):
+                yield ToolCallItem(made[index])
+            else:
+                yield ToolCallItem(call_of(part.need("functionCall"), index, response_id))
             index += 1
         elif "functionResponse" in fields:
             raise part.error("a function response is the program's answer, and no model's")
@@ -204,7 +231,9 @@ def call_of(call: Place, index: int, response_id: str | None) -> ToolMetadata:
             "the arguments come in pieces, which this library does not read; leave "
             "`streamFunctionCallArguments` off"
         )
-    name = call.need("name").text()
+    name: Any = fields.get("name")
+    if name.__class__ is not str:
+        name = call.need("name").text()
     return ToolMetadata(
         id=call.text_at("id") or own_id(response_id, index, name),
         name=name,

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ..._transcript.assistant import AssistantTurn
+from ..._transcript.metadata import ToolMetadata
 from ..._transcript.stream_events import (
     CallCompleted,
     ReasoningDelta,
@@ -26,6 +27,7 @@ from ._decode import (
     provider_error,
     tidy,
     turn_of,
+    usage_in,
     usage_of,
 )
 from ._facts import NAME
@@ -36,6 +38,12 @@ __all__ = ["StreamDecoder"]
 _IN_CHUNKS: Final = frozenset(
     {"candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId"}
 )
+
+# What is read at a glance, in a chunk and in its candidate.
+_CHUNK: Final = frozenset({"candidates", "usageMetadata", "modelVersion", "responseId"})
+_CANDIDATE: Final = frozenset({"content", "index", "finishReason"})
+_CONTENT: Final = frozenset({"role", "parts"})
+_NONE: Final[dict[str, Any]] = {}
 
 _JOINED: Final = frozenset({"text", "thought"})
 
@@ -62,7 +70,55 @@ class StreamDecoder(StreamReader):
         super().__init__()
         self._fields: dict[str, Any] = {}
         self._candidates: dict[int, dict[str, Any]] = {}
-        self._calls = 0
+        # Each call, and the id of the response as far as it was known then.
+        self._calls: list[tuple[str | None, ToolMetadata]] = []
+        # Plain text that is still to be joined to the parts of the first candidate.
+        self._text: list[str] = []
+
+    def _quick(self, fields: dict[str, Any]) -> list[StreamEvent] | None:
+        candidates: Any = fields.get("candidates")
+        if candidates.__class__ is not list or len(candidates) != 1 or not fields.keys() <= _CHUNK:
+            return None
+        candidate: Any = candidates[0]
+        content: Any = candidate.get("content") if candidate.__class__ is dict else None
+        parts: Any = content.get("parts") if content.__class__ is dict else None
+        part: Any = parts[0] if parts.__class__ is list and len(parts) == 1 else None
+        text: Any = part.get("text") if part.__class__ is dict and len(part) == 1 else None
+        usage: Any = fields.get("usageMetadata", _NONE)
+        if not (
+            text.__class__
+            is fields.get("modelVersion", "").__class__
+            is fields.get("responseId", "").__class__
+            is candidate.get("finishReason", "").__class__
+            is content.get("role", "").__class__
+            is str
+            and candidate.get("index", 0) == 0
+            and candidate.keys() <= _CANDIDATE
+            and content.keys() <= _CONTENT
+            and usage.__class__ is dict
+        ):
+            return None
+        first = next(iter(self._candidates), 0)
+        if first != 0:
+            return None
+        usage = tidy(usage)
+        known = self._candidates.get(0)
+        if known is None:
+            known = self._candidates[0] = {"content": {"parts": []}}
+        for key, value in fields.items():
+            if key != "candidates":
+                self._fields[key] = value
+        if "role" in content:
+            known["content"]["role"] = content["role"]
+        for key, value in candidate.items():
+            if key != "content":
+                known[key] = value
+        self._text.append(text)
+        events: list[StreamEvent] = [TextDelta(text)] if text else []
+        if "usageMetadata" in fields:
+            self._fields["usageMetadata"] = usage
+            events.append(UsageReported(usage_in(usage)))
+        return events
 
     def _take(self, event: Place) -> list[StreamEvent]:
         failed = event.get("error")
@@ -85,6 +141,7 @@ class StreamDecoder(StreamReader):
         return events
 
     def _candidate(self, place: Place, events: list[StreamEvent]) -> None:
+        self._settle()
         number = place.count_at("index") or 0
         known = self._candidates.get(number)
         if known is None:
@@ -108,14 +165,21 @@ class StreamDecoder(StreamReader):
     def _part(self, part: Place, events: list[StreamEvent]) -> None:
         fields = part.object()
         if "functionCall" in fields:
-            call = call_of(part.need("functionCall"), self._calls, self._response_id)
-            events.append(CallCompleted(self._calls, call))
-            self._calls += 1
+            index = len(self._calls)
+            call = call_of(part.need("functionCall"), index, self._response_id)
+            events.append(CallCompleted(index, call))
+            self._calls.append((self._response_id, call))
         elif "text" in fields:
             text = part.need("text").text()
             if text:
                 said = ReasoningDelta if fields.get("thought") else TextDelta
                 events.append(said(text))
+
+    def _settle(self) -> None:
+        if self._text:
+            first: dict[str, Any] = next(iter(self._candidates.values()))
+            _join(first["content"]["parts"], {"text": "".join(self._text)})
+            self._text.clear()
 
     @property
     def _response_id(self) -> str | None:
@@ -123,6 +187,7 @@ class StreamDecoder(StreamReader):
         return value if isinstance(value, str) and value else None
 
     def _end(self) -> AssistantTurn:
+        self._settle()
         first = next(iter(self._candidates.values()), None)
         is_blocked = first is None and "promptFeedback" in self._fields
         if not is_blocked and not (first or {}).get("finishReason"):
@@ -130,9 +195,19 @@ class StreamDecoder(StreamReader):
         response = dict(self._fields)
         if self._candidates:
             response["candidates"] = list(self._candidates.values())
-        return turn_of(response_place(NAME, self._payload(response), tidy))
+        payload = self._payload(response)
+        # It is made of tidy chunks.
+        place = response_place(NAME, payload, lambda whole: whole)
+        made: list[ToolMetadata] = []
+        for response_id, call in self._calls:
+            # The id of a call may be made of that of the response, and of a name that can be sent.
+            if response_id != self._response_id or place.value is not payload:
+                break
+            made.append(call)
+        return turn_of(place, made)
 
     def _so_far(self) -> AssistantTurn:
+        self._settle()
         first = next(iter(self._candidates.values()), None)
         parts: list[Any] = first["content"]["parts"] if first else []
         model = self._fields.get("modelVersion")

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..._text.json import is_mapping
 from ..._transcript.assistant import AssistantTurn
-from ..._transcript.stream_events import StreamEvent, UsageReported
+from ..._transcript.stream_events import ArgumentsDelta, StreamEvent, UsageReported
 from .._stream.streaming import BrokenStream, StreamReader
 from .._wire.reading import Place, response_place
 from ._decode import (
@@ -50,7 +50,35 @@ class StreamDecoder(StreamReader):
     def __init__(self) -> None:
         super().__init__()
         self._fields: dict[str, Any] = {}
+        self._first: ChoiceState | None = None
         self._choices: dict[int, ChoiceState] = {}
+
+    def _quick(self, fields: dict[str, Any]) -> list[StreamEvent] | None:
+        choices: Any = fields.get("choices")
+        if choices.__class__ is not list or len(choices) != 1:
+            return None
+        choice: Any = choices[0]
+        state = self._first
+        if (
+            state is None
+            or choice.__class__ is not dict
+            or choice.get("index", 0) != state.index
+            or choice.get("index").__class__ is bool
+            or fields.get("usage") is not None
+            or fields.get("x_groq") is not None
+            or fields.get("error") is not None
+        ):
+            return None
+        event = state.quick(choice)
+        if event is None:
+            return None
+        known = self._fields
+        for key, value in fields.items():
+            if value is not None and key not in _OF_CHUNKS:
+                known[key] = value
+        if isinstance(event, ArgumentsDelta):
+            self._reports.wrote(event.index)
+        return [event]
 
     def _take(self, event: Place) -> list[StreamEvent]:
         chunk = event.object()
@@ -87,12 +115,13 @@ class StreamDecoder(StreamReader):
         state = self._choices.get(number)
         if state is None:
             state = self._choices[number] = ChoiceState(number)
+            self._first = self._first or state
         events = state.take(place, self._fields.get("id"))
         # Only the first choice is the turn; the others are kept in the payload.
-        return events if state is next(iter(self._choices.values())) else []
+        return events if state is self._first else []
 
     def _end(self) -> AssistantTurn:
-        first = next(iter(self._choices.values()), None)
+        first = self._first
         if first is None:
             raise BrokenStream(self.position, "the stream ends without a choice")
         if not first.finish_reason and not self._done:
@@ -102,7 +131,7 @@ class StreamDecoder(StreamReader):
         return turn_of(response_place(NAME, self._payload(response), tidy))
 
     def _so_far(self) -> AssistantTurn:
-        items = next(iter(self._choices.values())).said() if self._choices else ()
+        items = self._first.said() if self._first is not None else ()
         return AssistantTurn(
             items=items,
             model=self._text("model"),

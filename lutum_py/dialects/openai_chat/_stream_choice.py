@@ -27,6 +27,7 @@ from ._decode import plain_text
 __all__ = ["ChoiceState"]
 
 _REASONING = ("reasoning_content", "reasoning")
+_OF_PIECES = frozenset({"index", "function"})
 _OF_CHOICES = frozenset({"delta", "finish_reason", "index"})
 _BESIDE_CONTENT = frozenset(
     {"refusal", "tool_calls", "function_call", "audio", "reasoning_details", *_REASONING}
@@ -71,7 +72,7 @@ class ChoiceState:
     """
 
     def __init__(self, index: int) -> None:
-        self._index = index
+        self.index = index
         self._fields: dict[str, Any] = {}
         self._message: dict[str, Any] = {}
         self._texts: dict[str, list[str]] = {}
@@ -104,6 +105,47 @@ class ChoiceState:
         self.finish_reason = place.text_at("finish_reason") or self.finish_reason
         return events
 
+    def quick(self, fields: dict[str, Any]) -> TextDelta | ArgumentsDelta | None:
+        """Read more text, or more arguments of a call that has begun; None of anything else.
+
+        Nothing is taken of what is anything else.
+
+        Args:
+            fields: The choice.
+        """
+        delta: Any = fields.get("delta")
+        if delta.__class__ is not dict or len(delta) != 1:
+            return None
+        for key, value in fields.items():
+            if value is not None and key != "delta" and key != "index":
+                return None
+        content: Any = delta.get("content")
+        if content.__class__ is str and content:
+            self._content.append(content)
+            return TextDelta(content)
+        calls: Any = delta.get("tool_calls")
+        if calls.__class__ is not list or len(calls) != 1:
+            return None
+        piece: Any = calls[0]
+        if piece.__class__ is not dict or not piece.keys() <= _OF_PIECES:
+            return None
+        function: Any = piece.get("function")
+        if function.__class__ is not dict or len(function) != 1 or not self._calls:
+            return None
+        text: Any = function.get("arguments")
+        # The last call that began is the one that is written.
+        call, index = self._calls[-1], len(self._calls) - 1
+        if (
+            text.__class__ is not str
+            or not text
+            or not call.started
+            or call.kind != "function"
+            or call.wire_index is None
+            or piece.get("index") != call.wire_index
+        ):
+            return None
+        return ArgumentsDelta(index, text, call.arguments.add(text))
+
     def choice(self) -> dict[str, Any]:
         """Give the choice as a whole response has it."""
         message: dict[str, Any] = {"role": "assistant", **self._message}
@@ -124,7 +166,7 @@ class ChoiceState:
                 message.setdefault("tool_calls", []).append(call.whole())
         return {
             **self._fields,
-            "index": self._index,
+            "index": self.index,
             "message": message,
             "finish_reason": self.finish_reason,
         }

@@ -8,7 +8,7 @@ before it are for watching; they also hold what is known where the stream breaks
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from ..._text.partial_json import PartialJson
 from ..._transcript.assistant import (
@@ -47,6 +47,8 @@ _ARGUMENTS = frozenset(
     {"response.function_call_arguments.delta", "response.custom_tool_call_input.delta"}
 )
 
+_MOST_ITEMS: Final = 1 << 16
+"""An item of such a number gets a closer look."""
 _SAID: dict[str, tuple[type[TextDelta | ReasoningDelta | RefusalDelta], Any]] = {
     "response.output_text.delta": (TextDelta, TextItem),
     "response.refusal.delta": (RefusalDelta, RefusalItem),
@@ -124,6 +126,30 @@ class StreamDecoder(StreamReader):
         self._calls: dict[int, _CallState] = {}
         self._open: dict[int, list[AssistantItem]] = {}
         self._last = 0
+
+    def _quick(self, fields: dict[str, Any]) -> list[StreamEvent] | None:
+        kind: Any = fields.get("type")
+        index: Any = fields.get("output_index")
+        text: Any = fields.get("delta")
+        if (
+            not (kind.__class__ is text.__class__ is str)
+            or not text
+            or index.__class__ is not int
+            or not 0 <= index < _MOST_ITEMS
+        ):
+            return None
+        if kind in _SAID:
+            delta, item = _SAID[kind]
+            self._open.setdefault(index, []).append(item(text))
+            self._last = index
+            return [delta(text)]
+        call = self._calls.get(index) if kind in _ARGUMENTS else None
+        if call is None:
+            return None
+        self._last = index
+        call.received = True
+        self._reports.wrote(call.index)
+        return [ArgumentsDelta(call.index, text, call.arguments.add(text))]
 
     def _take(self, event: Place) -> Iterator[StreamEvent]:
         kind = event.text_at("type")
