@@ -336,3 +336,39 @@ def test_a_run_that_nothing_reaches_takes_one_task() -> None:
             assert max(counts) == 5
 
     running(main())
+
+
+def test_a_run_that_is_left_behind_gives_its_turn_away() -> None:
+    """Under a limit the next call starts when one is left behind, and never more than allowed."""
+
+    async def main() -> None:
+        work = Stubborn()
+        running_now: list[int] = []
+        most: list[int] = []
+        late: list[bool] = []
+        asyncio.get_running_loop().call_later(1, work.release.set)
+
+        async def act(n: int) -> object:
+            if n < 2:
+                return await work(n, None)  # type: ignore[arg-type]
+            running_now.append(n)
+            most.append(len(running_now))
+            if n == 2:
+                late.append(work.ended)
+                work.release.set()  # what was left behind ends, and its turn is not given twice
+            await settled()
+            running_now.remove(n)
+            return n
+
+        outcomes = await execute_all(
+            calls_of(7, Tools.doing_alone),
+            skipped={"act": act},
+            limit=2,
+            default_timeout=0.2,
+            grace=SOON,
+        )
+        assert [each[0] for each in said(outcomes)] == ["indeterminate"] * 2 + ["success"] * 5
+        assert max(most) == 2
+        assert late == [False]
+
+    running(main())
