@@ -372,3 +372,29 @@ def test_a_run_that_is_left_behind_gives_its_turn_away() -> None:
         assert late == [False]
 
     running(main())
+
+
+def test_a_deadline_does_not_disturb_a_run_that_is_stopped() -> None:
+    """A tool that is cancelled with its program has the grace to clean up, and is asked once."""
+
+    async def main() -> None:
+        requests: list[int] = []
+
+        async def act(n: int) -> object:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                requests.append(n)
+                try:
+                    await asyncio.sleep(0.4)
+                except asyncio.CancelledError:
+                    requests.append(n)
+            return n
+
+        calls = calls_of(2, Tools.doing_alone)
+        given: Any = {"skipped": {"act": act}, "default_timeout": 0.3, "grace": LATE}
+        task = asyncio.create_task(execute_all(calls, **given))
+        assert [each[0] for each in await stopped(task)] == ["success"] * 2
+        assert sorted(requests) == [0, 1]
+
+    running(main())
