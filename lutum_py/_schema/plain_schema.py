@@ -71,8 +71,8 @@ def _schema_of(annotation: Any) -> JsonSchema | None:
 
 def _choice_of(parts: tuple[Any, ...]) -> JsonSchema | None:
     choices = [_schema_of(each) for each in parts if each is not NoneType]
-    if any(each is None for each in choices):
-        return None
+    if any(each is None or each in choices[:at] for at, each in enumerate(choices)):
+        return None  # of two that are the same on the wire, as `list` and `List` are, one is told
     if NoneType in parts:  # pydantic has it last, wherever it stands
         choices.append({"type": "null"})
     return {"anyOf": choices}

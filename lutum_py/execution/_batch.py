@@ -66,6 +66,7 @@ class Batch:
         self._tasks: list[asyncio.Task[Outcome]] = []
         self._waiting: set[asyncio.Task[Outcome]] = set()
         self._timer: asyncio.TimerHandle | None = None
+        self._gate: asyncio.Semaphore | None = None
         self._over: asyncio.Future[None]
         # It knows the notes only, so that a batch is no cycle; most have nothing to note.
         notes = settings.raise_errors or settings.around is not None
@@ -118,7 +119,8 @@ class Batch:
         loop = asyncio.get_running_loop()
         start: Callable[[int], Coroutine[Any, Any, Outcome]] = self._one
         if self.limit < len(self.runs):
-            start = partial(self._one_in_turn, asyncio.Semaphore(self.limit))
+            self._gate = gate = asyncio.Semaphore(self.limit)
+            start = partial(self._one_in_turn, gate)
         self._over = loop.create_future()
         self._tasks = tasks = [loop.create_task(start(place)) for place in range(len(self.runs))]
         self._waiting = set(tasks)
@@ -162,8 +164,12 @@ class Batch:
             return self._not_run(place, error)
 
     async def _one_in_turn(self, gate: asyncio.Semaphore, place: int) -> Outcome:
-        async with gate:
+        await gate.acquire()
+        try:
             return await self._one(place)
+        finally:
+            if place not in self.done:  # one that was left behind has given its turn away
+                gate.release()
 
     def _stop(self) -> None:
         """Ask all runs to end; one without a task of its own is left behind where it does not."""
@@ -188,6 +194,8 @@ class Batch:
         task = self._tasks[place]
         if not task.done() and place not in self.done:
             self.done[place] = self.runs[place].leave_alone(task)
+            if self._gate is not None:
+                self._gate.release()
             self._ended(task)
 
     def _is_alone(self, place: int) -> bool:

@@ -266,6 +266,8 @@ class Run:
         """Ask such a run to end, since the task that waits for it does."""
         self.cause = _Cause.OWNER
         self.on_error = _ignore
+        if self.timer is not None:  # its deadline is not to disturb how it ends now
+            self.timer.cancel()
         task.cancel()
 
     def leave_alone(self, task: _Task) -> Outcome:

@@ -336,3 +336,65 @@ def test_a_run_that_nothing_reaches_takes_one_task() -> None:
             assert max(counts) == 5
 
     running(main())
+
+
+def test_a_run_that_is_left_behind_gives_its_turn_away() -> None:
+    """Under a limit the next call starts when one is left behind, and never more than allowed."""
+
+    async def main() -> None:
+        work = Stubborn()
+        running_now: list[int] = []
+        most: list[int] = []
+        late: list[bool] = []
+        asyncio.get_running_loop().call_later(1, work.release.set)
+
+        async def act(n: int) -> object:
+            if n < 2:
+                return await work(n, None)  # type: ignore[arg-type]
+            running_now.append(n)
+            most.append(len(running_now))
+            if n == 2:
+                late.append(work.ended)
+                work.release.set()  # what was left behind ends, and its turn is not given twice
+            await settled()
+            running_now.remove(n)
+            return n
+
+        outcomes = await execute_all(
+            calls_of(7, Tools.doing_alone),
+            skipped={"act": act},
+            limit=2,
+            default_timeout=0.2,
+            grace=SOON,
+        )
+        assert [each[0] for each in said(outcomes)] == ["indeterminate"] * 2 + ["success"] * 5
+        assert max(most) == 2
+        assert late == [False]
+
+    running(main())
+
+
+def test_a_deadline_does_not_disturb_a_run_that_is_stopped() -> None:
+    """A tool that is cancelled with its program has the grace to clean up, and is asked once."""
+
+    async def main() -> None:
+        requests: list[int] = []
+
+        async def act(n: int) -> object:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                requests.append(n)
+                try:
+                    await asyncio.sleep(0.4)
+                except asyncio.CancelledError:
+                    requests.append(n)
+            return n
+
+        calls = calls_of(2, Tools.doing_alone)
+        given: Any = {"skipped": {"act": act}, "default_timeout": 0.3, "grace": LATE}
+        task = asyncio.create_task(execute_all(calls, **given))
+        assert [each[0] for each in await stopped(task)] == ["success"] * 2
+        assert sorted(requests) == [0, 1]
+
+    running(main())

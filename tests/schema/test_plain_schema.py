@@ -58,6 +58,9 @@ TYPES: list[Any] = [
     dict[str, Literal["a", "b"]],
     List[int],  # noqa: UP006
     Dict[str, int],  # noqa: UP006
+    Union[list[int], List[int]],  # noqa: UP006, UP007
+    Union[dict[str, int], Dict[str, int], None],  # noqa: UP006, UP007
+    list[Union[list[str], List[str], int]],  # noqa: UP006, UP007
     List,  # noqa: UP006
     list,
     dict,
