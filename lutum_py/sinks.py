@@ -7,7 +7,7 @@ may be shared by several threads. A `ThrottledSink` in front keeps a chatty tool
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from threading import Lock
@@ -385,6 +385,7 @@ class RichProgressSink(_Closing):
         self._bars: dict[str, TaskID] = {}
         self._over: deque[TaskID] = deque()
         self._states = dict.fromkeys((call.id for call in calls), "waiting")
+        self._counts = Counter(self._states.values())
         self._summary: TaskID | None = None
         self._count()
 
@@ -435,20 +436,17 @@ class RichProgressSink(_Closing):
             self._begin(row.id, row.tool)
         elif row.state == "pending":
             with self._lock:
-                self._states[row.id] = "waiting"
-                self._count()
+                self._enter(row.id, "waiting")
         else:
             self._finish(row.id, row.tool, row.state if row.result is None else row.result.status)
 
     def _begin(self, id: str, tool: str) -> None:
         with self._lock:
-            self._states[id] = "running"
-            self._count()  # first, so that the line stands above the bars
+            self._enter(id, "running")  # first, so that the line stands above the bars
             self._progress.update(self._bar(id), description=visible(tool))
 
     def _finish(self, id: str, tool: str, state: str) -> None:
         with self._lock:
-            self._states[id] = "waiting" if state == "suspended" else "done"
             if id in self._bars:
                 # A bar that has ended is full: it neither pulses nor stands half way.
                 self._progress.update(
@@ -458,7 +456,14 @@ class RichProgressSink(_Closing):
                     total=1.0,
                 )
                 self._end(id)
-            self._count()
+            self._enter(id, "waiting" if state == "suspended" else "done")
+
+    def _enter(self, id: str, state: str) -> None:
+        if id in self._states:
+            self._counts[self._states[id]] -= 1
+        self._states[id] = state
+        self._counts[state] += 1
+        self._count()
 
     def _bar(self, id: str) -> TaskID:
         if id not in self._bars:
@@ -476,12 +481,12 @@ class RichProgressSink(_Closing):
     def _count(self) -> None:
         if not self._states:
             return
-        states = list(self._states.values())
-        done, running, waiting = map(states.count, ("done", "running", "waiting"))
+        total = len(self._states)
+        done, running, waiting = (self._counts[each] for each in ("done", "running", "waiting"))
         said = f"calls: {done} done, {running} running, {waiting} waiting"
         if self._summary is None:
-            self._summary = self._progress.add_task(said, total=len(states))
-        self._progress.update(self._summary, description=said, completed=done, total=len(states))
+            self._summary = self._progress.add_task(said, total=total)
+        self._progress.update(self._summary, description=said, completed=done, total=total)
 
     def __enter__(self) -> Self:
         """Start to show the bars."""

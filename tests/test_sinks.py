@@ -9,6 +9,8 @@ import threading
 from collections.abc import Coroutine
 from io import StringIO
 from operator import attrgetter
+from time import process_time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -384,6 +386,22 @@ def test_a_call_that_failed_keeps_its_bar_where_it_was() -> None:
     assert (bars[0].completed, bars[0].total) == (0.5, 1.0)
     assert bars[0].description == "index [failed]: no space"
     assert len(bars) == 2
+
+
+def test_counting_takes_each_call_the_same_time() -> None:
+    """A call among very many is counted about as quickly as one among few."""
+
+    def taken(count: int) -> float:
+        sink = RichProgressSink(Console(file=StringIO()))
+        began = process_time()
+        for at in range(count):
+            call: Any = SimpleNamespace(id=str(at), name="add")
+            with sink.around(call):
+                pass
+        return (process_time() - began) / count
+
+    few = min(taken(500) for _ in range(3))
+    assert taken(20_000) < 5 * few
 
 
 def test_a_transient_display_leaves_nothing() -> None:

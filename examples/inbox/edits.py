@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Any, Final, Literal, TypeAlias
@@ -29,6 +29,8 @@ __all__ = [
 MASK: Final = "*" * 10
 """What stands where something is secret."""
 LONG: Final = 60
+MOST_PAIRS: Final = 250_000
+"""Lines or words of one text times those of the other, up to which they are compared."""
 
 Kind: TypeAlias = Literal["line", "text", "choice", "json"]
 
@@ -215,7 +217,7 @@ def _shape(value: Any) -> Any:
 def _lines(before: Any, after: Any) -> Iterator[Any]:
     as_text = isinstance(before, str) and isinstance(after, str)
     old, new = (_split(value, as_text) for value in (before, after))
-    for tag, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+    for tag, a, b, c, d in _opcodes(old, new):
         if tag == "equal":
             yield from ((" ", ((line, False),)) for line in old[a:b])
         elif tag == "replace" and b - a == d - c:
@@ -225,6 +227,23 @@ def _lines(before: Any, after: Any) -> Iterator[Any]:
         else:
             yield from (("-", ((line, True),)) for line in old[a:b])
             yield from (("+", ((line, True),)) for line in new[c:d])
+
+
+def _opcodes(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, int, int, int, int]]:
+    """Say what is equal and what differs, in a time that a person waits for, however long it is."""
+    shorter = min(len(old), len(new))
+    head = next((at for at in range(shorter) if old[at] != new[at]), shorter)
+    rest = shorter - head
+    tail = next((at for at in range(rest) if old[~at] != new[~at]), rest)
+    (a, b), (c, d) = (head, len(old) - tail), (head, len(new) - tail)
+    yield "equal", 0, head, 0, head
+    if (b - a) * (d - c) > MOST_PAIRS:
+        yield "replace", a, b, c, d
+    else:
+        between = SequenceMatcher(None, old[a:b], new[c:d], autojunk=False)
+        for tag, i, j, k, m in between.get_opcodes():
+            yield tag, a + i, a + j, c + k, c + m
+    yield "equal", b, len(old), d, len(new)
 
 
 def _split(value: Any, as_text: bool) -> list[str]:
@@ -238,7 +257,7 @@ def _pieces(old: str, new: str) -> tuple[tuple[tuple[str, bool], ...], ...]:
     first, second = (re.findall(r"\w+|\s+|.", line) for line in (old, new))
     one: list[tuple[str, bool]] = []
     other: list[tuple[str, bool]] = []
-    for tag, a, b, c, d in SequenceMatcher(None, first, second, autojunk=False).get_opcodes():
+    for tag, a, b, c, d in _opcodes(first, second):
         one += [("".join(first[a:b]), tag != "equal")] if b > a else []
         other += [("".join(second[c:d]), tag != "equal")] if d > c else []
     return tuple(one), tuple(other)

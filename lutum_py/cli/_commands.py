@@ -341,6 +341,8 @@ def show(
         write_bytes(page_of(shown).encode())
     elif html is not None or open_page:
         path = Path(html) if html is not None else new_page()
+        if path.exists() and file != "-" and path.samefile(file):
+            raise Failure(f"`{html}` is what is shown: name another file for the page.")
         write_file(path, page_of(shown).encode())
         written = str(path)
     else:

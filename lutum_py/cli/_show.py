@@ -157,7 +157,7 @@ def _of_conversation(conversation: Conversation) -> Shown:
     violations, remarks = conversation.check(), list[Remark]()
     body = conversation.value if is_object(conversation.value) else {}
     key = facts_of(conversation.dialect or "").key
-    listed = body.get(key) if body else conversation.value
+    listed = conversation.value if is_array(conversation.value) else body.get(key, [])
     rest = {name: value for name, value in body.items() if name != key}
     items: list[TranscriptItem] | None = None
     if not violations:

@@ -460,6 +460,27 @@ def test_the_page_goes_to_a_file_or_the_browser(
     assert "no browser" in lutum("show", "b.json", "--open").err
 
 
+def test_the_page_never_replaces_what_it_shows(lutum: Lutum, tmp_path: Path) -> None:
+    """Where the page would be written onto the file that is shown, it is refused."""
+    kept = json.dumps([*CHAT["messages"], RESULT])
+    (tmp_path / "b.json").write_text(kept, encoding="utf-8")
+    (tmp_path / "also.json").symlink_to("b.json")
+    for out in ("b.json", "also.json"):
+        ran = lutum("show", "b.json", "--html", out)
+        assert (ran.code, "is what is shown" in ran.err) == (2, True)
+    assert (tmp_path / "b.json").read_text(encoding="utf-8") == kept
+    again = [lutum("show", "-", "--html", "out.html", stdin=kept.encode()).code for _ in range(2)]
+    assert again == [0, 0]
+
+
+def test_what_is_missing_is_no_item(lutum: Lutum, tmp_path: Path) -> None:
+    """A body without its list of messages has no items; one with another thing there shows that."""
+    for body, count in (({"model": "m"}, 0), ({"model": "m", "messages": None}, 1), ({}, 0)):
+        (tmp_path / "b.json").write_text(json.dumps(body), encoding="utf-8")
+        ran = lutum("show", "b.json", "--dialect", "openai_chat")
+        assert (ran.code, f"items {count}" in ran.out) == (1, True)
+
+
 def test_tokens_are_those_that_were_counted() -> None:
     """What the provider did not count is not spoken of."""
     turn = AssistantTurn(

@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from time import process_time
 from typing import Any, Final
 
 import httpx2
@@ -313,6 +314,35 @@ async def test_an_edit_runs_as_it_was_reviewed(desk: Desk) -> None:
     assert (await send(mia, approve, word="edit")).status_code == 303
     await desk.go_on()
     assert desk.done() == ["refunded 6000 for A-1042: Both cups arrived broken"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "marked"),
+    [
+        ("pay 12 now", "pay 15 now", ["12", "15"]),
+        (
+            "and so on " * 20_000,
+            "and so on " * 10_000 + "forth " + "and so on " * 10_000,
+            ["forth "],
+        ),
+        ("a\n\n" * 20_000, "b\n" + "a\n\n" * 20_000, ["b"]),
+        ("b c " * 20_000, "d c " * 20_000, ["b c " * 19_999 + "b", "d c " * 19_999 + "d"]),
+    ],
+    ids=["short", "words", "lines", "all of it"],
+)
+async def test_differences_are_found_soon(
+    desk: Desk, before: str, after: str, marked: list[str]
+) -> None:
+    """However long two texts are, what differs is known in a second, and both can be read."""
+    began = process_time()
+    (change,) = desk.modules["edits"].differences({"text": before}, {"text": after})
+    assert process_time() - began < 1
+    for signs, whole in (("- ", before), ("+ ", after)):
+        lines = [
+            "".join(piece for piece, _ in line) for sign, line in change.lines if sign in signs
+        ]
+        assert "\n".join(lines) == whole
+    assert [piece for _, line in change.lines for piece, differs in line if differs] == marked
 
 
 async def test_a_rule_refuses_an_edit(desk: Desk) -> None:
