@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from types import ModuleType
 from typing import Any
 
@@ -70,6 +71,16 @@ def test_a_half_alone_is_replaced_wherever_it_stands(dialect: ModuleType) -> Non
     assert asked.arguments in ('{"a\ufffd":"\ufffd"}', r'{"a\ud83d": "\ude00"}')
     assert turn.payload["x\ufffd"] == "\ufffd"
     goes_on(turn)
+
+
+@DIALECTS
+def test_a_half_in_the_text_of_an_event_is_the_half_in_its_dict(dialect: ModuleType) -> None:
+    """The escapes of a half, which the fast parser refuses, say what the dict with it says."""
+    _, stream = WRITERS[dialect.NAME]
+    events = stream(Said(text="ab\ud83d!"))
+    written = [json.dumps(event) for event in events]
+    assert any("\\ud83d" in text for text in written)
+    assert fed(dialect, written) == fed(dialect, events)
 
 
 @DIALECTS
