@@ -386,13 +386,13 @@ def test_a_deadline_does_not_disturb_a_run_that_is_stopped() -> None:
             except asyncio.CancelledError:
                 requests.append(n)
                 try:
-                    await asyncio.sleep(0.4)
+                    await asyncio.sleep(1.2)
                 except asyncio.CancelledError:
                     requests.append(n)
             return n
 
         calls = calls_of(2, Tools.doing_alone)
-        given: Any = {"skipped": {"act": act}, "default_timeout": 0.3, "grace": LATE}
+        given: Any = {"skipped": {"act": act}, "default_timeout": 1, "grace": LATE}
         task = asyncio.create_task(execute_all(calls, **given))
         assert [each[0] for each in await stopped(task)] == ["success"] * 2
         assert sorted(requests) == [0, 1]
