@@ -105,7 +105,7 @@ def faults_of_metadata(name: str, metadata: Message, version: str) -> list[str]:
     ]
     described = str(metadata.get_payload())
     # On an index there is no folder beside the page for a relative link to lead to.
-    relative = re.findall(r"\]\((?!https?://|#)([^)]+)\)", described)
+    relative = re.findall(r"(?:\]\(|src(?:set)?=\")(?!https?://|#)([^)\"]+)", described)
     return faults + [f"{name}: the description links to {each}" for each in relative]
 
 
