@@ -102,7 +102,7 @@ async def serve(port: int, outbox: Path) -> None:
     server = create_server(Jobs, hooks=hooks, skipped={"outbox": outbox})
     with socket.create_server(("127.0.0.1", port)) as listening:
         print(f"http://127.0.0.1:{listening.getsockname()[1]}/mcp", flush=True)
-        config = uvicorn.Config(server.streamable_http_app(), log_level="warning")
+        config = uvicorn.Config(server.streamable_http_app(), log_level="warning", ws="none")
         await uvicorn.Server(config).serve([listening])
 
 

@@ -130,7 +130,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         lifespan = None if options.no_worker else worker.beside
         app = inbox.app((f"{HOST}:{port}", f"localhost:{port}"), lifespan)
         print(f"http://{HOST}:{port}/", flush=True)
-        config = uvicorn.Config(app, log_level="warning", proxy_headers=False)
+        config = uvicorn.Config(app, log_level="warning", proxy_headers=False, ws="none")
         uvicorn.Server(config).run([listening])
 
 

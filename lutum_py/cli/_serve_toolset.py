@@ -74,4 +74,4 @@ async def _serve_http(server: Any, listening: socket.socket, host: str) -> None:
     shown = f"[{host}]" if ":" in host else host
     complain(text(f"Serving http://{shown}:{listening.getsockname()[1]}/mcp"))
     with listening:
-        await uvicorn.Server(uvicorn.Config(app, log_level="warning")).serve([listening])
+        await uvicorn.Server(uvicorn.Config(app, log_level="warning", ws="none")).serve([listening])

@@ -153,7 +153,9 @@ async def test_an_address_is_served_until_it_is_stopped(
     serving = asyncio.create_task(
         asyncio.to_thread(serve_toolset, tools, hooks=None, stdio=False, port=0, host="127.0.0.1")
     )
-    await begun.wait()
+    waiting = asyncio.create_task(begun.wait())
+    await asyncio.wait([waiting, serving], return_when=asyncio.FIRST_COMPLETED)
+    assert waiting.done(), serving.exception()
     url = capfdbinary.readouterr().err.decode().removeprefix("Serving ").strip()
     async with Client(url) as client:
         assert (await client.call_tool("nothing", {})).is_error is False

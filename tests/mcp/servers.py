@@ -84,7 +84,9 @@ async def over_http(server: Server[Any]) -> AsyncIterator[str]:
     listening = socket.create_server(("127.0.0.1", 0))
     app = server.streamable_http_app()
     running = uvicorn.Server(
-        uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1, lifespan="on")
+        uvicorn.Config(
+            app, log_level="critical", timeout_graceful_shutdown=1, lifespan="on", ws="none"
+        )
     )
     task = asyncio.create_task(running.serve([listening]))
     try:
