@@ -71,6 +71,7 @@ def person(served: str, tmp_path: Path) -> Iterator[Open]:
             options.add_argument(option)
         browser = Chrome(options=options, service=Service(DRIVER))
         browsers.append(browser)
+        browser.implicitly_wait(WAIT)  # a click is over before the page that it leads to is there
         browser.get(served)
         browser.find_element(By.ID, "name").send_keys(name, Keys.ENTER)
         wait_for(lambda: "for a decision" in heading(browser))
