@@ -77,7 +77,7 @@ class _StreamOutcome(Generic[Outcome]):
     def _see_answer(self, answer: Answer[Any], event: StreamEvent) -> None:
         if answer.by == "format":
             if isinstance(event, TextDelta):
-                self.partial = answer.partial_of(self._text.add(event.text))
+                self.partial = answer.partial_of(self._text.view(self._text.add(event.text)))
             elif isinstance(event, TurnFinished):
                 self._see_whole(answer, event.turn.text)
         elif isinstance(event, CallStarted) and event.name == answer.definition.name:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeGuard, cast
 
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
 from .escaping import visible
 from .unicode import sendable_json
@@ -35,6 +35,7 @@ __all__ = [
     "parse_json",
     "read_json",
     "refuse_constant",
+    "short_digest_of",
     "shorten",
     "size_of",
 ]
@@ -49,6 +50,8 @@ def compact_json(value: object) -> str:
     """
     try:
         return _compact().encode(value)
+    except RecursionError:
+        return _compact(check_circular=True).encode(value)
     except ValueError as error:
         try:
             return _exact_json(value)
@@ -57,10 +60,16 @@ def compact_json(value: object) -> str:
 
 
 @cache
-def _compact() -> JSONEncoder:
+def _compact(*, check_circular: bool = False) -> JSONEncoder:
+    """Make the encoder; to look out for circles takes it as long as the rest."""
     from json import JSONEncoder
 
-    return JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return JSONEncoder(
+        ensure_ascii=False,
+        allow_nan=False,
+        separators=(",", ":"),
+        check_circular=check_circular,
+    )
 
 
 class ExactNumber(float):
@@ -94,19 +103,37 @@ def _exact_json(value: Any) -> str:
 
 def canonical_json(value: object) -> str:
     """Encode plain JSON data so that equal data always gives equal text: keys sorted, no spaces."""
-    import json
+    return _canonical().encode(value)
 
-    return json.dumps(
-        value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=True
-    )
+
+@cache
+def _canonical() -> JSONEncoder:
+    from json import JSONEncoder
+
+    return JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=True)
 
 
 def digest_of(value: object) -> str:
     """Return `sha256:` and the hexadecimal SHA-256 of the canonical JSON of `value`."""
-    text = canonical_json(value)
+    return f"sha256:{_sha256()(canonical_json(value).encode('utf-8', 'surrogatepass')).hexdigest()}"
+
+
+def short_digest_of(*parts: str | int | None) -> str:
+    """Return the first 24 digits of the digest of a list of such parts."""
+    try:
+        text = to_json(parts)  # which is the canonical JSON of them
+    except ValueError:
+        # It refuses halves of surrogate pairs.
+        return digest_of(parts).removeprefix("sha256:")[:24]
+    digits: str = _sha256()(text).hexdigest()
+    return digits[:24]
+
+
+@cache
+def _sha256() -> Callable[[bytes], Any]:
     from hashlib import sha256
 
-    return "sha256:" + sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return sha256
 
 
 def parse_json(text: str | bytes) -> Any:
@@ -149,10 +176,14 @@ def has_long_number(text: bytes) -> bool:
 
     A text of so many digits is taken for one, too: whoever wants to know parses it.
     """
-    return len(text) > MOST_DIGITS and _LONG in text.translate(_TO_ZEROS)
+    # A run so long covers one of these bytes at least.
+    if len(text) <= MOST_DIGITS or _DIGITS.isdisjoint(text[:: MOST_DIGITS + 1]):
+        return False
+    return _LONG in text.translate(_TO_ZEROS)
 
 
 MOST_DIGITS: Final = 4300
+_DIGITS: Final = frozenset(b"0123456789")
 _LONG: Final = b"0" * (MOST_DIGITS + 1)
 _TO_ZEROS: Final = bytes.maketrans(b"123456789", b"0" * 9)
 

@@ -1,7 +1,8 @@
 """A best-effort view of JSON text that is still coming in.
 
-Short text is read again with every piece. Past `_EXACT` characters it is read only when it has
-grown by an eighth, so that the work stays proportional to the text and not to its square.
+Short text may be read again with every piece. Past `_EXACT` characters there is a new view only
+when it has grown by an eighth, so that the work stays proportional to the text and not to its
+square.
 """
 
 from __future__ import annotations
@@ -18,38 +19,56 @@ __all__ = ["PartialJson"]
 _EXACT = 4096
 
 
+# Most programs pass the pieces on, and look at none of the views: each is made when it is asked
+# for. A view is known by its number, so that it is the same whenever that is.
 class PartialJson:
     """Collect the pieces of one JSON text.
 
     Example:
         >>> json = PartialJson()
-        >>> json.add('{"city": "Par')
+        >>> json.view(json.add('{"city": "Par'))
         {'city': 'Par'}
         >>> json.text
         '{"city": "Par'
     """
 
-    __slots__ = ("_length", "_next", "_pieces", "_view")
+    __slots__ = ("_last", "_length", "_next", "_pieces", "_shown")
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
         self._length = 0
         self._next = 0
-        self._view: Any = {}
+        # How many pieces each view shows, and the last one that was made.
+        self._shown = [0]
+        self._last: tuple[int, Any] = (0, {})
 
     @property
     def text(self) -> str:
         """All the text so far."""
         return "".join(self._pieces)
 
-    def add(self, piece: str) -> Any:
-        """Add a piece and return the value as far as it can be read; for display only."""
+    def add(self, piece: str) -> int:
+        """Add a piece, and return the number of the view that shows it."""
         self._pieces.append(piece)
         self._length += len(piece)
-        if self._length < self._next:
-            return self._view
-        if self._length >= _EXACT:
-            self._next = self._length + self._length // 8
-        with suppress(ValueError):
-            self._view = from_json(sendable(self.text), allow_partial="trailing-strings")
-        return self._view
+        if self._length >= self._next:
+            self._shown.append(len(self._pieces))
+            if self._length >= _EXACT:
+                self._next = self._length + self._length // 8
+        return len(self._shown) - 1
+
+    def view(self, number: int) -> Any:
+        """Give the value as far as it can be read there; for display only.
+
+        Where it cannot be read at all, that is what could be read before.
+        """
+        last, value = self._last
+        if number < last:
+            last, value = 0, {}
+        for each in range(number, last, -1):
+            with suppress(ValueError):
+                text = sendable("".join(self._pieces[: self._shown[each]]))
+                value = from_json(text, allow_partial="trailing-strings")
+                break
+        self._last = (number, value)
+        return value

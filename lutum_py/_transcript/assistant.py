@@ -108,7 +108,8 @@ CutOff: TypeAlias = Literal["answer", "arguments"]
 """What a limit on tokens cut off of a turn."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+# With an `__init__` of its own, as `ToolMetadata`: some streams tell it with every event.
+@dataclass(frozen=True, slots=True, kw_only=True, init=False)
 class Usage:
     """Count what a turn cost, in tokens; None where the provider does not say.
 
@@ -134,13 +135,26 @@ class Usage:
     reasoning_tokens: int | None = None
     cache_write_tokens: int | None = None
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        *,
+        input_tokens: int | None = None,
+        output_tokens: int | None = None,
+        cached_tokens: int | None = None,
+        reasoning_tokens: int | None = None,
+        cache_write_tokens: int | None = None,
+    ) -> None:
+        _set_input(self, input_tokens)
+        _set_output(self, output_tokens)
+        _set_cached(self, cached_tokens)
+        _set_reasoning(self, reasoning_tokens)
+        _set_cache_write(self, cache_write_tokens)
         if not (
-            self.input_tokens.__class__ in _COUNTS
-            and self.output_tokens.__class__ in _COUNTS
-            and self.cached_tokens.__class__ in _COUNTS
-            and self.reasoning_tokens.__class__ in _COUNTS
-            and self.cache_write_tokens.__class__ in _COUNTS
+            input_tokens.__class__ in _COUNTS
+            and output_tokens.__class__ in _COUNTS
+            and cached_tokens.__class__ in _COUNTS
+            and reasoning_tokens.__class__ in _COUNTS
+            and cache_write_tokens.__class__ in _COUNTS
         ):
             for name in _USAGE:
                 value = getattr(self, name)
@@ -155,6 +169,13 @@ class Usage:
     def __radd__(self, other: int) -> Usage:
         # What `sum` begins with.
         return self if other.__class__ is int and other == 0 else NotImplemented
+
+
+_set_input: Any = vars(Usage)["input_tokens"].__set__
+_set_output: Any = vars(Usage)["output_tokens"].__set__
+_set_cached: Any = vars(Usage)["cached_tokens"].__set__
+_set_reasoning: Any = vars(Usage)["reasoning_tokens"].__set__
+_set_cache_write: Any = vars(Usage)["cache_write_tokens"].__set__
 
 
 def _sum(one: int | None, other: int | None) -> int | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from .._text.partial_json import PartialJson
 from .._text.unicode import sendable
 from .assistant import AssistantTurn, Usage
 from .metadata import ToolMetadata
@@ -23,6 +24,7 @@ __all__ = [
     "TextDelta",
     "TurnFinished",
     "UsageReported",
+    "arguments_delta",
 ]
 
 
@@ -66,8 +68,25 @@ class CallStarted:
             object.__setattr__(self, field, sendable(getattr(self, field)))
 
 
+class _ReadLater:
+    """Read the arguments so far when they are first asked for: seldom does a program look."""
+
+    __slots__ = ("_json", "_view")
+
+    _json: PartialJson
+    _view: int
+
+    def __getattr__(self, name: str) -> Any:
+        # Of a slot that is empty.
+        if name != "partial":
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        partial = self._json.view(self._view)
+        object.__setattr__(self, "partial", partial)
+        return partial
+
+
 @dataclass(frozen=True, slots=True)
-class ArgumentsDelta:
+class ArgumentsDelta(_ReadLater):
     """More of a call's argument text.
 
     Attributes:
@@ -79,6 +98,23 @@ class ArgumentsDelta:
     index: int
     text: str
     partial: Any
+
+
+def arguments_delta(index: int, text: str, json: PartialJson) -> ArgumentsDelta:
+    """Add to the arguments of a call, and make the event that says so."""
+    made: ArgumentsDelta = _new(ArgumentsDelta)
+    _set_index(made, index)
+    _set_text(made, text)
+    _set_json(made, json)
+    _set_view(made, json.add(text))
+    return made
+
+
+_new: Any = object.__new__
+_set_index: Any = vars(ArgumentsDelta)["index"].__set__
+_set_text: Any = vars(ArgumentsDelta)["text"].__set__
+_set_json: Any = vars(_ReadLater)["_json"].__set__
+_set_view: Any = vars(_ReadLater)["_view"].__set__
 
 
 @dataclass(frozen=True, slots=True)

@@ -352,7 +352,7 @@ class InPieces:
             yield CallStarted(0, call.id, call.name)
         for begin in range(0, len(text), 100):
             piece = text[begin : begin + 100]
-            partial = arguments.add(piece)
+            partial = arguments.view(arguments.add(piece))
             yield TextDelta(piece) if call is None else ArgumentsDelta(0, piece, partial)
         if call is not None:
             yield CallCompleted(0, call)

@@ -6,7 +6,7 @@ reported of its calls by then is reported before it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from ..._text.partial_json import PartialJson
@@ -20,6 +20,7 @@ from ..._transcript.stream_events import (
     StreamEvent,
     TextDelta,
     UsageReported,
+    arguments_delta,
 )
 
 __all__ = ["CallReports"]
@@ -77,9 +78,11 @@ class CallReports:
         """Note that argument text of a call that has begun is reported elsewhere."""
         self._written.add(index)
 
-    def missing(self, calls: Iterable[ToolMetadata]) -> list[StreamEvent]:
+    def missing(self, calls: Sequence[ToolMetadata]) -> list[StreamEvent]:
         """Report what was not reported of the calls of the whole turn."""
-        return self.of(CallCompleted(*each) for each in self._numbered(list(calls)))
+        if not calls:
+            return []
+        return self.of([CallCompleted(*each) for each in self._numbered(calls)])
 
     def _before(self, index: int, call: ToolMetadata) -> Iterator[StreamEvent]:
         """Give what was not reported of a call that is complete."""
@@ -87,11 +90,12 @@ class CallReports:
             self._started[index] = call.id
             yield CallStarted(index, call.id, call.name)
         if index not in self._written and call.arguments:
-            partial = PartialJson().add(call.arguments)
-            yield ArgumentsDelta(index, call.arguments, partial)
+            yield arguments_delta(index, call.arguments, PartialJson())
 
-    def _numbered(self, calls: list[ToolMetadata]) -> list[tuple[int, ToolMetadata]]:
+    def _numbered(self, calls: Sequence[ToolMetadata]) -> Iterable[tuple[int, ToolMetadata]]:
         """Give each call the number under which it was reported: by its id, else by its place."""
+        if self._started == {place: call.id for place, call in enumerate(calls)}:  # nearly always
+            return enumerate(calls)
         by_id: dict[str, list[int]] = {}
         for index, call_id in sorted(self._started.items(), reverse=True):
             by_id.setdefault(call_id, []).append(index)

@@ -25,25 +25,23 @@ _DELTAS = (TextDelta, ReasoningDelta, RefusalDelta, ArgumentsDelta)
 class Pairs:
     r"""Let every delta be text that can be shown and sent.
 
+    Attributes:
+        waiting: The first halves that wait for the second.
+
     Example:
         >>> pairs = Pairs()
         >>> pairs.of([TextDelta("a\ud83d")]), pairs.of([TextDelta("\ude00")])
         ([TextDelta(text='a')], [TextDelta(text='😀')])
     """
 
-    __slots__ = ("_waiting",)
+    __slots__ = ("waiting",)
 
     def __init__(self) -> None:
-        self._waiting: dict[tuple[type, int], _Delta] = {}
-
-    @property
-    def waits(self) -> bool:
-        """Whether the first half of a pair waits for the second."""
-        return bool(self._waiting)
+        self.waiting: dict[tuple[type, int], _Delta] = {}
 
     def of(self, events: list[StreamEvent]) -> list[StreamEvent]:
         """Give events with whole characters only."""
-        if not self._waiting and all(map(_is_whole, events)):
+        if not self.waiting and all(map(_is_whole, events)):
             return events
         given: list[StreamEvent] = []
         for event in events:
@@ -57,21 +55,21 @@ class Pairs:
 
     def rest(self) -> list[StreamEvent]:
         """Give what still waits, at the end of the stream: nothing completes it."""
-        return [event for key in list(self._waiting) for event in self._left(key)]
+        return [event for key in list(self.waiting) for event in self._left(key)]
 
     def _whole(self, event: _Delta) -> Iterator[StreamEvent]:
         key = _key(event, type(event))
-        before = self._waiting.pop(key, None)
+        before = self.waiting.pop(key, None)
         text = event.text if before is None else before.text + event.text
         half = text[-1:]
         if "\ud800" <= half <= "\udbff":  # which what comes next may complete
-            self._waiting[key] = replace(event, text=half)
+            self.waiting[key] = replace(event, text=half)
             text = text[:-1]
         if text:
             yield replace(event, text=sendable(text))
 
     def _left(self, key: tuple[type, int]) -> Iterator[StreamEvent]:
-        event = self._waiting.pop(key, None)
+        event = self.waiting.pop(key, None)
         if event is not None:
             yield replace(event, text=sendable(event.text))
 

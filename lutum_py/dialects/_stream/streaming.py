@@ -91,15 +91,16 @@ class StreamReader(ABC):
         self._number = number + 1
         try:
             if fields.__class__ is dict:
-                said = self._quick(fields)
-                if said is not None:
+                read = self._quick(fields)
+                if read is not None:
                     # The parser takes no half of a pair.
-                    is_whole = fields is not event and not self._pairs.waits
-                    return said if is_whole else self._pairs.of(said)
+                    is_whole = fields is not event and not self._pairs.waiting
+                    return read if is_whole else self._pairs.of(read)
                 place = Place(self.dialect, fields, None, f"event {number}")
             else:
                 place = read_event(self.dialect, event, number)
-            events = self._pairs.of(self._reports.of(self._take(place)))
+            said = self._take(place)
+            events = self._pairs.of(self._reports.of(said)) if said else []
         except DialectError as error:
             raise self._failed(error) from None
         except RecursionError:

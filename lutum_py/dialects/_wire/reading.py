@@ -13,11 +13,11 @@ from pydantic_core import from_json, to_json
 
 from ..._text.json import (
     compact_json,
-    digest_of,
     has_long_number,
     is_mapping,
     is_sequence,
     read_json,
+    short_digest_of,
     shorten,
 )
 from ..._text.unicode import sendable, sendable_json
@@ -28,6 +28,7 @@ __all__ = [
     "DUMP",
     "UNKNOWN_EVENTS",
     "Place",
+    "count_at",
     "objects_in",
     "own_id",
     "read_event",
@@ -56,6 +57,24 @@ def objects_in(value: object) -> Iterator[dict[str, Any]]:
     for each in value if is_sequence(value) else (value,):
         if isinstance(each, dict):
             yield each  # pyright: ignore[reportUnknownVariableType]
+
+
+def count_at(value: Any, key: str) -> int | None:
+    """Take the number at a key; None where there is no whole number, and in what is no object.
+
+    What a turn cost, or how its parts are numbered, never decides whether it can be read, so an odd
+    value is no error.
+    """
+    if value.__class__ is not dict and not is_mapping(value):
+        return None
+    found = value.get(key)
+    if found is None:
+        return None
+    if found.__class__ is not int:
+        if not isinstance(found, float) or not found.is_integer():
+            return None
+        found = int(found)
+    return found if -_TOO_MANY < found < _TOO_MANY else None
 
 
 class Place:
@@ -127,13 +146,19 @@ class Place:
             return self.value
         raise self.error(f"expected a string, got {shorten(self.value)}")
 
-    def items(self) -> Iterator[Place]:
-        """Go through the elements of an array."""
+    def need_text(self, key: str) -> str:
+        """Take the string at a key that has to be there and not null."""
+        value: Any = self.object().get(key)
+        if value.__class__ is str:
+            return value  # type: ignore[no-any-return]
+        return self.need(key).text()
+
+    def items(self) -> list[Place]:
+        """Give the elements of an array."""
         array = self.value
         if not is_sequence(array):
             raise self.error(f"expected an array, got {shorten(array)}")
-        for index, value in enumerate(array):
-            yield Place(self.dialect, value, self, index)
+        return [Place(self.dialect, value, self, index) for index, value in enumerate(array)]
 
     def text_at(self, key: str) -> str | None:
         """Take the string at a key; None where it is absent or null."""
@@ -155,26 +180,10 @@ class Place:
         except (TypeError, ValueError, RecursionError):
             raise fault(Place(self.dialect, value, self, key)) from None
 
-    def items_at(self, key: str) -> Iterator[Place]:
-        """Go through the array at a key; nothing where it is absent or null."""
+    def items_at(self, key: str) -> list[Place]:
+        """Give the elements of the array at a key; none where it is absent or null."""
         found = self.get(key)
-        return iter(()) if found is None else found.items()
-
-    def count_at(self, *keys: str) -> int | None:
-        """Take a number of tokens along a path of keys; None where there is no whole number.
-
-        What a turn cost never decides whether it can be read, so an odd value is no error.
-        """
-        value: Any = self.value
-        for key in keys:
-            value = value.get(key) if value.__class__ is dict or is_mapping(value) else None
-            if value is None:
-                return None
-        if isinstance(value, float) and value.is_integer():
-            value = int(value)
-        if not isinstance(value, int) or isinstance(value, bool):
-            return None
-        return value if abs(value) < _TOO_MANY else None
+        return [] if found is None else found.items()
 
 
 def response_place(
@@ -274,4 +283,4 @@ def own_id(response_id: str | None, index: int, name: str) -> str:
         >>> own_id("r1", 0, "add") == own_id("r1", 0, "add") != own_id("r1", 1, "add")
         True
     """
-    return "lutum_" + digest_of([response_id, index, name]).removeprefix("sha256:")[:24]
+    return "lutum_" + short_digest_of(response_id, index, name)

@@ -54,7 +54,7 @@ def without_nulls(value: Any, free: frozenset[str] = _NOTHING) -> Any:
         >>> without_nulls({"a": None, "args": {"b": None}}, frozenset({"args"}))
         {'args': {'b': None}}
     """
-    if is_mapping(value):
+    if value.__class__ is dict or is_mapping(value):
         copy: dict[str, Any] = {}
         for key, item in value.items():
             if item.__class__ in LEAVES:  # most of a payload: none of it is worth a call
@@ -64,7 +64,7 @@ def without_nulls(value: Any, free: frozenset[str] = _NOTHING) -> Any:
                 copy[key] = without_nulls(item, _EVERYTHING if key in free else free)
         return copy
     if is_sequence(value):
-        return [without_nulls(item, free) for item in value]
+        return [item if item.__class__ in LEAVES else without_nulls(item, free) for item in value]
     return value
 
 

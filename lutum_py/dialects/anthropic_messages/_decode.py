@@ -24,7 +24,7 @@ from ..._transcript.assistant import (
 )
 from ..._transcript.metadata import ToolMetadata
 from ...errors import DialectError
-from .._wire.reading import UNKNOWN_EVENTS, Place, objects_in, own_id
+from .._wire.reading import UNKNOWN_EVENTS, Place, count_at, objects_in, own_id
 from .._wire.replay import without_nulls
 from ._facts import FACTS, NAME
 
@@ -84,15 +84,16 @@ def usage_of(response: Place) -> Usage | None:
     usage = response.get("usage")
     if usage is None:
         return None
-    cached = usage.count_at("cache_read_input_tokens")
-    written = usage.count_at("cache_creation_input_tokens")
-    parts = (usage.count_at("input_tokens"), written, cached)
+    fields: Mapping[str, Any] = usage.value if is_mapping(usage.value) else {}
+    cached = count_at(fields, "cache_read_input_tokens")
+    written = count_at(fields, "cache_creation_input_tokens")
+    parts = (count_at(fields, "input_tokens"), written, cached)
     known = [part for part in parts if part is not None]
     return Usage(
         input_tokens=sum(known) if known else None,
-        output_tokens=usage.count_at("output_tokens"),
+        output_tokens=count_at(fields, "output_tokens"),
         cached_tokens=cached,
-        reasoning_tokens=usage.count_at("output_tokens_details", "thinking_tokens"),
+        reasoning_tokens=count_at(fields.get("output_tokens_details"), "thinking_tokens"),
         cache_write_tokens=written,
     )
 
@@ -104,13 +105,13 @@ def _items(response: Place, response_id: str | None) -> Iterator[AssistantItem]:
         yield TextItem(content.value)
         return
     for block in content.items():
-        kind = block.need("type").text()
+        kind = block.need_text("type")
         if kind == "text":
-            text = block.need("text").text()
+            text = block.need_text("text")
             if text:
                 yield TextItem(text)
         elif kind == "thinking":
-            yield ReasoningItem(block.need("thinking").text())
+            yield ReasoningItem(block.need_text("thinking"))
         elif kind == "redacted_thinking":
             yield ReasoningItem("")
         elif kind == "tool_use":
@@ -127,7 +128,7 @@ def _items(response: Place, response_id: str | None) -> Iterator[AssistantItem]:
 
 
 def _call(block: Place, index: int, response_id: str | None) -> ToolMetadata:
-    name = block.need("name").text()
+    name = block.need_text("name")
     return ToolMetadata(
         id=block.text_at("id") or own_id(response_id, index, name),
         name=name,

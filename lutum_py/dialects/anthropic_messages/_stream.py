@@ -21,16 +21,16 @@ from ..._transcript.assistant import (
 )
 from ..._transcript.metadata import ToolMetadata
 from ..._transcript.stream_events import (
-    ArgumentsDelta,
     CallCompleted,
     CallStarted,
     ReasoningDelta,
     StreamEvent,
     TextDelta,
     UsageReported,
+    arguments_delta,
 )
 from .._stream.streaming import BrokenStream, StreamReader
-from .._wire.reading import Place, own_id, response_place
+from .._wire.reading import Place, count_at, own_id, response_place
 from ._decode import (
     provider_error,
     tidy,
@@ -131,21 +131,22 @@ class StreamDecoder(StreamReader):
         state = self._blocks.get(index)
         if state is None:
             return None
-        kind = delta.get("type")
-        if kind == "text_delta":
-            text = delta.get("text")
-            if text.__class__ is not str or not text:
-                return None
-            state.add("text", text)
-            return [TextDelta(text)]
+        kind: Any = delta.get("type")
         if kind == "input_json_delta" and state.call is not None:
             text = delta.get("partial_json")
-            if text.__class__ is not str or not text:
+            if text.__class__ is not str:
                 return None
+            if not text:  # as the first of each call
+                return []
             number = state.call[0]
             self._reports.wrote(number)
-            return [ArgumentsDelta(number, text, state.arguments.add(text))]
-        return None
+            return [arguments_delta(number, text, state.arguments)]
+        said = _SAID.get(kind) if kind.__class__ is str else None
+        text = None if said is None else delta.get(_TEXTS[kind])
+        if said is None or text.__class__ is not str or not text:
+            return None
+        state.add(_TEXTS[kind], text)
+        return [said(text)]
 
     def _take(self, event: Place) -> Iterable[StreamEvent]:
         kind = event.text_at("type")
@@ -178,25 +179,25 @@ class StreamDecoder(StreamReader):
     def _start(self, event: Place) -> Iterator[StreamEvent]:
         message_id = self._begun(event).get("id")
         block = event.need("content_block")
-        kind = block.need("type").text()
-        index = event.count_at("index")
+        kind = block.need_text("type")
+        index = count_at(event.value, "index")
         number = len(self._blocks) if index is None else index
         state = self._blocks[number] = _BlockState(copy_json(block.object()))
         if kind == "tool_use":
-            name = block.need("name").text()
+            name = block.need_text("name")
             response_id = message_id if isinstance(message_id, str) else None
             call_id = block.text_at("id") or own_id(response_id, self._calls, name)
             state.call = (self._calls, call_id, name)
             self._calls += 1
             yield CallStarted(*state.call)
         elif kind == "text" and block.text_at("text"):
-            yield TextDelta(block.need("text").text())
+            yield TextDelta(block.need_text("text"))
         elif kind == "thinking" and block.text_at("thinking"):
-            yield ReasoningDelta(block.need("thinking").text())
+            yield ReasoningDelta(block.need_text("thinking"))
 
     def _block(self, event: Place) -> _BlockState:
         self._begun(event)
-        index = event.count_at("index")
+        index = count_at(event.value, "index")
         number = len(self._blocks) - 1 if index is None else index
         block = self._blocks.get(number)
         if block is None:
@@ -206,19 +207,19 @@ class StreamDecoder(StreamReader):
     def _delta(self, event: Place) -> Iterable[StreamEvent]:
         state = self._block(event)
         delta = event.need("delta")
-        kind = delta.need("type").text()
+        kind = delta.need_text("type")
         if kind in _TEXTS:
             key = _TEXTS[kind]
-            text = delta.need(key).text()
+            text = delta.need_text(key)
             state.add(key, text)
             said = _SAID.get(kind)
             if said is not None and text:
                 return (said(text),)
         elif kind == "input_json_delta":
             text = delta.text_at("partial_json") or ""
-            partial = state.arguments.add(text)
             if state.call is not None and text:
-                return (ArgumentsDelta(state.call[0], text, partial),)
+                return (arguments_delta(state.call[0], text, state.arguments),)
+            state.arguments.add(text)
         elif kind == "citations_delta":
             known: Any = state.fields.get("citations")
             citation = copy_json(delta.need("citation").object())
@@ -244,10 +245,10 @@ class StreamDecoder(StreamReader):
         for key, value in event.object().items():
             if key == "usage" and is_mapping(value):
                 known = message.get("usage")
-                reported = {name: count for name, count in value.items() if count is not None}
-                message["usage"] = {**copy_json(reported)}
-                if is_mapping(known):
-                    message["usage"] = {**known, **message["usage"]}
+                usage = message["usage"] = dict(known) if is_mapping(known) else {}
+                for name, count in copy_json(value).items():
+                    if count is not None:
+                        usage[name] = count
             elif key not in ("type", "delta"):
                 message[key] = copy_json(value)
         yield from self._report(Place(NAME, message))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from typing import Any, Final
@@ -27,7 +27,7 @@ from ..._transcript.assistant import (
 )
 from ..._transcript.metadata import ToolMetadata
 from ...errors import DialectError
-from .._wire.reading import UNKNOWN_EVENTS, Place, own_id
+from .._wire.reading import UNKNOWN_EVENTS, Place, count_at, own_id
 from ._facts import FACTS, NAME
 
 __all__ = [
@@ -48,21 +48,12 @@ _BYTES: Final = frozenset({"thoughtSignature", "data"})
 _SPECIAL: Final = _FREE | _OF_THE_SDK | _BYTES
 _SNAKE: Final = re.compile(r"_([a-z0-9])")
 _TO_STANDARD: Final = str.maketrans("-_", "+/")
-_COUNTS: Final = (
-    "promptTokenCount",
-    "toolUsePromptTokenCount",
-    "candidatesTokenCount",
-    "thoughtsTokenCount",
-    "cachedContentTokenCount",
-)
-_LARGE: Final = 1 << 62
-"""A count so large gets a closer look."""
 _GROUNDING: Final = ("groundingMetadata", "urlContextMetadata")
 
 
 def tidy(value: Any) -> Any:
     """Copy a payload in the form of the wire: camelCase, without nulls, bytes as base64."""
-    if is_mapping(value):
+    if value.__class__ is dict or is_mapping(value):
         tidied: dict[str, Any] = {}
         for key, item in value.items():
             if "_" not in key and key not in _SPECIAL:  # nearly all keys
@@ -85,7 +76,7 @@ def tidy(value: Any) -> Any:
                 tidied[name] = tidy(item)
         return tidied
     if is_sequence(value):
-        return [tidy(item) for item in value]
+        return [item if item.__class__ is str else tidy(item) for item in value]
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, bytes):
@@ -141,7 +132,8 @@ def provider_error(place: Place) -> DialectError:
 
 def candidate_of(response: Place) -> Place | None:
     """Give the first candidate, which is the turn; None where there is none."""
-    return next(response.items_at("candidates"), None)
+    candidates = response.items_at("candidates")
+    return candidates[0] if candidates else None
 
 
 def _blocked(response: Place) -> tuple[list[AssistantItem], str]:
@@ -163,17 +155,12 @@ def usage_of(response: Place) -> Usage | None:
 
 def usage_in(fields: Mapping[str, Any]) -> Usage:
     """Read what stands in the usage of a response, or of a chunk: most of them have it."""
-    counts = [
-        each
-        if each is None or (each.__class__ is int and -_LARGE < each < _LARGE)
-        else Place(NAME, each).count_at()
-        for each in map(fields.get, _COUNTS)
-    ]
-    prompt, prompt_of_tools, said, reasoning, cached = counts
+    reasoning = count_at(fields, "thoughtsTokenCount")
+    prompt_of_tools = count_at(fields, "toolUsePromptTokenCount")
     return Usage(
-        input_tokens=_sum(prompt, prompt_of_tools),
-        output_tokens=_sum(said, reasoning),
-        cached_tokens=cached,
+        input_tokens=_sum(count_at(fields, "promptTokenCount"), prompt_of_tools),
+        output_tokens=_sum(count_at(fields, "candidatesTokenCount"), reasoning),
+        cached_tokens=count_at(fields, "cachedContentTokenCount"),
         reasoning_tokens=reasoning,
     )
 
@@ -195,7 +182,7 @@ def _items(
 
 
 def items_of_parts(
-    parts: Iterator[Place], response_id: str | None, made: Sequence[ToolMetadata] = ()
+    parts: Iterable[Place], response_id: str | None, made: Sequence[ToolMetadata] = ()
 ) -> Iterator[AssistantItem]:
     """Read the parts of a content; what is neither text nor call, the provider ran or made."""
     index = 0
@@ -210,7 +197,7 @@ def items_of_parts(
         elif "functionResponse" in fields:
             raise part.error("a function response is the program's answer, and no model's")
         elif "text" in fields:
-            text = part.need("text").text()
+            text = part.need_text("text")
             if text:
                 yield ReasoningItem(text) if fields.get("thought") else TextItem(text)
         else:
@@ -233,7 +220,7 @@ def call_of(call: Place, index: int, response_id: str | None) -> ToolMetadata:
         )
     name: Any = fields.get("name")
     if name.__class__ is not str:
-        name = call.need("name").text()
+        name = call.need_text("name")
     return ToolMetadata(
         id=call.text_at("id") or own_id(response_id, index, name),
         name=name,

@@ -20,7 +20,7 @@ from ..._transcript.stream_events import (
     UsageReported,
 )
 from .._stream.streaming import BrokenStream, StreamReader
-from .._wire.reading import Place, response_place
+from .._wire.reading import Place, count_at, response_place
 from ._decode import (
     call_of,
     items_of_parts,
@@ -70,6 +70,8 @@ class StreamDecoder(StreamReader):
         super().__init__()
         self._fields: dict[str, Any] = {}
         self._candidates: dict[int, dict[str, Any]] = {}
+        self._first: dict[str, Any] | None = None
+        self._first_number = 0
         # Each call, and the id of the response as far as it was known then.
         self._calls: list[tuple[str | None, ToolMetadata]] = []
         # Plain text that is still to be joined to the parts of the first candidate.
@@ -98,16 +100,12 @@ class StreamDecoder(StreamReader):
             and usage.__class__ is dict
         ):
             return None
-        first = next(iter(self._candidates), 0)
-        if first != 0:
-            return None
-        usage = tidy(usage)
-        known = self._candidates.get(0)
+        known = self._first
         if known is None:
-            known = self._candidates[0] = {"content": {"parts": []}}
-        for key, value in fields.items():
-            if key != "candidates":
-                self._fields[key] = value
+            known = self._begin(0)
+        elif self._first_number != 0:
+            return None
+        self._fields.update(fields)  # with candidates, for which the whole ones stand in the end
         if "role" in content:
             known["content"]["role"] = content["role"]
         for key, value in candidate.items():
@@ -116,7 +114,7 @@ class StreamDecoder(StreamReader):
         self._text.append(text)
         events: list[StreamEvent] = [TextDelta(text)] if text else []
         if "usageMetadata" in fields:
-            self._fields["usageMetadata"] = usage
+            usage = self._fields["usageMetadata"] = tidy(usage)
             events.append(UsageReported(usage_in(usage)))
         return events
 
@@ -140,15 +138,21 @@ class StreamDecoder(StreamReader):
             events.append(UsageReported(usage))
         return events
 
+    def _begin(self, number: int) -> dict[str, Any]:
+        made = self._candidates[number] = {"content": {"parts": []}}
+        if self._first is None:
+            self._first, self._first_number = made, number
+        return made
+
     def _candidate(self, place: Place, events: list[StreamEvent]) -> None:
         self._settle()
-        number = place.count_at("index") or 0
+        number = count_at(place.value, "index") or 0
         known = self._candidates.get(number)
         if known is None:
-            known = self._candidates[number] = {"content": {"parts": []}}
+            known = self._begin(number)
         parts: list[dict[str, Any]] = known["content"]["parts"]
         # Only the first candidate is the turn; the others are kept in the payload.
-        is_first = known is next(iter(self._candidates.values()))
+        is_first = known is self._first
         content = place.get("content")
         if content is not None:
             for key, value in content.object().items():
@@ -170,15 +174,14 @@ class StreamDecoder(StreamReader):
             events.append(CallCompleted(index, call))
             self._calls.append((self._response_id, call))
         elif "text" in fields:
-            text = part.need("text").text()
+            text = part.need_text("text")
             if text:
                 said = ReasoningDelta if fields.get("thought") else TextDelta
                 events.append(said(text))
 
     def _settle(self) -> None:
-        if self._text:
-            first: dict[str, Any] = next(iter(self._candidates.values()))
-            _join(first["content"]["parts"], {"text": "".join(self._text)})
+        if self._text and self._first is not None:
+            _join(self._first["content"]["parts"], {"text": "".join(self._text)})
             self._text.clear()
 
     @property
@@ -188,7 +191,7 @@ class StreamDecoder(StreamReader):
 
     def _end(self) -> AssistantTurn:
         self._settle()
-        first = next(iter(self._candidates.values()), None)
+        first = self._first
         is_blocked = first is None and "promptFeedback" in self._fields
         if not is_blocked and not (first or {}).get("finishReason"):
             raise BrokenStream(self.position, "the stream breaks off before a finish reason")
@@ -208,8 +211,7 @@ class StreamDecoder(StreamReader):
 
     def _so_far(self) -> AssistantTurn:
         self._settle()
-        first = next(iter(self._candidates.values()), None)
-        parts: list[Any] = first["content"]["parts"] if first else []
+        parts: list[Any] = self._first["content"]["parts"] if self._first else []
         model = self._fields.get("modelVersion")
         return AssistantTurn(
             items=items_of_parts(Place(NAME, parts).items(), self._response_id),

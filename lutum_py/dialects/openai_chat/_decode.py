@@ -22,7 +22,7 @@ from ..._transcript.assistant import (
     Usage,
 )
 from ..._transcript.metadata import ToolMetadata
-from .._wire.reading import UNKNOWN_EVENTS, Place, objects_in, own_id
+from .._wire.reading import UNKNOWN_EVENTS, Place, count_at, objects_in, own_id
 from .._wire.replay import without_nulls
 from ._facts import FACTS, NAME
 
@@ -34,6 +34,7 @@ __all__ = [
     "usage_of",
 ]
 
+_REASONING = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
 # The arguments of a host that sends an object instead of text are the model's own data.
 _FREE = frozenset({"arguments", UNKNOWN_EVENTS})
 
@@ -60,9 +61,10 @@ def turn_of(response: Place) -> AssistantTurn:
     failed = response.get("error")
     if failed is not None:
         raise failed.reported()
-    choice = next(response.need("choices").items(), None)
-    if choice is None:
+    choices = response.need("choices").items()
+    if not choices:
         raise response.error("the response has no choices")
+    choice = choices[0]
     failed = choice.get("error")
     if failed is not None:
         raise failed.reported()
@@ -89,18 +91,19 @@ def usage_of(response: Place) -> Usage | None:
         usage = None if usage is None else usage.get("usage")
         if usage is None:
             return None
-    cached = (
-        ("prompt_tokens_details", "cached_tokens"),
-        ("num_cached_tokens",),
-        ("prompt_cache_hit_tokens",),
-    )
-    found = (usage.count_at(*path) for path in cached)
+    fields: Mapping[str, Any] = usage.value if is_mapping(usage.value) else {}
+    asked, said = fields.get("prompt_tokens_details"), fields.get("completion_tokens_details")
+    cached = count_at(asked, "cached_tokens")
+    if cached is None:
+        cached = count_at(fields, "num_cached_tokens")
+    if cached is None:
+        cached = count_at(fields, "prompt_cache_hit_tokens")
     return Usage(
-        input_tokens=usage.count_at("prompt_tokens"),
-        output_tokens=usage.count_at("completion_tokens"),
-        cached_tokens=next((count for count in found if count is not None), None),
-        reasoning_tokens=usage.count_at("completion_tokens_details", "reasoning_tokens"),
-        cache_write_tokens=usage.count_at("prompt_tokens_details", "cache_write_tokens"),
+        input_tokens=count_at(fields, "prompt_tokens"),
+        output_tokens=count_at(fields, "completion_tokens"),
+        cached_tokens=cached,
+        reasoning_tokens=count_at(said, "reasoning_tokens"),
+        cache_write_tokens=count_at(asked, "cache_write_tokens"),
     )
 
 
@@ -111,12 +114,17 @@ def function_of(message: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _items(message: Place, response_id: str | None) -> Iterator[AssistantItem]:
-    yield from _reasoning(message)
-    content = message.get("content")
-    if content is not None:
-        yield from _content(content)
+    fields = message.object()
+    if not _REASONING.isdisjoint(fields):
+        yield from _reasoning(fields)
+    content = fields.get("content")
+    if content.__class__ is str:
+        if content:
+            yield TextItem(content)
+    elif content is not None:
+        yield from _content(message.need("content"))
     audio = message.get("audio")
-    if audio is not None and not (content and content.value):
+    if audio is not None and not content:
         transcript = audio.text_at("transcript")
         if transcript:
             yield TextItem(transcript)
@@ -126,7 +134,7 @@ def _items(message: Place, response_id: str | None) -> Iterator[AssistantItem]:
     index = 0
     for index, call in enumerate(message.items_at("tool_calls"), 1):
         yield ToolCallItem(_call(call, index - 1, response_id))
-    function = function_of(message.object())
+    function = function_of(fields)
     if function is not None:
         place = message.need("function_call")
         yield ToolCallItem(_metadata(place, None, index, response_id, "arguments"))
@@ -142,7 +150,7 @@ def _call(call: Place, index: int, response_id: str | None) -> ToolMetadata:
 def _metadata(
     function: Place, call_id: str | None, index: int, response_id: str | None, key: str
 ) -> ToolMetadata:
-    name = function.need("name").text()
+    name = function.need_text("name")
     return ToolMetadata(
         id=call_id or own_id(response_id, index, name),
         name=name,
@@ -161,15 +169,14 @@ def _content(content: Place) -> Iterator[AssistantItem]:
             continue
         kind = part.text_at("type")
         if kind == "text":
-            yield TextItem(part.need("text").text())
+            yield TextItem(part.need_text("text"))
         elif kind == "refusal":
-            yield RefusalItem(part.need("refusal").text())
+            yield RefusalItem(part.need_text("refusal"))
         elif kind == "thinking":
             yield ReasoningItem(plain_text(part.value.get("thinking")))
 
 
-def _reasoning(message: Place) -> Iterator[AssistantItem]:
-    fields = message.object()
+def _reasoning(fields: Mapping[str, Any]) -> Iterator[AssistantItem]:
     for key in ("reasoning_content", "reasoning"):
         if isinstance(fields.get(key), str) and fields[key]:
             yield ReasoningItem(fields[key])

@@ -14,7 +14,7 @@ from ..._text.json import is_mapping
 from ..._transcript.assistant import AssistantTurn
 from ..._transcript.stream_events import ArgumentsDelta, StreamEvent, UsageReported
 from .._stream.streaming import BrokenStream, StreamReader
-from .._wire.reading import Place, response_place
+from .._wire.reading import Place, count_at, response_place
 from ._decode import (
     tidy,
     turn_of,
@@ -111,7 +111,7 @@ class StreamDecoder(StreamReader):
     def _take_choice(self, place: Place) -> list[StreamEvent]:
         if place.object().get("error") is not None:
             raise place.need("error").reported()
-        number = place.count_at("index") or 0
+        number = count_at(place.value, "index") or 0
         state = self._choices.get(number)
         if state is None:
             state = self._choices[number] = ChoiceState(number)

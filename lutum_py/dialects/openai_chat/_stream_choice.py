@@ -20,6 +20,7 @@ from ..._transcript.stream_events import (
     RefusalDelta,
     StreamEvent,
     TextDelta,
+    arguments_delta,
 )
 from .._wire.reading import Place, objects_in, own_id
 from ._decode import plain_text
@@ -27,11 +28,10 @@ from ._decode import plain_text
 __all__ = ["ChoiceState"]
 
 _REASONING = ("reasoning_content", "reasoning")
+_REASONS = frozenset({*_REASONING, "reasoning_details"})
 _OF_PIECES = frozenset({"index", "function"})
 _OF_CHOICES = frozenset({"delta", "finish_reason", "index"})
-_BESIDE_CONTENT = frozenset(
-    {"refusal", "tool_calls", "function_call", "audio", "reasoning_details", *_REASONING}
-)
+_BESIDE_CONTENT = frozenset({"refusal", "tool_calls", "function_call", "audio", *_REASONS})
 # Groq says of each piece whether it is reasoning; the assembled message has fields for that.
 _PASSED_OVER = _BESIDE_CONTENT | {"content", "channel"}
 
@@ -144,7 +144,7 @@ class ChoiceState:
             or piece.get("index") != call.wire_index
         ):
             return None
-        return ArgumentsDelta(index, text, call.arguments.add(text))
+        return arguments_delta(index, text, call.arguments)
 
     def choice(self) -> dict[str, Any]:
         """Give the choice as a whole response has it."""
@@ -182,22 +182,26 @@ class ChoiceState:
 
     def _delta(self, delta: Place, response_id: str | None, events: list[StreamEvent]) -> None:
         fields = delta.object()
+        content = fields.get("content")
+        is_text = content is None or content.__class__ is str
         for key, value in fields.items():
-            if value is None or key in _PASSED_OVER:
+            if value is None:
+                continue
+            if key in _PASSED_OVER:
+                is_text = is_text and key not in _BESIDE_CONTENT
                 continue
             before = self._message.get(key)
             if is_sequence(before) and is_sequence(value):
                 self._message[key] = [*before, *value]
             else:
                 self._message[key] = value
-        content = fields.get("content")
-        if isinstance(content, str) and _BESIDE_CONTENT.isdisjoint(fields):
-            # Most of all chunks of all streams.
+        if is_text:
             if content:
                 self._content.append(content)
                 events.append(TextDelta(content))
             return
-        events.extend(self._reasoning(fields))
+        if not _REASONS.isdisjoint(fields):
+            events.extend(self._reasoning(fields))
         if content is not None:
             place = delta.need("content")
             for part in place.items() if is_sequence(content) else (place,):
@@ -248,7 +252,7 @@ class ChoiceState:
             return
         is_text = isinstance(part, str)
         kind = "text" if is_text else place.text_at("type")
-        said = part if is_text else place.need("text").text() if kind == "text" else part
+        said = part if is_text else place.need_text("text") if kind == "text" else part
         self._content.append(part)
         if kind == "thinking":
             yield ReasoningDelta(plain_text(part.get("thinking")))
@@ -346,7 +350,7 @@ class ChoiceState:
             events.append(CallStarted(index, call_id, call.name))
         text = place.written_at(text_key, "")
         if text:
-            events.append(ArgumentsDelta(index, text, call.arguments.add(text)))
+            events.append(arguments_delta(index, text, call.arguments))
 
     def _logprobs(self, value: Mapping[str, Any]) -> None:
         kept = self._fields.setdefault("logprobs", {})

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from ..._text.json import is_mapping
 from ..._transcript.assistant import (
     AssistantItem,
     AssistantTurn,
@@ -21,7 +22,7 @@ from ..._transcript.assistant import (
     Usage,
 )
 from ..._transcript.metadata import ToolMetadata
-from .._wire.reading import UNKNOWN_EVENTS, Place, objects_in, own_id
+from .._wire.reading import UNKNOWN_EVENTS, Place, count_at, objects_in, own_id
 from .._wire.replay import without_nulls
 from ._facts import FACTS, NAME
 
@@ -118,12 +119,14 @@ def usage_of(response: Place) -> Usage | None:
     usage = response.get("usage")
     if usage is None:
         return None
+    fields: Mapping[str, Any] = usage.value if is_mapping(usage.value) else {}
+    asked, said = fields.get("input_tokens_details"), fields.get("output_tokens_details")
     return Usage(
-        input_tokens=usage.count_at("input_tokens"),
-        output_tokens=usage.count_at("output_tokens"),
-        cached_tokens=usage.count_at("input_tokens_details", "cached_tokens"),
-        reasoning_tokens=usage.count_at("output_tokens_details", "reasoning_tokens"),
-        cache_write_tokens=usage.count_at("input_tokens_details", "cache_write_tokens"),
+        input_tokens=count_at(fields, "input_tokens"),
+        output_tokens=count_at(fields, "output_tokens"),
+        cached_tokens=count_at(asked, "cached_tokens"),
+        reasoning_tokens=count_at(said, "reasoning_tokens"),
+        cache_write_tokens=count_at(asked, "cache_write_tokens"),
     )
 
 
@@ -147,7 +150,7 @@ def items_of_output(output: Iterable[Place], response_id: str | None) -> Iterato
 
 def metadata_of(item: Place, kind: str, index: int, response_id: str | None) -> ToolMetadata:
     """Read a call, which is the one of its number in the turn."""
-    name = SEARCH if kind == SEARCH_CALL else item.need("name").text()
+    name = SEARCH if kind == SEARCH_CALL else item.need_text("name")
     return ToolMetadata(
         id=item.text_at("call_id") or own_id(response_id, index, name),
         name=name,
@@ -164,11 +167,11 @@ def _message(item: Place) -> Iterator[AssistantItem]:
     for part in item.items_at("content"):
         kind = part.text_at("type")
         if kind == "output_text":
-            text = part.need("text").text()
+            text = part.need_text("text")
             if text:
                 yield TextItem(text)
         elif kind == "refusal":
-            yield RefusalItem(part.need("refusal").text())
+            yield RefusalItem(part.need_text("refusal"))
 
 
 def _reasoning(item: Place) -> str:

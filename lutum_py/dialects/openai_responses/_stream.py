@@ -19,7 +19,6 @@ from ..._transcript.assistant import (
     TextItem,
 )
 from ..._transcript.stream_events import (
-    ArgumentsDelta,
     CallCompleted,
     CallStarted,
     ReasoningDelta,
@@ -27,9 +26,10 @@ from ..._transcript.stream_events import (
     StreamEvent,
     TextDelta,
     UsageReported,
+    arguments_delta,
 )
 from .._stream.streaming import BrokenStream, StreamReader
-from .._wire.reading import Place, response_place
+from .._wire.reading import Place, count_at, response_place
 from ._decode import (
     CALLS,
     items_of_output,
@@ -149,7 +149,7 @@ class StreamDecoder(StreamReader):
         self._last = index
         call.received = True
         self._reports.wrote(call.index)
-        return [ArgumentsDelta(call.index, text, call.arguments.add(text))]
+        return [arguments_delta(call.index, text, call.arguments)]
 
     def _take(self, event: Place) -> Iterator[StreamEvent]:
         kind = event.text_at("type")
@@ -162,7 +162,7 @@ class StreamDecoder(StreamReader):
         elif kind in _ARGUMENTS:
             yield from self._arguments(event)
         elif kind == "response.reasoning_summary_part.added":
-            if event.count_at("summary_index"):
+            if count_at(event.value, "summary_index"):
                 yield from self._more(self._index(event), ReasoningDelta, ReasoningItem, "\n\n")
         elif kind == "response.output_item.added":
             yield from self._added(self._index(event), event.need("item"))
@@ -180,13 +180,13 @@ class StreamDecoder(StreamReader):
 
     def _index(self, event: Place) -> int:
         """Give the number of the item that an event is about; a host may leave it out."""
-        found = event.count_at("output_index")
+        found = count_at(event.value, "output_index")
         self._last = self._last if found is None else found
         return self._last
 
     def _said(self, event: Place, kind: str) -> Iterator[StreamEvent]:
         delta, item = _SAID[kind]
-        yield from self._more(self._index(event), delta, item, event.need("delta").text())
+        yield from self._more(self._index(event), delta, item, event.need_text("delta"))
 
     def _more(self, index: int, delta: Any, item: Any, text: str) -> Iterator[StreamEvent]:
         if text:
@@ -204,10 +204,10 @@ class StreamDecoder(StreamReader):
         call = self._calls.get(self._index(event))
         if call is None:
             raise event.error("argument text comes for a call that has not begun")
-        text = event.need("delta").text()
+        text = event.need_text("delta")
         if text:
             call.received = True
-            yield ArgumentsDelta(call.index, text, call.arguments.add(text))
+            yield arguments_delta(call.index, text, call.arguments)
 
     def _completed(self, index: int, item: Place) -> Iterator[StreamEvent]:
         yield from self._added(index, item)
@@ -250,7 +250,8 @@ class StreamDecoder(StreamReader):
     def _end(self) -> AssistantTurn:
         if self._final is None:
             raise BrokenStream(self.position, "the stream breaks off before the response is whole")
-        return turn_of(response_place(NAME, self._payload(self._final), tidy))
+        # It was tidied when it came.
+        return turn_of(response_place(NAME, self._payload(self._final), lambda whole: whole))
 
     def _so_far(self) -> AssistantTurn:
         items: list[AssistantItem] = []
