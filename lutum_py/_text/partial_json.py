@@ -62,6 +62,7 @@ class PartialJson:
 
         Where it cannot be read at all, that is what could be read before.
         """
+        value: Any
         last, value = self._last
         if number < last:
             last, value = 0, {}

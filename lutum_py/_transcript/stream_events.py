@@ -28,18 +28,26 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+# Nearly all events are of three kinds: these set their slot without the detour of `__setattr__`, as
+# `ToolMetadata` does.
+@dataclass(frozen=True, slots=True, init=False)
 class TextDelta:
     """More text."""
 
     text: str
 
+    def __init__(self, text: str) -> None:
+        _set_said(self, text)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, init=False)
 class ReasoningDelta:
     """More visible reasoning."""
 
     text: str
+
+    def __init__(self, text: str) -> None:
+        _set_reasoned(self, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,23 +108,6 @@ class ArgumentsDelta(_ReadLater):
     partial: Any
 
 
-def arguments_delta(index: int, text: str, json: PartialJson) -> ArgumentsDelta:
-    """Add to the arguments of a call, and make the event that says so."""
-    made: ArgumentsDelta = _new(ArgumentsDelta)
-    _set_index(made, index)
-    _set_text(made, text)
-    _set_json(made, json)
-    _set_view(made, json.add(text))
-    return made
-
-
-_new: Any = object.__new__
-_set_index: Any = vars(ArgumentsDelta)["index"].__set__
-_set_text: Any = vars(ArgumentsDelta)["text"].__set__
-_set_json: Any = vars(_ReadLater)["_json"].__set__
-_set_view: Any = vars(_ReadLater)["_view"].__set__
-
-
 @dataclass(frozen=True, slots=True)
 class CallCompleted:
     """All of a call's argument text is there.
@@ -130,11 +121,14 @@ class CallCompleted:
     metadata: ToolMetadata
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class UsageReported:
     """The provider says what the turn cost so far."""
 
     usage: Usage
+
+    def __init__(self, usage: Usage) -> None:
+        _set_usage(self, usage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,3 +148,23 @@ StreamEvent: TypeAlias = (
     | UsageReported
     | TurnFinished
 )
+
+
+def arguments_delta(index: int, text: str, json: PartialJson) -> ArgumentsDelta:
+    """Add to the arguments of a call, and make the event that says so."""
+    made: ArgumentsDelta = _new(ArgumentsDelta)
+    _set_index(made, index)
+    _set_text(made, text)
+    _set_json(made, json)
+    _set_view(made, json.add(text))
+    return made
+
+
+_set_said: Any = vars(TextDelta)["text"].__set__
+_set_reasoned: Any = vars(ReasoningDelta)["text"].__set__
+_set_usage: Any = vars(UsageReported)["usage"].__set__
+_new: Any = object.__new__
+_set_index: Any = vars(ArgumentsDelta)["index"].__set__
+_set_text: Any = vars(ArgumentsDelta)["text"].__set__
+_set_json: Any = vars(_ReadLater)["_json"].__set__
+_set_view: Any = vars(_ReadLater)["_view"].__set__

@@ -149,8 +149,8 @@ class Place:
     def need_text(self, key: str) -> str:
         """Take the string at a key that has to be there and not null."""
         value: Any = self.object().get(key)
-        if value.__class__ is str:
-            return value  # type: ignore[no-any-return]
+        if isinstance(value, str):
+            return value
         return self.need(key).text()
 
     def items(self) -> list[Place]:
