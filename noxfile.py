@@ -74,13 +74,13 @@ MEETING_INSTALLATION: Final = (
 )
 """The tests of the command, the plugin, an example and imports."""
 PEERS: Final = {
-    "lutum_py": ".",
-    "pydantic_ai": "pydantic-ai-slim",
-    "openai_agents": "openai-agents",
-    "langchain_core": "langchain-core",
-    "llm": "llm",
+    "lutum_py": (".[openai,anthropic]",),
+    "pydantic_ai": ("pydantic-ai-slim[openai,anthropic]",),
+    "openai_agents": ("openai-agents",),
+    "langchain_core": ("langchain-core", "langchain-openai", "langchain-anthropic"),
+    "llm": ("llm", "llm-anthropic"),
 }
-"""The libraries that are measured side by side, and what installs them."""
+"""The libraries that are measured side by side, and what installs them with models of providers."""
 
 DESKS: Final = {
     "examples/desk/support.py": (".",),
@@ -348,9 +348,9 @@ def bench(session: nox.Session) -> None:
 def bench_peer(session: nox.Session, peer: str) -> None:
     """Measure one library, in an environment of its own (`nox -s bench -- --peers` asks for it)."""
     try:
-        session.install(PEERS[peer])
+        session.install(*PEERS[peer])
     except nox.command.CommandFailed:
-        session.skip(f"{PEERS[peer]} cannot be installed here, so it is not measured")
+        session.skip(f"{' and '.join(PEERS[peer])} cannot be installed here, so it is not measured")
     figures = bench_figures(session) / f"{peer}.json"
     figures.parent.mkdir(parents=True, exist_ok=True)
     options = [*session.posargs, "--json", str(figures)]

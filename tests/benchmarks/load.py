@@ -18,8 +18,6 @@ import tracemalloc
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from itertools import cycle
-from multiprocessing import get_context
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,55 +28,10 @@ from lutum_py.dialects import sse
 
 from ..models import wires as sdks
 from ..models.said import MODEL
+from .standin import standing_in, written
 from .wire import WIRES, Dialect, Wire, recorded_streams
 
 REQUEST: Final = TurnRequest(items=[Message("user", "Hello")])
-
-
-# The stand-in.
-
-
-def written(event: str) -> bytes:
-    """Write an event as providers do: those of a type are named after it."""
-    kind = json.loads(event).get("type")
-    name = f"event: {kind}\n" if isinstance(kind, str) else ""
-    return f"{name}data: {event}\n\n".encode()
-
-
-def serve(answers: dict[str, list[list[bytes]]], ready: Connection) -> None:
-    """Stream answers, each event in a write of its own, until the process is ended."""
-    asyncio.run(_serve({path: cycle(streams) for path, streams in answers.items()}, ready))
-
-
-async def _serve(answers: dict[str, Any], ready: Connection) -> None:
-    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while head := await reader.readuntil(b"\r\n\r\n"):
-                length = 0
-                for line in head.decode("latin-1").split("\r\n"):
-                    if line.lower().startswith("content-length:"):
-                        length = int(line.partition(":")[2])
-                await reader.readexactly(length)
-                path = head.split(b" ", 2)[1].decode()
-                events = next(answers[next(key for key in answers if key in path)])
-                size = sum(map(len, events))
-                writer.write(
-                    b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
-                    b"content-length: %d\r\n\r\n" % size
-                )
-                for event in events:
-                    writer.write(event)
-                    await writer.drain()
-                    await asyncio.sleep(0)
-        except (asyncio.IncompleteReadError, ConnectionError):
-            writer.close()
-
-    server = await asyncio.start_server(connected, "127.0.0.1", 0, backlog=2000)
-    ready.send(server.sockets[0].getsockname()[1])
-    await server.serve_forever()
-
-
-# The conversations.
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,18 +231,10 @@ def main() -> int:
         print(
             f"{name}: {len(streams)} answers of {sum(map(len, streams)) / len(streams):.0f} events"
         )
-    spawn = get_context("spawn")
-    ours, theirs = spawn.Pipe()
-    server = spawn.Process(target=serve, args=(sent, theirs), daemon=True)
-    server.start()
-    try:
-        url = f"http://127.0.0.1:{ours.recv()}"
+    with standing_in(sent) as url:
         print(f"{options.conversations} conversations at once, a turn: alone, with lutum_py, share")
         work = measure(url, options.conversations, options.turns)
         figures = asyncio.run(asyncio.wait_for(work, options.seconds))
-    finally:
-        server.terminate()
-        server.join()
     empty, turn, size = memory(1000, 10)
     print(f"memory: {empty:.0f} bytes a conversation, {turn:.0f} a turn, whose JSON has {size:.0f}")
     if options.json:

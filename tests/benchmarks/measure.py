@@ -34,6 +34,10 @@ class Measured:
         """How many times the floor it is."""
         return self.ours / self.floor
 
+    def beyond(self, less: Measured) -> Measured:
+        """Give what this took more than a smaller piece of the same work."""
+        return Measured(self.floor - less.floor, self.ours - less.ours)
+
     def share(self, parts: int) -> Measured:
         """Give what one part of the work took."""
         return Measured(self.floor / parts, self.ours / parts)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from .peers.table import ROWS, ratio_text
+from .peers.table import NOTHING, ROWS, ratio_text
 from .plot import plot
 
 DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
@@ -61,11 +62,19 @@ def replaced(page: str, name: str, text: str) -> str:
 
 
 def versions(peers: list[dict[str, Any]]) -> str:
-    """Say what was measured."""
+    """Say what was measured, and with what beside it."""
     names = ", ".join(f"{peer['name']} {peer['versions'][peer['name']]}" for peer in peers)
     pythons = _same(peer["versions"]["python"] for peer in peers)
     pydantics = _same(peer["versions"]["pydantic"] for peer in peers)
-    return f"Measured with Python {pythons} and pydantic {pydantics}: {names}."
+    known = {"python", "pydantic", *(peer["name"] for peer in peers)}
+    every = sorted({name for peer in peers for name in peer["versions"]} - known)
+    beside = ", ".join(
+        f"{name} {_same(one['versions'][name] for one in peers if name in one['versions'])}"
+        for name in every
+    )
+    return (
+        f"Measured with Python {pythons} and pydantic {pydantics}: {names}; beside them {beside}."
+    )
 
 
 def own_table(figures: dict[str, Any]) -> str:
@@ -131,10 +140,12 @@ def peers_table(peers: list[dict[str, Any]]) -> str:
         "| --- |" + " ---: |" * len(peers),
     ]
     for key, label in ROWS.items():
-        cells = [peer["rows"][key]["ratio"] for peer in peers]
-        least = min(cells)
-        texts = [f"**{ratio_text(one)}**" if one == least else ratio_text(one) for one in cells]
-        lines.append(f"| {label} | {' | '.join(texts)} |")
+        rows = [peer["rows"].get(key) for peer in peers]
+        cells = [ratio_text(row["ratio"]) if row else NOTHING for row in rows]
+        ratios = [row["ratio"] if row else math.inf for row in rows]
+        least = ratios.index(min(ratios))
+        cells[least] = f"**{cells[least]}**"
+        lines.append(f"| {label} | {' | '.join(cells)} |")
     growth = " | ".join(f"{peer['growth']:.1f}" for peer in peers)
     modules = " | ".join(f"{peer['modules']:,}" for peer in peers)
     lines.append(f"| T(400)/T(100) of the loop | {growth} |")

@@ -43,7 +43,7 @@ def plot(peers: list[dict[str, Any]]) -> str:
         # Its own background: the page around it may be dark.
         yield f'<rect width="{WIDTH}" height="{bottom + 52}" rx="6" fill="#ffffff"/>'
         yield '<text x="20" y="27" font-size="15" font-weight="600">Times the cost of the same '
-        yield "work by hand on pydantic</text>"
+        yield "work by hand</text>"
         yield from _legend(peers)
         for power in range(math.ceil(low), math.floor(high) + 1):
             at = x(10.0**power)
@@ -63,6 +63,8 @@ def plot(peers: list[dict[str, Any]]) -> str:
             )
             # The first library last, so that no other hides it.
             for number in reversed(range(len(peers))):
+                if key not in peers[number]["rows"]:
+                    continue
                 ratio = peers[number]["rows"][key]["ratio"]
                 colour, shape = MARKS[number % len(MARKS)]
                 title = f"{peers[number]['name']}: {label}, {ratio_text(ratio)} times"

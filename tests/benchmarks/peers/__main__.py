@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import importlib
 import json
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
-from .. import floors
+from lutum_py import TurnRequest
+from lutum_py.dialects import openai_chat
+
+from .. import floors, ours
 from ..imports import FLOOR, measure_import, paired_import
-from ..measure import Measured, paired
-from .work import ANSWER, LARGE, MIDDLE, SMALL, Peer
+from ..measure import Measured, Work, paired
+from ..standin import standing_in
+from .sdks import STREAMS, answers, asked_of_chat, said_to_chat
+from .work import ANSWER, CALLS, FEW, LARGE, MANY, MIDDLE, PIECE, SMALL, TOOLS, TURNS, Peer
 
 SHORT, LONG = 100, 400
 """The two lengths of the loop: what grows with the conversation shows between them."""
@@ -34,6 +40,9 @@ def check(peer: Peer) -> None:
     given = peer.loop(SMALL, 10)
     if given != 1 + 2 * 10:
         raise AssertionError(f"{peer.DISTRIBUTION} gave the model {given} messages, not 21")
+    results = peer.at_once(SMALL, 1)
+    if results != [ANSWER] * CALLS:
+        raise AssertionError(f"{peer.DISTRIBUTION} gave the model {results[:9]}... for its calls")
 
 
 def rows(peer: Peer, quick: bool) -> Iterator[tuple[str, Measured]]:
@@ -50,9 +59,72 @@ def rows(peer: Peer, quick: bool) -> Iterator[tuple[str, Measured]]:
     ):
         floor, call = partial(floors.call_async, text), partial(peer.call, text)
         yield name, paired(floor, call, times=times // few, rounds=rounds)
+    floor, at_once = partial(floors.round_async, [SMALL] * CALLS), partial(peer.at_once, SMALL)
+    yield "at once", paired(floor, at_once, times=10, rounds=rounds)
     floor, loop = partial(floors.loop, SMALL), partial(peer.loop, SMALL)
     for turns, rounds in ((SHORT, 3 if quick else 9), (LONG, 1 if quick else 5)):
         yield f"loop of {turns}", paired(floor, loop, times=turns, rounds=rounds)
+    rounds = 3 if quick else 9
+    yield from requests(peer, rounds)
+    yield from streams(peer, rounds)
+
+
+def requests(peer: Peer, rounds: int) -> Iterator[tuple[str, Measured]]:
+    """Measure what a library does until it asks an SDK; what it asks with is checked."""
+    make = peer.MODELS.get("chat")
+    if make is None:
+        return
+    conversation = ours.conversation(SMALL, TURNS)
+    conversation.push_user("go on")
+    body = openai_chat.encode_request(TurnRequest(items=conversation.request_items()))
+    with asked_of_chat() as asked, asyncio.Runner() as runner:
+        model, history = make("http://127.0.0.1:1"), peer.history()
+        offer, send = partial(peer.offer, model), partial(peer.send, model, history)
+        read = [runner.run(offer())]
+        functions = [tool["function"] for tool in asked["tools"]]
+        tools = {each["name"]: len(each["parameters"]["properties"]) for each in functions}
+        read.append(runner.run(send()))
+        said = list(said_to_chat(asked))
+        if list(tools.values()) != [4] * TOOLS or said != list(said_to_chat(body)):
+            told = f"{len(tools)} tools, and then with {said[:3]}..."
+            raise AssertionError(f"{peer.DISTRIBUTION} asked the SDK with {told}")
+        if read != ["done"] * 2:
+            raise AssertionError(f"{peer.DISTRIBUTION} read {read}")
+        work = repeated(runner, offer)
+        yield "tools", paired(floors.many_tools, work, times=1, rounds=rounds)
+        work = repeated(runner, send)
+        yield "request", paired(partial(floors.dump, body), work, times=5, rounds=rounds)
+
+
+def streams(peer: Peer, rounds: int) -> Iterator[tuple[str, Measured]]:
+    """Measure a stream that comes through an SDK against that SDK by hand."""
+    with standing_in(answers()) as url, asyncio.Runner() as runner:
+        for name, by_hand in STREAMS.items():
+            make = peer.MODELS.get(name)
+            if make is None:
+                continue
+            measured: list[Measured] = []
+            for count in (FEW, MANY):
+                path = f"{url}/{name}/{count}"
+                floor, stream = by_hand(path), partial(peer.stream, make(path))
+                said, (pieces, text) = runner.run(floor()), runner.run(stream())
+                if (said, pieces, text) != (PIECE * count, count, PIECE * count):
+                    told = f"{pieces} pieces of {count}, {text[:80]!r}..."
+                    raise AssertionError(f"{peer.DISTRIBUTION} read {told}")
+                works = repeated(runner, floor), repeated(runner, stream)
+                measured.append(paired(*works, times=1, rounds=rounds))
+            few, many = measured
+            yield f"event, {name}", many.beyond(few).share(MANY - FEW)
+
+
+def repeated(runner: asyncio.Runner, once: Callable[[], Coroutine[Any, Any, object]]) -> Work:
+    """Make a piece of work of a coroutine function, in a loop whose connections stay open."""
+
+    async def repeat(times: int) -> None:
+        for _ in range(times):
+            await once()
+
+    return lambda times: runner.run(repeat(times))
 
 
 def main() -> int:
@@ -66,8 +138,7 @@ def main() -> int:
     peer = cast(Peer, importlib.import_module(f".{options.name}_peer", __package__))
     versions = {
         "python": platform.python_version(),
-        "pydantic": version("pydantic"),
-        peer.DISTRIBUTION: version(peer.DISTRIBUTION),
+        **{name: version(name) for name in ("pydantic", peer.DISTRIBUTION, *peer.BESIDE)},
     }
     print(", ".join(f"{name} {number}" for name, number in versions.items()), flush=True)
     check(peer)

@@ -11,6 +11,9 @@ from agents import (
     ItemHelpers,
     Model,
     ModelResponse,
+    ModelSettings,
+    ModelTracing,
+    OpenAIChatCompletionsModel,
     RunConfig,
     Runner,
     Usage,
@@ -18,17 +21,34 @@ from agents import (
     set_tracing_disabled,
 )
 from agents.tool_context import ToolContext
+from openai import AsyncOpenAI
 from openai.types.responses import (
     ResponseFunctionToolCall,
     ResponseOutputMessage,
     ResponseOutputText,
 )
 
-from .work import fresh_tool, search
+from ...models.said import MODEL
+from .work import CALLS, HELLO, SMALL, TURNS, fresh_tool, named_tools, search
 
-__all__ = ["DISTRIBUTION", "IMPORT", "call", "declare", "define", "loop"]
+__all__ = [
+    "BESIDE",
+    "DISTRIBUTION",
+    "IMPORT",
+    "MODELS",
+    "at_once",
+    "call",
+    "declare",
+    "define",
+    "history",
+    "loop",
+    "offer",
+    "send",
+    "stream",
+]
 
 DISTRIBUTION = "openai-agents"
+BESIDE = ("openai",)
 IMPORT = "from agents import Agent, function_tool"
 
 # Traces are collected by default, for an exporter that would send them. Both of the documented
@@ -78,44 +98,122 @@ def _request(text: str, turn: int) -> ResponseFunctionToolCall:
 
 
 class _Model(Model):
-    """Ask for the same call again and again, then answer.
+    """Ask for the same calls in turn after turn, then answer.
 
     The package has a `ScriptedModel` for tests. It keeps a deep copy of the history of every turn,
     which would be charged to the loop, so this implements the interface of models instead.
     """
 
-    def __init__(self, text: str, turns: int) -> None:
+    def __init__(self, text: str, turns: int, calls: int = 1) -> None:
         self.text = text
         self.turns = turns
+        self.calls = calls
         self.turn = 0
-        self.given = 0
+        self.given: list[Any] = []
 
     async def get_response(
         self, system_instructions: str | None, input: str | list[Any], *args: Any, **kwargs: Any
     ) -> ModelResponse:
         """Give the next turn."""
-        self.given = len(input)
-        return ModelResponse(output=[self._item()], usage=Usage(requests=1), response_id=None)
+        self.given = [input] if isinstance(input, str) else input
+        return ModelResponse(output=self._items(), usage=Usage(requests=1), response_id=None)
 
-    def _item(self) -> ResponseFunctionToolCall | ResponseOutputMessage:
+    def _items(self) -> list[Any]:
         if self.turn < self.turns:
+            first = self.turn * self.calls
             self.turn += 1
-            return _request(self.text, self.turn)
+            return [_request(self.text, first + number) for number in range(self.calls)]
         text = ResponseOutputText(annotations=[], text="done", type="output_text")
-        return ResponseOutputMessage(
-            id="m1", content=[text], role="assistant", status="completed", type="message"
-        )
+        return [
+            ResponseOutputMessage(
+                id="m1", content=[text], role="assistant", status="completed", type="message"
+            )
+        ]
 
     def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
         """Is not asked for."""
         raise AssertionError("nothing is streamed")
 
 
-def loop(text: str, turns: int) -> int:
-    """Run an agent without traces."""
-    model = _Model(text, turns)
+async def _run(model: _Model) -> list[Any]:
+    """Run an agent without traces, and give what its model was given at last."""
     agent = Agent(name="searcher", model=model, tools=[_search])
     # By default a run ends after ten turns.
     config = RunConfig(tracing_disabled=True)
-    asyncio.run(Runner.run(agent, "go", max_turns=turns + 1, run_config=config))
+    await Runner.run(agent, "go", max_turns=model.turns + 1, run_config=config)
     return model.given
+
+
+def loop(text: str, turns: int) -> int:
+    """Run an agent."""
+    return len(asyncio.run(_run(_Model(text, turns))))
+
+
+def at_once(text: str, times: int) -> list[str]:
+    """Run an agent, which runs the calls of a turn at once by itself."""
+
+    async def main() -> list[Any]:
+        given: list[Any] = []
+        for _ in range(times):
+            given = await _run(_Model(text, 1, CALLS))
+        return given
+
+    items = asyncio.run(main())
+    return [item["output"] for item in items if item.get("type") == "function_call_output"]
+
+
+def _chat(url: str) -> OpenAIChatCompletionsModel:
+    client = AsyncOpenAI(base_url=f"{url}/v1", api_key="none")
+    return OpenAIChatCompletionsModel(MODEL, openai_client=client)
+
+
+# For Anthropic the package goes through LiteLLM or AnyLLM, which are libraries of their own.
+MODELS = {"chat": _chat}
+
+_PLAIN: dict[str, Any] = {
+    "system_instructions": None,
+    "model_settings": ModelSettings(include_usage=True),
+    "output_schema": None,
+    "handoffs": [],
+    "tracing": ModelTracing.DISABLED,
+    "previous_response_id": None,
+    "conversation_id": None,
+    "prompt": None,
+}
+"""What else a run gives a model."""
+
+
+async def stream(model: Model) -> tuple[int, str]:
+    """Read the events, of which the last has the response."""
+    pieces, response = 0, None
+    async for event in model.stream_response(input=HELLO, tools=[], **_PLAIN):
+        if event.type == "response.output_text.delta":
+            pieces += 1
+        elif event.type == "response.completed":
+            response = event.response
+    return pieces, "" if response is None else response.output_text
+
+
+def history() -> list[Any]:
+    """Make the items that a run would have made."""
+    items: list[Any] = [{"role": "user", "content": "go"}]
+    for turn in range(TURNS):
+        request = _request(SMALL, turn)
+        items.append(request.model_dump(exclude_unset=True))
+        items.append(ItemHelpers.tool_call_output_item(request, 3))
+    items.append({"role": "assistant", "content": "done"})
+    items.append({"role": "user", "content": "go on"})
+    return items
+
+
+async def send(model: Model, history: list[Any]) -> str:
+    """Send one request without a run."""
+    response = await model.get_response(input=history, tools=[], **_PLAIN)
+    return ItemHelpers.extract_last_content(response.output[-1])
+
+
+async def offer(model: Model) -> str:
+    """Send them without a run."""
+    tools: list[Any] = [function_tool(name_override=name)(each) for name, each in named_tools()]
+    response = await model.get_response(input=HELLO, tools=tools, **_PLAIN)
+    return ItemHelpers.extract_last_content(response.output[-1])

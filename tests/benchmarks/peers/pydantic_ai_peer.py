@@ -5,18 +5,61 @@ from __future__ import annotations
 import asyncio
 
 from pydantic_ai import Agent, FunctionToolset, RunContext, Tool
-from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+from pydantic_ai.direct import model_request, model_request_stream
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import Model
+from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.providers.anthropic import AnthropicProvider
+from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.usage import RequestUsage, RunUsage, UsageLimits
 
-from .work import fresh_tool, search
+from ...models.said import MODEL
+from .work import CALLS, HELLO, SMALL, TURNS, fresh_tool, named_tools, search
 
-__all__ = ["DISTRIBUTION", "IMPORT", "call", "declare", "define", "loop"]
+__all__ = [
+    "BESIDE",
+    "DISTRIBUTION",
+    "IMPORT",
+    "MODELS",
+    "at_once",
+    "call",
+    "declare",
+    "define",
+    "history",
+    "loop",
+    "offer",
+    "send",
+    "stream",
+]
 
-# The slim distribution is the same code without the providers' clients and without logfire, which
-# would make its import slower.
+# The slim distribution is the same code without logfire, and with those clients of providers that
+# are asked for, none of which its import loads.
 DISTRIBUTION = "pydantic-ai-slim"
+BESIDE = ("openai", "anthropic")
 IMPORT = "from pydantic_ai import Agent, Tool"
+
+
+def _chat(url: str) -> OpenAIChatModel:
+    return OpenAIChatModel(MODEL, provider=OpenAIProvider(base_url=f"{url}/v1", api_key="none"))
+
+
+def _anthropic(url: str) -> AnthropicModel:
+    return AnthropicModel(MODEL, provider=AnthropicProvider(base_url=url, api_key="none"))
+
+
+MODELS = {"chat": _chat, "Anthropic": _anthropic}
 
 
 def declare(times: int) -> None:
@@ -57,24 +100,78 @@ async def _no_model(messages: list[ModelMessage], info: AgentInfo) -> ModelRespo
     raise AssertionError("no model is asked for a single call")
 
 
-def loop(text: str, turns: int) -> int:
-    """Run an agent; instrumentation is off by default."""
-    given = 0
+async def _run(text: str, turns: int, calls: int = 1) -> list[ModelMessage]:
+    """Run an agent, and give what its model was given at last.
+
+    Instrumentation is off by default.
+    """
+    given: list[ModelMessage] = []
     turn = 0
 
     # An async function: a plain one would be sent to a thread.
     async def respond(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         nonlocal given, turn
-        given = len(messages)
+        given = messages
         # Without a usage the fake model would estimate one from the whole history, every turn.
         usage = RequestUsage(input_tokens=1, output_tokens=1)
         if turn == turns:
             return ModelResponse(parts=[TextPart("done")], usage=usage)
-        part = ToolCallPart("search", text, tool_call_id=f"c{turn}")
+        ids = [f"c{turn}_{number}" for number in range(calls)]
         turn += 1
-        return ModelResponse(parts=[part], usage=usage)
+        parts = [ToolCallPart("search", text, tool_call_id=each) for each in ids]
+        return ModelResponse(parts=parts, usage=usage)
 
     agent = Agent(FunctionModel(respond), tools=[search])
     # By default a run ends after 50 requests.
-    asyncio.run(agent.run("go", usage_limits=UsageLimits(request_limit=None)))
+    await agent.run("go", usage_limits=UsageLimits(request_limit=None))
     return given
+
+
+def loop(text: str, turns: int) -> int:
+    """Run an agent."""
+    return len(asyncio.run(_run(text, turns)))
+
+
+def at_once(text: str, times: int) -> list[str]:
+    """Run an agent, which runs the calls of a turn at once by itself."""
+
+    async def main() -> list[ModelMessage]:
+        given: list[ModelMessage] = []
+        for _ in range(times):
+            given = await _run(text, 1, CALLS)
+        return given
+
+    results = asyncio.run(main())[-1].parts
+    return [part.model_response_str() for part in results if isinstance(part, ToolReturnPart)]
+
+
+async def stream(model: Model) -> tuple[int, str]:
+    """Read the events of a request without an agent, and the response that they come to."""
+    pieces = 0
+    async with model_request_stream(model, [ModelRequest.user_text_prompt(HELLO)]) as events:
+        async for event in events:
+            # The first piece comes with the part that it begins.
+            pieces += isinstance(event, PartDeltaEvent | PartStartEvent)
+        return pieces, events.get().text or ""
+
+
+def history() -> list[ModelMessage]:
+    """Make the messages that a run would have made."""
+    messages: list[ModelMessage] = [ModelRequest.user_text_prompt("go")]
+    for turn in range(TURNS):
+        messages.append(ModelResponse([ToolCallPart("search", SMALL, tool_call_id=f"c{turn}")]))
+        messages.append(ModelRequest([ToolReturnPart("search", 3, tool_call_id=f"c{turn}")]))
+    messages.append(ModelResponse([TextPart("done")]))
+    messages.append(ModelRequest([UserPromptPart("go on")]))
+    return messages
+
+
+async def send(model: Model, history: list[ModelMessage]) -> str:
+    """Send one request without an agent."""
+    return (await model_request(model, history)).text or ""
+
+
+async def offer(model: Model) -> str:
+    """Let an agent send them: without one, nothing makes a request of tools."""
+    tools = [Tool(function, name=name) for name, function in named_tools()]
+    return (await Agent(model, tools=tools).run(HELLO)).output

@@ -12,19 +12,27 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["ROWS", "ratio_text"]
+__all__ = ["NOTHING", "ROWS", "ratio_text"]
 
 ROWS: Final = {
     "import": "import what declares a tool",
     "declare": "declare a tool",
     "define": "declare it, schema included",
+    "tools": "500 tools and a request",
     "call": "one call",
     "call, 2 KB": "one call, 2 KB of arguments",
     "call, 200 KB": "one call, 200 KB of arguments",
+    "at once": "64 calls at once",
     "loop of 100": "a turn in a loop of 100",
     "loop of 400": "a turn in a loop of 400",
+    "request": "a request of 1,000 turns",
+    "event, chat": "a text event, SDK of OpenAI",
+    "event, Anthropic": "a text event, SDK of Anthropic",
 }
 """What the rows are called, in their order."""
+
+NOTHING: Final = "\N{EN DASH}"
+"""Stands where a library has no such thing."""
 
 OWN: Final = "lutum-py"
 
@@ -55,7 +63,8 @@ def show(peers: list[dict[str, Any]]) -> None:
     line("", [peer["versions"][peer["name"]] for peer in peers])
     line("with pydantic", [peer["versions"]["pydantic"] for peer in peers])
     for row, label in ROWS.items():
-        line(label, [ratio_text(peer["rows"][row]["ratio"]) for peer in peers])
+        rows = [peer["rows"].get(row) for peer in peers]
+        line(label, [ratio_text(each["ratio"]) if each else NOTHING for each in rows])
     line("T(400)/T(100)", [f"{peer['growth']:.1f}" for peer in peers])
     line("modules added by the import", [f"{peer['modules']:,}" for peer in peers])
 

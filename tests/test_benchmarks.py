@@ -1,0 +1,43 @@
+"""What the benchmarks of several libraries make of their figures, and what ours are figures of."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from tests.benchmarks.page import peers_table
+from tests.benchmarks.peers import lutum_py_peer
+from tests.benchmarks.peers.__main__ import check, requests
+from tests.benchmarks.peers.table import ROWS
+from tests.benchmarks.peers.work import Peer
+from tests.benchmarks.plot import plot
+
+
+def figures(name: str, ratio: float, *without: str) -> dict[str, Any]:
+    rows = {row: {"ratio": ratio} for row in ROWS if row not in without}
+    versions = {"python": "3", "pydantic": "2", name: "1"}
+    return {"name": name, "versions": versions, "rows": rows, "growth": 4.0, "modules": 7}
+
+
+PEERS = [figures("all", 3.0), figures("some", 2.0, "request")]
+
+
+def test_a_dash_stands_where_a_library_has_no_such_thing() -> None:
+    """The cell of a row that a library does not have is a dash, and the least is of the others."""
+    lines = peers_table(PEERS).splitlines()
+    assert "| a request of 1,000 turns | **3.00** | \N{EN DASH} |" in lines
+    assert "| one call | 3.00 | **2.00** |" in lines
+
+
+def test_no_mark_stands_where_a_library_has_no_such_thing() -> None:
+    """The picture has a mark for each row that a library has, and for no other."""
+    picture = plot(PEERS)
+    assert "all: a request of 1,000 turns, 3.00 times" in picture
+    assert "some: a request of 1,000 turns" not in picture
+    assert picture.count("<title>") == 2 * len(ROWS) - 1
+
+
+def test_our_own_figures_are_of_work_that_is_done() -> None:
+    """Each check of the work of a library finds that of this one done."""
+    peer = cast(Peer, lutum_py_peer)
+    check(peer)
+    assert [name for name, _ in requests(peer, 1)] == ["tools", "request"]
