@@ -28,7 +28,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
-from dbos import DBOS, DBOSClient, DBOSConfig, SetWorkflowID
+try:
+    from dbos import DBOS, DBOSClient, DBOSConfig, SetWorkflowID
+except ModuleNotFoundError as error:
+    sys.exit(f"dbos_desk.py needs the package {error.name!r}: python -m pip install dbos")
 
 from lutum_py import (
     AssistantTurn,

@@ -32,6 +32,8 @@ CallEventKind: TypeAlias = Literal["decided", "suspended", "resumed", "edited", 
 
 _logger = logging.getLogger("lutum.call_event")
 _LONGEST = 400
+_WORDS = {("resumed", "rejected"): "cancelled", ("resumed", "handled"): "answered"}
+"""What a log calls a decision, and with it the state of its call, where the call does not go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,9 @@ def _tell(on_event: OnEvent, event: CallEvent) -> None:
 def log_events(logger: logging.Logger | str = "lutum.calls", level: int = logging.INFO) -> OnEvent:
     """Make a listener that writes one line an event, with the final arguments.
 
+    A line begins with the kind of the event. Where a decision does not let a call go on, it begins
+    with `cancelled`, or with `answered` where the decision's result is the tool's.
+
     Each record carries `event_type`, `tool_call_id` and `event`, the event as plain data.
 
     Args:
@@ -129,13 +134,17 @@ def log_events(logger: logging.Logger | str = "lutum.calls", level: int = loggin
             return
         row = event.row
         shown = row.proposed if row.arguments is None else compact_json(row.arguments)
-        came_to = "" if row.result is None else f" -> {row.result.status}"
-        because = f" by {row.by}" if row.by else ""
+        word = _WORDS.get((event.kind, row.state), event.kind)
+        status = None if row.result is None else row.result.status
+        came_to = "" if status in (None, word) else f" -> {status}"
+        # Whoever approved a call neither began nor ended it.
+        by = ", approved by" if event.kind in ("begun", "ended") else " by"
+        because = f"{by} {row.by}" if row.by else ""
         because += f": {row.reason}" if row.reason else ""
         target.log(
             level,
             "%s %s %s (%s)%s%s",
-            event.kind,
+            word,
             visible(row.tool),
             visible_json(cut(shown, _LONGEST)),
             visible(row.id),

@@ -243,7 +243,9 @@ class _Bounds:
             return old if same else (tuple(new) if isinstance(schema, tuple) else new)
         if not is_object(schema):
             return schema
-        kind = schema.get("type")
+        if not _is_schema(schema):
+            return self._with_parts(schema, {}, schema.keys(), finite, allows)
+        kind = schema["type"]
         if kind == "any":
             self.found = True
             return no_info_after_validator_function(_refuse_infinity, cast("CoreSchema", schema))
@@ -263,7 +265,14 @@ class _Bounds:
                 extras = schema.get("extras_schema", any_schema())
                 changes["extras_schema"] = self.bound(extras, finite=finite)
             allows = False
-        for key in schema.keys() - _NO_SCHEMA - changes.keys():
+        return self._with_parts(
+            schema, changes, schema.keys() - _NO_SCHEMA - changes.keys(), finite, allows
+        )
+
+    def _with_parts(
+        self, schema: Any, changes: dict[str, Any], keys: Iterable[str], finite: bool, allows: bool
+    ) -> Any:
+        for key in keys:
             part = self.bound(schema[key], finite=finite, allows=allows)
             if part is not schema[key]:
                 changes[key] = part
@@ -273,6 +282,11 @@ class _Bounds:
 _NO_SCHEMA = frozenset(
     {"cls", "config", "default", "expected", "members", "metadata", "serialization", "type"}
 )
+
+
+def _is_schema(part: dict[str, Any]) -> bool:
+    """Whether this is a schema: what holds fields or choices has words of their author as keys."""
+    return isinstance(part.get("type"), str)
 
 
 def _refuse_infinity(value: Any) -> Any:
@@ -300,12 +314,15 @@ def infinity_in(value: Any, loc: tuple[int | str, ...] = ()) -> Any:
 
 
 def schema_parts(schema: Any) -> Iterator[dict[str, Any]]:
-    """Give every dict inside of a core schema that may be a schema."""
+    """Give every schema inside of a core schema, and itself."""
     waiting = [schema]
     while waiting:
         part = waiting.pop()
         if is_object(part):
-            yield part
-            waiting += [part[key] for key in part.keys() - _NO_SCHEMA]
+            if _is_schema(part):
+                yield part
+                waiting += [part[key] for key in part.keys() - _NO_SCHEMA]
+            else:
+                waiting += part.values()
         elif isinstance(part, list | tuple):
             waiting += part

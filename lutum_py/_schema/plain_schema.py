@@ -21,17 +21,20 @@ __all__ = ["plain_schema"]
 _NAMES: Final = {str: "string", int: "integer", float: "number", bool: "boolean"}
 _UNIONS: Final = (Union, UnionType)
 _SURELY_JSON: Final = 2**53
+_UNSORTED: Final = ("default", "properties")
+"""Parameters whose schema pydantic leaves unsorted, since it takes their name for a keyword."""
 
 
 def plain_schema(parameters: tuple[Parameter, ...]) -> JsonSchema | None:
     """Write the schema of an object with these fields; None where that takes pydantic.
 
-    It does where a default may not fit its type, or a field cannot have the parameter's name.
+    It does where a default may not fit its type, where a field cannot have the parameter's name,
+    and where that name makes pydantic write in another order.
     """
     properties: JsonSchema = {}
     for parameter in parameters:
-        written = _schema_of(parameter.annotation)
-        if written is None or not can_carry(BaseModel, parameter.name):
+        name, written = parameter.name, _schema_of(parameter.annotation)
+        if written is None or name in _UNSORTED or not can_carry(BaseModel, name):
             return None
         about, default = parameter.description, parameter.default
         if default is not REQUIRED:
@@ -40,7 +43,7 @@ def plain_schema(parameters: tuple[Parameter, ...]) -> JsonSchema | None:
             written["default"] = default
         if about is not None:
             written["description"] = about
-        properties[parameter.name] = dict(sorted(written.items()))
+        properties[name] = dict(sorted(written.items()))
     required = [each.name for each in parameters if each.default is REQUIRED]
     return {
         "additionalProperties": False,

@@ -21,7 +21,7 @@ from ..dialects._facts import facts_of
 from ..dialects._repair.violations import Change, Violation
 from ..errors import HistoryError, LutumError, MissingExtraError, ToolDefinitionError
 from ._atomic_write import write_file
-from ._conversation_file import dialect_module, read_conversation
+from ._conversation_file import dialect_module, read_conversation, reading
 from ._convert import encoded_for, read_transcript
 from ._exact_json import exact_text
 from ._inbox import ACTIONS, Action, Answer, decide, store_at, waiting_data, waiting_lines
@@ -394,8 +394,9 @@ def convert(
             *(line for violation in error.violations for line in _violation_lines(violation)),
         )
         raise typer.Exit(1) from error
-    body = encoded_for(to, transcript)
-    data = exact_text(dict(body), conversation.style).encode()
+    with reading(conversation.name):
+        body = encoded_for(to, transcript)
+        data = exact_text(dict(body), conversation.style).encode()
     if output is None or output == "-":
         write_bytes(data)
     else:

@@ -7,6 +7,8 @@ only one dialect has; where none does, the user has to say.
 from __future__ import annotations
 
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -17,6 +19,7 @@ from .._transcript.transcript import Transcript
 from ..dialects import DIALECTS
 from ..dialects._facts import Facts, facts_of
 from ..dialects._repair.violations import Change, Violation
+from ..errors import DialectError, HistoryError, SavedDataError
 from ._exact_json import Style, exact_text, read_exact
 from ._screen import Failure
 from ._transcript_rules import check_transcript, is_transcript, repair_transcript
@@ -27,12 +30,31 @@ __all__ = [
     "dialect_module",
     "read_bytes",
     "read_conversation",
+    "reading",
 ]
 
 
 def dialect_module(dialect: str) -> Any:
     """Import the module of a dialect."""
     return import_module(DIALECTS[dialect])
+
+
+@contextmanager
+def reading(name: str) -> Generator[None]:
+    """Name the file in what is said of its content.
+
+    Raises:
+        HistoryError: The provider would refuse a request; its violations are to be listed.
+        Failure: The content cannot be read.
+    """
+    try:
+        yield
+    except HistoryError:
+        raise
+    except (DialectError, SavedDataError) as error:
+        raise Failure(f"{name} cannot be read: {error}") from error
+    except RecursionError:
+        raise Failure(f"{name} is nested too deeply to be read.") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +90,8 @@ class Conversation:
         Raises:
             Failure: It is nothing that has rules.
         """
-        return self._violations(self.value)
+        with reading(self.name):
+            return self._violations(self.value)
 
     def repair(self) -> tuple[bytes, list[Change], list[Violation]]:
         """Mend what can be mended.
@@ -80,12 +103,13 @@ class Conversation:
         Raises:
             Failure: It is nothing that has rules.
         """
-        if self.is_saved:
-            mended, changes = repair_transcript(self.value)
-        else:
-            mended, changes = self._by_dialect("repair", self.value)
-        data = exact_text(mended, self.style).encode() if changes else self.data
-        return data, changes, self._violations(mended)
+        with reading(self.name):
+            if self.is_saved:
+                mended, changes = repair_transcript(self.value)
+            else:
+                mended, changes = self._by_dialect("repair", self.value)
+            data = exact_text(mended, self.style).encode() if changes else self.data
+            return data, changes, self._violations(mended)
 
     def _violations(self, value: Any) -> list[Violation]:
         if self.is_saved:

@@ -10,8 +10,8 @@ from .._transcript.request import TranscriptItem, TurnRequest
 from .._transcript.transcript import Transcript
 from ..dialects._repair.violations import NOT_SHOWN
 from ..dialects._wire.losses import EncodedRequest, Loss
-from ..errors import DialectError, HistoryError, InvalidValueError, SavedDataError
-from ._conversation_file import Conversation, dialect_module
+from ..errors import InvalidValueError
+from ._conversation_file import Conversation, dialect_module, reading
 from ._exact_json import exact_text
 from ._screen import Failure
 
@@ -25,18 +25,18 @@ def read_transcript(conversation: Conversation) -> tuple[Transcript, list[Loss]]
         HistoryError: The provider would refuse the request.
         Failure: It cannot be read.
     """
-    text = exact_text(conversation.value, conversation.style)
-    try:
+    with reading(conversation.name):
+        text = exact_text(conversation.value, conversation.style)
         if conversation.dialect is None or conversation.is_saved:
             return Transcript.load_json(text), []
+        try:
+            body = parse_json(text)
+        except ValueError as error:  # such as a number that is too long for Python
+            raise Failure(f"{conversation.name} cannot be read: {error}.") from error
         read: tuple[Transcript, list[Loss]] = dialect_module(conversation.dialect).read_history(
-            parse_json(text)
+            body
         )
         return read
-    except HistoryError:
-        raise
-    except (DialectError, SavedDataError) as error:
-        raise Failure(f"{conversation.name} cannot be read: {error}") from error
 
 
 def encoded_for(dialect: str, items: Sequence[TranscriptItem]) -> EncodedRequest:

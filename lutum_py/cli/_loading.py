@@ -93,7 +93,7 @@ def _named(reference: str, with_traceback: bool) -> tuple[ModuleType, Any]:
         if inner is None:
             near = did_you_mean(step, _toolsets_in(found))
             meant = f" Did you mean `{near}`?" if near else ""
-            owner = getattr(found, "__name__", place)
+            owner = place if found is module else getattr(found, "__name__", place)
             raise Failure(f"`{owner}` has no `{step}`.{meant} {_hint(module, place)}.")
         found = inner
     return module, found

@@ -31,8 +31,8 @@ from .._transcript.result import ToolResult
 from .._transcript.saved import Saved
 from ..dialects._facts import facts_of
 from ..dialects._repair.violations import Violation
-from ..errors import HistoryError, PlanError, SavedDataError
-from ._conversation_file import Conversation, conversation_of, read_bytes
+from ..errors import HistoryError, PlanError
+from ._conversation_file import Conversation, conversation_of, read_bytes, reading
 from ._convert import read_transcript
 from ._exact_json import Style, exact_text
 from ._screen import Failure, counted, text
@@ -87,14 +87,12 @@ def shown_file(file: str, dialect: str | None) -> Shown:
     """
     name, data = read_bytes(file)
     form = _format_of(data)
-    try:
+    with reading(name):
         if form == "lutum_py.plan":
             return _of_plan(name, open_plan(data))
         if form == "lutum_py.session":
             return _of_session(name, open_session(data))
-    except SavedDataError as error:
-        raise Failure(f"{name} cannot be shown: {error}") from error
-    return _of_conversation(conversation_of(name, data, dialect))
+        return _of_conversation(conversation_of(name, data, dialect))
 
 
 def _format_of(data: bytes) -> Any:

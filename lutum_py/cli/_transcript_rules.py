@@ -21,7 +21,6 @@ from .._transcript.saved import Saved
 from .._transcript.transcript_json import FORMAT, VERSION, load_item
 from ..dialects._repair.violations import Change, Violation
 from ..errors import TranscriptError
-from ._screen import Failure
 
 __all__ = ["check_transcript", "examine_transcript", "is_transcript", "repair_transcript"]
 
@@ -43,7 +42,7 @@ def check_transcript(value: Any) -> list[Violation]:
         Every violation, in the order of the items.
 
     Raises:
-        Failure: It is of another version, or has no items.
+        TranscriptError: It is of another version, or has no items.
     """
     return examine_transcript(value)[1]
 
@@ -58,7 +57,7 @@ def examine_transcript(value: Any) -> tuple[list[TranscriptItem | None], list[Vi
         The items, None for each that is damaged, and every violation, in their order.
 
     Raises:
-        Failure: It is of another version, or has no items.
+        TranscriptError: It is of another version, or has no items.
     """
     items, found = _examine(value)
     faults = [
@@ -80,7 +79,7 @@ def repair_transcript(value: Any) -> tuple[Any, list[Change]]:
         The mended copy, and what was changed.
 
     Raises:
-        Failure: It is of another version, or has no items.
+        TranscriptError: It is of another version, or has no items.
     """
     items, found = _examine(value)
     loaded, answers = value["items"], dict[int, list[Any]]()
@@ -101,12 +100,12 @@ def repair_transcript(value: Any) -> tuple[Any, list[Change]]:
 def _examine(value: Any) -> tuple[list[Any], Checked]:
     version, items = value.get("version"), value.get("items")
     if type(version) is not int or version != VERSION:
-        raise Failure(
+        raise TranscriptError(
             f"The transcript has format version {shorten(version)}; this release reads "
             f"{VERSION}. Use the release that saved it."
         )
     if not is_array(items):
-        raise Failure("The transcript has no list of `items`, so it is none.")
+        raise TranscriptError("The transcript has no list of `items`, so it is none.")
     loaded = [_load(entry, at) for at, entry in enumerate(items)]
     found = checked(loaded)
     for number, fault in enumerate(found.faults):

@@ -507,9 +507,10 @@ class Store:
     ) -> Stored[T]:
         """Claim, begin, run and finish the calls of a conversation, until none of them is ready.
 
-        What is in doubt stays so, unless its tool is idempotent; what somebody else has claimed is
-        theirs. Leases are renewed while tools run, and a tool whose lease is lost all the same is
-        stopped. Within a tool, `call.idempotency_key` is the key of its claim.
+        What is in doubt stays so, unless its tool is idempotent. What somebody else has claimed is
+        theirs, and is not waited for: run again to see what became of it. Leases are renewed while
+        tools run, and a tool whose lease is lost all the same is stopped. Within a tool,
+        `call.idempotency_key` is the key of its claim.
 
         Args:
             id: The conversation.

@@ -17,6 +17,7 @@ from .._transcript.assistant import (
     ServerToolItem,
     TextItem,
     ToolCallItem,
+    Usage,
 )
 from .._transcript.check import TranscriptCheck
 from .._transcript.kept import Growing
@@ -79,15 +80,24 @@ class ScriptedModel:
         self.requests: list[TurnRequest] = []
 
     @staticmethod
-    def text(text: str, *, finish_reason: str | None = "stop") -> AssistantTurn:
-        """Make a turn that answers with text."""
-        return AssistantTurn(text=text, finish_reason=finish_reason)
+    def text(
+        text: str, *, finish_reason: str | None = "stop", usage: Usage | None = None
+    ) -> AssistantTurn:
+        """Make a turn that answers with text.
+
+        Args:
+            text: What the model says.
+            finish_reason: What the provider gives as the reason.
+            usage: What the turn cost.
+        """
+        return AssistantTurn(text=text, finish_reason=finish_reason, usage=usage)
 
     @staticmethod
     def tool_calls(
         *calls: tuple[str, str, Any],
         text: str | None = None,
         finish_reason: str | None = "tool_calls",
+        usage: Usage | None = None,
     ) -> AssistantTurn:
         """Make a turn that asks for tools.
 
@@ -95,12 +105,13 @@ class ScriptedModel:
             calls: Triples of call id, wire name and arguments: raw text, or data to encode.
             text: What the model says beside its calls.
             finish_reason: What the provider gives as the reason.
+            usage: What the turn cost.
 
         Raises:
             MisuseError: A call is no such triple.
         """
         return AssistantTurn(
-            text=text, tool_calls=[*map(_call, calls)], finish_reason=finish_reason
+            text=text, tool_calls=[*map(_call, calls)], finish_reason=finish_reason, usage=usage
         )
 
     def respond_sync(self, request: TurnRequest) -> AssistantTurn:

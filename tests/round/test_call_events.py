@@ -11,6 +11,7 @@ import pytest
 from lutum_py import (
     AnyToolCall,
     CallEvent,
+    ResumeMode,
     RunNormally,
     SuspendTicket,
     ToolContext,
@@ -216,6 +217,34 @@ def test_log_events_writes_one_line_with_the_final_arguments(
     ]
     assert caplog.records[0].__dict__["tool_call_id"] == "c1"
     close(plan)
+
+
+def test_log_events_says_what_a_decision_did(caplog: pytest.LogCaptureFixture) -> None:
+    """A call that was approved is resumed, and who approved it is no one who ran it; one that was
+    not is cancelled, and one that the decision's result answers is answered.
+    """
+    to_answer = SuspendTicket(resume_mode=ResumeMode.USE_DECISION_AS_TOOL_RESULT)
+    first = opened(("c1", "add", {"a": 1}), ("c2", "add", {"a": 2}))
+    second = opened(("c3", "add", {"a": 3})).apply_hooks_sync(gated(to_answer, Shop.add))
+    plan = first.apply_hooks_sync(gated(SuspendTicket(), Shop.add))
+    one, two = plan.suspended
+    (three,) = second.suspended
+    on_event = log_events("app")
+    with caplog.at_level(logging.INFO, "app"):
+        plan.resume(one.approve(by="ann"), on_event=on_event)
+        plan.resume(two.cancel("too much", by="bo"), on_event=on_event)
+        second.resume(three.approve(by="cy", result=7), on_event=on_event)
+        run_sync(plan, on_event=on_event)
+    assert [record.getMessage() for record in caplog.records] == [
+        'resumed add {"a":1,"b":0} (c1) by ann',
+        'cancelled add {"a":2,"b":0} (c2) by bo: too much',
+        'answered add {"a":3,"b":0} (c3) -> success by cy',
+        'begun add {"a":1,"b":0} (c1), approved by ann',
+        'ended add {"a":1,"b":0} (c1) -> success, approved by ann',
+    ]
+    assert [record.__dict__["event_type"] for record in caplog.records[:3]] == ["call_resumed"] * 3
+    close(plan)
+    close(second)
 
 
 def test_a_log_that_nobody_reads_is_not_written(caplog: pytest.LogCaptureFixture) -> None:

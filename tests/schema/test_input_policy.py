@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Annotated, Any, Literal, TypeAlias
 
 import pytest
@@ -14,6 +15,7 @@ from pydantic import (
     Field,
     RootModel,
     Tag,
+    create_model,
     model_validator,
 )
 from pydantic.dataclasses import dataclass as pydantic_dataclass
@@ -21,7 +23,7 @@ from typing_extensions import TypedDict
 
 from lutum_py import ToolInput, tool_fn, tool_input
 from lutum_py._schema.closed_schema import close_top, infinity_in
-from lutum_py.errors import ToolInputError
+from lutum_py.errors import ToolInputError, ToolOutputError
 from tests.declared import call_of, refusal, schema_of, spec_of
 
 UNKNOWN = "there is no such field"
@@ -278,6 +280,26 @@ def test_numbers_are_finite_without_a_change_to_the_class() -> None:
     assert "finite" in refusal(Extras, '{"more": "nan"}')
     assert "valid number" in refusal(Extras, '{"more": "x"}')
     assert Unbounded.model_validate_json('{"b": "nan"}').b != 0
+
+
+@pytest.mark.parametrize(
+    "name", ["type", "default", "metadata", "members", "expected", "serialization", "cls", "config"]
+)
+def test_fields_may_be_called_like_words_of_pydantic(name: str) -> None:
+    """A field has the name that its author likes: its numbers are finite, on the way in and out."""
+    fields: Any = {name: (float, ...)}
+    Part: Any = create_model("Part", **fields)
+
+    @tool_fn
+    def take(part: Part, more: Any) -> Part:
+        """Take."""
+        return part
+
+    given = {name: 1.5}
+    assert call_of(take, {"part": given, "more": 1}).call_sync().output == given
+    assert "finite" in refusal(take, f'{{"part": {{"{name}": 1e999}}, "more": 1}}')
+    with pytest.raises(ToolOutputError, match=f"`{name}`: JSON has neither NaN"):
+        call_of(take, {"part": given, "more": 1}).complete(Part(**{name: math.nan}))
 
 
 def test_infinities_are_found_anywhere() -> None:

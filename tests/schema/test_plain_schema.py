@@ -118,6 +118,20 @@ def test_a_schema_that_is_written_straight_is_that_of_pydantic(annotation: Any) 
             assert json.dumps(written) == from_pydantic(parameters)
 
 
+@pytest.mark.parametrize("name", ["default", "properties", "required", "type", "items", "examples"])
+@pytest.mark.parametrize("annotation", TYPES, ids=str)
+def test_a_parameter_may_be_called_like_a_keyword(annotation: Any, name: str) -> None:
+    """Its schema is written as pydantic writes it, which takes some of these names for the word."""
+    for default in DEFAULTS:
+        parameters = (
+            Parameter("z", str, REQUIRED, "Last."),
+            Parameter(name, annotation, default, "One."),
+        )
+        written = plain_schema(parameters)
+        if written is not None:
+            assert json.dumps(written) == from_pydantic(parameters)
+
+
 def nested() -> st.SearchStrategy[Any]:
     """Annotations of plain types, nested and mixed."""
     words = st.lists(st.sampled_from(["a", "b", "c", "é", ""]), min_size=1, max_size=4)

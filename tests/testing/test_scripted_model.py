@@ -148,6 +148,24 @@ def test_turns_are_made_from_triples() -> None:
     assert ScriptedModel.text("x", finish_reason="length").finish_reason == "length"
 
 
+def test_a_turn_reports_the_tokens_that_it_is_given() -> None:
+    """What a turn cost is said beside it, and is counted like a provider's."""
+    cheap, dear = Usage(input_tokens=10, output_tokens=2), Usage(input_tokens=9_000)
+    model = ScriptedModel(
+        [
+            ScriptedModel.tool_calls(("c1", "add", {"a": 1}), usage=dear),
+            ScriptedModel.text("Done.", usage=cheap),
+        ]
+    )
+    session = Session()
+    session.push_user("Add.")
+    round_ = needs(session.text_turn(model).tools(Shop).collect_sync())
+    assert round_.usage == dear
+    round_.commit(session, [call.call_sync() for call in round_.tool_calls])
+    answer(session.text_turn(model).tools(Shop).collect_sync())
+    assert session.transcript.usage() == dear + cheap
+
+
 tool_round = turn(*adds(1))
 BROKEN: dict[str, list[Any]] = {
     "an open call": [Message("user", "a"), tool_round],

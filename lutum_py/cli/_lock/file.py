@@ -157,8 +157,13 @@ def read_lock(path: Path) -> Lock:
         raise DamagedLock(str(failure), path) from None
     try:
         return _read(Saved(value, "$", _LockError))
-    except (_LockError, ValueError) as error:
+    except _LockError as error:
         raise DamagedLock(f"{name} is no lock file: {error}", path) from None
+    except ValueError as error:
+        why = f"a schema in it is no JSON ({error})"
+        raise DamagedLock(f"{name} is no lock file: {why}.", path) from None
+    except RecursionError:
+        raise DamagedLock(f"{name} is nested too deeply to be a lock file.", path) from None
 
 
 def _read(saved: Saved) -> Lock:

@@ -10,6 +10,7 @@ from ..._text.json import copy_json, is_mapping, is_sequence, shorten
 from ..._text.unicode import halves_in, is_plainly_sendable, sendable_json
 from .._facts import Facts
 from .._wire.declared_names import declared_names
+from .._wire.history import NOTHING_SAID
 from .._wire.tool_names import WireNames
 from .mending import Breach, Mending
 from .violations import NOT_SHOWN, Change, Violation
@@ -113,7 +114,7 @@ class Form:
             if is_needed and not mending.items:
                 mending.items.append(self.said(NOT_SHOWN))
                 if items:
-                    mending.follow_up(self.facts.key, "empty_conversation", _STAND_IN)
+                    mending.follow_up(self.facts.key, NOTHING_SAID, _STAND_IN)
         if body is None:
             return mending.items if mending.changes else copy_json(request)
         whole: dict[str, Any] = copy_json(body)
@@ -135,7 +136,7 @@ class Form:
         if is_sequence(listed):
             if listed or not is_needed:
                 return list(listed)
-            rule, problem = "empty_conversation", "there is nothing in it"
+            rule, problem = NOTHING_SAID, "there is nothing in it"
         elif listed is None:
             if not is_needed:
                 return None

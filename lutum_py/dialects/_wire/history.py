@@ -24,13 +24,16 @@ from ...errors import DialectError, HistoryError
 from .._facts import Facts
 from .losses import Loss
 
-__all__ = ["NOTHING_LEFT", "History", "Part", "json_of_text"]
+__all__ = ["NOTHING_LEFT", "NOTHING_SAID", "History", "Part", "json_of_text"]
 
 Part: TypeAlias = str | Attachment
 """What a message says, one after the other: texts and files."""
 
 NOTHING_LEFT: Final = "[What was sent here cannot be shown.]"
 """What stands for a message of the user of which nothing could be held."""
+
+NOTHING_SAID: Final = "empty_conversation"
+"""The rule that a conversation of no message breaks."""
 
 _NO_PLACE: Final = "a transcript has no place for it"
 
@@ -54,7 +57,8 @@ class History:
             nothing is lost where one becomes several.
 
     Raises:
-        HistoryError: The provider would refuse it.
+        HistoryError: The provider would refuse it, and not for the one reason that nobody has said
+            anything yet, which a transcript may hold.
     """
 
     def __init__(
@@ -66,7 +70,7 @@ class History:
         is_rejoined: bool = False,
     ) -> None:
         violations = check(request)
-        if violations:
+        if any(violation.rule != NOTHING_SAID for violation in violations):
             raise HistoryError(violations, dialect=facts.name)
         self.body: Mapping[str, Any] = request if is_mapping(request) else {}
         self._key = facts.key

@@ -31,7 +31,8 @@ def read_history(request: Any) -> tuple[Transcript, list[Loss]]:
     The `system` of a body becomes the first messages.
 
     Args:
-        request: A request body, or its list of messages; it is not changed.
+        request: A request body, or its list of messages, which may be empty; it is not
+            changed.
 
     Returns:
         The transcript, and what it could not hold, each with its place. `messages` of the

@@ -30,7 +30,8 @@ def read_history(request: Any) -> tuple[Transcript, list[Loss]]:
     `{"output": ...}` or `{"error": "..."}`; one of another shape is the output, whole.
 
     Args:
-        request: A request body, or its list of contents; it is not changed.
+        request: A request body, or its list of contents, which may be empty; it is not
+            changed.
 
     Returns:
         The transcript, and what it could not hold, each with its place. `messages` of the

@@ -25,7 +25,8 @@ def read_history(request: Any) -> tuple[Transcript, list[Loss]]:
     """Read a conversation that was kept elsewhere, to go on with it here.
 
     Args:
-        request: A request body, or its list of messages; it is not changed.
+        request: A request body, or its list of messages, which may be empty; it is not
+            changed.
 
     Returns:
         The transcript, and what it could not hold, each with its place. `messages` of the

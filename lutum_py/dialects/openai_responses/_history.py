@@ -32,7 +32,8 @@ def read_history(request: Any) -> tuple[Transcript, list[Loss]]:
     `previous_response_id`, is not in the body, and is not read.
 
     Args:
-        request: A request body, or its list of input items; it is not changed.
+        request: A request body, or its list of input items, which may be empty; it is not
+            changed.
 
     Returns:
         The transcript, and what it could not hold, each with its place. `messages` of the

@@ -1,0 +1,113 @@
+"""Whatever is wrong with a file, the command says which file it is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lutum_py import Session
+from tests.round_tools import Shop, adds, turn
+
+from .conftest import Lutum
+
+COMMANDS: dict[str, list[str]] = {
+    "check": ["check", "FILE", "--dialect", "openai_chat"],
+    "repair": ["repair", "FILE", "--dialect", "openai_chat"],
+    "show": ["show", "FILE", "--dialect", "openai_chat"],
+    "show as a page": ["show", "FILE", "--html", "-"],
+    "convert": ["convert", "FILE", "--from", "openai_chat", "--to", "anthropic_messages"],
+    "lock --check": ["lock", "--check", "--file", "FILE"],
+    "lock": ["lock", "--file", "FILE"],
+    "inbox": ["inbox", "FILE"],
+    "inspect": ["inspect", "FILE:Tools"],
+}
+
+
+def deep(levels: int, inner: str = "") -> str:
+    return "[" * levels + inner + "]" * levels
+
+
+def within(saved: str, key: str, text: str) -> str:
+    """Put JSON text of any kind at a key of a saved object."""
+    return json.dumps({**json.loads(saved), key: "HERE"}).replace('"HERE"', text)
+
+
+def written() -> dict[str, bytes]:
+    """Give the bytes of files with something wrong, by what is wrong with them."""
+    session = Session()
+    session.push_user("Add.")
+    transcript = session.transcript.dump_json()
+    plan = Shop.read_turn(turn(*adds(1))).round.plan()  # type: ignore[union-attr]
+    saved = Shop.dump_session(session, plan)
+    entry = {"description": "", "digest": "", "on": True, "strict": False, "input_schema": "HERE"}
+    tools = {"m:T": {"tools": {"f": entry}}}
+    locked = json.dumps({"format": "lutum_py.lock", "version": 1, "toolsets": tools})
+    whole: dict[str, str] = {
+        "empty": "",
+        "cut off": transcript[:40],
+        "a session that is cut off": saved[:-40],
+        "a number": "3",
+        "a long number": "9" * 5000,
+        "long numbers": f"[{'9' * 5000}]",
+        "a text": '"text"',
+        "too deep": deep(100_000),
+        "deep": deep(900),
+        "a deep message": f'{{"messages": [{{"role": "user", "content": {deep(900)}}}]}}',
+        "a deep field": f'{{"messages": [], "metadata": {deep(900)}}}',
+        "a transcript with deep items": within(transcript, "items", deep(900)),
+        "a transcript without items": within(transcript, "items", "3"),
+        "a transcript of a later version": within(transcript, "version", "9" * 5000),
+        "a session with a deep plan": within(saved, "plan", deep(900)),
+        "a session without a transcript": within(saved, "transcript", "null"),
+        "a lock with a deep schema": locked.replace('"HERE"', '{"a":' * 900 + "1" + "}" * 900),
+        "a lock with a long number": locked.replace('"HERE"', f'{{"default": {"9" * 5000}}}'),
+    }
+    return {"binary": bytes(range(256)), **{name: text.encode() for name, text in whole.items()}}
+
+
+FILES = written()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("wrong", FILES)
+def test_a_command_that_cannot_go_on_names_the_file(
+    lutum: Lutum, tmp_path: Path, wrong: str, command: str
+) -> None:
+    """Bytes of any kind are read, or refused with the name of their file, and never break it."""
+    file = tmp_path / "kept.json"
+    file.write_bytes(FILES[wrong])
+    ran = lutum(*(each.replace("FILE", str(file)) for each in COMMANDS[command]))
+    assert ran.code in (0, 1, 2)
+    assert "Traceback" not in ran.err
+    assert ran.code != 2 or str(file) in ran.err.replace("\n", "")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_file_that_is_none_is_named(lutum: Lutum, tmp_path: Path, command: str) -> None:
+    """A directory, and what is not there, are named too."""
+    for file in (tmp_path, tmp_path / "gone" / "kept.json"):
+        ran = lutum(*(each.replace("FILE", str(file)) for each in COMMANDS[command]))
+        assert ran.code == 2
+        assert str(file) in ran.err.replace("\n", "")
+
+
+def test_a_long_number_is_no_error_of_the_command(lutum: Lutum, tmp_path: Path) -> None:
+    """What Python cannot hold is not carried to another provider, and the reason is told."""
+    file = tmp_path / "kept.json"
+    call = {"type": "tool_use", "id": "c1", "name": "add", "input": {"a": 1}}
+    said = [{"role": "user", "content": "Add."}, {"role": "assistant", "content": [call]}]
+    told = {"type": "tool_result", "tool_use_id": "c1", "content": "1"}
+    body = json.dumps([*said, {"role": "user", "content": [told]}])
+    file.write_text(body.replace('"a": 1', f'"a": {"9" * 5000}'))
+    ran = lutum("convert", str(file), "--to", "openai_chat")
+    assert ran.code == 2
+    assert f"`{file}` cannot be read: number out of range" in ran.err.replace("\n", " ")
+
+
+def test_a_file_of_a_toolset_is_named_as_it_was_given(lutum: Lutum, tmp_path: Path) -> None:
+    """A module that lacks the toolset is told by its path, if that is how it was named."""
+    file = tmp_path / "lacking.py"
+    file.write_text("")
+    assert f"`{file}` has no `Tools`." in lutum("inspect", f"{file}:Tools").err.replace("\n", "")
