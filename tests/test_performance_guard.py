@@ -44,7 +44,7 @@ from lutum_py.dialects import (
     openai_chat,
     openai_responses,
 )
-from lutum_py.execution import execute_all
+from lutum_py.execution import execute_all, run
 from lutum_py.testing import ScriptedModel
 from tests.benchmarks import floors, ours
 from tests.benchmarks.wire import WIRES, Wire
@@ -422,6 +422,29 @@ def test_a_call_among_many_takes_few_instructions() -> None:
     early, later = each_of(running, 10, 20), each_of(running, 100, 200)
     assert later <= early * 1.01
     assert later <= 1200
+
+
+@pytest.mark.parametrize("listens", [False, True])
+def test_a_call_of_a_plan_takes_few_instructions(listens: bool) -> None:
+    """`run(plan)` takes as many instructions for a call among 200 as for one among 20."""
+    told: list[object] = []
+
+    async def run_plan(turn: AssistantTurn) -> None:
+        outcome = ours.Tools.read_turn(turn)
+        assert isinstance(outcome, NeedsTools)
+        plan = await run(outcome.round.plan(), on_event=told.append if listens else None)
+        plan.resolve()
+
+    def running(calls: int) -> Callable[[], object]:
+        asked = [
+            ToolMetadata(id=f"c{number}", name="search", arguments=SMALL) for number in range(calls)
+        ]
+        return lambda: asyncio.run(run_plan(AssistantTurn(tool_calls=asked)))
+
+    early, later = each_of(running, 10, 20), each_of(running, 100, 200)
+    assert later <= early * 1.01
+    assert later <= (3600 if listens else 2400)
+    assert bool(told) is listens
 
 
 def test_a_call_among_many_holds_few_objects() -> None:

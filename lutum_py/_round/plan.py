@@ -465,13 +465,10 @@ def decided(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None) -
     calls.note_hooks(hooks)
     pending, settled = yield from decide_each(asked, hooks, records, calls._state)
     calls.pending = tuple(pending)
-    for each in settled:
-        if isinstance(each, HandledCall):
-            calls.handled = (*calls.handled, each)
-        elif isinstance(each, RejectedCall):
-            calls.rejected = (*calls.rejected, each)
-        else:
-            calls.suspended = (*calls.suspended, each)
+    if settled:
+        calls.handled += tuple([each for each in settled if isinstance(each, HandledCall)])
+        calls.rejected += tuple([each for each in settled if isinstance(each, RejectedCall)])
+        calls.suspended += tuple([each for each in settled if isinstance(each, SuspendedCall)])
     calls.decisions = (*calls.decisions, *records) if calls.decisions else tuple(records)
     calls._is_decided = True
     if on_event is not None:
@@ -487,6 +484,7 @@ def unasked(calls: SortedCalls) -> Steps[ToolRoundPlan[Any]]:
     """Make a plan without hooks: what is declared to need an approval waits for one."""
     records: list[DecisionRecord] = []
     pending: list[AnyToolCall] = []
+    suspended: list[SuspendedCall] = []
     for call in calls.pending:
         waiting = None
         if call.selector.approval and call._status in UNDECIDED:
@@ -494,8 +492,9 @@ def unasked(calls: SortedCalls) -> Steps[ToolRoundPlan[Any]]:
         if waiting is None:
             pending.append(call)
         else:
-            calls.suspended = (*calls.suspended, waiting)
+            suspended.append(waiting)
     calls.pending, calls.decisions = tuple(pending), tuple(records)
+    calls.suspended += tuple(suspended)
     return closed(calls)
 
 

@@ -7,7 +7,7 @@ the plan itself adds to it what a user may do.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from .._call.call import AnyToolCall
 from .._call.decision_log import DecisionRecord
@@ -26,7 +26,13 @@ from .._transcript.result import ToolResult
 from .edits import EditRecord
 from .round_state import RoundState
 
-__all__ = ["SortedCalls"]
+if TYPE_CHECKING:
+    from .record import Ledger
+
+__all__ = ["CHANGED_BY_RECORDS", "SortedCalls"]
+
+CHANGED_BY_RECORDS: Final = frozenset({"pending", "in_doubt", "finished", "_ended"})
+"""What tells how calls are sorted, and changes when a result is recorded."""
 
 _NONE_RESUMED: Mapping[tuple[str, str], Decision] = {}
 _NONE_ENDED: Mapping[str, AnyToolCall] = {}
@@ -38,13 +44,15 @@ class SortedCalls:
     """Keep the calls of a round by what is to be done about them; `ToolRoundPlan` tells of each."""
 
     # Of the private ones: the calls of finished results, by id; which after-hooks were asked, by
-    # call id and the hook's key; the hook sets that decided; whether any hooks did; whether the
-    # plan was saved while some after-hook of theirs had still to be asked.
+    # call id and the hook's key; the hook sets that decided; whether any hooks did; what was
+    # recorded lately; whether the plan was saved while some after-hook of theirs had still to be
+    # asked.
     __slots__ = (
         "_asked_after",
         "_ended",
         "_hook_sets",
         "_is_decided",
+        "_ledger",
         "_owes_after",
         "_state",
         "decisions",
@@ -83,7 +91,15 @@ class SortedCalls:
         self._asked_after: frozenset[tuple[str, str]] = _NONE_ASKED
         self._hook_sets: tuple[HookPlaces[Any], ...] = ()
         self._is_decided = False
+        self._ledger: Ledger | None = None
         self._owes_after = False
+
+    def __getattr__(self, name: str) -> Any:
+        # Of a slot that recording has emptied.
+        if name in CHANGED_BY_RECORDS and self._ledger is not None:
+            self._ledger.sort(self)
+            return object.__getattribute__(self, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def begun(self) -> dict[str, str]:
         """Give the tools of the calls that were begun or answered, by call id."""
@@ -100,10 +116,14 @@ class SortedCalls:
         made = object.__new__(SortedCalls)
         for name in SortedCalls.__slots__:
             setattr(made, name, getattr(self, name))
+        made._ledger = None
         return made
 
     def change(self, **values: Any) -> None:
         """Set attributes, also of a plan, which refuses the plain way."""
+        if self._ledger is not None and not CHANGED_BY_RECORDS.isdisjoint(values):
+            self._ledger.sort(self)
+            object.__setattr__(self, "_ledger", None)
         for name, value in values.items():
             object.__setattr__(self, name, value)
 

@@ -13,8 +13,10 @@ from typing import Any, TypeAlias
 
 from .._call.call import AnyToolCall
 from .._call.lifecycle import CallStatus
-from .._round.events import OnEvent, tell_of
+from .._call.outcomes import SuspendedCall
+from .._round.events import OnEvent, tell_row
 from .._round.plan import ToolRoundPlan
+from .._round.rows import row_of_call
 from .._text.json import shorten
 from ..errors import MisuseError
 from ._outcome import Outcome
@@ -64,7 +66,7 @@ class PlanRun:
         except Exception as error:  # noqa: BLE001 - raised again when the others have ended
             self.refused[place] = error
             return False
-        tell_of(self.plan, self.on_event, "begun", call.id)
+        self._tell_begun(call)
         return True
 
     def begin_sync(self, place: int, call: AnyToolCall) -> bool:
@@ -81,7 +83,7 @@ class PlanRun:
             except Exception as error:  # noqa: BLE001 - raised again when the others have ended
                 self.refused[place] = error
                 return False
-            tell_of(self.plan, self.on_event, "begun", call.id)
+            self._tell_begun(call)
         return True
 
     def take(self, call: AnyToolCall, outcomes: Iterable[Outcome]) -> None:
@@ -91,4 +93,19 @@ class PlanRun:
                 if call.status in _UNTOUCHED:
                     continue
                 self.plan.record(outcome)
-                tell_of(self.plan, self.on_event, "ended", call.id)
+                self._tell_ended(call, outcome)
+
+    # The rows are made of the call at hand: a round may have thousands.
+
+    def _tell_begun(self, call: AnyToolCall) -> None:
+        if self.on_event is not None:
+            tell_row(self.on_event, "begun", row_of_call(call, "pending"))
+
+    def _tell_ended(self, call: AnyToolCall, outcome: Outcome) -> None:
+        if self.on_event is None:
+            return
+        if isinstance(outcome, SuspendedCall):
+            row = row_of_call(outcome.call, "suspended", waits=outcome)
+            tell_row(self.on_event, "suspended", row)
+        else:
+            tell_row(self.on_event, "ended", row_of_call(call, "finished", outcome))

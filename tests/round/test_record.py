@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lutum_py import (
     AnyToolCall,
@@ -376,3 +379,64 @@ def test_what_is_shown_to_whoever_decides() -> None:
     assert plan.resume(no) is plan.rejected[0]
     assert add.definition.name in plan.rejected[0].call.name
     close(plan)
+
+
+@given(st.data())
+def test_plans_sort_their_calls_however_results_come(data: st.DataObject) -> None:
+    """Results, waits and looks in any order: each call stands where it belongs, as in the turn."""
+    plan = opened(*adds(6)).plan()
+    calls = {call.id: call for call in plan.pending}
+    recorded: dict[str, Any] = {}
+    waiting: list[str] = []
+    for call_id in data.draw(st.permutations(list(calls))):
+        call = calls[call_id]
+        move = data.draw(st.sampled_from(["record", "make", "suspend", "look"]))
+        if move == "record":
+            recorded[call_id] = call.call_sync()
+            plan.record(recorded[call_id])
+        elif move == "make":
+            recorded[call_id] = forged(call.metadata, "5")
+            plan.record(recorded[call_id])
+        elif move == "suspend":
+            plan.suspend(call.suspend(SuspendTicket()))
+            waiting.append(call_id)
+        if data.draw(st.booleans()):
+            assert len(plan.pending) == 6 - len(recorded) - len(waiting)
+    copy = plan.copy()
+    for seen in (plan, copy):
+        assert [call.id for call in seen.pending] == [
+            each for each in calls if each not in recorded and each not in waiting
+        ]
+        assert list(seen.finished) == [recorded[each] for each in calls if each in recorded]
+        assert [each.call.id for each in seen.suspended] == waiting
+        assert dict(seen._ended) == {each: calls[each] for each in recorded}
+    close(plan)
+
+
+def test_threads_record_and_look_at_once() -> None:
+    """Whoever looks while threads record sees each call once, and in the end all results."""
+    plan = opened(*adds(300)).plan()
+    calls = plan.pending
+    begin = threading.Barrier(5)
+    seen: list[bool] = []
+
+    def recording(part: int) -> None:
+        begin.wait()
+        for call in calls[part::3]:
+            plan.record(forged(call.metadata, "5"))
+
+    def looking() -> None:
+        begin.wait()
+        while len(plan.finished) < len(calls):
+            pending = {call.id for call in plan.pending}
+            seen.append(len(pending) <= len(calls))
+
+    workers = [threading.Thread(target=recording, args=(part,)) for part in range(3)]
+    workers += [threading.Thread(target=looking) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(timeout=60)
+    assert not any(worker.is_alive() for worker in workers)
+    assert all(seen)
+    assert [result.id for result in plan.resolve().results] == [call.id for call in calls]
