@@ -10,11 +10,10 @@ import asyncio
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from rich.text import Text
 
@@ -26,39 +25,14 @@ from .._text.json import compact_json
 from .._text.suggestion import did_you_mean
 from ..errors import LutumError, StaleError
 from ..store import Store, Waiting
+from ._inbox_answer import Answer
 from ._loading import load_named, load_toolset
 from ._screen import Failure, text
 
-__all__ = ["ACTIONS", "Action", "Answer", "decide", "store_at", "waiting_data", "waiting_lines"]
-
-Action: TypeAlias = Literal["approve", "edit", "cancel"]
-ACTIONS: tuple[Action, ...] = ("approve", "edit", "cancel")
+__all__ = ["decide", "store_at", "waiting_data", "waiting_lines"]
 
 _FEWEST_DIGITS = 8
 _SHOWN_DIGITS = 12
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What somebody says to a call that waits.
-
-    Attributes:
-        action: What is to become of it.
-        which: The conversation and the call, with a slash between them.
-        digest: At least the first 8 digits of the digest that was shown.
-        changes: The arguments that are to be others.
-        result: What the ticket asks for; None where nothing was given.
-        reason: Why.
-        by: Who says so.
-    """
-
-    action: Action
-    which: str
-    digest: str | None
-    changes: Mapping[str, Any]
-    result: Any
-    reason: str | None
-    by: str | None
 
 
 def store_at(where: str, key_variable: str | None) -> Store:

@@ -27,6 +27,7 @@ __all__ = [
     "unwritten",
     "write",
     "write_bytes",
+    "write_json",
     "write_traceback",
 ]
 
@@ -106,6 +107,11 @@ def write(stream: TextIO, words: str) -> None:
     """
     encoding = stream.encoding or "utf-8"
     _send(stream, stream, words.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def write_json(stream: TextIO, data: Any) -> None:
+    """Write data as `json_text` lays it out."""
+    write(stream, json_text(data) + "\n")
 
 
 def write_traceback(error: BaseException) -> None:

@@ -13,10 +13,9 @@ from .._screen import (
     Failure,
     complain,
     counted,
-    json_text,
     render,
     text,
-    write,
+    write_json,
 )
 from .check import ToolChange, compare_tools
 from .file import (
@@ -78,7 +77,7 @@ def write_lock(
             "kept": list(kept),
             "dropped": gone,
         }
-        write(sys.stdout, json_text(data) + "\n")
+        write_json(sys.stdout, data)
         return 0
     state = "written" if is_written else "up to date already"
     render(text(f"{_named(file)}: {state}, {_size(whole)}"))
@@ -112,7 +111,7 @@ def check_lock(toolsets: Sequence[str], file: Path, as_json: bool, with_tracebac
             "toolsets": list(current),
             "changes": [change.to_dict() for change in changes],
         }
-        write(sys.stdout, json_text(data) + "\n")
+        write_json(sys.stdout, data)
     elif changes:
         _tell_changes(file, locked, current, changes, lock_command(file, *toolsets))
     else:
