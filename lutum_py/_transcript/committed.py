@@ -1,7 +1,7 @@
 """A round that is whole: the assistant turn, and one result for each of its calls, in order.
 
-Whoever holds one needs to check nothing: it cannot be made of anything less. `joined` skips the check
-for results that a plan has just matched.
+Whoever holds one needs to check nothing: it cannot be made of anything less. `joined` skips the
+check for results that a plan has just matched.
 """
 
 from __future__ import annotations
