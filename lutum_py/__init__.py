@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ._declare.tool_input import ToolInput, tool_input
     from ._declare.tool_search import search_tools, tool_search
     from ._hooks.capability_gate import capability_gate, dry_run_in
-    from ._hooks.decisions import Block, CallGate, GateDecision, Suspend
+    from ._hooks.gate_decisions import Block, CallGate, GateDecision, Suspend
     from ._hooks.hook_set import HookSet
     from ._round.cut import Cut
     from ._round.edits import EditRecord
@@ -158,7 +158,7 @@ _HOME: Final = {
         "RunNormally",
         "ToolDecision",
     ),
-    "_hooks.decisions": (
+    "_hooks.gate_decisions": (
         "Block",
         "CallGate",
         "GateDecision",

@@ -25,7 +25,7 @@ from .._text.json import canonical_json, shorten
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult
 from ..errors import HookError, InvalidArgumentsError
-from .decisions import Block, CallGate, Suspend
+from .gate_decisions import Block, CallGate, Suspend
 
 __all__ = ["GateAction", "GatePolicy", "capability_gate", "dry_run_in"]
 

@@ -40,7 +40,7 @@ from .._text.escaping import words_of
 from .._text.json import shorten
 from .._transcript.result import ToolResult
 from ..errors import HookError
-from .decisions import Block, CallGate, Suspend
+from .gate_decisions import Block, CallGate, Suspend
 from .places import HookPlaces
 from .registered_hook import PhaseHooks, RegisteredHook, keyed
 
