@@ -35,7 +35,6 @@ __all__ = [
     "cannot_register",
     "in_order",
     "keyed",
-    "sort_by_order",
 ]
 
 P = ParamSpec("P")
@@ -216,7 +215,7 @@ def in_order(places: tuple[PhaseHooks, ...], phase: Phase) -> list[RegisteredHoo
             found += hooks
             filled += 1
     if filled > 1:
-        sort_by_order(found)
+        _sort_by_order(found)
     return found
 
 
@@ -228,7 +227,7 @@ def keyed(hooks: Iterable[RegisteredHook]) -> Iterator[tuple[str, RegisteredHook
         yield (hook.name if count == 1 else f"{hook.name}#{count}"), hook
 
 
-def sort_by_order(hooks: list[RegisteredHook]) -> None:
+def _sort_by_order(hooks: list[RegisteredHook]) -> None:
     """Put those first that were registered first."""
     hooks.sort(key=_order_of)
 
