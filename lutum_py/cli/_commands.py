@@ -19,7 +19,7 @@ from ._conversation_file import read_conversation
 from ._convert import encoded_for, read_transcript
 from ._exact_json import exact_text
 from ._inbox import decide, store_at, waiting_data, waiting_lines
-from ._inbox_answer import answer_of
+from ._inbox_wish import wish_of
 from ._inspect_server import inspect_server
 from ._loading import load_named, load_toolset
 from ._lock.command import check_lock, write_lock
@@ -422,11 +422,9 @@ def inbox(
 
     An approval is of what was shown: it names the digest, and other arguments are refused.
     """
-    answer = (
-        None if action is None else answer_of(action, which, digest, changes, result, reason, by)
-    )
+    wish = None if action is None else wish_of(action, which, digest, changes, result, reason, by)
     with store_at(store, key_env) as opened:
-        if answer is None:
+        if wish is None:
             try:
                 waiting = opened.waiting()
             except LutumError as error:
@@ -436,9 +434,9 @@ def inbox(
             else:
                 render(*(waiting_lines(waiting) or [text("Nothing waits for a decision.")]))
             return
-        outcome, lines = decide(opened, answer, tools, hooks, with_traceback=with_traceback)
+        outcome, lines = decide(opened, wish, tools, hooks, with_traceback=with_traceback)
     if as_json:
-        data = {"call": answer.which, "action": answer.action, "outcome": outcome}
+        data = {"call": wish.which, "action": wish.action, "outcome": outcome}
         write_json(sys.stdout, data)
     else:
         render(*lines)

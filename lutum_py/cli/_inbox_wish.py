@@ -10,14 +10,14 @@ from .._text.json import read_json
 from .._text.suggestion import did_you_mean
 from ._screen import Failure
 
-__all__ = ["Answer", "answer_of"]
+__all__ = ["Wish", "wish_of"]
 
 Action: TypeAlias = Literal["approve", "edit", "cancel"]
 ACTIONS: tuple[Action, ...] = ("approve", "edit", "cancel")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Wish:
     """What somebody says to a call that waits.
 
     Attributes:
@@ -39,7 +39,7 @@ class Answer:
     by: str | None
 
 
-def answer_of(
+def wish_of(
     action: str,
     which: str | None,
     digest: str | None,
@@ -47,7 +47,7 @@ def answer_of(
     result: str | None,
     reason: str | None,
     by: str | None,
-) -> Answer:
+) -> Wish:
     """Read what somebody says.
 
     Raises:
@@ -64,7 +64,7 @@ def answer_of(
         raise Failure("`--set NAME=JSON` says what an edit changes, and goes with `edit` only.")
     if result is not None and action == "cancel":
         raise Failure("`--result` does not go with `cancel`: a call that is not run has none.")
-    return Answer(
+    return Wish(
         action=known[action],
         which=which,
         digest=digest,
