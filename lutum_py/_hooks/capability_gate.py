@@ -13,13 +13,7 @@ from .._call.call import AnyToolCall
 from .._call.decisions import Complete
 from .._context.context import RunIdentity
 from .._context.suspension import Decision, SuspendTicket
-from .._schema.capabilities import (
-    DryRun,
-    RiskLevel,
-    ToolCapabilities,
-    ToolEffect,
-    risk_of,
-)
+from .._schema.capabilities import DryRun, RiskLevel, ToolCapabilities, ToolEffect, risk_of
 from .._schema.schema_reader import branches, localized
 from .._text.json import canonical_json, shorten
 from .._transcript.metadata import ToolMetadata

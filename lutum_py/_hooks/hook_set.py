@@ -12,11 +12,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 from .._call.call import AnyToolCall, HookOutcome
 from .._call.selector import AnySelector, FnSelector, Selector
 from .._call.steps import Steps, drive, drive_sync
-from .._declare.hook_names import (
-    Phase,
-    generated_names,
-    slot_of,
-)
+from .._declare.hook_names import Phase, generated_names, slot_of
 from .._declare.policy_hooks import policy_methods
 from .._text.json import shorten
 from .._text.suggestion import did_you_mean, names_for_message

@@ -20,13 +20,7 @@ from .._transcript.metadata import ToolMetadata
 from .._transcript.result import load_result
 from .._transcript.saved import Saved, open_saved
 from ..errors import PlanError
-from .decision_json import (
-    load_approvals,
-    load_decision,
-    load_edit,
-    load_record,
-    load_ticket,
-)
+from .decision_json import load_approvals, load_decision, load_edit, load_record, load_ticket
 from .display import (
     decided_parts,
     decision_part,

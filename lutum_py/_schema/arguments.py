@@ -23,20 +23,10 @@ from pydantic_core import PydanticSerializationError, from_json
 from pydantic_core.core_schema import ErrorType
 
 from .._text.escaping import LINES, quoted, visible
-from .._text.json import (
-    compact_json,
-    cut,
-    is_object,
-    shorten,
-)
+from .._text.json import compact_json, cut, is_object, shorten
 from .._text.suggestion import did_you_mean, names_for_message
 from ..errors import FieldIssue
-from .closed_schema import (
-    close_top,
-    infinity_in,
-    is_model,
-    take_as_is,
-)
+from .closed_schema import close_top, infinity_in, is_model, take_as_is
 from .definition import JsonSchema
 from .mended_arguments import container_in, mend_places, path_of
 from .plain_types import is_fixed

@@ -18,11 +18,7 @@ from typing import Any, TypeGuard, cast
 from pydantic import BaseModel, TypeAdapter
 from pydantic.errors import PydanticUserError
 from pydantic_core import PydanticKnownError, SchemaSerializer, SchemaValidator
-from pydantic_core.core_schema import (
-    CoreSchema,
-    any_schema,
-    no_info_after_validator_function,
-)
+from pydantic_core.core_schema import CoreSchema, any_schema, no_info_after_validator_function
 
 from .._text.immutable import dataclass
 from .._text.json import is_object

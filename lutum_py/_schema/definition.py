@@ -10,14 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from .._text.immutable import Immutable
-from .._text.json import (
-    compact_json,
-    copy_json,
-    digest_of,
-    is_array,
-    is_object,
-    shorten,
-)
+from .._text.json import compact_json, copy_json, digest_of, is_array, is_object, shorten
 from ..errors import MisuseError, ToolDefinitionError
 from .options import TOLD, ToolOptions
 from .schema_reader import REMARKS, JsonSchema, alternatives, follow, with_subschemas

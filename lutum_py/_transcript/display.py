@@ -13,14 +13,7 @@ from .._text.entries import Entry, Part, brief_table
 from .._text.escaping import LINES, visible
 from .._text.html import as_styles, cut_text, figure
 from .._text.json import compact_json, indented_json, size_of
-from .assistant import (
-    AssistantTurn,
-    ReasoningItem,
-    RefusalItem,
-    ServerToolItem,
-    TextItem,
-    Usage,
-)
+from .assistant import AssistantTurn, ReasoningItem, RefusalItem, ServerToolItem, TextItem, Usage
 from .attachment import Attachment
 from .message import Message
 from .request import TranscriptItem

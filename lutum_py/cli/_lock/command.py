@@ -9,23 +9,9 @@ from pathlib import Path
 from ..._toolset import Toolset
 from .._atomic_write import write_file
 from .._loading import ImportFailure, load_toolset
-from .._screen import (
-    Failure,
-    complain,
-    counted,
-    render,
-    text,
-    write_json,
-)
+from .._screen import Failure, complain, counted, render, text, write_json
 from .check import ToolChange, compare_tools
-from .file import (
-    DamagedLock,
-    Lock,
-    lock_command,
-    lock_of,
-    lock_text,
-    read_lock,
-)
+from .file import DamagedLock, Lock, lock_command, lock_of, lock_text, read_lock
 
 __all__ = ["check_lock", "write_lock"]
 

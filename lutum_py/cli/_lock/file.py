@@ -15,11 +15,7 @@ from ..._toolset import Toolset
 from ..._transcript.saved import Saved
 from ...errors import SavedDataError
 from .._exact_json import read_exact
-from .._screen import (
-    Failure,
-    json_text,
-    system_reason,
-)
+from .._screen import Failure, json_text, system_reason
 
 __all__ = [
     "DEFAULT_FILE",
