@@ -18,16 +18,9 @@ from .._text.json import shorten
 from .._text.suggestion import did_you_mean, names_for_message
 from ..errors import HookError, UnknownToolError
 from .args_hook import ArgsHook
+from .decorator_types import AfterHook, OnArgs, OnHook
 from .places import HookPlaces
-from .registered_hook import (
-    HOOK_WORDS,
-    AfterHook,
-    OnArgs,
-    OnHook,
-    PhaseHooks,
-    RegisteredHook,
-    cannot_register,
-)
+from .registered_hook import HOOK_WORDS, PhaseHooks, RegisteredHook, cannot_register
 
 if TYPE_CHECKING:
     from typing import Self
