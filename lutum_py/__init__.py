@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ._declare.tool_input import ToolInput, tool_input
     from ._declare.tool_search import search_tools, tool_search
     from ._hooks.capability_gate import capability_gate, dry_run_in
-    from ._hooks.decisions import Block, CallGate, GateDecision, Suspend
+    from ._hooks.gate_decisions import Block, CallGate, GateDecision, Suspend
     from ._hooks.hook_set import HookSet
     from ._round.cut import Cut
     from ._round.edits import EditRecord
@@ -65,12 +65,7 @@ if TYPE_CHECKING:
     )
     from ._schema.definition import ToolDef
     from ._schema.signature import Skip
-    from ._session.model import (
-        Model,
-        StreamingModel,
-        SyncModel,
-        SyncStreamingModel,
-    )
+    from ._session.model import Model, StreamingModel, SyncModel, SyncStreamingModel
     from ._session.session import Restored, Session
     from ._text.escaping import visible
     from ._toolset import Toolset
@@ -123,13 +118,7 @@ _HOME: Final = {
     "_transcript.attachment": ("Attachment",),
     "_transcript.cache": ("Cache",),
     "_call.decision_log": ("DecisionRecord",),
-    "_call.call": (
-        "AnyToolCall",
-        "FnCall",
-        "HookOutcome",
-        "ToolCall",
-        "ToolHooks",
-    ),
+    "_call.call": ("AnyToolCall", "FnCall", "HookOutcome", "ToolCall", "ToolHooks"),
     "_context.cancellation": ("CancellationToken",),
     "_schema.capabilities": (
         "Confirmation",
@@ -142,49 +131,21 @@ _HOME: Final = {
         "ToolEffect",
         "risk_of",
     ),
-    "_hooks.capability_gate": (
-        "capability_gate",
-        "dry_run_in",
-    ),
+    "_hooks.capability_gate": ("capability_gate", "dry_run_in"),
     "_transcript.committed": ("CommittedRound",),
-    "_context.context": (
-        "RunIdentity",
-        "ToolContext",
-        "ToolSuspended",
-    ),
-    "_call.decisions": (
-        "Complete",
-        "Reject",
-        "RunNormally",
-        "ToolDecision",
-    ),
-    "_hooks.decisions": (
-        "Block",
-        "CallGate",
-        "GateDecision",
-        "Suspend",
-    ),
+    "_context.context": ("RunIdentity", "ToolContext", "ToolSuspended"),
+    "_call.decisions": ("Complete", "Reject", "RunNormally", "ToolDecision"),
+    "_hooks.gate_decisions": ("Block", "CallGate", "GateDecision", "Suspend"),
     "_schema.definition": ("ToolDef",),
     "_hooks.hook_set": ("HookSet",),
     "_call.lifecycle": ("CallStatus",),
     "_declare.answer": ("Answer",),
     "_declare.handlers": ("Handlers",),
-    "_declare.member": (
-        "tool",
-        "toolset",
-    ),
+    "_declare.member": ("tool", "toolset"),
     "_transcript.message": ("Message",),
     "_transcript.metadata": ("ToolMetadata",),
-    "_session.model": (
-        "Model",
-        "StreamingModel",
-        "SyncModel",
-        "SyncStreamingModel",
-    ),
-    "_declare.offer": (
-        "ToolAvailability",
-        "ToolRequirement",
-    ),
+    "_session.model": ("Model", "StreamingModel", "SyncModel", "SyncStreamingModel"),
+    "_declare.offer": ("ToolAvailability", "ToolRequirement"),
     "_declare.result_reader": ("result_reader",),
     "_call.outcomes": (
         "ContinueSuggestion",
@@ -195,47 +156,24 @@ _HOME: Final = {
     ),
     "_round.edits": ("EditRecord",),
     "_round.cut": ("Cut",),
-    "_round.events": (
-        "CallEvent",
-        "log_events",
-    ),
+    "_round.events": ("CallEvent", "log_events"),
     "_round.plan": ("ToolRoundPlan",),
     "_context.progress": (
         "TOOL_CALL_PROGRESS_ACTIVITY_TYPE",
         "ProgressStatus",
         "ToolCallProgressState",
     ),
-    "_transcript.request": (
-        "TranscriptItem",
-        "TurnRequest",
-    ),
-    "_transcript.result": (
-        "ResultStatus",
-        "ToolResult",
-    ),
-    "_transcript.result_cap": (
-        "MemoryResults",
-        "ResultCap",
-        "ResultStore",
-    ),
+    "_transcript.request": ("TranscriptItem", "TurnRequest"),
+    "_transcript.result": ("ResultStatus", "ToolResult"),
+    "_transcript.result_cap": ("MemoryResults", "ResultCap", "ResultStore"),
     "_round.round": ("ToolRound",),
     "_round.view": ("View",),
     "_round.rows": ("CallRow",),
     "_call.reply": ("Reply",),
-    "_call.selector": (
-        "AnySelector",
-        "FnSelector",
-        "Selector",
-    ),
-    "_session.session": (
-        "Restored",
-        "Session",
-    ),
+    "_call.selector": ("AnySelector", "FnSelector", "Selector"),
+    "_session.session": ("Restored", "Session"),
     "_schema.signature": ("Skip",),
-    "_context.state": (
-        "State",
-        "StateKey",
-    ),
+    "_context.state": ("State", "StateKey"),
     "_transcript.stream_events": (
         "ArgumentsDelta",
         "CallCompleted",
@@ -247,34 +185,16 @@ _HOME: Final = {
         "TurnFinished",
         "UsageReported",
     ),
-    "_context.suspension": (
-        "Decision",
-        "ResumeMode",
-        "SuspendTicket",
-    ),
-    "_declare.tool_fn": (
-        "ToolFn",
-        "tool_fn",
-    ),
-    "_declare.tool_input": (
-        "ToolInput",
-        "tool_input",
-    ),
-    "_declare.tool_search": (
-        "search_tools",
-        "tool_search",
-    ),
+    "_context.suspension": ("Decision", "ResumeMode", "SuspendTicket"),
+    "_declare.tool_fn": ("ToolFn", "tool_fn"),
+    "_declare.tool_input": ("ToolInput", "tool_input"),
+    "_declare.tool_search": ("search_tools", "tool_search"),
     "_transcript.deferred": ("DeferredTools",),
     "_transcript.tool_choice": ("ToolChoice",),
     "_text.escaping": ("visible",),
     "_toolset": ("Toolset",),
     "_transcript.transcript": ("Transcript",),
-    "_round.read_turn": (
-        "Finished",
-        "NeedsTools",
-        "NoAnswer",
-        "TextResult",
-    ),
+    "_round.read_turn": ("Finished", "NeedsTools", "NoAnswer", "TextResult"),
 }
 """The module of each public name."""
 

@@ -31,7 +31,7 @@ from typing import Any, TypeVar, overload
 
 from ._call.selector import AnySelector, Selector
 from ._declare.hook_marks import mark
-from ._hooks.registered_hook import AfterMethod, OnMethod
+from ._hooks.decorator_types import AfterMethod, OnMethod
 
 __all__ = ["after", "before", "describe", "gate", "on"]
 

@@ -14,7 +14,7 @@ from .._schema.secrets import mask_secrets
 from .._text.json import cut, digest_of
 from .._transcript.metadata import ToolMetadata
 from ..errors import LifecycleError, ToolInputError
-from .lifecycle import CallStatus, check_transition, refused
+from .lifecycle import CallStatus, refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,7 +97,7 @@ class CallState:
             LifecycleError: The present status does not lead there; nothing changed.
         """
         if status not in self._status.leads_to:
-            check_transition(self._status, status, call_id=self.id, tool=self.name)
+            raise refused(self._status, status, call_id=self.id, tool=self.name)
         self._status = status
 
     def end(self, status: CallStatus) -> None:

@@ -1,7 +1,7 @@
 """The life of one call, as a table.
 
 Everything that decides which status may follow which stands here, and nothing else does: the code
-that moves calls asks `check_transition`, and the documentation draws its diagram from the same
+that moves calls asks `leads_to` of a status, and the documentation draws its diagram from the same
 table. The one rule outside the table is that a move to the present status is a no-op and always
 legal, for a finished call too.
 """
@@ -15,7 +15,7 @@ from typing import Final
 
 from ..errors import LifecycleError
 
-__all__ = ["TRANSITIONS", "CallStatus", "check_transition", "refused", "state_diagram"]
+__all__ = ["TRANSITIONS", "CallStatus", "refused"]
 
 
 class CallStatus(StrEnum):
@@ -87,12 +87,6 @@ TRANSITIONS: Final[Mapping[CallStatus, frozenset[CallStatus]]] = MappingProxyTyp
 )
 """Which statuses may follow each status; a finished one leads nowhere."""
 
-# One set of pairs, so that the legal case costs a single lookup however often a call moves.
-_LEGAL: Final = frozenset(
-    {(source, target) for source, targets in TRANSITIONS.items() for target in targets}
-    | {(status, status) for status in CallStatus}
-)
-
 _AGAIN: Final = "`call.again()` makes a new call of the same metadata and input, in status 'new'"
 
 
@@ -102,63 +96,29 @@ for _status, _row in TRANSITIONS.items():
     _status.leads_to = (*_row, _status)
 
 
-def check_transition(current: CallStatus, target: CallStatus, *, call_id: str, tool: str) -> None:
-    """Refuse a move that the table does not hold.
+def refused(current: CallStatus, target: CallStatus, *, call_id: str, tool: str) -> LifecycleError:
+    """Make the error for a move that the table does not hold: it says what to do instead.
 
     Args:
         current: The status that the call has.
-        target: The status that it is to have.
-        call_id: The id of the call, for the message.
-        tool: The wire name of the tool, for the message.
+        target: The status that it was to have.
+        call_id: The id of the call.
+        tool: The wire name of the tool.
 
-    Raises:
-        LifecycleError: `current` does not lead to `target`; the text says what is reachable, and
-            what to do instead.
-
-    >>> check_transition(CallStatus.NEW, CallStatus.RUNNING, call_id="c1", tool="search")
-    >>> check_transition(CallStatus.SUSPENDED, CallStatus.RUNNING, call_id="c1", tool="search")
-    Traceback (most recent call last):
-        ...
-    lutum_py.errors.LifecycleError: Call 'c1' of tool 'search' is suspended and cannot become \
-running. Reachable from here: resuming, cancelled. Move it to resuming first.
+    >>> print(refused(CallStatus.SUSPENDED, CallStatus.RUNNING, call_id="c1", tool="search"))
+    Call 'c1' of tool 'search' is suspended and cannot become running. Reachable from here: \
+resuming, cancelled. Move it to resuming first.
     """
-    if (current, target) not in _LEGAL:
-        raise refused(current, target, call_id=call_id, tool=tool)
-
-
-def refused(current: CallStatus, target: CallStatus, *, call_id: str, tool: str) -> LifecycleError:
-    """Make the error for a move that the table does not hold; see `check_transition`."""
     return LifecycleError(
         f"Call {call_id!r} of tool {tool!r} is {current} and cannot become {target}. "
-        f"{_remedy(CallStatus(current), CallStatus(target))}"
+        f"{_remedy(current, target)}"
     )
-
-
-def state_diagram() -> str:
-    """Draw the table as a Mermaid state diagram, moves of a status to itself left out.
-
-    >>> print(state_diagram().splitlines()[0])
-    stateDiagram-v2
-    """
-    lines = ["stateDiagram-v2", f"    [*] --> {CallStatus.NEW}"]
-    for source in CallStatus:
-        lines += [
-            f"    {source} --> {target}" for target in _reachable(source) if target is not source
-        ]
-        if source.is_terminal:
-            lines.append(f"    {source} --> [*]")
-    return "\n".join(lines) + "\n"
-
-
-def _reachable(status: CallStatus) -> list[CallStatus]:
-    allowed = TRANSITIONS[status]
-    return [target for target in CallStatus if target in allowed]
 
 
 def _remedy(current: CallStatus, target: CallStatus) -> str:
     if current.is_terminal:
         return f"That status is final: nothing is reachable from it. {_AGAIN}."
-    reachable = _reachable(current)
+    reachable = [step for step in CallStatus if step in TRANSITIONS[current]]
     between = next((step for step in reachable if target in TRANSITIONS[step]), None)
     way = f"{_AGAIN}." if between is None else f"Move it to {between} first."
     return f"Reachable from here: {', '.join(reachable)}. {way}"

@@ -39,11 +39,11 @@ __all__ = [
     "ask_function",
     "check_answers",
     "check_untouched",
+    "checked_reason",
     "hook_error",
     "is_answered",
     "no_decision",
     "raised",
-    "reason_of",
     "rewrite",
     "shown_input",
 ]
@@ -270,7 +270,7 @@ def ask_function(
         # `call.reject()` cannot know who says it; a hook set behind the function has said so.
         source: RejectionSource = "hook" if answer.source == "user" else answer.source
         kind = "block" if source == "gate" else "reject"
-        reason = reason_of(hook, call, answer.reason)
+        reason = checked_reason(hook, call, answer.reason)
         outcome = RejectedCall(call.metadata, answer.call, answer.reason, source, answer.by)
     elif isinstance(answer, SuspendedCall) and answer.call.metadata == call.metadata:
         kind, reason = "suspend", answer.ticket.action
@@ -427,7 +427,7 @@ def check_answers(hook: str, call: AnyToolCall, result: ToolResult) -> None:
         )
 
 
-def reason_of(hook: str, call: AnyToolCall, reason: object) -> str:
+def checked_reason(hook: str, call: AnyToolCall, reason: object) -> str:
     """Make sure that a reason is a text."""
     if not isinstance(reason, str):
         raise hook_error(

@@ -11,11 +11,7 @@ from .._schema.definition import ToolDef
 from .._text.escaping import visible, words_of
 from .._text.immutable import Immutable
 from .._text.json import cut, shorten
-from ..errors import (
-    InvalidArgumentsError,
-    MisuseError,
-    ToolInputError,
-)
+from ..errors import InvalidArgumentsError, MisuseError, ToolInputError
 from .lifecycle import CallStatus
 from .member_options import PLAIN, UNSAID, Conditions, MemberOptions, conditions_of
 from .spec import FnSpec, ToolSpec, spec_of

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar
 
 from pydantic import ValidationError
 
-from .._schema.arguments import Arguments, field_issues
+from .._schema.arguments import Arguments
 from .._schema.definition import ToolDef
+from .._schema.field_issues import field_issues
 from .._schema.invocation import Invocation
 from .._schema.output import Output
 from .._schema.signature import type_name

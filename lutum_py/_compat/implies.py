@@ -18,15 +18,7 @@ from typing import Any, Final
 from .._schema.schema_reader import UNIONS
 from .._text.json import canonical_json, is_array
 from .fits import Fitting, join
-from .parts import (
-    EVERY_TYPE,
-    NEVER,
-    Part,
-    parts_of,
-    types_named,
-    types_of,
-    without_keyword,
-)
+from .parts import EVERY_TYPE, NEVER, Part, parts_of, types_named, types_of, without_keyword
 
 __all__ = ["Proof"]
 

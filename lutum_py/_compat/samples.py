@@ -13,13 +13,7 @@ from typing import Any, Final
 from .._schema.schema_reader import UNIONS
 from .._text.json import canonical_json, is_array, is_object
 from .fits import Fitting
-from .parts import (
-    NEVER,
-    Part,
-    parts_of,
-    types_of,
-    without_keyword,
-)
+from .parts import NEVER, Part, parts_of, types_of, without_keyword
 
 __all__ = ["samples_of"]
 

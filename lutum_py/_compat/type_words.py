@@ -5,12 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from .._schema.schema_reader import UNIONS
-from .._text.json import (
-    compact_json,
-    cut,
-    is_array,
-    is_object,
-)
+from .._text.json import compact_json, cut, is_array, is_object
 from .parts import Part, merged_part
 
 __all__ = ["bounds_of", "named_types", "type_words"]

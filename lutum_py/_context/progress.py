@@ -26,6 +26,7 @@ __all__ = [
     "Sink",
     "ToolCallProgressState",
     "ToolEvent",
+    "check_report",
 ]
 
 TOOL_CALL_PROGRESS_ACTIVITY_TYPE: Final = "tool-call-progress"

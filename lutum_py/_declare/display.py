@@ -10,17 +10,7 @@ from typing import Any
 
 from .._call.selector import AnySelector
 from .._schema.definition import ToolDef
-from .._text.html import (
-    Element,
-    as_styles,
-    figure,
-    group,
-    mark,
-    named,
-    note,
-    paragraph,
-    table,
-)
+from .._text.html import Element, as_styles, figure, group, mark, named, note, paragraph, table
 from .._text.json import is_object
 
 __all__ = ["toolset_html"]

@@ -5,13 +5,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import re
 import sys
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from types import FrameType, MethodType
 from typing import (
     TYPE_CHECKING,
-    Annotated,
     Any,
     Concatenate,
     Generic,
@@ -20,32 +18,19 @@ from typing import (
     Self,
     TypeVar,
     cast,
-    get_args,
-    get_origin,
     overload,
 )
 
 from .._call.reply import Reply
 from .._call.selector import finish_spec
 from .._call.spec import FnSpec, ToolSpec
-from .._schema.arguments import Arguments, PlainArguments
 from .._schema.definition import ToolDef
-from .._schema.docstring import Docstring, parse_docstring
-from .._schema.invocation import Invocation
+from .._schema.docstring import parse_docstring
 from .._schema.options import ToolOptions
-from .._schema.output import Output
-from .._schema.plain_schema import plain_schema
-from .._schema.plain_types import is_plain
-from .._schema.signature import (
-    REQUIRED,
-    Signature,
-    read_signature,
-    reason_of,
-    type_name,
-)
 from .._text.json import shorten
 from ..errors import ToolDefinitionError
-from .define import define, undefined_name
+from .define import undefined_name
+from .fn_spec import fn_spec, qualname_of
 
 if TYPE_CHECKING:
     from .._call.call import FnCall, ToolCall
@@ -90,8 +75,7 @@ class DecoratedFn(Generic[P, R, Out]):
             self._build()
 
     def _build(self) -> Any:
-        names = _local_names(self, self._frame)
-        spec = _build(self, self._options, self._docstring, names, self._input_type)
+        spec = fn_spec(self, self._options, self._docstring, self._frame, self._input_type)
         self._spec, self._frame = spec, None
         return spec
 
@@ -106,7 +90,7 @@ class DecoratedFn(Generic[P, R, Out]):
         try:
             return self._build()
         except NameError as error:
-            raise undefined_name(f"Tool function `{_qualname(self)}`", error) from error
+            raise undefined_name(f"Tool function `{qualname_of(self)}`", error) from error
 
     def __lutum_bound__(self, method: MethodType) -> ToolSpec[Any, Any]:
         """Give the specification of the tool as a method of one instance.
@@ -119,7 +103,7 @@ class DecoratedFn(Generic[P, R, Out]):
         bound = None if invocation is None else invocation.bound_to(method.__self__)
         if bound is None:
             raise ToolDefinitionError(
-                f"Tool function `{_qualname(self)}` does not take an instance first: its first "
+                f"Tool function `{qualname_of(self)}` does not take an instance first: its first "
                 "parameter is filled in by the model. Leave `self` without an annotation."
             )
         made = type(own)(
@@ -133,7 +117,7 @@ class DecoratedFn(Generic[P, R, Out]):
             made,
             input_name=own._named[0],
             module=own._named[1],
-            qualname=_qualname(self),
+            qualname=qualname_of(self),
         )
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -162,10 +146,10 @@ class DecoratedFn(Generic[P, R, Out]):
         return cast("str", self._options.name)  # filled in when it was decorated
 
     def __repr__(self) -> str:
-        return f"<tool_fn {_qualname(self)}: {self.name!r}>"
+        return f"<tool_fn {qualname_of(self)}: {self.name!r}>"
 
     def __reduce__(self) -> str:
-        return _qualname(self)
+        return qualname_of(self)
 
 
 class ToolFn(DecoratedFn[P, R, Out]):
@@ -275,140 +259,6 @@ if TYPE_CHECKING:
         def definition(self) -> ToolDef: ...
         @property
         def name(self) -> str: ...
-
-
-def _qualname(tool: Any) -> str:
-    name: str = tool.__qualname__
-    return name
-
-
-def _local_names(tool: Any, frame: FrameType | None) -> dict[str, Any] | None:
-    """Collect what annotations may name besides the module: the locals around the definition.
-
-    Those of a class body count, and those of the function around it; those of a helper that only
-    applies the decorator do not.
-    """
-    written: str = inspect.unwrap(tool).__qualname__
-    names: dict[str, Any] = {}
-    while frame is not None and frame.f_locals is not frame.f_globals:
-        if not written.startswith(f"{frame.f_code.co_qualname}."):
-            break
-        names = {**frame.f_locals, **names}
-        frame = frame.f_back
-    return names or None
-
-
-def _build(
-    tool: Any,
-    options: ToolOptions,
-    docstring: Docstring,
-    namespace: Mapping[str, Any] | None,
-    input_type: Any,
-) -> ToolSpec[Any, Any]:
-    function = tool.__wrapped__
-    signature = read_signature(function, docstring, skip=options.skip, namespace=namespace)
-    qualname = _qualname(tool)
-    if input_type is not None:
-        _check_input(f"Tool function `{qualname}`", signature, input_type)
-    words = re.findall(r"[^\W_]+", function.__name__)
-    input_name = "".join(word[:1].upper() + word[1:] for word in words) + "Input"
-    arguments, fields = _arguments(tool, input_name, signature, options.strict)
-    if fields is None:
-        input_name = arguments.type.__name__
-    declared = signature.output
-    if declared is Reply or get_origin(declared) is Reply:
-        (declared,) = get_args(declared) or (Any,)
-    output = Output(None if declared is REQUIRED or declared is Any else declared)
-    made: ToolSpec[Any, Any] = (FnSpec if input_type is None else ToolSpec)(
-        definition=define(
-            f"Tool function `{qualname}`",
-            options,
-            arguments=arguments,
-            output=output,
-            is_plain=arguments.is_plain,
-        ),
-        origin=tool,
-        arguments=arguments,
-        output=output,
-        invocation=Invocation(function, signature, fields),
-    )
-    return finish_spec(made, input_name=input_name, module=function.__module__, qualname=qualname)
-
-
-def _arguments(
-    tool: Any, name: str, signature: Signature, strict: bool
-) -> tuple[Arguments, dict[str, str] | None]:
-    """Give what decodes the input, and the field of each parameter; None where one is the input."""
-    parameters = signature.parameters
-
-    def model() -> type[FnInput]:
-        from .._schema.input_model import build_input_model
-
-        return build_input_model(
-            name,
-            parameters,
-            fields,
-            module=tool.__module__,
-            qualname=f"{_qualname(tool)}.Input",
-            strict=strict,
-        )
-
-    schema = plain_schema(parameters)
-    if schema is not None:
-        fields = {parameter.name: parameter.name for parameter in parameters}
-        return PlainArguments(schema, model), fields
-    # Making the first pydantic model costs as much as importing pydantic.
-    from .._schema.input_model import field_names, sole_input
-
-    if sole_input(parameters) is not None:
-        return _declare(f"Tool function `{_qualname(tool)}`", signature, strict), None
-    fields = field_names(parameters)
-    # What its fields are called and described by stands in the function's docstring.
-    plain = all(is_plain(parameter.annotation) for parameter in parameters)
-    return Arguments(model(), documented=False, is_plain=plain), fields
-
-
-def _check_input(place: str, signature: Signature, input_type: Any) -> None:
-    """Make sure that the one visible parameter is what `input=` says.
-
-    Raises:
-        ToolDefinitionError: It is another one, or there are more.
-    """
-    said = f"{place}: `input={type_name(input_type)}`"
-    if not signature.parameters:
-        raise ToolDefinitionError(
-            f"{said} names the type of the input, but no parameter is visible to the model. Give "
-            "one that type."
-        )
-    for parameter in signature.parameters:
-        annotation = parameter.annotation
-        plain = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
-        if plain != input_type:
-            raise ToolDefinitionError(
-                f"{said} is the whole input, but parameter `{parameter.name}` of type "
-                f"`{type_name(plain)}` is visible to the model as well. Hide it with "
-                f"`skip=({parameter.name!r},)`, or leave `input=` out."
-            )
-    from .._schema.input_model import sole_input
-
-    if sole_input(signature.parameters) is None:
-        raise ToolDefinitionError(
-            f"{said} is not the whole input of the function. Let one parameter, without a default, "
-            "have that type: a pydantic model, a dataclass or a `TypedDict`."
-        )
-
-
-def _declare(place: str, signature: Signature, strict: bool) -> Arguments:
-    parameter = signature.parameters[0]
-    try:
-        return Arguments(parameter.annotation, strict=strict)
-    except NameError:
-        raise
-    except Exception as error:
-        raise ToolDefinitionError(
-            f"{place}: parameter `{parameter.name}` of type `{type_name(parameter.annotation)}` "
-            f"has no schema ({reason_of(error)}). Use types that pydantic knows."
-        ) from error
 
 
 class _ToolFnDecorator(Protocol):

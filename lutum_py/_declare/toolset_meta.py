@@ -7,13 +7,9 @@ class whose selectors belong to the outer one and remember the inner selector th
 
 from __future__ import annotations
 
-import builtins
 import copyreg
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from inspect import CO_VARARGS, unwrap
-from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Union
 
 from .._call.member_options import PLAIN, UNSAID, Condition, MemberOptions, Unsaid
@@ -23,8 +19,8 @@ from .._text.json import shorten
 from .._text.suggestion import did_you_mean, names_for_message
 from ..errors import MisuseError, ToolDefinitionError, UnknownToolError
 from .declared import GroupMember, ToolMember
-from .hook_names import HOOK_SET_NAMES, check_hook_names
 from .selector_type import selector_type
+from .toolset_body import ToolsetBody, is_reserved, read_body
 
 if TYPE_CHECKING:
     from .._transcript.result_cap import ResultCap
@@ -55,8 +51,8 @@ class ToolsetMeta(type):
     """What is said of all members, in the head of the class or of one that it inherits from."""
 
     @classmethod
-    def __prepare__(cls, name: str, bases: tuple[type, ...], /, **_: Any) -> _Body:
-        return _Body(name)
+    def __prepare__(cls, name: str, bases: tuple[type, ...], /, **_: Any) -> ToolsetBody:
+        return ToolsetBody(name)
 
     def __new__(
         mcs,
@@ -75,7 +71,13 @@ class ToolsetMeta(type):
             type.__setattr__(root, "_whole", PLAIN)
             _settle(root, {}, (), None)
             return root
-        declared = _read_body(name, bases, body)
+        for base in bases:
+            if isinstance(base, ToolsetMeta) and base._members:
+                raise ToolDefinitionError(
+                    f"Toolset `{name}` inherits from `{base.__qualname__}`, which has members. "
+                    f"Nest it instead: `inner = toolset({base.__name__})`."
+                )
+        declared = read_body(name, body, root=mcs._root, own=_OWN)
         made: ToolsetMeta = super().__new__(mcs, name, bases, body)
         own = MemberOptions(result_cap=result_cap, timeout=timeout, needs_approval=needs_approval)
         if own != PLAIN:
@@ -238,134 +240,7 @@ for _name, _made in (("Call", _call_union), ("Handled", _handled_union), ("Hooks
     setattr(ToolsetMeta, _name, property(_made))
 
 
-class _Body(dict[str, Any]):
-    """The names of a class body; a member that is declared cannot be declared again."""
-
-    def __init__(self, toolset: str) -> None:
-        super().__init__()
-        self.toolset = toolset
-
-    def __setitem__(self, key: str, value: Any) -> None:
-        if isinstance(self.get(key), ToolMember | GroupMember):
-            raise ToolDefinitionError(
-                f"Toolset `{self.toolset}`: `{key}` is already declared as a member. Give the "
-                "second one another name; the tool keeps its wire name."
-            )
-        super().__setitem__(key, value)
-
-    def __missing__(self, key: str) -> NoReturn:
-        """Say what to do where a member has the name of a tool among a function's locals.
-
-        There Python looks for the name in this body and in the module, and nowhere else.
-        """
-        body = sys._getframe(1)
-        around = body.f_back
-        if (
-            around is not None
-            and around.f_locals is not around.f_globals
-            and key in around.f_locals
-            and key not in body.f_code.co_freevars
-            and key not in body.f_globals
-            and not hasattr(builtins, key)
-        ):
-            raise ToolDefinitionError(
-                f"Toolset `{self.toolset}`: Python does not find `{key}` here, because the body "
-                f"of a class inside a function assigns it. Name the member otherwise, as in "
-                f"`{key}_ = tool({key})`; the tool keeps its wire name."
-            )
-        raise KeyError(key)
-
-
-def _read_body(
-    name: str, bases: tuple[type, ...], body: dict[str, Any]
-) -> dict[str, ToolMember | GroupMember]:
-    for base in bases:
-        if isinstance(base, ToolsetMeta) and base._members:
-            raise ToolDefinitionError(
-                f"Toolset `{name}` inherits from `{base.__qualname__}`, which has members. Nest it "
-                f"instead: `inner = toolset({base.__name__})`."
-            )
-    declared: dict[str, ToolMember | GroupMember] = {}
-    functions: dict[str, FunctionType] = {}
-    for key, value in list(body.items()):
-        if isinstance(value, ToolMember | GroupMember):
-            _check_member_name(name, key)
-            declared[key] = value
-            del body[key]
-        elif key in _OWN:
-            raise ToolDefinitionError(
-                f"Toolset `{name}`: `{key}` is a name that the toolset itself uses. Rename it, or "
-                "move it out of the class."
-            )
-        elif not key.startswith("_") and _is_plain_function(value):
-            raise ToolDefinitionError(
-                f"Toolset `{name}`: `{key} = {value.__name__}` is a function, but no tool. "
-                f"Decorate it with `@tool_fn`, and declare `{key} = tool({value.__name__})`."
-            )
-        elif not key.startswith("_") and isinstance(value, FunctionType):
-            functions[key] = value
-        elif not key.startswith("_") and not isinstance(value, _METHODS):
-            raise ToolDefinitionError(
-                f"Toolset `{name}`: `{key} = {shorten(value)}` is neither a tool nor a method. "
-                f"Declare `{key} = tool(...)` or `{key} = toolset(...)`, or move it out of the "
-                "class."
-            )
-    _check_functions(name, functions, is_empty=not declared)
-    check_hook_names(name, declared)
-    return declared
-
-
-def _check_functions(
-    toolset: str, functions: Mapping[str, FunctionType], *, is_empty: bool
-) -> None:
-    """Refuse functions of the body that were probably meant as tools, and would be none.
-
-    A toolset has no instances, so that a body of nothing but functions does nothing at all; beside
-    members, one that takes neither `self` nor `cls` is no method.
-    """
-    meant = [key for key, each in functions.items() if is_empty or not _is_method(each)]
-    if meant:
-        are = "are functions, but no tools" if len(meant) > 1 else "is a function, but no tool"
-        raise ToolDefinitionError(
-            f"Toolset `{toolset}`: {names_for_message(meant)} {are}. Write a tool outside of the "
-            f"class under `@tool_fn`, and declare it, as in `{meant[0]} = tool({meant[0]})`. What "
-            "is meant to be no tool takes `@staticmethod` or `@classmethod`."
-        )
-
-
-def _is_method(function: FunctionType) -> bool:
-    """Whether the first parameter is called as that of a method is, or may be anything."""
-    code = unwrap(function).__code__
-    names = code.co_varnames[: code.co_argcount]
-    if not names:
-        return bool(code.co_flags & CO_VARARGS)
-    return names[0] in ("self", "cls") or names[0].startswith("_")
-
-
-def _is_plain_function(value: object) -> bool:
-    """Whether it is a function of a module: methods and what decorators make have longer names."""
-    return isinstance(value, FunctionType) and "." not in value.__qualname__
-
-
-_METHODS = (classmethod, staticmethod, property)
 _OWN = frozenset(ToolsetMeta.__annotations__) - {"_root"} | {"_offer"}
-
-
-def _check_member_name(toolset: str, key: str) -> None:
-    if key.startswith("_"):
-        raise ToolDefinitionError(
-            f"Toolset `{toolset}`: member `{key}` begins with an underscore. Give it a public name."
-        )
-    if _is_reserved(key):
-        owner = "HookSet" if key in HOOK_SET_NAMES else "Toolset"
-        raise ToolDefinitionError(
-            f"Toolset `{toolset}`: member `{key}` has the name of something that every {owner} "
-            "has. Name the member otherwise; the tool keeps its wire name."
-        )
-
-
-def _is_reserved(key: str) -> bool:
-    return hasattr(ToolsetMeta._root, key) or key in HOOK_SET_NAMES
 
 
 def make_toolset(
@@ -486,7 +361,7 @@ def _settle(
     values |= {
         key: member
         for key, member in members.items()
-        if key.isidentifier() and not (key.startswith("_") or _is_reserved(key))
+        if key.isidentifier() and not (key.startswith("_") or is_reserved(key, ToolsetMeta._root))
     }
     for name, value in values.items():
         type.__setattr__(toolset, name, value)

@@ -13,19 +13,13 @@ from .._call.call import AnyToolCall
 from .._call.decisions import Complete
 from .._context.context import RunIdentity
 from .._context.suspension import Decision, SuspendTicket
-from .._schema.capabilities import (
-    DryRun,
-    RiskLevel,
-    ToolCapabilities,
-    ToolEffect,
-    risk_of,
-)
+from .._schema.capabilities import DryRun, RiskLevel, ToolCapabilities, ToolEffect, risk_of
 from .._schema.schema_reader import branches, localized
 from .._text.json import canonical_json, shorten
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult
 from ..errors import HookError, InvalidArgumentsError
-from .decisions import Block, CallGate, Suspend
+from .gate_decisions import Block, CallGate, Suspend
 
 __all__ = ["GateAction", "GatePolicy", "capability_gate", "dry_run_in"]
 

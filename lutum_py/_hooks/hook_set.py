@@ -12,26 +12,15 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 from .._call.call import AnyToolCall, HookOutcome
 from .._call.selector import AnySelector, FnSelector, Selector
 from .._call.steps import Steps, drive, drive_sync
-from .._declare.hook_names import (
-    Phase,
-    generated_names,
-    slot_of,
-)
+from .._declare.hook_names import Phase, generated_names, slot_of
 from .._declare.policy_hooks import policy_methods
 from .._text.json import shorten
 from .._text.suggestion import did_you_mean, names_for_message
 from ..errors import HookError, UnknownToolError
 from .args_hook import ArgsHook
+from .decorator_types import AfterHook, OnArgs, OnHook
 from .places import HookPlaces
-from .registered_hook import (
-    HOOK_WORDS,
-    AfterHook,
-    OnArgs,
-    OnHook,
-    PhaseHooks,
-    RegisteredHook,
-    cannot_register,
-)
+from .registered_hook import HOOK_WORDS, PhaseHooks, RegisteredHook, cannot_register
 
 if TYPE_CHECKING:
     from typing import Self

@@ -26,11 +26,11 @@ from .._call.outcomes import (
     ask_function,
     check_answers,
     check_untouched,
+    checked_reason,
     hook_error,
     is_answered,
     no_decision,
     raised,
-    reason_of,
     rewrite,
     shown_input,
 )
@@ -40,7 +40,7 @@ from .._text.escaping import words_of
 from .._text.json import shorten
 from .._transcript.result import ToolResult
 from ..errors import HookError
-from .decisions import Block, CallGate, Suspend
+from .gate_decisions import Block, CallGate, Suspend
 from .places import HookPlaces
 from .registered_hook import PhaseHooks, RegisteredHook, keyed
 
@@ -255,7 +255,7 @@ def _ask_gates(
         kind: DecisionKind
         of = _kind_of(answer)
         if of is Block:
-            kind, reason = "block", reason_of(gate.name, call, answer.reason)
+            kind, reason = "block", checked_reason(gate.name, call, answer.reason)
         elif of is Suspend:
             kind, reason = "suspend", answer.ticket.action
         elif of is Complete or of is ToolResult:
@@ -303,7 +303,7 @@ def _reject(
 ) -> RejectedCall:
     made = again(call)
     made.move_to(CallStatus.CANCELLED)
-    said = reason_of(hook.name, call, reason)
+    said = checked_reason(hook.name, call, reason)
     return RejectedCall(call.metadata, made, said, source, hook.name)
 
 

@@ -8,44 +8,27 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Protocol, TypeVar, overload
+from typing import Any, ClassVar, get_args
 
-from .._call.call import ToolCall
 from .._declare.hook_names import Phase
 from .._text.json import shorten
-from .._transcript.metadata import ToolMetadata
-from .._transcript.result import ToolResult
 from ..errors import HookError
-
-if TYPE_CHECKING:
-    from .._call.decisions import ArgsDecision, ToolDecision
 
 __all__ = [
     "HOOK_WORDS",
-    "AfterHook",
-    "AfterMethod",
-    "OnArgs",
-    "OnHook",
-    "OnMethod",
     "PhaseHooks",
     "RegisteredHook",
     "cannot_register",
     "in_order",
     "keyed",
-    "sort_by_order",
 ]
 
-P = ParamSpec("P")
-In = TypeVar("In")
-Out = TypeVar("Out")
-
 _order = itertools.count()
-
-_PHASES: tuple[Phase, ...] = ("execution", "gates", "before", "after", "description")
-
+_order_of = attrgetter("order")
+_PHASES: tuple[Phase, ...] = get_args(Phase)
 
 HOOK_WORDS: dict[str, str] = {
     "execution": "An execution hook",
@@ -56,7 +39,6 @@ HOOK_WORDS: dict[str, str] = {
 }
 """What a hook of each phase is called in a message."""
 
-
 _PARAMETERS: dict[str, tuple[str, ...]] = {
     "execution": ("metadata", "input"),
     "gates": ("metadata", "input"),
@@ -65,7 +47,6 @@ _PARAMETERS: dict[str, tuple[str, ...]] = {
     "description": ("definition",),
 }
 """What a hook of each phase is called with; a gate may take the decision as well."""
-
 
 _VERBS: dict[Phase, str] = {
     "execution": "on",
@@ -216,7 +197,7 @@ def in_order(places: tuple[PhaseHooks, ...], phase: Phase) -> list[RegisteredHoo
             found += hooks
             filled += 1
     if filled > 1:
-        sort_by_order(found)
+        found.sort(key=_order_of)
     return found
 
 
@@ -226,14 +207,6 @@ def keyed(hooks: Iterable[RegisteredHook]) -> Iterator[tuple[str, RegisteredHook
     for hook in hooks:
         count = seen[hook.name] = seen.get(hook.name, 0) + 1
         yield (hook.name if count == 1 else f"{hook.name}#{count}"), hook
-
-
-def sort_by_order(hooks: list[RegisteredHook]) -> None:
-    """Put those first that were registered first."""
-    hooks.sort(key=_order_of)
-
-
-_order_of = attrgetter("order")
 
 
 def cannot_register(phase: Phase, given: object, toolset: Any) -> HookError:
@@ -248,68 +221,3 @@ def cannot_register(phase: Phase, given: object, toolset: Any) -> HookError:
             remedy += f", or `@hooks.{verb}()`,"
         remedy += " above the function"
     return HookError(f"{HOOK_WORDS[phase]} cannot be registered for {shorten(given)}. {remedy}.")
-
-
-class OnHook(Protocol[In, Out]):
-    """Takes an execution hook of a tool and gives it back as it was."""
-
-    @overload
-    def __call__(
-        self, hook: Callable[[ToolMetadata, In], Awaitable[ToolDecision[In, Out]]], /
-    ) -> Callable[[ToolMetadata, In], Awaitable[ToolDecision[In, Out]]]: ...
-    @overload
-    def __call__(
-        self, hook: Callable[[ToolMetadata, In], ToolDecision[In, Out]], /
-    ) -> Callable[[ToolMetadata, In], ToolDecision[In, Out]]: ...
-
-
-class OnMethod(Protocol[In, Out]):
-    """Takes a method of a policy that is an execution hook, and gives it back as it was."""
-
-    @overload
-    def __call__(
-        self, hook: Callable[[Any, ToolMetadata, In], Awaitable[ToolDecision[In, Out]]], /
-    ) -> Callable[[Any, ToolMetadata, In], Awaitable[ToolDecision[In, Out]]]: ...
-    @overload
-    def __call__(
-        self, hook: Callable[[Any, ToolMetadata, In], ToolDecision[In, Out]], /
-    ) -> Callable[[Any, ToolMetadata, In], ToolDecision[In, Out]]: ...
-
-
-class AfterMethod(Protocol[In, Out]):
-    """Takes a method of a policy that is an after-hook, and gives it back as it was."""
-
-    @overload
-    def __call__(
-        self, hook: Callable[[Any, ToolCall[In, Out], ToolResult], Awaitable[ToolResult | None]], /
-    ) -> Callable[[Any, ToolCall[In, Out], ToolResult], Awaitable[ToolResult | None]]: ...
-    @overload
-    def __call__(
-        self, hook: Callable[[Any, ToolCall[In, Out], ToolResult], ToolResult | None], /
-    ) -> Callable[[Any, ToolCall[In, Out], ToolResult], ToolResult | None]: ...
-
-
-class OnArgs(Protocol[P, Out]):
-    """Takes an execution hook of a function's own parameters and gives it back as it was."""
-
-    @overload
-    def __call__(
-        self, hook: Callable[P, Awaitable[ArgsDecision[Out]]], /
-    ) -> Callable[P, Awaitable[ArgsDecision[Out]]]: ...
-    @overload
-    def __call__(
-        self, hook: Callable[P, ArgsDecision[Out]], /
-    ) -> Callable[P, ArgsDecision[Out]]: ...
-
-
-class AfterHook(Protocol[In, Out]):
-    """Takes an after-hook of a tool and gives it back as it was."""
-
-    @overload
-    def __call__(
-        self, hook: Callable[[ToolCall[In, Out], ToolResult], Awaitable[ToolResult | None]], /
-    ) -> Callable[[ToolCall[In, Out], ToolResult], Awaitable[ToolResult | None]]: ...
-    @overload
-    def __call__(
-        self, hook: Callable[[ToolCall[In, Out], ToolResult], ToolResult | None], /
-    ) -> Callable[[ToolCall[In, Out], ToolResult], ToolResult | None]: ...

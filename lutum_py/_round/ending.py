@@ -17,7 +17,7 @@ from typing import Any
 from .._call.outcomes import SuspendedCall
 from .._call.selector import AnySelector
 from .._hooks.registered_hook import RegisteredHook
-from .._transcript.committed import CommittedRound, seal
+from .._transcript.committed import CommittedRound, joined
 from .._transcript.result import ToolResult
 from .._transcript.result_cap import ResultCap
 from .commit import ResultLike, are_in_order, as_results, check_after_hooks, match_results
@@ -64,7 +64,7 @@ def end_round(
         results = with_final_arguments(results, rewritten)
     if calls.toolset._caps_results:
         results = tuple(_capped(each, calls.toolset._by_name) for each in results)
-    return seal(state.turn, results)
+    return joined(state.turn, results)
 
 
 def _capped(result: ToolResult, tools: Mapping[str, AnySelector]) -> ToolResult:

@@ -9,14 +9,11 @@ named by their wire names only.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
 from typing import Any
 
 from pydantic import ValidationError
 
-from .._call.approval import Approval
 from .._call.call import AnyToolCall
-from .._call.decision_log import DecisionKind, DecisionPhase, DecisionRecord
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import (
     HandledCall,
@@ -26,12 +23,6 @@ from .._call.outcomes import (
     RejectionSource,
     SuspendedCall,
 )
-from .._context.suspension import (
-    Decision,
-    DecisionAction,
-    ResumeMode,
-    SuspendTicket,
-)
 from .._text.json import shorten
 from .._transcript.assistant import AssistantTurn, dump_turn, load_turn
 from .._transcript.metadata import ToolMetadata
@@ -39,30 +30,21 @@ from .._transcript.result import ToolResult, dump_result, load_result
 from .._transcript.saved import Saved, dump_saved, open_saved
 from ..errors import FieldIssue, PlanError, UnknownToolError
 from .commit import owes_after_hooks
-from .edits import EditRecord
-from .round_state import RoundState
-from .seal import (
-    check_binding,
-    check_key,
-    check_seal,
-    kind_of,
-    seal_of,
+from .decision_json import (
+    dump_approvals,
+    dump_decision,
+    dump_edit,
+    load_approvals,
+    load_decision,
+    load_edit,
+    load_record,
+    load_ticket,
 )
+from .round_state import RoundState
+from .seal import check_belongs, check_binding, check_key, check_seal, kind_of, seal_of
 from .sorted_calls import SortedCalls
 
-__all__ = [
-    "FORMAT",
-    "READ",
-    "VERSION",
-    "check_bound",
-    "dump_plan",
-    "load_approvals",
-    "load_decision",
-    "load_edit",
-    "load_plan",
-    "load_record",
-    "load_ticket",
-]
+__all__ = ["FORMAT", "READ", "dump_plan", "load_plan"]
 
 FORMAT = "lutum_py.plan"
 VERSION = 2
@@ -138,8 +120,8 @@ def _dump(calls: SortedCalls, state: RoundState, binding: str | None) -> dict[st
         "asked_after": sorted(map(list, calls._asked_after)),
         "owes_after": calls._owes_after or owes_after_hooks(calls),
         "decisions": [record._asdict() for record in calls.decisions],
-        "edits": [_dump_edit(edit) for edit in calls.edits],
-        "resumed": [_dump_decision(decision) for decision in calls.resumed.values()],
+        "edits": [*map(dump_edit, calls.edits)],
+        "resumed": [*map(dump_decision, calls.resumed.values())],
     }
 
 
@@ -165,15 +147,7 @@ def _dump_call(call: AnyToolCall) -> dict[str, Any]:
         "is_rewritten": call._is_rewritten,
         "schema_digest": call.selector.definition.digest,
         "digest": call.digest,
-        "approvals": [
-            {
-                "decision": _dump_decision(approval.decision),
-                "ticket": approval.ticket.to_dict(),
-                "digest": approval.digest,
-                "is_of_tool": approval.is_of_tool,
-            }
-            for approval in call._approvals()
-        ],
+        "approvals": dump_approvals(call),
     }
 
 
@@ -207,14 +181,6 @@ def _dump_issue(issue: RecoverableToolCallIssue) -> dict[str, Any]:
     }
 
 
-def _dump_decision(decision: Decision) -> dict[str, Any]:
-    return {name: getattr(decision, name) for name in Decision.__slots__}
-
-
-def _dump_edit(edit: EditRecord) -> dict[str, Any]:
-    return {name: getattr(edit, name) for name in EditRecord.__slots__}
-
-
 def load_plan(
     toolset: Any, text: str | bytes, key: bytes | None, binding: str | None
 ) -> SortedCalls:
@@ -235,7 +201,7 @@ def load_plan(
     check_binding(binding)
     saved = open_saved(text, form=FORMAT, versions=READ, error=PlanError, what="plan")
     check_seal(saved, key)
-    check_bound(saved, binding)
+    check_belongs(saved, binding)
     turn = load_turn(saved.inner("turn"))
     key_begins = saved.get("key_begins", str, "")
     loader = _Loader(toolset, turn, saved.texts("started"), key_begins)
@@ -275,27 +241,6 @@ def load_plan(
 
 
 _UNTOUCHED = (CallStatus.NEW, CallStatus.RESUMING)
-
-
-def check_bound(saved: Saved, given: str | None, what: str = "plan") -> None:
-    """Make sure that what was saved belongs to what it is loaded for.
-
-    Raises:
-        PlanError: It belongs to something else.
-    """
-    bound: Any = saved.get("binding", str, None)
-    if bound == given:
-        return
-    if bound is None:
-        raise PlanError(
-            f"This {what} was saved without a binding, so it cannot be told to be of "
-            f"{shorten(given)}. Load it without `binding=` if you know where it belongs."
-        )
-    given_text = "no `binding=` was passed" if given is None else f"not of {shorten(given)}"
-    raise PlanError(
-        f"This {what} is of {shorten(bound)}, and {given_text}. Load the one that belongs to this "
-        "conversation and turn, with the `binding=` that it was dumped with."
-    )
 
 
 def _load_marks(saved: Saved, key: str) -> frozenset[tuple[str, str]]:
@@ -443,95 +388,9 @@ class _Loader:
         return call
 
 
-def load_approvals(saved: Saved, was_started: bool) -> list[Approval]:
-    """Read the answers by which a call goes on, the earliest first."""
-    old = saved.inner_or_none("approval")
-    if old is not None:  # version 1 kept one, and of its ticket only what it was asked by
-        mode = ResumeMode.REPLAY_TOOL_CALL
-        if old.get("is_for_tool", bool):
-            mode = ResumeMode.PASS_DECISION_TO_TOOL
-        ticket = SuspendTicket(
-            id=old.get("suspension_id", str), action=old.get("action", str), resume_mode=mode
-        )
-        decision = load_decision(old.inner("decision"))
-        return [Approval(decision, ticket, old.get("digest", str), was_started)]
-    return [
-        Approval(
-            load_decision(each.inner("decision")),
-            load_ticket(each.inner("ticket")),
-            each.get("digest", str),
-            each.get("is_of_tool", bool),
-        )
-        for each in saved.each("approvals", optional=True)
-    ][::-1]
-
-
 def _output_of(call: AnyToolCall, result: ToolResult) -> Any:
     """Read a result as the tool's output, or as plain data where it is none."""
     try:
         return call.spec.output.validate_json(result.result)
     except (ValidationError, ValueError, TypeError):
         return json.loads(result.result)
-
-
-def load_ticket(saved: Saved) -> SuspendTicket:
-    """Read what `ticket.to_dict` gave."""
-    parameters = saved.inner_or_none("parameters")
-    response_schema = saved.inner_or_none("response_schema")
-    return SuspendTicket(
-        id=saved.get("id", str),
-        action=saved.get("action", str),
-        message=saved.get("message", str, None),
-        parameters={} if parameters is None else parameters.data,
-        response_schema=None if response_schema is None else response_schema.data,
-        resume_mode=saved.one_of("resume_mode", ResumeMode),
-    )
-
-
-def load_edit(saved: Saved, ids: Collection[str]) -> EditRecord:
-    """Read who changed which arguments of a call; `ids` are those of the calls of the turn."""
-    call_id = saved.get("call_id", str)
-    if call_id not in ids:
-        raise saved.wrong("call_id", f"{call_id!r} is no call of the turn")
-    return EditRecord(
-        call_id,
-        saved.inner("shown").data,
-        saved.inner("edited").data,
-        saved.inner("final").data,
-        saved.get("decision_id", str),
-        saved.get("by", str, None),
-        saved.get("at", str),
-        saved.texts("changed"),
-    )
-
-
-def load_decision(saved: Saved) -> Decision:
-    """Read an answer of a person."""
-    action: DecisionAction = saved.member("action", DecisionAction)
-    edit = saved.inner_or_none("edit")
-    if edit is not None and action != "resume":
-        raise saved.wrong("edit", f"it does not go with {action!r}")
-    return Decision(
-        call_id=saved.get("call_id", str),
-        action=action,
-        result=saved.any("result"),
-        reason=saved.get("reason", str, None),
-        decision_id=saved.get("decision_id", str),
-        digest=saved.get("digest", str, None),
-        edit=None if edit is None else edit.data,
-        by=saved.get("by", str, None),
-        at=saved.get("at", str, ""),
-    )
-
-
-def load_record(saved: Saved) -> DecisionRecord:
-    """Read what a hook decided."""
-    phase: DecisionPhase = saved.member("phase", DecisionPhase)
-    return DecisionRecord(
-        saved.get("call_id", str),
-        saved.get("tool", str),
-        saved.get("hook", str),
-        phase,
-        saved.member("decision", DecisionKind),
-        saved.get("reason", str, None),
-    )

@@ -16,8 +16,10 @@ from .._text.escaping import quoted
 from .._text.json import shorten
 from .._text.suggestion import did_you_mean, names_for_message
 from .._transcript.assistant import AssistantTurn, Usage
-from .._transcript.committed import CommittedRound, seal
+from .._transcript.committed import CommittedRound, joined
 from .._transcript.metadata import ToolMetadata
+from .._transcript.result import ToolResult
+from .._transcript.transcript import Transcript
 from ..errors import (
     DuplicateToolCallIdError,
     FieldIssue,
@@ -36,6 +38,7 @@ __all__ = [
     "check_answer",
     "cut_off_in",
     "open_turn",
+    "read_finished",
     "read_turn",
 ]
 
@@ -178,6 +181,26 @@ def read_turn(
     return open_turn(toolset, turn, offered, redact, answer)
 
 
+def read_finished(transcript: Transcript, answer: Answer[Any] | None) -> Finished[Any] | None:
+    """Read the last turn as when it came; see `Session.finished`."""
+    place = len(transcript)
+    while place and isinstance(transcript[place - 1], ToolResult):
+        place -= 1
+    turn = transcript[place - 1] if place else None
+    if not isinstance(turn, AssistantTurn):
+        return None
+    results = tuple(each for each in transcript[place:] if isinstance(each, ToolResult))
+    if not results:
+        value, missing = (..., None) if answer is None else missing_answer(turn, answer, False)
+        return Finished(TextResult(turn, value)) if missing is None else None
+    if answer is None:
+        return None
+    found = answer_calls(turn, answer, cut_off_in(turn) if turn.is_truncated else None, False)
+    if found.result is None or found.result not in results:
+        return None
+    return Finished(TextResult(turn, found.value, joined(turn, results)))
+
+
 def open_turn(
     toolset: type[T],
     turn: AssistantTurn,
@@ -209,7 +232,7 @@ def open_turn(
     cut_off = cut_off_in(turn) if turn.is_truncated else None
     found = None if answer is None else answer_calls(turn, answer, cut_off, redact)
     if found is not None and found.result is not None and len(metadatas) == 1:
-        return Finished(TextResult(turn, found.value, seal(turn, (found.result,))))
+        return Finished(TextResult(turn, found.value, joined(turn, (found.result,))))
     for metadata in metadatas:
         if found is not None and metadata.id in found.ids:
             issues += [found.issues[metadata.id]] if found.result is None else []

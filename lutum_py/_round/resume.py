@@ -12,7 +12,7 @@ from .._call.call import HookOutcome
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import HandledCall, RejectedCall, SuspendedCall
 from .._context.suspension import Decision, ResumeMode
-from .._schema.arguments import field_issues
+from .._schema.field_issues import field_issues
 from .._schema.schema_check import schema_faults
 from .._text.json import compact_json, shorten
 from .._transcript.result import make_result

@@ -20,6 +20,7 @@ from .._transcript.metadata import ToolMetadata
 from .._transcript.result import load_result
 from .._transcript.saved import Saved, open_saved
 from ..errors import PlanError
+from .decision_json import load_approvals, load_decision, load_edit, load_record, load_ticket
 from .display import (
     decided_parts,
     decision_part,
@@ -28,15 +29,7 @@ from .display import (
     result_state,
     ticket_parts,
 )
-from .plan_json import (
-    FORMAT,
-    READ,
-    load_approvals,
-    load_decision,
-    load_edit,
-    load_record,
-    load_ticket,
-)
+from .plan_json import FORMAT, READ
 from .seal import check_seal, kind_of
 
 __all__ = ["PlanText", "open_plan", "read_plan", "seal_in_words"]

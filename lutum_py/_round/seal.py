@@ -15,7 +15,7 @@ from .._text.json import canonical_json, shorten
 from .._transcript.saved import Saved
 from ..errors import InvalidValueError, MisuseError, PlanError
 
-__all__ = ["check_binding", "check_key", "check_seal", "kind_of", "seal_of"]
+__all__ = ["check_belongs", "check_binding", "check_key", "check_seal", "kind_of", "seal_of"]
 
 
 def check_key(key: bytes | None) -> None:
@@ -96,4 +96,25 @@ def check_seal(saved: Saved, key: bytes | None, what: str = "plan") -> None:
     raise PlanError(
         f"This {what} {said}. What was approved may not be what would run; load the text that "
         f"`{gave}()` gave, or let the model start anew."
+    )
+
+
+def check_belongs(saved: Saved, given: str | None, what: str = "plan") -> None:
+    """Make sure that what was saved belongs to what it is loaded for.
+
+    Raises:
+        PlanError: It belongs to something else.
+    """
+    bound: Any = saved.get("binding", str, None)
+    if bound == given:
+        return
+    if bound is None:
+        raise PlanError(
+            f"This {what} was saved without a binding, so it cannot be told to be of "
+            f"{shorten(given)}. Load it without `binding=` if you know where it belongs."
+        )
+    given_text = "no `binding=` was passed" if given is None else f"not of {shorten(given)}"
+    raise PlanError(
+        f"This {what} is of {shorten(bound)}, and {given_text}. Load the one that belongs to this "
+        "conversation and turn, with the `binding=` that it was dumped with."
     )

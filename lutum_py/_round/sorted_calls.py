@@ -12,12 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from .._call.call import AnyToolCall
 from .._call.decision_log import DecisionRecord
 from .._call.lifecycle import CallStatus
-from .._call.outcomes import (
-    HandledCall,
-    RecoverableToolCallIssue,
-    RejectedCall,
-    SuspendedCall,
-)
+from .._call.outcomes import HandledCall, RecoverableToolCallIssue, RejectedCall, SuspendedCall
 from .._call.selector import AnySelector
 from .._context.suspension import Decision
 from .._hooks.places import HookPlaces

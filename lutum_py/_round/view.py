@@ -7,25 +7,22 @@ one with something at its end, and costs no more for a longer transcript.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import accumulate, pairwise, zip_longest
-from math import ceil
+from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
 from .._call.selector import AnySelector
 from .._text.json import is_sequence, shorten
-from .._transcript.assistant import AssistantTurn, ReasoningItem
 from .._transcript.message import Message
-from .._transcript.request import TranscriptItem
 from .._transcript.saved import dump_saved, open_saved
 from .._transcript.transcript import HasTranscript, Transcript
 from .._transcript.transcript_view import TranscriptView
 from ..errors import InvalidValueError, MisuseError, SavedDataError, ViewError
-from .cut import LEAST_BYTES, Cut, CutKind, digest_of_item, dump_cut, load_cut
-from .front import carried, edited, front_of, is_inside
-from .ledger import USUAL_RATE, Count, Ledger, Size, ledger_of, too_light
+from .cut import LEAST_BYTES, Cut, dump_cut, load_cut
+from .cutting import Cutting, at_least_zero, takes_in, whole_number
+from .front import front_of, is_inside
+from .ledger import Count
 
 __all__ = ["View"]
 
@@ -112,9 +109,10 @@ class View:
             InvalidValueError: The text is blank, or `older_than` below 0.
             ViewError: The view was made for another transcript.
         """
-        step = _Step(self, target)
-        stop = step.turn_from_end(older_than)
-        return step.edit("clear", stop, names_of(keep), text=_not_blank("clear_results", text))
+        cutting = self._cutting(target)
+        stop = cutting.turn_from_end(older_than)
+        text = _not_blank("clear_results", text)
+        return self._with(cutting.edit("clear", stop, _names_of(keep), text=text))
 
     def cap_results(
         self, target: Target, *, max_bytes: int, older_than: int = 0, keep: Iterable[Named] = ()
@@ -131,14 +129,14 @@ class View:
             InvalidValueError: `max_bytes` is below 200, or `older_than` below 0.
             ViewError: The view was made for another transcript.
         """
-        if _number("max_bytes", max_bytes) < LEAST_BYTES:
+        if whole_number("max_bytes", max_bytes) < LEAST_BYTES:
             raise InvalidValueError(
                 f"`max_bytes` is {max_bytes}, which leaves no room beside the notice that the "
                 f"result was cut. Give {LEAST_BYTES} at least."
             )
-        step = _Step(self, target)
-        stop = step.turn_from_end(older_than)
-        return step.edit("cap", stop, names_of(keep), max_bytes=max_bytes)
+        cutting = self._cutting(target)
+        stop = cutting.turn_from_end(older_than)
+        return self._with(cutting.edit("cap", stop, _names_of(keep), max_bytes=max_bytes))
 
     def drop_rounds(
         self,
@@ -173,12 +171,11 @@ class View:
                 "pair of positions."
             )
         notice = _not_blank("drop_rounds", notice)
-        step = _Step(self, target)
+        cutting = self._cutting(target)
         if older_than is None:
-            return step.replace_span("drop", span, notice)
-        stop = step.turn_from_end(older_than)
-        start = step.droppable_from()
-        return step.drop(start, stop, notice) or self
+            return self._with(cutting.replace_span("drop", span, notice))
+        stop = cutting.turn_from_end(older_than)
+        return self._with(cutting.drop(cutting.droppable_from(), stop, notice))
 
     def summarise(self, target: Target, span: tuple[int, int], text: str) -> View:
         """Put a summary in place of a span; who writes it is your business.
@@ -195,7 +192,8 @@ class View:
             ViewError: As in `drop_rounds`.
             InvalidValueError: The text is blank.
         """
-        return _Step(self, target).replace_span("summary", span, _not_blank("summarise", text))
+        text = _not_blank("summarise", text)
+        return self._with(self._cutting(target).replace_span("summary", span, text))
 
     def fit(
         self,
@@ -231,23 +229,23 @@ class View:
                 what it can be.
             ViewError: The view was made for another transcript.
         """
-        if not 0 <= _number("at_least", at_least) < _number("limit_tokens", limit_tokens):
+        if not 0 <= whole_number("at_least", at_least) < whole_number("limit_tokens", limit_tokens):
             raise InvalidValueError(
                 f"`at_least` is {at_least} of `limit_tokens` {limit_tokens}. Give what a cut has "
                 "to free, from 0 to less than the limit."
             )
-        _at_least_zero("keep_last", keep_last)
-        step = _Step(self, target, count, overhead)
-        if step.tokens <= limit_tokens:
+        at_least_zero("keep_last", keep_last)
+        before = self._cutting(target, count, overhead)
+        if before.tokens <= limit_tokens:
             return self
         goal = limit_tokens - at_least
-        stop = step.turn_from_end(keep_last)
-        view = step.edit("clear", stop, names_of(keep), text=CLEARED, need=step.tokens - goal)
-        then = _Step(view, target, count, overhead)
-        if then.tokens > goal:
-            view = then.drop(then.droppable_from(), stop, DROPPED, need=then.tokens - goal) or view
-            then = _Step(view, target, count, overhead)
-        return self if step.tokens - then.tokens < max(at_least, 1) else view
+        stop = before.turn_from_end(keep_last)
+        need = before.tokens - goal
+        after = before.like(before.edit("clear", stop, _names_of(keep), text=CLEARED, need=need))
+        if after.tokens > goal:
+            need = after.tokens - goal
+            after = before.like(after.drop(after.droppable_from(), stop, DROPPED, need=need))
+        return self if before.tokens - after.tokens < max(at_least, 1) else View(after.cuts)
 
     def tokens(self, target: Target, *, count: Count | None = None, overhead: int = 0) -> int:
         """Estimate the input tokens of the next request.
@@ -264,7 +262,7 @@ class View:
         Raises:
             ViewError: The view was made for another transcript.
         """
-        return _Step(self, target, count, overhead).tokens
+        return self._cutting(target, count, overhead).tokens
 
     def since(self, old: View) -> tuple[Cut, ...]:
         """Give the cuts that are new; what a cut freed before is not counted again."""
@@ -272,9 +270,15 @@ class View:
         gone = [cut for cut in old.cuts if cut not in self.cuts]
         for cut in self.cuts:
             if cut not in old.cuts:
-                inside = [each for each in gone if _takes_in(cut, each)]
+                inside = [each for each in gone if takes_in(cut, each)]
                 new.append(replace(cut, freed=cut.freed - sum(each.freed for each in inside)))
         return tuple(new)
+
+    def _cutting(self, target: Target, count: Count | None = None, overhead: int = 0) -> Cutting:
+        return Cutting(self.cuts, _transcript_of(target), count, overhead)
+
+    def _with(self, cuts: tuple[Cut, ...]) -> View:
+        return self if cuts is self.cuts else View(cuts)
 
     def dump_json(self) -> str:
         """Encode the view; it is small, however long its transcript."""
@@ -299,306 +303,6 @@ class View:
         return cls(cuts)
 
 
-class _Step:
-    """A view and the transcript as it is now: how heavy, and where it may be cut."""
-
-    def __init__(
-        self, view: View, target: Target, count: Count | None = None, overhead: int = 0
-    ) -> None:
-        self.view = view
-        self.transcript = transcript = _transcript_of(target)
-        self.items = transcript._items
-        self.front = front_of(transcript, view.cuts)
-        if count is not None and not callable(count):
-            raise MisuseError(
-                f"`count` takes a function that gives the tokens of a text, not {shorten(count)}."
-            )
-        self.ledger = ledger_of(transcript, count)
-        self.count = count
-        self.overhead = _at_least_zero("overhead", overhead)
-        self.base, self.rate, self.since = self._base()
-
-    def _base(self) -> tuple[float | None, float, int]:
-        """Give the tokens up to a position, as far as reported; the rate, and that position."""
-        cuts, ledger = self.view.cuts, self.ledger
-        at = cuts[-1].at if cuts else 0
-        report = ledger.last_report(at)
-        if report is not None:
-            in_bytes = ledger if self.count is None else ledger_of(self.transcript)
-            if too_light(report.tokens, self._size(in_bytes, report.position)):
-                return None, USUAL_RATE if self.count is None else 1.0, 0
-            return report.tokens, ledger.rate, report.position
-        if cuts and cuts[-1].left is not None:
-            return cuts[-1].left, ledger.rate, at
-        return None, ledger.rate, 0
-
-    def _size(self, ledger: Ledger, until: int) -> Size:
-        """Give the size of what is sent of the items before a position."""
-        front = self.front
-        size = ledger.between(front.end, until)
-        if not front.end:
-            return size
-        of_front = ledger.front_size(front, self.items)
-        return Size(size.known + of_front.known, size.loose + of_front.loose)
-
-    @property
-    def tokens(self) -> int:
-        """The input tokens of the next request."""
-        if self.base is None:
-            size = self._size(self.ledger, len(self.items))
-            return ceil(self.overhead + size.tokens(self.rate))
-        size = self.ledger.between(self.since, len(self.items))
-        return ceil(self.base + size.tokens(self.rate))
-
-    def turn_from_end(self, number: int) -> int:
-        """Give the position of a turn, counted from the end: nothing is cut from there on.
-
-        The last turn stays where 0 is given, because its results were not answered yet.
-        """
-        turns = self.ledger.turns
-        at = len(turns) - max(_at_least_zero("older_than", number), 1)
-        return turns[at] if at >= 0 else 0
-
-    def droppable_from(self) -> int:
-        """Give the first position that rounds are dropped from."""
-        turns = self.ledger.turns
-        first = turns[0] if turns else len(self.items)
-        return max([first, *(cut.stop for cut in self.view.cuts if cut.kind == "summary")])
-
-    def edit(
-        self,
-        kind: CutKind,
-        stop: int,
-        keep: tuple[str, ...],
-        *,
-        text: str | None = None,
-        max_bytes: int | None = None,
-        need: float | None = None,
-    ) -> View:
-        """Change what is read of the results before a position, as far as needed."""
-        cut = Cut(
-            kind=kind,
-            start=0,
-            stop=max(stop, 1),
-            text=text,
-            at=len(self.items),
-            freed=0,
-            lost_from=0,
-            keep=keep,
-            max_bytes=max_bytes,
-        )
-        changed: list[int] = []
-        freed = 0.0
-        for position, item in self._sent(stop):
-            new = edited(item, position, [cut])
-            if new is item:
-                continue
-            changed.append(position)
-            if need is not None:
-                freed += self._tokens_at(position, item) - self._tokens_at(position, new)
-                if freed >= need:
-                    break
-        if not changed:
-            return self.view
-        joined = [each for each in self.view.cuts if each.form == cut.form]
-        start = min([changed[0], *(each.start for each in joined)])
-        stop = max([changed[-1] + 1, *(each.stop for each in joined)])
-        return self._with(replace(cut, start=start, stop=stop), joined)
-
-    def _sent(self, stop: int) -> Iterable[tuple[int, TranscriptItem]]:
-        """Go through what is sent of the items before a position, each with its position."""
-        sent = TranscriptView(self.transcript, len(self.items), (), self.front)
-        positions = self.front.positions
-        if stop < self.front.end:
-            # What a span stands for is no result, and all before it is in order.
-            return (each for each in sent.numbered(0, len(positions)) if each[0] < stop)
-        return sent.numbered(0, sent.index_of(stop))
-
-    def _tokens_at(self, position: int, item: TranscriptItem) -> float:
-        return self.ledger.size_at(position, item, self.items).tokens(self.rate)
-
-    def drop(self, start: int, stop: int, notice: str, need: float | None = None) -> View | None:
-        """Drop rounds from a position on, as far as needed; None where nothing is to drop."""
-        turns = self.ledger.turns
-        spans = [each for each in self.view.cuts if each.is_span]
-        places = [
-            place
-            for place in (*turns[bisect_right(turns, start) : bisect_left(turns, stop)], stop)
-            if place > start and not any(each.start < place < each.stop for each in spans)
-        ]
-        if not places:
-            return None
-        first = 0 if need is not None else len(places) - 1
-        if need is not None:
-            # Each round is as heavy as it is sent; what a span keeps is made up for below.
-            sizes = dict.fromkeys(places, 0.0)
-            for position, item in self._sent(places[-1]):
-                if position >= start:
-                    place = places[bisect_right(places, position)]
-                    sizes[place] += self._tokens_at(position, item)
-            first = min(bisect_left([*accumulate(sizes.values())], need), len(places) - 1)
-        view = None
-        for place in places[first:]:
-            cut = self._span("drop", start, place, notice)
-            if self._is_empty(cut):
-                continue
-            view = self._replaced(cut)
-            if need is None or self.tokens - self.like(view).tokens >= need:
-                return view
-        return view
-
-    def like(self, view: View) -> _Step:
-        """Look at another view in the same way."""
-        return _Step(view, self.transcript, self.count, self.overhead)
-
-    def replace_span(self, kind: CutKind, span: Any, text: str) -> View:
-        """Put a message in place of a span that somebody chose."""
-        start, stop = self._checked(span)
-        cut = self._span(kind, start, stop, text)
-        if self._is_empty(cut):
-            raise ViewError(
-                f"The span from {start} to {stop} is empty: it has nothing but what is never cut, "
-                f"instructions and the last question. {self._places()}"
-            )
-        for each in self.view.cuts:
-            overlaps = each.is_span and each.start < stop and start < each.stop
-            if overlaps and not _takes_in(cut, each):
-                raise ViewError(
-                    f"The span from {start} to {stop} overlaps the {each.kind} of items "
-                    f"{each.start} to {each.stop}. Begin at {each.stop}, or end at {each.start}."
-                )
-        return self._replaced(cut)
-
-    def _span(self, kind: CutKind, start: int, stop: int, text: str) -> Cut:
-        at = len(self.items)
-        return Cut(kind=kind, start=start, stop=stop, text=text, at=at, freed=0, lost_from=start)
-
-    def _is_empty(self, cut: Cut) -> bool:
-        before, after = carried(self.items, cut)
-        return len(before) + len(after) == cut.stop - cut.start
-
-    def _checked(self, span: Any) -> tuple[int, int]:
-        """Give the ends of a span, if it may begin and end there."""
-        if not is_sequence(span) or len(span) != 2:
-            raise MisuseError(
-                f"A span is a pair of positions, as in `(1, 9)`, not {shorten(span)}."
-            )
-        start, stop = (_number("span", each) for each in span)
-        last = self._answered()
-        if not 0 <= start < stop <= len(self.items):
-            raise ViewError(
-                f"The span from {start} to {stop} is empty, or not in this transcript of "
-                f"{len(self.items)} items. {self._places()}"
-            )
-        for name, place in (("begins", start), ("ends", stop)):
-            if not self._is_place(place):
-                raise ViewError(
-                    f"The span from {start} to {stop} {name} inside of a round: its turn and "
-                    f"results go or stay together. {self._places(place)}"
-                )
-        if stop > last:
-            raise ViewError(
-                f"The span from {start} to {stop} has what the model has not answered yet, from "
-                f"item {last} on. {self._places(last)}"
-            )
-        return start, stop
-
-    def _answered(self) -> int:
-        """Give the first position that no model turn has answered, its own round included."""
-        turns = self.ledger.turns
-        if not turns:
-            return 0
-        last = self.items[turns[-1]]
-        has_calls = isinstance(last, AssistantTurn) and bool(last.tool_calls)
-        return turns[-1] if has_calls else turns[-1] + 1
-
-    def _is_place(self, place: int) -> bool:
-        return not is_inside(self.items, place)
-
-    def _places(self, near: int | None = None) -> str:
-        """Name places where a span may begin or end."""
-        last = self._answered()
-        if not last:
-            return "No model turn is answered, so there is nothing to cut yet."
-        if near is None:
-            return f"It may begin at 0 or later, and end at {last} or earlier."
-        before = next(place for place in range(min(near, last), -1, -1) if self._is_place(place))
-        after = next((at for at in range(near, last + 1) if self._is_place(at)), None)
-        both = f"{before}" if after in (None, before) else f"{before} and {after}"
-        return f"Places that would do: {both}."
-
-    def _replaced(self, cut: Cut) -> View:
-        """Put in a span, with the spans inside it, and those beside it that say the same."""
-        gone = [each for each in self.view.cuts if _takes_in(cut, each)]
-        for each in self.view.cuts:
-            if each.form == cut.form == ("drop", cut.text, (), None) and each not in gone:
-                if each.stop == cut.start:
-                    cut, gone = replace(cut, start=each.start), [*gone, each]
-                elif cut.stop == each.start:
-                    cut, gone = replace(cut, stop=each.stop), [*gone, each]
-        return self._with(cut, gone)
-
-    def _with(self, cut: Cut, gone: list[Cut]) -> View:
-        """Give the view with a new cut in place of others, or the same where nothing changes."""
-        rest = tuple(each for each in self.view.cuts if each not in gone)
-        cut = replace(cut, digest=digest_of_item(self.items[cut.stop - 1]))
-        same = [(each.start, each.stop, each.form) for each in gone]
-        if same == [(cut.start, cut.stop, cut.form)]:
-            return self.view
-        tried = View((*rest, cut))
-        then = self.like(tried)
-        size, smaller = (each._size(self.ledger, len(self.items)) for each in (self, then))
-        freed = round(size.tokens(self.rate) - smaller.tokens(self.rate))
-        lost_from = self._first_difference(then)
-        if lost_from is None:
-            return self.view
-        cut = replace(
-            cut,
-            freed=freed + sum(each.freed for each in gone),
-            lost_from=lost_from,
-            left=None if self.base is None else max(self.tokens - freed, 0),
-        )
-        made = View((*rest, cut))
-        # What goes out is the same, whatever the cut says of itself.
-        fronts = self.transcript.kept.fronts
-        fronts.take(tried.cuts)
-        fronts.put(made.cuts, then.front)
-        return made
-
-    def _first_difference(self, other: _Step) -> int | None:
-        """Give the position of the first item that another view sends otherwise."""
-        end = max(self.front.end, other.front.end)
-        views = [
-            TranscriptView(self.transcript, len(self.items), (), each.front)
-            for each in (self, other)
-        ]
-        mine, theirs = (view.numbered(0, view.index_of(end)) for view in views)
-        for one, two in zip_longest(mine, theirs):
-            position, item = one or (end, None)
-            if item is None or two is None or item != two[1]:
-                return position
-            if self._is_rethought(other, position, item):
-                return position
-        return None
-
-    def _is_rethought(self, other: _Step, position: int, item: TranscriptItem) -> bool:
-        """Tell whether the reasoning of a turn is bound to what only one of two views sends."""
-        return (
-            isinstance(item, AssistantTurn)
-            and any(isinstance(each, ReasoningItem) for each in item.items)
-            and self.front.is_changed_before(position) != other.front.is_changed_before(position)
-        )
-
-
-def _takes_in(cut: Cut, other: Cut) -> bool:
-    """Tell whether a cut goes in place of another: a summary of anything, a drop of drops."""
-    is_inside = cut.start <= other.start and other.stop <= cut.stop
-    if cut.is_span:
-        kinds = ("drop",) if cut.kind == "drop" else ("drop", "summary")
-        return is_inside and other.kind in kinds
-    return is_inside and other.form == cut.form
-
-
 def _transcript_of(target: Any) -> Transcript:
     transcript = getattr(target, "transcript", target)
     if not isinstance(transcript, Transcript):
@@ -617,7 +321,7 @@ def _placed(
                 "`ephemeral` takes pairs of a place and a Message, as in "
                 f'`[(len(transcript), Message("user", "..."))]`, not {shorten(each)}.'
             )
-        place = _number("ephemeral", each[0])
+        place = whole_number("ephemeral", each[0])
         if not 0 <= place <= len(items) or is_inside(items, place):
             raise ViewError(
                 f"An ephemeral message cannot stand at {shorten(place)}: that is inside of a "
@@ -627,7 +331,7 @@ def _placed(
     return tuple(sorted(given, key=lambda pair: pair[0]))
 
 
-def names_of(keep: Any) -> tuple[str, ...]:
+def _names_of(keep: Any) -> tuple[str, ...]:
     """Give the wire names of tools."""
     listed = [keep] if isinstance(keep, str | AnySelector) else keep
     try:
@@ -637,18 +341,6 @@ def names_of(keep: Any) -> tuple[str, ...]:
             f"`keep` takes tools, by selector or wire name, as in `[AppTools.get_user]`, not "
             f"{shorten(keep)}."
         ) from None
-
-
-def _number(name: str, given: Any) -> int:
-    if not isinstance(given, int) or isinstance(given, bool):
-        raise MisuseError(f"`{name}` takes a whole number, not {shorten(given)}.")
-    return given
-
-
-def _at_least_zero(name: str, given: Any) -> int:
-    if _number(name, given) < 0:
-        raise InvalidValueError(f"`{name}` is {given}. Give 0 or more.")
-    return given  # type: ignore[no-any-return]
 
 
 def _not_blank(method: str, text: Any) -> str:

@@ -13,41 +13,25 @@ Numbers that JSON cannot carry (NaN, infinities, and `1e400`, which becomes one)
 from __future__ import annotations
 
 from _thread import RLock
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, cast, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, from_json
-from pydantic_core.core_schema import ErrorType
 
-from .._text.escaping import LINES, quoted, visible
-from .._text.json import (
-    compact_json,
-    cut,
-    is_object,
-    shorten,
-)
-from .._text.suggestion import did_you_mean, names_for_message
-from ..errors import FieldIssue
-from .closed_schema import (
-    close_top,
-    infinity_in,
-    is_model,
-    take_as_is,
-)
+from .._text.json import compact_json, is_object
+from .closed_schema import close_top, infinity_in, is_model, take_as_is
 from .definition import JsonSchema
-from .mended_arguments import container_in, mend_places, path_of
+from .mended_arguments import container_in, mend_places
 from .plain_types import is_fixed
 
-__all__ = ["NO_ARGUMENTS", "Arguments", "PlainArguments", "field_issues", "fields_of"]
+__all__ = ["NO_ARGUMENTS", "Arguments", "PlainArguments", "fields_of"]
 
 NO_ARGUMENTS = frozenset({"", "null", '""'})
 """What models write for no arguments at all."""
 
 _EMPTY = "{}"
-_MAX_ISSUES = 20
 _MAX_MENDING = 4
 
 
@@ -326,62 +310,3 @@ def _rechecked(value: Any) -> Any:
     if kind is dict:
         return {key: _rechecked(part) for key, part in value.items()}
     return fields_of(value)
-
-
-@cache
-def _kinds_without_values() -> frozenset[str]:
-    """List the kinds of failures whose text pydantic makes of the schema alone.
-
-    All other texts may quote what came: those of a validator's own errors, and some of pydantic's.
-    """
-    return frozenset(get_args(ErrorType)) - {
-        "assertion_error",
-        "bytes_invalid_encoding",
-        "datetime_object_invalid",
-        "get_attribute_error",
-        "iteration_error",
-        "mapping_type",
-        "timezone_offset",
-        "union_tag_invalid",
-        "uuid_parsing",
-        "value_error",
-    }
-
-
-def field_issues(
-    error: ValidationError, *, known: Sequence[str] = (), redact: bool = False
-) -> tuple[FieldIssue, ...]:
-    """Say for each failing field where it is, what was expected and what came.
-
-    Args:
-        error: What pydantic found.
-        known: The names of the top-level fields, to suggest one for an unknown name.
-        redact: Hide what came, also in the words of a validator.
-    """
-    entries = error.errors(include_url=False, include_context=redact)
-    issues: list[FieldIssue] = []
-    for entry in entries[:_MAX_ISSUES]:
-        kind, loc = entry["type"], entry["loc"]
-        path, message, value = path_of(loc), entry["msg"], entry["input"]
-        received: str | None = shorten(value)
-        if kind in ("missing", "missing_argument"):
-            message, received = "this field is required", None
-        elif kind in ("extra_forbidden", "unexpected_keyword_argument"):
-            message = "there is no such field"
-            if len(loc) == 1:
-                message += _instead(str(loc[0]), known)
-        elif redact and (kind not in _kinds_without_values() or "text" in entry.get("ctx", ())):
-            message = "Input is not what the tool allows here"
-        issues.append(
-            FieldIssue(path, visible(cut(message, 400), LINES), None if redact else received)
-        )
-    if len(entries) > _MAX_ISSUES:
-        issues.append(FieldIssue("", f"and {len(entries) - _MAX_ISSUES} more"))
-    return tuple(issues)
-
-
-def _instead(name: str, known: Sequence[str]) -> str:
-    near = did_you_mean(name, known)
-    if near is not None:
-        return f"; did you mean {quoted(near)}?"
-    return f"; the fields are {names_for_message(known)}" if known else ""

@@ -18,16 +18,12 @@ from typing import Any, TypeGuard, cast
 from pydantic import BaseModel, TypeAdapter
 from pydantic.errors import PydanticUserError
 from pydantic_core import PydanticKnownError, SchemaSerializer, SchemaValidator
-from pydantic_core.core_schema import (
-    CoreSchema,
-    any_schema,
-    no_info_after_validator_function,
-)
+from pydantic_core.core_schema import CoreSchema, any_schema, no_info_after_validator_function
 
 from .._text.immutable import dataclass
 from .._text.json import is_object
 
-__all__ = ["Closing", "close_top", "infinity_in", "is_model", "schema_parts"]
+__all__ = ["Closing", "close_top", "infinity_in", "is_model", "schema_parts", "take_as_is"]
 
 # Of each of these pydantic says in the schema which class it is.
 _OBJECTS = frozenset({"dataclass", "model", "typed-dict"})

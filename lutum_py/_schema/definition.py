@@ -10,14 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from .._text.immutable import Immutable
-from .._text.json import (
-    compact_json,
-    copy_json,
-    digest_of,
-    is_array,
-    is_object,
-    shorten,
-)
+from .._text.json import compact_json, copy_json, digest_of, is_array, is_object, shorten
 from ..errors import MisuseError, ToolDefinitionError
 from .options import TOLD, ToolOptions
 from .schema_reader import REMARKS, JsonSchema, alternatives, follow, with_subschemas
@@ -25,7 +18,7 @@ from .schema_reader import REMARKS, JsonSchema, alternatives, follow, with_subsc
 if TYPE_CHECKING:
     from .capabilities import ToolCapabilities
 
-__all__ = ["JsonSchema", "ToolDef"]
+__all__ = ["JsonSchema", "ToolDef", "object_schema", "without_remarks"]
 
 
 def _refuse(*_: Any, **__: Any) -> NoReturn:

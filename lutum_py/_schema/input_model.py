@@ -27,12 +27,7 @@ from .._text.json import shorten
 from ..errors import ToolDefinitionError
 from .closed_schema import is_model
 from .plain_types import can_carry
-from .signature import (
-    REQUIRED,
-    Parameter,
-    reason_of,
-    type_name,
-)
+from .signature import REQUIRED, Parameter, reason_of, type_name
 
 __all__ = ["FnInput", "build_input_model", "check_fields", "field_names", "sole_input"]
 

@@ -12,9 +12,9 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaW
 from pydantic_core import PydanticSerializationError
 
 from .._text.json import is_object
+from .attribute_docstrings import attribute_docstrings
 from .closed_schema import infinity_in
 from .definition import JsonSchema
-from .docstring import attribute_docstrings
 from .schema_reader import follow, subschemas
 
 __all__ = ["describe_fields", "json_schema_of"]

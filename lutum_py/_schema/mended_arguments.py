@@ -12,12 +12,7 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from .._text.escaping import visible
-from .._text.json import (
-    cut,
-    is_array,
-    is_object,
-    read_json,
-)
+from .._text.json import cut, is_array, is_object, read_json
 from .schema_reader import JsonSchema, branches, localized, types_in
 
 __all__ = ["container_in", "mend_places", "path_of"]

@@ -15,19 +15,12 @@ from typing import Any, Final, cast
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
-from .._text.json import (
-    MOST_DIGITS,
-    cut,
-    has_long_number,
-    is_array,
-    is_object,
-    parse_json,
-    shorten,
-)
+from .._text.json import MOST_DIGITS, cut, has_long_number, is_array, is_object, parse_json, shorten
 from ..errors import FieldIssue, ToolOutputError
-from .arguments import field_issues, fields_of
+from .arguments import fields_of
 from .closed_schema import is_model, schema_parts
 from .definition import JsonSchema
+from .field_issues import field_issues
 from .mended_arguments import path_of
 from .plain_types import is_plain
 from .signature import type_name

@@ -24,7 +24,6 @@ __all__ = [
     "fault_in",
     "follow",
     "localized",
-    "path_of_steps",
     "reference_to",
     "subschemas",
     "type_of",
@@ -132,7 +131,7 @@ def reference_to(steps: Iterable[str | int]) -> str:
     return "/".join(["#", *names])
 
 
-def path_of_steps(steps: Iterable[str | int]) -> str:
+def _path_of_steps(steps: Iterable[str | int]) -> str:
     """Write a place for people, as in `$.properties.a.anyOf[0]`."""
     return "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
 
@@ -341,14 +340,14 @@ def fault_in(root: Any) -> SchemaFault | None:
     for place in document.places.values():
         if place.depth > _DEEPEST:
             return SchemaFault(
-                path_of_steps(place.steps[:6]) + "…",
+                _path_of_steps(place.steps[:6]) + "…",
                 f"more than {_DEEPEST} schemas stand in each other",
                 "Put parts of it under `$defs`, and refer to them.",
             )
         for keyword, target in document.targets(place):
             if target is None:
                 return SchemaFault(
-                    path_of_steps(place.steps),
+                    _path_of_steps(place.steps),
                     f"it refers to {shorten(place.schema[keyword])}, which is nowhere in it; "
                     "nothing is fetched",
                     "Put what is meant under `$defs`.",
@@ -376,7 +375,7 @@ def _endless(document: _Document) -> SchemaFault | None:
                 ahead = [each for each in way[steps] if each not in costs]
                 if any(each in way for each in ahead):
                     return SchemaFault(
-                        path_of_steps(steps),
+                        _path_of_steps(steps),
                         "it leads back to itself without going into the value, so that checking "
                         "it would not end",
                         "Let each circle of references go through a property or an item.",
@@ -389,7 +388,7 @@ def _endless(document: _Document) -> SchemaFault | None:
             costs[steps] = (many, deep)
             if many > _MOST or deep > _DEEPEST:
                 return SchemaFault(
-                    path_of_steps(steps),
+                    _path_of_steps(steps),
                     f"more than {_MOST:,} schemas, or a chain of more than {_DEEPEST} of them, "
                     "would be held against a single value",
                     "Name each alternative once.",

@@ -10,8 +10,8 @@ import json
 from typing import Any
 
 from .._round.plan import ToolRoundPlan, closed
-from .._round.plan_json import check_bound, dump_plan, load_plan
-from .._round.seal import check_binding, check_key, check_seal, kind_of, seal_of
+from .._round.plan_json import dump_plan, load_plan
+from .._round.seal import check_belongs, check_binding, check_key, check_seal, kind_of, seal_of
 from .._text.json import shorten
 from .._transcript.saved import Saved, dump_saved, open_saved
 from .._transcript.transcript import Transcript
@@ -90,7 +90,7 @@ def load_session(
     check_binding(binding)
     saved = open_session(text)
     check_seal(saved, key, "session")
-    check_bound(saved, binding, "session")
+    check_belongs(saved, binding, "session")
     id = saved.get("id", str, None)
     transcript = Transcript.load_json(json.dumps(saved.get("transcript", dict)))
     inner = saved.inner_or_none("plan")

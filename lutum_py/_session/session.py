@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from .._declare.answer import Answer, answer_of
-from .._round.read_finished import read_finished
-from .._round.read_turn import Finished
+from .._round.read_turn import Finished, read_finished
 from .._transcript.attachment import Attachment, attachments_of
 from .._transcript.message import Message, Role
 from .._transcript.transcript import Transcript

@@ -18,6 +18,8 @@ LINES: Final = "\n\t"
 
 _UNUSUAL: Final = re.compile(r"[^ -~]")
 _SPACES: Final = "\u00a0\u1680\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+_LONGEST: Final = 80
+"""How many characters of a name are shown."""
 
 
 def visible(text: str, kept: str = "") -> str:
@@ -64,7 +66,7 @@ def _in_json(char: str) -> str:
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
-def quoted(name: str, limit: int = 80) -> str:
+def quoted(name: str) -> str:
     """Put a name that anybody may have made up between backticks, on one line.
 
     >>> quoted("get_weather")
@@ -72,7 +74,7 @@ def quoted(name: str, limit: int = 80) -> str:
     """
     if not name:
         return "''"
-    return f"`{visible(name)}`" if len(name) <= limit else f"`{visible(name[:limit])}…`"
+    return f"`{visible(name)}`" if len(name) <= _LONGEST else f"`{visible(name[:_LONGEST])}…`"
 
 
 def words_of(error: object) -> str:

@@ -11,6 +11,9 @@ __all__ = ["did_you_mean", "names_for_message"]
 _CUTOFF = 0.6
 """How alike two names have to be, from 0 to 1, for one to be proposed for the other."""
 
+_MOST = 30
+"""How many names stand in a message."""
+
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     """Return the known name nearest to `name`, or None where none is near."""
@@ -26,10 +29,10 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     return by_plain[near[0]] if near else None
 
 
-def names_for_message(names: Iterable[str], limit: int = 30) -> str:
-    """List names in backticks for a message, at most `limit` of them."""
+def names_for_message(names: Iterable[str]) -> str:
+    """List names in backticks for a message, the first of them where there are many."""
     listed = list(names)
-    shown = ", ".join(quoted(name) for name in listed[:limit])
-    if len(listed) > limit:
-        shown += f" and {len(listed) - limit} more"
+    shown = ", ".join(quoted(name) for name in listed[:_MOST])
+    if len(listed) > _MOST:
+        shown += f" and {len(listed) - _MOST} more"
     return shown or "none"

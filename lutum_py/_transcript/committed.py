@@ -1,7 +1,7 @@
 """A round that is whole: the assistant turn, and one result for each of its calls, in order.
 
-Whoever holds one needs to check nothing: it cannot be made of anything less. `seal` skips the check
-for results that a plan has just matched.
+Whoever holds one needs to check nothing: it cannot be made of anything less. `joined` skips the
+check for results that a plan has just matched.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .assistant import AssistantTurn
 from .request import TranscriptItem
 from .result import ToolResult
 
-__all__ = ["CommittedRound", "seal"]
+__all__ = ["CommittedRound", "joined"]
 
 
 class _CommittedFields:
@@ -48,7 +48,7 @@ class CommittedRound(Frozen, _CommittedFields):
                 f"Calls: {[call.id for call in calls]}; results: {[each.id for each in results]}. "
                 "Let `plan.resolve(results)` make it."
             )
-        return seal(turn, results)  # type: ignore[return-value]
+        return joined(turn, results)  # type: ignore[return-value]
 
     @property
     def items(self) -> tuple[TranscriptItem, ...]:
@@ -62,7 +62,7 @@ class CommittedRound(Frozen, _CommittedFields):
         return 1 + len(self.results)
 
 
-def seal(turn: AssistantTurn, results: tuple[ToolResult, ...]) -> CommittedRound:
+def joined(turn: AssistantTurn, results: tuple[ToolResult, ...]) -> CommittedRound:
     """Join a turn with results that are known to answer it."""
     made = _CommittedFields()
     made.turn = turn

@@ -13,20 +13,13 @@ from .._text.entries import Entry, Part, brief_table
 from .._text.escaping import LINES, visible
 from .._text.html import as_styles, cut_text, figure
 from .._text.json import compact_json, indented_json, size_of
-from .assistant import (
-    AssistantTurn,
-    ReasoningItem,
-    RefusalItem,
-    ServerToolItem,
-    TextItem,
-    Usage,
-)
+from .assistant import AssistantTurn, ReasoningItem, RefusalItem, ServerToolItem, TextItem, Usage
 from .attachment import Attachment
 from .message import Message
 from .request import TranscriptItem
 from .result import ToolResult
 
-__all__ = ["brief_entry", "items_html", "items_rich", "usage_in_words", "whole_entry"]
+__all__ = ["items_html", "items_rich", "usage_in_words", "whole_entry"]
 
 _HEAD = 10
 _TAIL = 50
@@ -56,7 +49,7 @@ def items_html(
             left = f"{len(items) - _HEAD - _TAIL:,} items are not shown"
             entries.append(Entry("…", "", "", "plain", (), (Part("", left),)))
             continue
-        entry = brief_entry(place, items[place])
+        entry = _brief_entry(place, items[place])
         if id(items[place]) in ephemeral:
             entry = entry._replace(about=("once only",))
         entries.append(entry)
@@ -70,7 +63,7 @@ def items_rich(items: Sequence[TranscriptItem]) -> Iterator[str]:
         if place is None:
             yield f"… {len(items) - _HEAD - _RICH_TAIL:,} items"
             continue
-        said = brief_entry(place, items[place])
+        said = _brief_entry(place, items[place])
         parts = [cut_text(_line(part), _LINE) for part in said.parts[:_PARTS]]
         about = "".join(f" ({cut_text(each, 80)})" for each in said.about)
         yield visible(f"{said.who}{about}: {' | '.join(parts)}", LINES)
@@ -95,7 +88,7 @@ def _count(items: Sequence[Any]) -> str:
     return f"{len(items):,} item{'' if len(items) == 1 else 's'}"
 
 
-def brief_entry(place: int, item: TranscriptItem) -> Entry:
+def _brief_entry(place: int, item: TranscriptItem) -> Entry:
     """Say what an item is where not all of it may be seen.
 
     A transcript does not know the tools, and any argument may be a secret: of arguments there is

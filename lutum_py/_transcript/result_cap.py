@@ -12,7 +12,6 @@ from ..errors import InvalidValueError, MisuseError
 from .result import ToolResult, with_message
 
 __all__ = [
-    "LEAST_BYTES",
     "READER",
     "MemoryResults",
     "ResultCap",
@@ -24,7 +23,7 @@ __all__ = [
     "tail_of",
 ]
 
-LEAST_BYTES: Final = 400
+_LEAST_BYTES: Final = 400
 """The least that a cap may leave: the notice with a handle takes half of it."""
 
 READER: Final = "read_more"
@@ -132,10 +131,10 @@ def check_bound(where: str, max_bytes: object) -> None:
     """Refuse a bound that is no number, or leaves no room."""
     if not isinstance(max_bytes, int) or isinstance(max_bytes, bool):
         raise MisuseError.of_field(where, "max_bytes", "a whole number", max_bytes)
-    if max_bytes < LEAST_BYTES:
+    if max_bytes < _LEAST_BYTES:
         raise InvalidValueError(
             f"{where}: max_bytes={max_bytes} leaves no room for a text beside the notice that it "
-            f"was cut. Give {LEAST_BYTES} at least."
+            f"was cut. Give {_LEAST_BYTES} at least."
         )
 
 

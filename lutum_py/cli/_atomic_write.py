@@ -9,7 +9,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import BinaryIO, Final
 
-from ._screen import Failure, reason_of
+from ._screen import Failure, system_reason
 
 __all__ = ["write_file"]
 
@@ -35,7 +35,7 @@ def write_file(path: Path, data: bytes) -> None:
             return
         _replace(target, data)
     except OSError as error:
-        raise Failure(f"`{path}` cannot be written: {reason_of(error)}.") from error
+        raise Failure(f"`{path}` cannot be written: {system_reason(error)}.") from error
 
 
 def _replace(target: Path, data: bytes) -> None:

@@ -7,45 +7,42 @@ import webbrowser
 from collections.abc import Sequence
 from errno import ENOSPC
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from .. import __version__
-from .._declare.offer import ToolAvailability
-from .._text.json import read_json
-from .._text.suggestion import did_you_mean
-from .._toolset import Toolset
 from ..dialects import DIALECTS
-from ..dialects._facts import facts_of
-from ..dialects._repair.violations import Change, Violation
-from ..errors import HistoryError, LutumError, MissingExtraError, ToolDefinitionError
+from ..errors import HistoryError, LutumError, MissingExtraError
 from ._atomic_write import write_file
-from ._conversation_file import dialect_module, read_conversation, reading
+from ._conversation_file import read_conversation, reading
 from ._convert import encoded_for, read_transcript
 from ._exact_json import exact_text
-from ._inbox import ACTIONS, Action, Answer, decide, store_at, waiting_data, waiting_lines
+from ._inbox import decide, store_at, waiting_data, waiting_lines
+from ._inbox_wish import wish_of
 from ._inspect_server import inspect_server
 from ._loading import load_named, load_toolset
 from ._lock.command import check_lock, write_lock
 from ._lock.file import DEFAULT_FILE
+from ._provider_view import print_schemas
 from ._screen import (
     Failure,
     complain,
     counted,
-    json_text,
     render,
     silence,
     text,
     unwritten,
     write,
     write_bytes,
+    write_json,
     write_traceback,
 )
 from ._serve_toolset import serve_toolset
 from ._show import new_page, page_of, screen_of, shown_file
 from ._tool_report import report_on
 from ._tool_view import view_of
+from ._violation_view import tell_repair, violation_data, violation_lines
 
 __all__ = ["run"]
 
@@ -150,46 +147,13 @@ def inspect(
     """
     found = load_toolset(toolset, with_traceback=with_traceback)
     if schema is not None:
-        _print_schema(found, schema, strict, everything, as_json)
+        print_schemas(found, schema, strict, everything, as_json)
         return
     report = report_on(found, toolset)
     if as_json:
-        write(sys.stdout, json_text(report) + "\n")
+        write_json(sys.stdout, report)
     else:
         render(view_of(report))
-
-
-def _print_schema(
-    toolset: type[Toolset], dialect: str, strict: bool, everything: bool, as_json: bool
-) -> None:
-    module = dialect_module(dialect)
-    available = ToolAvailability.all() if everything else None
-    shown = [selector for selector in toolset if everything or not selector.is_off]
-    try:
-        tools = module.tools(toolset, available=available, strict=strict)
-        losses = [
-            {"tool": each.name, "path": loss.path, "text": loss.text}
-            for each in shown
-            for loss in module.compile(each.definition, strict=strict).losses
-        ]
-    except ToolDefinitionError as error:
-        complain(text(f"lutum: {error}"))
-        raise typer.Exit(1) from error
-    if as_json:
-        data = {"dialect": dialect, "strict": strict, "tools": tools, "losses": losses}
-        write(sys.stdout, json_text(data) + "\n")
-        return
-    write(sys.stdout, json_text(tools) + "\n")
-    hidden = [selector.name for selector in toolset if selector not in shown]
-    if hidden:
-        complain(text(f"Left out, because they are off (--all prints them): {', '.join(hidden)}"))
-    if strict and facts_of(dialect).strictness is None:
-        complain(text(f"{dialect} has no strict mode for a tool: --strict changes nothing."))
-    if losses:
-        complain(text(f"Not enforced by {dialect}; still checked when a call is decoded:"))
-        for loss in losses:
-            place = f"{loss['tool']}.{loss['path']}" if loss["path"] else loss["tool"]
-            complain(text(f"  {place}: {loss['text']}"))
 
 
 @app.command(
@@ -213,34 +177,16 @@ def check(
             "is_transcript": conversation.is_saved,
             "dialect": conversation.dialect,
             "clean": not violations,
-            "violations": [_as_data(violation) for violation in violations],
+            "violations": [violation_data(violation) for violation in violations],
         }
-        write(sys.stdout, json_text(data) + "\n")
+        write_json(sys.stdout, data)
     else:
         count = counted(len(violations), "violation") if violations else "clean"
         render(
             text(f"{conversation.name} ({conversation.what}): {count}", "bold"),
-            *(line for violation in violations for line in _violation_lines(violation)),
+            *(line for violation in violations for line in violation_lines(violation)),
         )
     raise typer.Exit(1 if violations else 0)
-
-
-def _as_data(violation: Violation) -> dict[str, str]:
-    return {
-        "position": violation.position,
-        "rule": violation.rule,
-        "problem": violation.problem,
-        "remedy": violation.remedy,
-    }
-
-
-def _violation_lines(violation: Violation) -> list[Any]:
-    return [
-        text(""),
-        text(f"{violation.position}  {violation.rule}", "bold"),
-        text(f"  problem: {violation.problem}"),
-        text(f"  remedy:  {violation.remedy}"),
-    ]
 
 
 @app.command(
@@ -282,28 +228,13 @@ def repair(
         "written": written,
         "clean": not left,
         "changes": [{"position": c.position, "rule": c.rule, "what": c.what} for c in changes],
-        "violations_left": [_as_data(violation) for violation in left],
+        "violations_left": [violation_data(violation) for violation in left],
     }
     if as_json:
-        write(sys.stderr, json_text(report) + "\n")
+        write_json(sys.stderr, report)
     else:
-        _tell_repair(f"{conversation.name} ({conversation.what})", changes, left, written)
+        tell_repair(f"{conversation.name} ({conversation.what})", changes, left, written)
     raise typer.Exit(1 if left else 0)
-
-
-def _tell_repair(
-    name: str, changes: list[Change], left: list[Violation], written: str | None
-) -> None:
-    count = counted(len(changes), "change") if changes else "nothing to repair"
-    complain(text(f"{name}: {count}" if changes or not left else f"{name}: nothing was repaired"))
-    for change in changes:
-        complain(text(f"  {change.position}: {change.what} ({change.rule})"))
-    if written is not None:
-        complain(text(f"Written to `{written}`."))
-    if left:
-        complain(text(f"Not repaired: {counted(len(left), 'violation')}"))
-        for violation in left:
-            complain(*_violation_lines(violation))
 
 
 @app.command(
@@ -391,7 +322,7 @@ def convert(
     except HistoryError as error:
         complain(
             text(f"{conversation.name} ({conversation.what}) would be refused. Repair it first:"),
-            *(line for violation in error.violations for line in _violation_lines(violation)),
+            *(line for violation in error.violations for line in violation_lines(violation)),
         )
         raise typer.Exit(1) from error
     with reading(conversation.name):
@@ -407,7 +338,7 @@ def convert(
     ]
     if as_json:
         report = {"file": file, "from": conversation.dialect, "to": to, "losses": losses}
-        write(sys.stderr, json_text(report) + "\n")
+        write_json(sys.stderr, report)
         return
     count = counted(len(losses), "loss") if losses else "nothing was lost"
     complain(text(f"{conversation.name} ({conversation.what}) as {to}: {count}"))
@@ -492,79 +423,24 @@ def inbox(
 
     An approval is of what was shown: it names the digest, and other arguments are refused.
     """
-    answer = None if action is None else _answer(action, which, digest, changes, result, reason, by)
+    wish = None if action is None else wish_of(action, which, digest, changes, result, reason, by)
     with store_at(store, key_env) as opened:
-        if answer is None:
+        if wish is None:
             try:
                 waiting = opened.waiting()
             except LutumError as error:
                 raise Failure(str(error)) from error
             if as_json:
-                write(sys.stdout, json_text(waiting_data(waiting)) + "\n")
+                write_json(sys.stdout, waiting_data(waiting))
             else:
                 render(*(waiting_lines(waiting) or [text("Nothing waits for a decision.")]))
             return
-        outcome, lines = decide(opened, answer, tools, hooks, with_traceback=with_traceback)
+        outcome, lines = decide(opened, wish, tools, hooks, with_traceback=with_traceback)
     if as_json:
-        data = {"call": answer.which, "action": answer.action, "outcome": outcome}
-        write(sys.stdout, json_text(data) + "\n")
+        data = {"call": wish.which, "action": wish.action, "outcome": outcome}
+        write_json(sys.stdout, data)
     else:
         render(*lines)
-
-
-def _answer(
-    action: str,
-    which: str | None,
-    digest: str | None,
-    changes: list[str] | None,
-    result: str | None,
-    reason: str | None,
-    by: str | None,
-) -> Answer:
-    known: dict[str, Action] = {each: each for each in ACTIONS}
-    if action not in known:
-        near = did_you_mean(action, known)
-        meant = f" Did you mean `{near}`?" if near else ""
-        raise Failure(f"`{action}` is none of {', '.join(ACTIONS)}.{meant}")
-    if which is None:
-        raise Failure(f"Say which call to {action}: CONVERSATION/CALL, as it is shown.")
-    if bool(changes) != (action == "edit"):
-        raise Failure("`--set NAME=JSON` says what an edit changes, and goes with `edit` only.")
-    if result is not None and action == "cancel":
-        raise Failure("`--result` does not go with `cancel`: a call that is not run has none.")
-    return Answer(
-        action=known[action],
-        which=which,
-        digest=digest,
-        changes=_changes(changes or ()),
-        result=None if result is None else _json_of(result, "--result"),
-        reason=reason,
-        by=by,
-    )
-
-
-def _changes(given: Sequence[str]) -> dict[str, Any]:
-    read = dict(map(_change, given))
-    if len(read) < len(given):
-        raise Failure("`--set` names an argument twice. Give each its value once.")
-    return read
-
-
-def _change(given: str) -> tuple[str, Any]:
-    name, equals, value = given.partition("=")
-    if not name or not equals:
-        raise Failure(f"`--set {given}` names no argument. Write `--set NAME=JSON`.")
-    return name, _json_of(value, f"--set {name}=")
-
-
-def _json_of(given: str, option: str) -> Any:
-    try:
-        return read_json(given)
-    except ValueError as error:
-        raise Failure(
-            f"`{option}`: {given!r} is no JSON ({error}). Text needs quotes within quotes: "
-            "'\"text\"'."
-        ) from None
 
 
 mcp = typer.Typer(

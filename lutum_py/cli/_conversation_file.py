@@ -21,7 +21,7 @@ from ..dialects._facts import Facts, facts_of
 from ..dialects._repair.violations import Change, Violation
 from ..errors import DialectError, HistoryError, SavedDataError
 from ._exact_json import Style, exact_text, read_exact
-from ._screen import Failure
+from ._screen import Failure, system_reason
 from ._transcript_rules import check_transcript, is_transcript, repair_transcript
 
 __all__ = [
@@ -183,8 +183,7 @@ def read_bytes(file: str) -> tuple[str, bytes]:
     try:
         return name, sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise Failure(f"{name} cannot be read: {reason.lower()}.") from error
+        raise Failure(f"{name} cannot be read: {system_reason(error)}.") from error
 
 
 def _possible(value: Any) -> set[str]:

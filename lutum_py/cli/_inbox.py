@@ -10,11 +10,10 @@ import asyncio
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from rich.text import Text
 
@@ -26,39 +25,14 @@ from .._text.json import compact_json
 from .._text.suggestion import did_you_mean
 from ..errors import LutumError, StaleError
 from ..store import Store, Waiting
+from ._inbox_wish import Wish
 from ._loading import load_named, load_toolset
 from ._screen import Failure, text
 
-__all__ = ["ACTIONS", "Action", "Answer", "decide", "store_at", "waiting_data", "waiting_lines"]
-
-Action: TypeAlias = Literal["approve", "edit", "cancel"]
-ACTIONS: tuple[Action, ...] = ("approve", "edit", "cancel")
+__all__ = ["decide", "store_at", "waiting_data", "waiting_lines"]
 
 _FEWEST_DIGITS = 8
 _SHOWN_DIGITS = 12
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What somebody says to a call that waits.
-
-    Attributes:
-        action: What is to become of it.
-        which: The conversation and the call, with a slash between them.
-        digest: At least the first 8 digits of the digest that was shown.
-        changes: The arguments that are to be others.
-        result: What the ticket asks for; None where nothing was given.
-        reason: Why.
-        by: Who says so.
-    """
-
-    action: Action
-    which: str
-    digest: str | None
-    changes: Mapping[str, Any]
-    result: Any
-    reason: str | None
-    by: str | None
 
 
 def store_at(where: str, key_variable: str | None) -> Store:
@@ -140,7 +114,7 @@ def _differs(waiting: Waiting) -> bool:
 
 def decide(
     store: Store,
-    answer: Answer,
+    wish: Wish,
     tools: str | None,
     hooks: str | None,
     *,
@@ -150,7 +124,7 @@ def decide(
 
     Args:
         store: The store.
-        answer: The decision.
+        wish: The decision.
         tools: The toolset of the plan, as `load_toolset` takes it.
         hooks: What an edit is sent through, as `load_named` takes it.
         with_traceback: Whether the traceback of a failing import goes to standard error.
@@ -163,13 +137,13 @@ def decide(
     """
     if tools is None:
         raise Failure("A decision needs the tools of the plan: pass `--tools module:Toolset`.")
-    if answer.action == "edit" and hooks is None:
+    if wish.action == "edit" and hooks is None:
         raise Failure("An edit goes through your hooks: pass `--hooks module:hooks`.")
     toolset = load_toolset(tools, with_traceback=with_traceback)
     asked = None if hooks is None else load_named(hooks, with_traceback=with_traceback)
     try:
-        waiting = _find(store.waiting(), answer)
-        decision = _decision(waiting, answer)
+        waiting = _find(store.waiting(), wish)
+        decision = _decision(waiting, wish)
         if decision.edit is None:
             outcome = store.decide(waiting.id, decision, toolset)
         else:
@@ -185,7 +159,7 @@ def decide(
         return "rejected", [text(f"{name}: will not run: {outcome.reason}")]
     if isinstance(outcome, HandledCall):
         return "answered", [text(f"{name}: answered without being run")]
-    word = "edited and approved" if answer.action == "edit" else "approved"
+    word = "edited and approved" if wish.action == "edit" else "approved"
     return "ready", [text(f"{name}: {word}, to be run by whoever claims it")]
 
 
@@ -209,29 +183,27 @@ def _amend(
             return outcome
 
 
-def _decision(waiting: Waiting, answer: Answer) -> Decision:
-    _check_digest(waiting, answer)
-    if answer.action == "cancel":
-        return waiting.cancel(answer.reason, by=answer.by)
-    if answer.action == "edit":
-        return waiting.edit(
-            answer.changes, by=answer.by, result=answer.result, reason=answer.reason
-        )
-    return waiting.approve(by=answer.by, result=answer.result, reason=answer.reason)
+def _decision(waiting: Waiting, wish: Wish) -> Decision:
+    _check_digest(waiting, wish)
+    if wish.action == "cancel":
+        return waiting.cancel(wish.reason, by=wish.by)
+    if wish.action == "edit":
+        return waiting.edit(wish.changes, by=wish.by, result=wish.result, reason=wish.reason)
+    return waiting.approve(by=wish.by, result=wish.result, reason=wish.reason)
 
 
-def _check_digest(waiting: Waiting, answer: Answer) -> None:
+def _check_digest(waiting: Waiting, wish: Wish) -> None:
     """Make sure that somebody decides on what they were shown."""
-    given = _given_digits(answer)
+    given = _given_digits(wish)
     if given is None:
-        if answer.action == "cancel":
+        if wish.action == "cancel":
             return
         raise Failure(
-            f"To {answer.action} a call, say what you were shown: `--digest`, with at least the "
+            f"To {wish.action} a call, say what you were shown: `--digest`, with at least the "
             f"first {_FEWEST_DIGITS} digits of it. `lutum inbox` shows it."
         )
     if len(given) < _FEWEST_DIGITS:
-        raise Failure(f"`--digest {answer.digest}` has fewer than {_FEWEST_DIGITS} digits.")
+        raise Failure(f"`--digest {wish.digest}` has fewer than {_FEWEST_DIGITS} digits.")
     if not _is_of(waiting, given):
         raise Failure(
             f"{_name(waiting)} is not what you were shown any more: its digest begins with "
@@ -240,12 +212,12 @@ def _check_digest(waiting: Waiting, answer: Answer) -> None:
         )
 
 
-def _find(waiting: Sequence[Waiting], answer: Answer) -> Waiting:
+def _find(waiting: Sequence[Waiting], wish: Wish) -> Waiting:
     """Find the one call that is meant: ids may hold slashes, and what is shown escaped."""
-    which = answer.which
+    which = wish.which
     found = [each for each in waiting if which in (_name(each), visible(_name(each)))]
     if len(found) > 1:
-        given = _given_digits(answer)
+        given = _given_digits(wish)
         found = [each for each in found if given and _is_of(each, given)]
         if len(found) != 1:
             raise Failure(
@@ -259,8 +231,8 @@ def _find(waiting: Sequence[Waiting], answer: Answer) -> Waiting:
     raise Failure(f"No call `{which}` waits in this store.{meant}")
 
 
-def _given_digits(answer: Answer) -> str | None:
-    return None if answer.digest is None else answer.digest.removeprefix("sha256:").lower()
+def _given_digits(wish: Wish) -> str | None:
+    return None if wish.digest is None else wish.digest.removeprefix("sha256:").lower()
 
 
 def _is_of(waiting: Waiting, digits: str) -> bool:

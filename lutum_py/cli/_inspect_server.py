@@ -12,7 +12,7 @@ from .._text.escaping import words_of
 from .._text.json import cut
 from ..errors import LutumError, MissingExtraError
 from ..execution._outcome import sole
-from ._screen import Failure, counted, json_text, render, text, write
+from ._screen import Failure, counted, render, text, write_json
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -40,7 +40,7 @@ def inspect_server(
     except (Exception, asyncio.CancelledError) as error:  # a transport may raise anything
         raise _unreached(server, error) from error
     if as_json:
-        write(sys.stdout, json_text(report) + "\n")
+        write_json(sys.stdout, report)
     else:
         _show(report)
     return 1 if report["refused"] else 0

@@ -20,13 +20,14 @@ __all__ = [
     "complain",
     "counted",
     "json_text",
-    "reason_of",
     "render",
     "silence",
+    "system_reason",
     "text",
     "unwritten",
     "write",
     "write_bytes",
+    "write_json",
     "write_traceback",
 ]
 
@@ -38,9 +39,10 @@ class Failure(Exception):
     """The command cannot do its work: the text says why, and what to do about it."""
 
 
-def reason_of(error: OSError) -> str:
-    """Give the system's own word for what is wrong, to end a sentence with."""
-    return visible(error.strerror or str(error)).lower()
+def system_reason(error: OSError | ValueError) -> str:
+    """Give the system's own word for what is wrong with a file, to end a sentence with."""
+    said = error.strerror if isinstance(error, OSError) else None
+    return visible(said or str(error)).lower()
 
 
 def text(words: str, style: str = "") -> Text:
@@ -108,6 +110,11 @@ def write(stream: TextIO, words: str) -> None:
     _send(stream, stream, words.encode(encoding, "backslashreplace").decode(encoding))
 
 
+def write_json(stream: TextIO, data: Any) -> None:
+    """Write data as `json_text` lays it out."""
+    write(stream, json_text(data) + "\n")
+
+
 def write_traceback(error: BaseException) -> None:
     """Write the traceback of an exception to standard error."""
     write(sys.stderr, visible("".join(traceback.format_exception(error)), LINES))
@@ -142,4 +149,4 @@ def silence(stream: TextIO) -> None:
 
 def unwritten(error: OSError) -> str:
     """Say that standard output takes no more."""
-    return f"the output cannot be written: {reason_of(error)}."
+    return f"the output cannot be written: {system_reason(error)}."

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from .._toolset import Toolset
 from ..errors import DeveloperError
-from ._screen import Failure, complain, reason_of, text
+from ._screen import Failure, complain, system_reason, text
 
 __all__ = ["serve_toolset"]
 
@@ -63,7 +63,7 @@ def _listening(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family)
     except OSError as error:
         raise Failure(
-            f"Nothing can listen on port {port} of {host}: {reason_of(error)}."
+            f"Nothing can listen on port {port} of {host}: {system_reason(error)}."
         ) from error
 
 

@@ -15,15 +15,15 @@ from .._text.json import compact_json
 from .._toolset import Toolset
 from .._transcript.result_cap import ResultCap
 
-__all__ = ["ESTIMATE", "estimated_tokens", "report_on"]
+__all__ = ["report_on"]
 
-ESTIMATE: Final = (
+_ESTIMATE: Final = (
     "the characters of name, description and input schema as compact JSON, divided by 4"
 )
 """How tokens are estimated: real counts differ from model to model."""
 
 
-def estimated_tokens(data: object) -> int:
+def _estimated_tokens(data: object) -> int:
     """Estimate the tokens of plain JSON data: a quarter of its characters, rounded up."""
     return -(-len(compact_json(data)) // 4)
 
@@ -58,7 +58,7 @@ def report_on(toolset: type[Toolset], reference: str) -> dict[str, Any]:
                 tool["estimated_tokens"] for tool in tools if tool["deferred"]
             ),
         },
-        "estimate": ESTIMATE,
+        "estimate": _ESTIMATE,
     }
 
 
@@ -103,7 +103,7 @@ def _tool(selector: AnySelector, start: int) -> dict[str, Any]:
         "strict": definition.strict,
         "result_cap": _cap(selector),
         "digest": definition.digest,
-        "estimated_tokens": estimated_tokens(
+        "estimated_tokens": _estimated_tokens(
             {
                 "name": definition.name,
                 "description": definition.description,

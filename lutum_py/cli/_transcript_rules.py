@@ -8,12 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from .._text.json import (
-    copy_json,
-    is_array,
-    is_object,
-    shorten,
-)
+from .._text.json import copy_json, is_array, is_object, shorten
 from .._transcript.check import Checked, CheckedCall, TranscriptFault, checked
 from .._transcript.request import TranscriptItem
 from .._transcript.result import ToolResult, dump_result

@@ -6,15 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from .._text.escaping import LINES, visible
-from .._text.html import (
-    as_styles,
-    cut_text,
-    figure,
-    mark,
-    named,
-    paragraph,
-    table,
-)
+from .._text.html import as_styles, cut_text, figure, mark, named, paragraph, table
 from ._faults import CommitFault
 
 __all__ = ["faults_html", "faults_rich"]

@@ -50,26 +50,16 @@ except TimeoutError as error:
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable
-from contextvars import copy_context
 from typing import Any, TypeVar
 
 from .._call.call import AnyToolCall
 from .._context.context import ToolContext
-from .._context.threads import run_in_thread
 from .._declare.handlers import Handlers
 from .._round.events import OnEvent
 from .._round.plan import ToolRoundPlan
-from ..errors import MisuseError
 from ._batch import Batch, ContextFor
-from ._outcome import (
-    ExecutionCancelled,
-    ExecutionErrors,
-    Outcome,
-    outcomes_of,
-    telling,
-)
+from ._outcome import ExecutionCancelled, ExecutionErrors, Outcome, outcomes_of
 from ._plan_run import OnBegin, PlanRun
 from ._run import Run
 from ._settings import GRACE, Around, Settings, Skipped
@@ -243,7 +233,7 @@ def execute_sync(
         handlers=handlers,
     )
     run = Run(call, context, settings)
-    _refuse_async(run)
+    run.refuse_async()
     return run.run_sync()
 
 
@@ -295,7 +285,7 @@ def execute_all_sync(
         around=around,
         handlers=handlers,
     )
-    return _run_all_sync(Batch(calls, context, settings))
+    return Batch(calls, context, settings).run_all_sync()
 
 
 async def run(
@@ -424,51 +414,5 @@ def run_sync(
         handlers=handlers,
     )
     told = PlanRun(plan, on_begin, on_event)
-    _run_all_sync(Batch(told.ready, context, settings, told))
+    Batch(told.ready, context, settings, told).run_all_sync()
     return plan
-
-
-def _run_all_sync(batch: Batch) -> list[Outcome]:
-    """Run calls one after the other, or in threads, and give what each came to."""
-    for run in batch.runs:
-        _refuse_async(run)
-    waiting = deque(range(len(batch.runs)))
-
-    def work() -> None:
-        while True:
-            try:
-                place = waiting.popleft()
-            except IndexError:
-                return
-            try:
-                copy_context().run(batch.run_sync, place)
-            except BaseException:
-                stop()
-                raise
-
-    def stop() -> None:
-        waiting.clear()
-        for run in batch.runs:
-            run.cancel("the program was interrupted")
-
-    try:
-        if batch.limit == 1:
-            for place in range(len(batch.runs)):
-                batch.run_sync(place)
-        else:
-            count = min(batch.limit, len(waiting))
-            for thread in [run_in_thread(work, "worker") for _ in range(count)]:
-                thread.result().result()
-    except BaseException as error:
-        stop()
-        telling(error, batch.account(error))
-        raise
-    return batch.ended([batch.done[place] for place in sorted(batch.done)])
-
-
-def _refuse_async(run: Run) -> None:
-    if run.invocation.is_async:
-        raise MisuseError(
-            f"Tool `{run.call.name}` (call {run.call.id!r}) is async: use `await execute(call)`, "
-            "or `asyncio.run(execute(call))` outside of a loop."
-        )

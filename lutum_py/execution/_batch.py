@@ -7,20 +7,19 @@ the account of the others: errors are noted by place, and each call has an outco
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
+from contextvars import copy_context
 from functools import partial
 from typing import Any, TypeAlias
 
 from .._call.call import AnyToolCall
 from .._call.lifecycle import CallStatus
 from .._context.context import ToolContext
+from .._context.threads import run_in_thread
 from .._text.json import shorten
-from ..errors import (
-    LifecycleError,
-    LutumError,
-    MisuseError,
-)
+from ..errors import LifecycleError, LutumError, MisuseError
 from ._outcome import (
     ExecutionCancelled,
     ExecutionErrors,
@@ -89,25 +88,6 @@ class Batch:
             for place, call in enumerate(listed)
         ]
 
-    def run_sync(self, place: int) -> None:
-        """Run one call; what keeps its context from opening is noted."""
-        run, plan = self.runs[place], self.plan
-        if plan is not None and not (run.is_stopped or plan.begin_sync(place, run.call)):
-            self.done[place] = self._not_run(place, plan.refused[place])
-            return
-        try:
-            self.done[place] = run.run_sync()
-        except LutumError:
-            raise
-        except Exception as error:  # noqa: BLE001 - a context may raise anything
-            self.done[place] = self._noted(place, error)
-        except BaseException as error:
-            if plan is not None:
-                plan.take(run.call, outcomes_of(error))
-            raise
-        if plan is not None:
-            plan.take(run.call, [self.done[place]])
-
     async def run_all(self) -> list[Outcome]:
         """Run the calls at once, and give what each came to, in their order.
 
@@ -132,18 +112,18 @@ class Batch:
             except asyncio.CancelledError as stop:
                 self._stop()
                 await self._all_ended()
-                raise stop from ExecutionCancelled(self.outcomes(tasks))
+                raise stop from ExecutionCancelled(self._outcomes(tasks))
             finally:
                 if self._timer is not None:
                     self._timer.cancel()
-        outcomes = self.outcomes(tasks)
+        outcomes = self._outcomes(tasks)
         if self.interrupt is not None:
             raise telling(self.interrupt, outcomes)
         for task in tasks:
             error = task.exception() if task.done() and not task.cancelled() else None
             if isinstance(error, LutumError):
                 raise telling(error, outcomes)
-        return self.ended(outcomes)
+        return self._unless_broken(outcomes)
 
     async def _one(self, place: int) -> Outcome:
         run, plan = self.runs[place], self.plan
@@ -226,14 +206,80 @@ class Batch:
         plan.take(run.call, [outcome])
         return outcome
 
-    def account(self, error: BaseException) -> list[Outcome]:
+    # From sync code.
+
+    def run_all_sync(self) -> list[Outcome]:
+        """Run the calls one after the other, or in threads, and give what each came to.
+
+        Raises:
+            MisuseError: A function is async; nothing was run.
+            ExecutionErrors: As for `run_all`.
+            LutumError: As for `run_all`.
+        """
+        for run in self.runs:
+            run.refuse_async()
+        waiting = deque(range(len(self.runs)))
+
+        def work() -> None:
+            while True:
+                try:
+                    place = waiting.popleft()
+                except IndexError:
+                    return
+                try:
+                    copy_context().run(self._one_sync, place)
+                except BaseException:
+                    stop()
+                    raise
+
+        def stop() -> None:
+            waiting.clear()
+            for run in self.runs:
+                run.cancel("the program was interrupted")
+
+        try:
+            if self.limit == 1:
+                for place in range(len(self.runs)):
+                    self._one_sync(place)
+            else:
+                count = min(self.limit, len(waiting))
+                for thread in [run_in_thread(work, "worker") for _ in range(count)]:
+                    thread.result().result()
+        except BaseException as error:
+            stop()
+            telling(error, self._account(error))
+            raise
+        return self._unless_broken([self.done[place] for place in sorted(self.done)])
+
+    def _one_sync(self, place: int) -> None:
+        """Run one call; what keeps its context from opening is noted."""
+        run, plan = self.runs[place], self.plan
+        if plan is not None and not (run.is_stopped or plan.begin_sync(place, run.call)):
+            self.done[place] = self._not_run(place, plan.refused[place])
+            return
+        try:
+            self.done[place] = run.run_sync()
+        except LutumError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a context may raise anything
+            self.done[place] = self._noted(place, error)
+        except BaseException as error:
+            if plan is not None:
+                plan.take(run.call, outcomes_of(error))
+            raise
+        if plan is not None:
+            plan.take(run.call, [self.done[place]])
+
+    def _account(self, error: BaseException) -> list[Outcome]:
         """Say what the calls came to when something ended the run of them all."""
         return [
             self.done[place] if place in self.done else self._noted(place, error)
             for place in range(len(self.runs))
         ]
 
-    def outcomes(self, tasks: Sequence[asyncio.Future[Outcome]]) -> list[Outcome]:
+    # What came of it.
+
+    def _outcomes(self, tasks: Sequence[asyncio.Future[Outcome]]) -> list[Outcome]:
         """Say what the calls came to whose tasks are done, in whichever way."""
         return [self._outcome(place, task) for place, task in enumerate(tasks)]
 
@@ -263,7 +309,7 @@ class Batch:
             return cancelled(call._again(), f"not executed: {name} came before it.")
         return lost(call, f"{name} ended it.")
 
-    def ended(self, outcomes: list[Outcome]) -> list[Outcome]:
+    def _unless_broken(self, outcomes: list[Outcome]) -> list[Outcome]:
         """Give the outcomes, or raise what was noted."""
         if self.plan is not None and self.plan.refused:
             first, *others = (error for _, error in sorted(self.plan.refused.items()))

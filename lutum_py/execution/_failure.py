@@ -13,17 +13,17 @@ from .._text.json import cut
 from .._transcript.result import ToolResult
 from ..errors import ToolError
 
-__all__ = ["LOGGER", "tell", "trace_of"]
+__all__ = ["tell", "trace_of"]
 
-LOGGER: Final = logging.getLogger("lutum.execution")
-LOGGER.addHandler(logging.NullHandler())  # a program that set no logging up is not written to
+_LOGGER: Final = logging.getLogger("lutum.execution")
+_LOGGER.addHandler(logging.NullHandler())  # a program that set no logging up is not written to
 _LONGEST_TEXT: Final = 2000
 _LONGEST_MESSAGE: Final = 400
 
 
 def trace_of(error: Exception) -> str | None:
     """Write down where an exception came from; None where a tool meant it, or nobody listens."""
-    if isinstance(error, ToolError | ToolSuspended) or not LOGGER.isEnabledFor(logging.WARNING):
+    if isinstance(error, ToolError | ToolSuspended) or not _LOGGER.isEnabledFor(logging.WARNING):
         return None
     return visible("".join(format_exception(error)).rstrip(), LINES)
 
@@ -43,7 +43,7 @@ def tell(result: ToolResult, context: ToolContext, is_said: bool, trace: str | N
     """
     is_cancelled = result.status == "cancelled"
     level = logging.INFO if is_said or is_cancelled else logging.WARNING
-    if LOGGER.isEnabledFor(level):
+    if _LOGGER.isEnabledFor(level):
         name = visible(result.name)
         text = visible(cut(result.model_text, _LONGEST_TEXT))
         extra = {
@@ -53,13 +53,13 @@ def tell(result: ToolResult, context: ToolContext, is_said: bool, trace: str | N
             "code": result.code,
         }
         words, arguments = "%s: %s (call %r): %s", (result.status, name, result.id, text)
-        file, line, function, _ = LOGGER.findCaller()
-        record = LOGGER.makeRecord(
-            LOGGER.name, level, file, line, words, arguments, None, function, extra
+        file, line, function, _ = _LOGGER.findCaller()
+        record = _LOGGER.makeRecord(
+            _LOGGER.name, level, file, line, words, arguments, None, function, extra
         )
         # Not as `exc_info`: formatters write that as it comes, and it would hold the tool's frames.
         record.exc_text = trace
-        LOGGER.handle(record)
+        _LOGGER.handle(record)
     if not context.has_failed:
         status = ProgressStatus.CANCELLED if is_cancelled else ProgressStatus.FAILED
         context.report_progress(status, cut(result.model_text, _LONGEST_MESSAGE))

@@ -18,14 +18,7 @@ from .._context.context import ToolSuspended
 from .._text.escaping import words_of
 from .._text.json import compact_json
 from .._transcript.result import ToolResult, make_result, unknown_outcome
-from ..errors import (
-    Cancelled,
-    LifecycleError,
-    LutumError,
-    TimedOut,
-    ToolError,
-    ToolOutputError,
-)
+from ..errors import Cancelled, LifecycleError, LutumError, TimedOut, ToolError, ToolOutputError
 
 __all__ = [
     "ExecutionCancelled",

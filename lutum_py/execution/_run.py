@@ -403,6 +403,18 @@ class Run:
 
     # Running from sync code.
 
+    def refuse_async(self) -> None:
+        """Refuse to run an async function from sync code.
+
+        Raises:
+            MisuseError: It is one.
+        """
+        if self.invocation.is_async:
+            raise MisuseError(
+                f"Tool `{self.call.name}` (call {self.call.id!r}) is async: use `await "
+                "execute(call)`, or `asyncio.run(execute(call))` outside of a loop."
+            )
+
     def run_sync(self) -> Outcome:
         """Run the call to an outcome: right here, or in a thread where it has a deadline."""
         around = self.settings.around

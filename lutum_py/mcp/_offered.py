@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any
 
-from mcp.types import Tool, ToolAnnotations
+from mcp.types import Tool
 from mcp.types.version import LATEST_MODERN_VERSION, is_version_at_least
 
-from .._schema.capabilities import EffectKind, Reversibility, ToolCapabilities
 from .._schema.definition import JsonSchema, ToolDef
 from .._schema.schema_check import schema_faults
 from .._schema.schema_reader import follow
 from .._text.json import copy_json
+from ._risk import hints_of
 
-__all__ = ["hints_of", "is_modern", "offered_tools", "structure_of"]
-
-_LOCAL: Final = frozenset(
-    {
-        EffectKind.READ_FILE,
-        EffectKind.INTROSPECT_RUNTIME,
-        EffectKind.PERSIST_MEMORY,
-        EffectKind.WRITE_FILE,
-        EffectKind.DELETE_FILE,
-    }
-)
-_ADDITIVE: Final = frozenset({EffectKind.PERSIST_MEMORY, EffectKind.GENERATE_MEDIA})
+__all__ = ["is_modern", "offered_tools", "structure_of"]
 
 
 def is_modern(version: str) -> bool:
@@ -94,23 +83,3 @@ def structure_of(definition: ToolDef, output: Any, *, modern: bool) -> bool:
         return output is not None
     schema = definition.output_schema
     return modern and not (isinstance(output, str) if schema is None else _is_text(schema))
-
-
-def hints_of(capabilities: ToolCapabilities, is_idempotent: bool) -> ToolAnnotations | None:
-    """Say what a tool does to the world, as far as its author declared it."""
-    effects = capabilities.effects
-    repeated = True if is_idempotent else None
-    if not effects:
-        return ToolAnnotations(idempotent_hint=True) if is_idempotent else None
-    mutating = [each for each in effects if each.mutating]
-    destructive: bool | None = None
-    if any(each.reversibility is Reversibility.IRREVERSIBLE for each in mutating):
-        destructive = True
-    elif all(each.kind in _ADDITIVE for each in mutating):
-        destructive = False
-    return ToolAnnotations(
-        read_only_hint=not mutating,
-        destructive_hint=destructive,
-        idempotent_hint=repeated,
-        open_world_hint=any(each.kind not in _LOCAL for each in effects),
-    )

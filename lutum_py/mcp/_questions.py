@@ -35,9 +35,9 @@ from ..errors import ToolDefinitionError
 from ._limits import Limits
 from ._words import legible, legible_schema, one_line
 
-__all__ = ["ACTION", "UnfitAnswer", "UnfitQuestion", "answers_in", "decline_inline", "ticket_for"]
+__all__ = ["UnfitAnswer", "UnfitQuestion", "answers_in", "decline_inline", "ticket_for"]
 
-ACTION: Final = "mcp_input"
+_ACTION: Final = "mcp_input"
 """What a ticket of a server's question asks for."""
 
 _NO: Final = ("decline", "cancel")
@@ -120,7 +120,7 @@ def ticket_for(asked: InputRequiredResult, limits: Limits) -> SuspendTicket:
             ) from None
     said = [_said(request, limits.description) for request in requests.values()]
     return SuspendTicket(
-        action=ACTION,
+        action=_ACTION,
         message="\n".join(said) or "The server wants to be called again.",
         parameters=parameters,
         response_schema=schema,
@@ -191,7 +191,7 @@ def answers_in(context: ToolContext) -> tuple[InputResponses | None, str | None]
         UnfitAnswer: The decision answers something else than what was asked.
     """
     ticket, decision = context.ticket, context.resume
-    if ticket is None or decision is None or ticket.action != ACTION:
+    if ticket is None or decision is None or ticket.action != _ACTION:
         return None, None
     state: str | None = ticket.parameters.get("request_state")
     requests: Mapping[str, Any] = ticket.parameters.get("requests", {})

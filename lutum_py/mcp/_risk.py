@@ -1,4 +1,4 @@
-"""What a tool of a server may do: by what its hints say, where they are believed."""
+"""What a tool does to the world, as the hints of the protocol have it: read, and written."""
 
 from __future__ import annotations
 
@@ -6,11 +6,27 @@ from typing import Final
 
 from mcp.types import ToolAnnotations
 
-from .._schema.capabilities import Confirmation, Reversibility, ToolCapabilities, ToolEffect
+from .._schema.capabilities import (
+    Confirmation,
+    EffectKind,
+    Reversibility,
+    ToolCapabilities,
+    ToolEffect,
+)
 
-__all__ = ["capabilities_of", "is_idempotent"]
+__all__ = ["capabilities_of", "hints_of", "is_idempotent"]
 
 _NO_HINTS: Final = ToolAnnotations()
+_LOCAL: Final = frozenset(
+    {
+        EffectKind.READ_FILE,
+        EffectKind.INTROSPECT_RUNTIME,
+        EffectKind.PERSIST_MEMORY,
+        EffectKind.WRITE_FILE,
+        EffectKind.DELETE_FILE,
+    }
+)
+_ADDITIVE: Final = frozenset({EffectKind.PERSIST_MEMORY, EffectKind.GENERATE_MEDIA})
 
 
 def capabilities_of(hints: ToolAnnotations | None, trusted: bool) -> ToolCapabilities:
@@ -33,3 +49,23 @@ def is_idempotent(hints: ToolAnnotations | None, trusted: bool) -> bool:
     """Say whether a second call does no harm, as far as somebody vouches for it."""
     hints = hints or _NO_HINTS
     return trusted and bool(hints.read_only_hint or hints.idempotent_hint)
+
+
+def hints_of(capabilities: ToolCapabilities, is_idempotent: bool) -> ToolAnnotations | None:
+    """Say what a tool does to the world, as far as its author declared it."""
+    effects = capabilities.effects
+    repeated = True if is_idempotent else None
+    if not effects:
+        return ToolAnnotations(idempotent_hint=True) if is_idempotent else None
+    mutating = [each for each in effects if each.mutating]
+    destructive: bool | None = None
+    if any(each.reversibility is Reversibility.IRREVERSIBLE for each in mutating):
+        destructive = True
+    elif all(each.kind in _ADDITIVE for each in mutating):
+        destructive = False
+    return ToolAnnotations(
+        read_only_hint=not mutating,
+        destructive_hint=destructive,
+        idempotent_hint=repeated,
+        open_world_hint=any(each.kind not in _LOCAL for each in effects),
+    )

@@ -38,12 +38,7 @@ from .._context.context import ToolSuspended
 from .._text.escaping import words_of
 from .._text.json import shorten
 from .._transcript.result import ToolResult
-from ..errors import (
-    Cancelled,
-    InvalidValueError,
-    MisuseError,
-    ToolError,
-)
+from ..errors import Cancelled, InvalidValueError, MisuseError, ToolError
 from ..execution import outcomes_of
 from ._attributes import (
     NAME_LIMIT,

@@ -1,4 +1,4 @@
-"""A plan and the rows of its calls: what rows a plan has, and what rows say about a plan."""
+"""Rows of calls: which ones a plan has, and what they say about a plan or a claim."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from .._schema.secrets import MASK, holds_secrets, mask_secrets
 from .._text.json import compact_json
 from .._transcript.result import ToolResult, dump_result, load_result
 from .._transcript.saved import Saved, dump_saved
-from ..errors import CommitError, PlanError
+from ..errors import CommitError, PlanError, StaleError
 from ._held import held
 from ._rows import SavedCall, State
+from ._values import Claim
 
-__all__ = ["bring_up", "claimed", "row_of", "rows_of", "with_result"]
+__all__ = ["bring_up", "check_holds", "claimed", "row_of", "rows_of", "with_result"]
 
 P = TypeVar("P", bound=ToolRoundPlan[Any])
 
@@ -186,4 +187,35 @@ def claimed(plan: ToolRoundPlan[Any], row: SavedCall) -> AnyToolCall:
     raise PlanError(
         f"The row of call {row.place} in conversation {row.conversation!r} says that it may be "
         "run, and the plan does not. Put the database back as it was, or give the round up."
+    )
+
+
+def check_holds(claim: Claim, row: SavedCall | None, key: bytes | None) -> SavedCall:
+    """Make sure that a claim is the last one of its row.
+
+    Raises:
+        StaleError: It is not, the call has its result, or the round is over.
+        StoreError: Somebody else wrote the row.
+    """
+    if row is not None:
+        row.check(key)
+    if row is None or row.round != claim._round:
+        raise _stale(claim, None)
+    if row.token != claim.token or row.state not in ("ready", "begun"):
+        raise _stale(claim, row)
+    return row
+
+
+def _stale(claim: Claim, row: SavedCall | None) -> StaleError:
+    if row is None:
+        what = "is not open any more: its round is over, or was saved anew"
+    elif row.state == "done":
+        what = "has its result already"
+    elif row.owner is None:
+        what = "was given back, decided on or saved anew"
+    else:
+        what = f"was claimed again since, by {row.owner}, after its lease ran out"
+    return StaleError(
+        f"Call {claim.call.id!r} of tool `{claim.call.name}` in conversation {claim.id!r} "
+        f"{what}. Nothing was changed: drop this claim, and what came of it."
     )

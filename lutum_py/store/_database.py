@@ -1,6 +1,6 @@
 """One database, SQLite or PostgreSQL: its connection, its transactions, and how it fails.
 
-The SQL of a store is written once. What the two say differently is a `Dialect`, and stands in a
+The SQL of a store is written once. What the two say differently is a `SqlDialect`, and stands in a
 statement as `{now}` and `{lock}`; a parameter is a `?`.
 """
 
@@ -26,7 +26,7 @@ BUSY_SECONDS = 30
 middle of a transaction."""
 
 
-class Dialect(NamedTuple):
+class SqlDialect(NamedTuple):
     """What one database says otherwise than the other.
 
     Attributes:
@@ -57,7 +57,7 @@ class Rows:
 
     __slots__ = ("_connection", "_dialect")
 
-    def __init__(self, connection: Any, dialect: Dialect) -> None:
+    def __init__(self, connection: Any, dialect: SqlDialect) -> None:
         self._connection = connection
         self._dialect = dialect
 
@@ -86,7 +86,7 @@ class Database:
         connect: Makes a connection in which each statement stands alone until a transaction begins.
     """
 
-    def __init__(self, name: str, dialect: Dialect, connect: Callable[[], Any]) -> None:
+    def __init__(self, name: str, dialect: SqlDialect, connect: Callable[[], Any]) -> None:
         self.name = name
         self._dialect = dialect
         self._connect = connect
@@ -188,7 +188,7 @@ class Database:
                     self._drop()
 
 
-SQLITE = Dialect(
+SQLITE = SqlDialect(
     mark="?",
     now="CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)",
     lock="",
@@ -262,7 +262,7 @@ def _postgres(where: str) -> Database:
             "A store on PostgreSQL needs the package `psycopg`. Install it with "
             "`python -m pip install 'lutum-py[postgres]'`."
         ) from error
-    dialect = Dialect(
+    dialect = SqlDialect(
         mark="%s",
         now="CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)",
         lock="FOR UPDATE",

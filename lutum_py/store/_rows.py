@@ -259,6 +259,16 @@ class SavedCall(NamedTuple):
         query = f"SELECT {COLUMNS} FROM lutum_call WHERE state = 'waiting' {which}"
         return sorted(cls(*row) for row in rows.all(query, *values))
 
+    @staticmethod
+    def claimable(rows: Rows, id: str | None, most: int) -> list[tuple[str, int]]:
+        """Say which may be claimed now, by conversation and place: the longest free first."""
+        which, values = ("", ()) if id is None else ("AND conversation = ?", (id,))
+        return rows.all(
+            f"SELECT conversation, place FROM lutum_call WHERE until <= {{now}} {which} "
+            f"ORDER BY until, conversation, place LIMIT {most}",
+            *values,
+        )
+
     def write(self, rows: Rows, key: bytes | None) -> None:
         """Put it in the place of what is there."""
         sealed = self.sealed(key)

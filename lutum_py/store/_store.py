@@ -32,7 +32,6 @@ from .._text.json import shorten
 from ..errors import (
     CommitError,
     ExtraResult,
-    InvalidValueError,
     LifecycleError,
     MisuseError,
     PlanError,
@@ -42,7 +41,8 @@ from ..errors import (
 )
 from ..execution._batch import ContextFor
 from ..execution._settings import GRACE, Around, Settings, Skipped
-from ._calls import bring_up, claimed, row_of, rows_of, with_result
+from ._calls import bring_up, check_holds, claimed, row_of, rows_of, with_result
+from ._checks import check_claim, check_lease, check_toolset, check_word
 from ._database import Rows, database_at
 from ._held import held, let_go
 from ._rows import Head, SavedCall, now, prepare, replace_rows
@@ -91,7 +91,7 @@ class Store:
         check_key(key)
         self._key = key
         self._owner = f"{socket.gethostname()}:{os.getpid()}" if owner is None else owner
-        _check_word("owner", self._owner)
+        check_word("owner", self._owner)
         self._database = database_at(where)
         # Which round of which conversation a plan is of that came from here.
         self._rounds: WeakKeyDictionary[RoundState, tuple[str, int]] = WeakKeyDictionary()
@@ -152,7 +152,7 @@ class Store:
             RoundClosedError: The round has ended.
             StoreError: There is no such conversation, or the database failed.
         """
-        _check_word("id", id)
+        check_word("id", id)
         if not isinstance(note, str | None):
             raise MisuseError.of_field("store.save", "note", "a text", note)
         if not isinstance(session, Session | None):
@@ -243,9 +243,9 @@ class Store:
             PlanError: The plan was edited, or does not fit the toolset any more.
             TranscriptError: The transcript is of another release.
         """
-        _check_word("id", id)
+        check_word("id", id)
         if toolset is not None:
-            _check_toolset(toolset)
+            check_toolset(toolset)
         with self._database.read() as rows:
             head, note, text = self._read(rows, id)
             calls = SavedCall.of(rows, id)
@@ -298,7 +298,7 @@ class Store:
             StoreError: A row was edited, or the database failed.
         """
         if id is not None:
-            _check_word("id", id)
+            check_word("id", id)
         with self._database.read() as rows:
             found = SavedCall.that_wait(rows, id)
         for row in found:
@@ -335,8 +335,8 @@ class Store:
             HookError: A hook raised; nothing changed.
             StoreError: There is no such conversation, it was edited, or the database failed.
         """
-        _check_word("id", id)
-        _check_toolset(toolset)
+        check_word("id", id)
+        check_toolset(toolset)
         check_decision(decision)
         if decision.edit is not None and hooks is None:
             raise MisuseError(
@@ -369,7 +369,7 @@ class Store:
             with self._database.read() as rows:
                 before, note, text = self._read(rows, id)
                 if claim is not None:
-                    self._check(claim, SavedCall.at(rows, id, claim._place)[0])
+                    check_holds(claim, SavedCall.at(rows, id, claim._place)[0], self._key)
             if text is None:
                 raise ResumeError(
                     f"No round of conversation {id!r} is open, so that no call waits. The decision "
@@ -403,7 +403,7 @@ class Store:
                 return False
             old, clock = SavedCall.at(rows, head.id, ids.index(call_id))
             if claim is not None:
-                old = self._check(claim, old)
+                old = check_holds(claim, old, self._key)
             if old is None or old.state not in ("waiting", "ready", "begun"):
                 raise PlanError(
                     f"Call {call_id!r} of conversation {head.id!r} waits by its plan, and its row "
@@ -439,9 +439,9 @@ class Store:
             StoreError: A row was edited, or the database failed.
         """
         if id is not None:
-            _check_word("id", id)
-        _check_toolset(toolset)
-        _check_lease(lease)
+            check_word("id", id)
+        check_toolset(toolset)
+        check_lease(lease)
         while True:
             with self._database.read() as rows:
                 next_one = self._next_claimable(rows, id)
@@ -465,13 +465,8 @@ class Store:
     def _next_claimable(self, rows: Rows, id: str | None) -> tuple[str, int] | None:
         clock = now(rows)
         self._unfit = {row: until for row, until in self._unfit.items() if until > clock}
-        which, values = ("", ()) if id is None else ("AND conversation = ?", (id,))
-        found = rows.all(
-            f"SELECT conversation, place FROM lutum_call WHERE until <= {{now}} {which} "
-            f"ORDER BY until, conversation, place LIMIT {len(self._unfit) + 1}",
-            *values,
-        )
-        return next(((id, place) for id, place in found if (id, place) not in self._unfit), None)
+        found = SavedCall.claimable(rows, id, len(self._unfit) + 1)
+        return next((row for row in found if row not in self._unfit), None)
 
     def _claim_ready(self, id: str, toolset: Any, lease: float) -> Claim | None:
         """Claim the next call of a conversation that may be begun; what is in doubt may stay so."""
@@ -538,9 +533,9 @@ class Store:
             CancelledError: The task was cancelled: what was begun is finished with what it came
                 to, the rest is given back.
         """
-        _check_word("id", id)
-        _check_toolset(toolset)
-        _check_lease(lease)
+        check_word("id", id)
+        check_toolset(toolset)
+        check_lease(lease)
         settings = Settings(
             skipped=skipped,
             limit=limit,
@@ -606,7 +601,7 @@ class Store:
                 round is over.
             StoreError: The database failed.
         """
-        _check_claim(claim, "begin")
+        check_claim(claim, "begin")
         call = claim.call
         if claim.in_doubt and not claim.idempotent:
             raise MisuseError(
@@ -649,7 +644,7 @@ class Store:
                 round is over.
             StoreError: The database failed.
         """
-        _check_claim(claim, "renew")
+        check_claim(claim, "renew")
         with self._database.write() as rows:
             _, row, clock = self._claimed(rows, claim)
             until = clock + round(1000 * claim.lease)
@@ -664,7 +659,7 @@ class Store:
                 round is over.
             StoreError: The database failed.
         """
-        _check_claim(claim, "release")
+        check_claim(claim, "release")
         with self._database.write() as rows:
             _, row, clock = self._claimed(rows, claim)
             if row.begun == row.token:
@@ -690,7 +685,7 @@ class Store:
                 round is over: the result is refused.
             StoreError: The database failed.
         """
-        _check_claim(claim, "finish")
+        check_claim(claim, "finish")
         asked = claim.call.metadata
         if isinstance(outcome, SuspendedCall):
             if outcome.call.metadata != asked:
@@ -720,66 +715,4 @@ class Store:
         """Lock the conversation of a claim that still holds, and read its row and the clock."""
         head = self._locked(rows, claim.id)
         row, clock = SavedCall.at(rows, claim.id, claim._place)
-        return head, self._check(claim, row), clock
-
-    def _check(self, claim: Claim, row: SavedCall | None) -> SavedCall:
-        if row is not None:
-            row.check(self._key)
-        if row is None or row.round != claim._round:
-            raise self._stale(claim, None)
-        if row.token != claim.token or row.state not in ("ready", "begun"):
-            raise self._stale(claim, row)
-        return row
-
-    def _stale(self, claim: Claim, row: SavedCall | None) -> StaleError:
-        if row is None:
-            what = "is not open any more: its round is over, or was saved anew"
-        elif row.state == "done":
-            what = "has its result already"
-        elif row.owner is None:
-            what = "was given back, decided on or saved anew"
-        else:
-            what = f"was claimed again since, by {row.owner}, after its lease ran out"
-        return StaleError(
-            f"Call {claim.call.id!r} of tool `{claim.call.name}` in conversation {claim.id!r} "
-            f"{what}. Nothing was changed: drop this claim, and what came of it."
-        )
-
-
-_LONGEST = 10**9
-_LONGEST_WORD = 500
-"""What the index of a database takes for certain, in whichever letters."""
-
-
-def _check_lease(lease: object) -> None:
-    if not isinstance(lease, int | float) or not 0 < lease < _LONGEST:
-        raise InvalidValueError(f"A lease is a number of seconds, not {shorten(lease)}.")
-
-
-def _check_toolset(toolset: object) -> None:
-    if not hasattr(toolset, "load_plan"):
-        raise MisuseError(
-            f"A store goes by the toolset of its plans, not by {shorten(toolset)}. Pass the class, "
-            "as in `store.claim(Desk)`."
-        )
-
-
-def _check_claim(claim: object, step: str) -> None:
-    if not isinstance(claim, Claim):
-        raise MisuseError.of_field(
-            f"store.{step}", "claim", "a claim", claim, "Write `claim = store.claim(toolset)`."
-        )
-
-
-def _check_word(what: str, value: object) -> None:
-    """Refuse what a database cannot keep as a text."""
-    if (
-        not isinstance(value, str)
-        or not 0 < len(value) <= _LONGEST_WORD
-        or "\0" in value
-        or any("\ud800" <= letter <= "\udfff" for letter in value)
-    ):
-        raise InvalidValueError(
-            f"The {what} of a store's entry is {shorten(value)}. Pass a text of 1 to "
-            f"{_LONGEST_WORD} characters, without NUL and halves of surrogate pairs."
-        )
+        return head, check_holds(claim, row, self._key), clock

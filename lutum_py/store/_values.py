@@ -9,8 +9,8 @@ from typing import Any, Generic, TypeVar
 from .._call.asked import Asked
 from .._call.call import AnyToolCall
 from .._context.suspension import SuspendTicket
+from .._round.decision_json import load_ticket
 from .._round.plan import ToolRoundPlan
-from .._round.plan_json import load_ticket
 from .._session.session import Session
 from .._transcript.saved import Saved
 from ..errors import MisuseError, StoreError

@@ -175,7 +175,7 @@ def test_the_extra_is_told_within_the_process(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A package of the extra that is missing is told; any other is an error as usual."""
-    for missing, told in (("typer", "needs the package `typer`"), ("lutum_py._declare.offer", "")):
+    for missing, told in (("typer", "needs the package `typer`"), ("lutum_py.cli._convert", "")):
         monkeypatch.delitem(sys.modules, "lutum_py.cli._commands")
         with monkeypatch.context() as patch:
             patch.setitem(sys.modules, missing, None)

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from lutum_py import ToolMetadata, ToolResult
+
 WIRE = Path(__file__).resolve().parents[2].parent / "shared" / "wire"
 
 
@@ -50,6 +52,23 @@ def recordings(dialect: str, keep: Callable[[Recording], bool] | None = None) ->
 def answered(one: Recording) -> bool:
     """Whether a provider accepted the request, and its answer was recorded."""
     return one.status == 200 and one.response is not None
+
+
+def whole(one: Recording) -> bool:
+    return answered(one) and not one.stream
+
+
+def streamed(one: Recording) -> bool:
+    return answered(one) and one.stream and not one.error_event
+
+
+def with_calls(one: Recording) -> bool:
+    return whole(one) and one.has_calls
+
+
+def answer(call: ToolMetadata) -> ToolResult:
+    """Answer a recorded call."""
+    return ToolResult(id=call.id, name=call.name, arguments=call.arguments, result="1")
 
 
 def chunks_of(text: str, cuts: list[int]) -> Iterator[bytes]:

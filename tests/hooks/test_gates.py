@@ -23,7 +23,7 @@ from lutum_py import (
     ToolMetadata,
     ToolResult,
 )
-from lutum_py._hooks.decisions import CallGate
+from lutum_py._hooks.gate_decisions import CallGate
 from lutum_py.errors import HookError
 from tests.hooks.asked import returned
 from tests.sample_tools import (

@@ -11,7 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel
 from typing_extensions import TypedDict
 
 from lutum_py import ToolInput, tool_fn
-from lutum_py._schema.arguments import Arguments, field_issues
+from lutum_py._schema.arguments import Arguments
+from lutum_py._schema.field_issues import field_issues
 from lutum_py.errors import InvalidArgumentsError, ToolInputError
 from tests.declared import call_of, refusal, schema_of, spec_of
 from tests.schema.query_tool import Filter, query

@@ -17,7 +17,7 @@ from lutum_py.dialects import (
     openai_chat,
     openai_responses,
 )
-from tests.dialects.recordings import answered, recordings
+from tests.dialects.recordings import recordings, whole
 
 FIELDS = (
     "input_tokens",
@@ -108,7 +108,7 @@ def test_recorded_usages_add_up(dialect: ModuleType) -> None:
     transcript = Transcript()
     written: list[int] = []
     output = 0
-    for one in recordings(dialect.NAME, lambda one: answered(one) and not one.stream):
+    for one in recordings(dialect.NAME, whole):
         if not isinstance(one.response, dict) or at(one.response, of_usage) is None:
             continue
         turn = dialect.decode(one.response)

@@ -9,24 +9,9 @@ from pathlib import Path
 from ..._toolset import Toolset
 from .._atomic_write import write_file
 from .._loading import ImportFailure, load_toolset
-from .._screen import (
-    Failure,
-    complain,
-    counted,
-    json_text,
-    render,
-    text,
-    write,
-)
+from .._screen import Failure, complain, counted, render, text, write_json
 from .check import ToolChange, compare_tools
-from .file import (
-    DamagedLock,
-    Lock,
-    lock_command,
-    lock_of,
-    lock_text,
-    read_lock,
-)
+from .file import DamagedLock, Lock, lock_command, lock_of, lock_text, read_lock
 
 __all__ = ["check_lock", "write_lock"]
 
@@ -78,7 +63,7 @@ def write_lock(
             "kept": list(kept),
             "dropped": gone,
         }
-        write(sys.stdout, json_text(data) + "\n")
+        write_json(sys.stdout, data)
         return 0
     state = "written" if is_written else "up to date already"
     render(text(f"{_named(file)}: {state}, {_size(whole)}"))
@@ -112,7 +97,7 @@ def check_lock(toolsets: Sequence[str], file: Path, as_json: bool, with_tracebac
             "toolsets": list(current),
             "changes": [change.to_dict() for change in changes],
         }
-        write(sys.stdout, json_text(data) + "\n")
+        write_json(sys.stdout, data)
     elif changes:
         _tell_changes(file, locked, current, changes, lock_command(file, *toolsets))
     else:

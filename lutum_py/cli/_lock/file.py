@@ -15,11 +15,7 @@ from ..._toolset import Toolset
 from ..._transcript.saved import Saved
 from ...errors import SavedDataError
 from .._exact_json import read_exact
-from .._screen import (
-    Failure,
-    json_text,
-    reason_of,
-)
+from .._screen import Failure, json_text, system_reason
 
 __all__ = [
     "DEFAULT_FILE",
@@ -150,7 +146,7 @@ def read_lock(path: Path) -> Lock:
             "another with `--file`."
         ) from None
     except OSError as error:
-        raise Failure(f"{name} cannot be read: {reason_of(error)}.") from error
+        raise Failure(f"{name} cannot be read: {system_reason(error)}.") from error
     try:
         value, _ = read_exact(data, name)
     except Failure as failure:

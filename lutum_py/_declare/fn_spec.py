@@ -1,0 +1,177 @@
+"""What a function tells of the tool that it becomes: its input, its output, and how it is run."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
+
+from .._call.reply import Reply
+from .._call.selector import finish_spec
+from .._call.spec import FnSpec, ToolSpec
+from .._schema.arguments import Arguments, PlainArguments
+from .._schema.docstring import Docstring
+from .._schema.invocation import Invocation
+from .._schema.options import ToolOptions
+from .._schema.output import Output
+from .._schema.plain_schema import plain_schema
+from .._schema.plain_types import is_plain
+from .._schema.signature import REQUIRED, Signature, read_signature, reason_of, type_name
+from ..errors import ToolDefinitionError
+from .define import define
+
+if TYPE_CHECKING:
+    from .._schema.input_model import FnInput
+
+__all__ = ["fn_spec", "qualname_of"]
+
+
+def fn_spec(
+    tool: Any,
+    options: ToolOptions,
+    docstring: Docstring,
+    frame: FrameType | None,
+    input_type: Any,
+) -> ToolSpec[Any, Any]:
+    """Make the specification of a decorated function.
+
+    Args:
+        tool: What the decorator made; it wraps the function.
+        options: What the decorator was told.
+        docstring: The docstring of the function.
+        frame: Where it was decorated, for annotations that name what is local there.
+        input_type: The type of the one parameter that is the whole input; None where none is.
+
+    Raises:
+        ToolDefinitionError: The function cannot become a tool.
+        NameError: An annotation names what is not defined yet.
+    """
+    function = tool.__wrapped__
+    names = _local_names(tool, frame)
+    signature = read_signature(function, docstring, skip=options.skip, namespace=names)
+    qualname = qualname_of(tool)
+    place = f"Tool function `{qualname}`"
+    if input_type is not None:
+        _check_input(place, signature, input_type)
+    words = re.findall(r"[^\W_]+", function.__name__)
+    input_name = "".join(word[:1].upper() + word[1:] for word in words) + "Input"
+    arguments, fields = _arguments(tool, input_name, signature, options.strict)
+    if fields is None:
+        input_name = arguments.type.__name__
+    declared = signature.output
+    if declared is Reply or get_origin(declared) is Reply:
+        (declared,) = get_args(declared) or (Any,)
+    output = Output(None if declared is REQUIRED or declared is Any else declared)
+    made: ToolSpec[Any, Any] = (FnSpec if input_type is None else ToolSpec)(
+        definition=define(
+            place,
+            options,
+            arguments=arguments,
+            output=output,
+            is_plain=arguments.is_plain,
+        ),
+        origin=tool,
+        arguments=arguments,
+        output=output,
+        invocation=Invocation(function, signature, fields),
+    )
+    return finish_spec(made, input_name=input_name, module=function.__module__, qualname=qualname)
+
+
+def _arguments(
+    tool: Any, name: str, signature: Signature, strict: bool
+) -> tuple[Arguments, dict[str, str] | None]:
+    """Give what decodes the input, and the field of each parameter; None where one is the input."""
+    parameters = signature.parameters
+
+    def model() -> type[FnInput]:
+        from .._schema.input_model import build_input_model
+
+        return build_input_model(
+            name,
+            parameters,
+            fields,
+            module=tool.__module__,
+            qualname=f"{qualname_of(tool)}.Input",
+            strict=strict,
+        )
+
+    schema = plain_schema(parameters)
+    if schema is not None:
+        fields = {parameter.name: parameter.name for parameter in parameters}
+        return PlainArguments(schema, model), fields
+    # Making the first pydantic model costs as much as importing pydantic.
+    from .._schema.input_model import field_names, sole_input
+
+    if sole_input(parameters) is not None:
+        return _sole_argument(f"Tool function `{qualname_of(tool)}`", signature, strict), None
+    fields = field_names(parameters)
+    # What its fields are called and described by stands in the function's docstring.
+    plain = all(is_plain(parameter.annotation) for parameter in parameters)
+    return Arguments(model(), documented=False, is_plain=plain), fields
+
+
+def _check_input(place: str, signature: Signature, input_type: Any) -> None:
+    """Make sure that the one visible parameter is what `input=` says.
+
+    Raises:
+        ToolDefinitionError: It is another one, or there are more.
+    """
+    said = f"{place}: `input={type_name(input_type)}`"
+    if not signature.parameters:
+        raise ToolDefinitionError(
+            f"{said} names the type of the input, but no parameter is visible to the model. Give "
+            "one that type."
+        )
+    for parameter in signature.parameters:
+        annotation = parameter.annotation
+        plain = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+        if plain != input_type:
+            raise ToolDefinitionError(
+                f"{said} is the whole input, but parameter `{parameter.name}` of type "
+                f"`{type_name(plain)}` is visible to the model as well. Hide it with "
+                f"`skip=({parameter.name!r},)`, or leave `input=` out."
+            )
+    from .._schema.input_model import sole_input
+
+    if sole_input(signature.parameters) is None:
+        raise ToolDefinitionError(
+            f"{said} is not the whole input of the function. Let one parameter, without a default, "
+            "have that type: a pydantic model, a dataclass or a `TypedDict`."
+        )
+
+
+def _sole_argument(place: str, signature: Signature, strict: bool) -> Arguments:
+    parameter = signature.parameters[0]
+    try:
+        return Arguments(parameter.annotation, strict=strict)
+    except NameError:
+        raise
+    except Exception as error:
+        raise ToolDefinitionError(
+            f"{place}: parameter `{parameter.name}` of type `{type_name(parameter.annotation)}` "
+            f"has no schema ({reason_of(error)}). Use types that pydantic knows."
+        ) from error
+
+
+def _local_names(tool: Any, frame: FrameType | None) -> dict[str, Any] | None:
+    """Collect what annotations may name besides the module: the locals around the definition.
+
+    Those of a class body count, and those of the function around it; those of a helper that only
+    applies the decorator do not.
+    """
+    written: str = inspect.unwrap(tool).__qualname__
+    names: dict[str, Any] = {}
+    while frame is not None and frame.f_locals is not frame.f_globals:
+        if not written.startswith(f"{frame.f_code.co_qualname}."):
+            break
+        names = {**frame.f_locals, **names}
+        frame = frame.f_back
+    return names or None
+
+
+def qualname_of(tool: Any) -> str:
+    """Give the name of a tool in its module, which no checker knows an instance to have."""
+    name: str = tool.__qualname__
+    return name

@@ -1,0 +1,343 @@
+"""How a cut is made: where a transcript may be cut, how much has to go, and what that frees."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import accumulate, zip_longest
+from math import ceil
+from typing import Any
+
+from .._text.json import is_sequence, shorten
+from .._transcript.assistant import AssistantTurn, ReasoningItem
+from .._transcript.request import TranscriptItem
+from .._transcript.transcript import Transcript
+from .._transcript.transcript_view import TranscriptView
+from ..errors import InvalidValueError, MisuseError, ViewError
+from .cut import Cut, CutKind, digest_of_item
+from .front import carried, edited, front_of, is_inside
+from .ledger import USUAL_RATE, Count, Ledger, Size, ledger_of, too_light
+
+__all__ = ["Cutting", "at_least_zero", "takes_in", "whole_number"]
+
+
+class Cutting:
+    """The cuts of a view, and the transcript as it is now: how heavy, and where it may be cut.
+
+    What makes a cut gives all cuts anew, or those that there are where nothing changes.
+    """
+
+    def __init__(
+        self,
+        cuts: tuple[Cut, ...],
+        transcript: Transcript,
+        count: Count | None = None,
+        overhead: int = 0,
+    ) -> None:
+        self.cuts = cuts
+        self.transcript = transcript
+        self.items = transcript._items
+        self.front = front_of(transcript, cuts)
+        if count is not None and not callable(count):
+            raise MisuseError(
+                f"`count` takes a function that gives the tokens of a text, not {shorten(count)}."
+            )
+        self.ledger = ledger_of(transcript, count)
+        self.count = count
+        self.overhead = at_least_zero("overhead", overhead)
+        self.base, self.rate, self.since = self._base()
+
+    def _base(self) -> tuple[float | None, float, int]:
+        """Give the tokens up to a position, as far as reported; the rate, and that position."""
+        cuts, ledger = self.cuts, self.ledger
+        at = cuts[-1].at if cuts else 0
+        report = ledger.last_report(at)
+        if report is not None:
+            in_bytes = ledger if self.count is None else ledger_of(self.transcript)
+            if too_light(report.tokens, self._size(in_bytes, report.position)):
+                return None, USUAL_RATE if self.count is None else 1.0, 0
+            return report.tokens, ledger.rate, report.position
+        if cuts and cuts[-1].left is not None:
+            return cuts[-1].left, ledger.rate, at
+        return None, ledger.rate, 0
+
+    def _size(self, ledger: Ledger, until: int) -> Size:
+        """Give the size of what is sent of the items before a position."""
+        front = self.front
+        size = ledger.between(front.end, until)
+        if not front.end:
+            return size
+        of_front = ledger.front_size(front, self.items)
+        return Size(size.known + of_front.known, size.loose + of_front.loose)
+
+    @property
+    def tokens(self) -> int:
+        """The input tokens of the next request."""
+        if self.base is None:
+            size = self._size(self.ledger, len(self.items))
+            return ceil(self.overhead + size.tokens(self.rate))
+        size = self.ledger.between(self.since, len(self.items))
+        return ceil(self.base + size.tokens(self.rate))
+
+    def turn_from_end(self, number: int) -> int:
+        """Give the position of a turn, counted from the end: nothing is cut from there on.
+
+        The last turn stays where 0 is given, because its results were not answered yet.
+        """
+        turns = self.ledger.turns
+        at = len(turns) - max(at_least_zero("older_than", number), 1)
+        return turns[at] if at >= 0 else 0
+
+    def droppable_from(self) -> int:
+        """Give the first position that rounds are dropped from."""
+        turns = self.ledger.turns
+        first = turns[0] if turns else len(self.items)
+        return max([first, *(cut.stop for cut in self.cuts if cut.kind == "summary")])
+
+    def edit(
+        self,
+        kind: CutKind,
+        stop: int,
+        keep: tuple[str, ...],
+        *,
+        text: str | None = None,
+        max_bytes: int | None = None,
+        need: float | None = None,
+    ) -> tuple[Cut, ...]:
+        """Change what is read of the results before a position, as far as needed."""
+        cut = Cut(
+            kind=kind,
+            start=0,
+            stop=max(stop, 1),
+            text=text,
+            at=len(self.items),
+            freed=0,
+            lost_from=0,
+            keep=keep,
+            max_bytes=max_bytes,
+        )
+        changed: list[int] = []
+        freed = 0.0
+        for position, item in self._sent(stop):
+            new = edited(item, position, [cut])
+            if new is item:
+                continue
+            changed.append(position)
+            if need is not None:
+                freed += self._tokens_at(position, item) - self._tokens_at(position, new)
+                if freed >= need:
+                    break
+        if not changed:
+            return self.cuts
+        joined = [each for each in self.cuts if each.form == cut.form]
+        start = min([changed[0], *(each.start for each in joined)])
+        stop = max([changed[-1] + 1, *(each.stop for each in joined)])
+        return self._with(replace(cut, start=start, stop=stop), joined)
+
+    def _sent(self, stop: int) -> Iterable[tuple[int, TranscriptItem]]:
+        """Go through what is sent of the items before a position, each with its position."""
+        sent = TranscriptView(self.transcript, len(self.items), (), self.front)
+        positions = self.front.positions
+        if stop < self.front.end:
+            # What a span stands for is no result, and all before it is in order.
+            return (each for each in sent.numbered(0, len(positions)) if each[0] < stop)
+        return sent.numbered(0, sent.index_of(stop))
+
+    def _tokens_at(self, position: int, item: TranscriptItem) -> float:
+        return self.ledger.size_at(position, item, self.items).tokens(self.rate)
+
+    def drop(
+        self, start: int, stop: int, notice: str, need: float | None = None
+    ) -> tuple[Cut, ...]:
+        """Drop rounds from a position on, as far as needed."""
+        turns = self.ledger.turns
+        spans = [each for each in self.cuts if each.is_span]
+        places = [
+            place
+            for place in (*turns[bisect_right(turns, start) : bisect_left(turns, stop)], stop)
+            if place > start and not any(each.start < place < each.stop for each in spans)
+        ]
+        if not places:
+            return self.cuts
+        first = 0 if need is not None else len(places) - 1
+        if need is not None:
+            # Each round is as heavy as it is sent; what a span keeps is made up for below.
+            sizes = dict.fromkeys(places, 0.0)
+            for position, item in self._sent(places[-1]):
+                if position >= start:
+                    place = places[bisect_right(places, position)]
+                    sizes[place] += self._tokens_at(position, item)
+            first = min(bisect_left([*accumulate(sizes.values())], need), len(places) - 1)
+        cuts = self.cuts
+        for place in places[first:]:
+            cut = self._span("drop", start, place, notice)
+            if self._is_empty(cut):
+                continue
+            cuts = self._replaced(cut)
+            if need is None or self.tokens - self.like(cuts).tokens >= need:
+                break
+        return cuts
+
+    def like(self, cuts: tuple[Cut, ...]) -> Cutting:
+        """Look at other cuts in the same way."""
+        return Cutting(cuts, self.transcript, self.count, self.overhead)
+
+    def replace_span(self, kind: CutKind, span: Any, text: str) -> tuple[Cut, ...]:
+        """Put a message in place of a span that somebody chose."""
+        start, stop = self._checked(span)
+        cut = self._span(kind, start, stop, text)
+        if self._is_empty(cut):
+            raise ViewError(
+                f"The span from {start} to {stop} is empty: it has nothing but what is never cut, "
+                f"instructions and the last question. {self._places()}"
+            )
+        for each in self.cuts:
+            overlaps = each.is_span and each.start < stop and start < each.stop
+            if overlaps and not takes_in(cut, each):
+                raise ViewError(
+                    f"The span from {start} to {stop} overlaps the {each.kind} of items "
+                    f"{each.start} to {each.stop}. Begin at {each.stop}, or end at {each.start}."
+                )
+        return self._replaced(cut)
+
+    def _span(self, kind: CutKind, start: int, stop: int, text: str) -> Cut:
+        at = len(self.items)
+        return Cut(kind=kind, start=start, stop=stop, text=text, at=at, freed=0, lost_from=start)
+
+    def _is_empty(self, cut: Cut) -> bool:
+        before, after = carried(self.items, cut)
+        return len(before) + len(after) == cut.stop - cut.start
+
+    def _checked(self, span: Any) -> tuple[int, int]:
+        """Give the ends of a span, if it may begin and end there."""
+        if not is_sequence(span) or len(span) != 2:
+            raise MisuseError(
+                f"A span is a pair of positions, as in `(1, 9)`, not {shorten(span)}."
+            )
+        start, stop = (whole_number("span", each) for each in span)
+        last = self._answered()
+        if not 0 <= start < stop <= len(self.items):
+            raise ViewError(
+                f"The span from {start} to {stop} is empty, or not in this transcript of "
+                f"{len(self.items)} items. {self._places()}"
+            )
+        for name, place in (("begins", start), ("ends", stop)):
+            if not self._is_place(place):
+                raise ViewError(
+                    f"The span from {start} to {stop} {name} inside of a round: its turn and "
+                    f"results go or stay together. {self._places(place)}"
+                )
+        if stop > last:
+            raise ViewError(
+                f"The span from {start} to {stop} has what the model has not answered yet, from "
+                f"item {last} on. {self._places(last)}"
+            )
+        return start, stop
+
+    def _answered(self) -> int:
+        """Give the first position that no model turn has answered, its own round included."""
+        turns = self.ledger.turns
+        if not turns:
+            return 0
+        last = self.items[turns[-1]]
+        has_calls = isinstance(last, AssistantTurn) and bool(last.tool_calls)
+        return turns[-1] if has_calls else turns[-1] + 1
+
+    def _is_place(self, place: int) -> bool:
+        return not is_inside(self.items, place)
+
+    def _places(self, near: int | None = None) -> str:
+        """Name places where a span may begin or end."""
+        last = self._answered()
+        if not last:
+            return "No model turn is answered, so there is nothing to cut yet."
+        if near is None:
+            return f"It may begin at 0 or later, and end at {last} or earlier."
+        before = next(place for place in range(min(near, last), -1, -1) if self._is_place(place))
+        after = next((at for at in range(near, last + 1) if self._is_place(at)), None)
+        both = f"{before}" if after in (None, before) else f"{before} and {after}"
+        return f"Places that would do: {both}."
+
+    def _replaced(self, cut: Cut) -> tuple[Cut, ...]:
+        """Put in a span, with the spans inside it, and those beside it that say the same."""
+        gone = [each for each in self.cuts if takes_in(cut, each)]
+        for each in self.cuts:
+            if each.form == cut.form == ("drop", cut.text, (), None) and each not in gone:
+                if each.stop == cut.start:
+                    cut, gone = replace(cut, start=each.start), [*gone, each]
+                elif cut.stop == each.start:
+                    cut, gone = replace(cut, stop=each.stop), [*gone, each]
+        return self._with(cut, gone)
+
+    def _with(self, cut: Cut, gone: list[Cut]) -> tuple[Cut, ...]:
+        """Put a new cut in place of others."""
+        rest = tuple(each for each in self.cuts if each not in gone)
+        cut = replace(cut, digest=digest_of_item(self.items[cut.stop - 1]))
+        same = [(each.start, each.stop, each.form) for each in gone]
+        if same == [(cut.start, cut.stop, cut.form)]:
+            return self.cuts
+        tried = (*rest, cut)
+        then = self.like(tried)
+        size, smaller = (each._size(self.ledger, len(self.items)) for each in (self, then))
+        freed = round(size.tokens(self.rate) - smaller.tokens(self.rate))
+        lost_from = self._first_difference(then)
+        if lost_from is None:
+            return self.cuts
+        cut = replace(
+            cut,
+            freed=freed + sum(each.freed for each in gone),
+            lost_from=lost_from,
+            left=None if self.base is None else max(self.tokens - freed, 0),
+        )
+        made = (*rest, cut)
+        # What goes out is the same, whatever the cut says of itself.
+        fronts = self.transcript.kept.fronts
+        fronts.take(tried)
+        fronts.put(made, then.front)
+        return made
+
+    def _first_difference(self, other: Cutting) -> int | None:
+        """Give the position of the first item that another view sends otherwise."""
+        end = max(self.front.end, other.front.end)
+        views = [
+            TranscriptView(self.transcript, len(self.items), (), each.front)
+            for each in (self, other)
+        ]
+        mine, theirs = (view.numbered(0, view.index_of(end)) for view in views)
+        for one, two in zip_longest(mine, theirs):
+            position, item = one or (end, None)
+            if item is None or two is None or item != two[1]:
+                return position
+            if self._is_rethought(other, position, item):
+                return position
+        return None
+
+    def _is_rethought(self, other: Cutting, position: int, item: TranscriptItem) -> bool:
+        """Tell whether the reasoning of a turn is bound to what only one of two views sends."""
+        return (
+            isinstance(item, AssistantTurn)
+            and any(isinstance(each, ReasoningItem) for each in item.items)
+            and self.front.is_changed_before(position) != other.front.is_changed_before(position)
+        )
+
+
+def takes_in(cut: Cut, other: Cut) -> bool:
+    """Tell whether a cut goes in place of another: a summary of anything, a drop of drops."""
+    is_inside = cut.start <= other.start and other.stop <= cut.stop
+    if cut.is_span:
+        kinds = ("drop",) if cut.kind == "drop" else ("drop", "summary")
+        return is_inside and other.kind in kinds
+    return is_inside and other.form == cut.form
+
+
+def whole_number(name: str, given: Any) -> int:
+    if not isinstance(given, int) or isinstance(given, bool):
+        raise MisuseError(f"`{name}` takes a whole number, not {shorten(given)}.")
+    return given
+
+
+def at_least_zero(name: str, given: Any) -> int:
+    if whole_number(name, given) < 0:
+        raise InvalidValueError(f"`{name}` is {given}. Give 0 or more.")
+    return given  # type: ignore[no-any-return]

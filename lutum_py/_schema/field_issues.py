@@ -1,0 +1,80 @@
+"""What is wrong with arguments, field by field: where it is, what was expected, what came."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import get_args
+
+from pydantic import ValidationError
+from pydantic_core.core_schema import ErrorType
+
+from .._text.escaping import LINES, quoted, visible
+from .._text.json import cut, shorten
+from .._text.suggestion import did_you_mean, names_for_message
+from ..errors import FieldIssue
+from .mended_arguments import path_of
+
+__all__ = ["field_issues"]
+
+
+_MAX_ISSUES = 20
+
+
+@cache
+def _kinds_without_values() -> frozenset[str]:
+    """List the kinds of failures whose text pydantic makes of the schema alone.
+
+    All other texts may quote what came: those of a validator's own errors, and some of pydantic's.
+    """
+    return frozenset(get_args(ErrorType)) - {
+        "assertion_error",
+        "bytes_invalid_encoding",
+        "datetime_object_invalid",
+        "get_attribute_error",
+        "iteration_error",
+        "mapping_type",
+        "timezone_offset",
+        "union_tag_invalid",
+        "uuid_parsing",
+        "value_error",
+    }
+
+
+def field_issues(
+    error: ValidationError, *, known: Sequence[str] = (), redact: bool = False
+) -> tuple[FieldIssue, ...]:
+    """Say for each failing field where it is, what was expected and what came.
+
+    Args:
+        error: What pydantic found.
+        known: The names of the top-level fields, to suggest one for an unknown name.
+        redact: Hide what came, also in the words of a validator.
+    """
+    entries = error.errors(include_url=False, include_context=redact)
+    issues: list[FieldIssue] = []
+    for entry in entries[:_MAX_ISSUES]:
+        kind, loc = entry["type"], entry["loc"]
+        path, message, value = path_of(loc), entry["msg"], entry["input"]
+        received: str | None = shorten(value)
+        if kind in ("missing", "missing_argument"):
+            message, received = "this field is required", None
+        elif kind in ("extra_forbidden", "unexpected_keyword_argument"):
+            message = "there is no such field"
+            if len(loc) == 1:
+                message += _instead(str(loc[0]), known)
+        elif redact and (kind not in _kinds_without_values() or "text" in entry.get("ctx", ())):
+            message = "Input is not what the tool allows here"
+        issues.append(
+            FieldIssue(path, visible(cut(message, 400), LINES), None if redact else received)
+        )
+    if len(entries) > _MAX_ISSUES:
+        issues.append(FieldIssue("", f"and {len(entries) - _MAX_ISSUES} more"))
+    return tuple(issues)
+
+
+def _instead(name: str, known: Sequence[str]) -> str:
+    near = did_you_mean(name, known)
+    if near is not None:
+        return f"; did you mean {quoted(near)}?"
+    return f"; the fields are {names_for_message(known)}" if known else ""

@@ -1,0 +1,51 @@
+"""What callers pass to a store, refused where it is none of its kind."""
+
+from __future__ import annotations
+
+from .._text.json import shorten
+from ..errors import InvalidValueError, MisuseError
+from ._values import Claim
+
+__all__ = ["check_claim", "check_lease", "check_toolset", "check_word"]
+
+
+_LONGEST = 10**9
+_LONGEST_WORD = 500
+"""What the index of a database takes for certain, in whichever letters."""
+
+
+def check_lease(lease: object) -> None:
+    """Refuse what is no length of a lease, in seconds."""
+    if not isinstance(lease, int | float) or not 0 < lease < _LONGEST:
+        raise InvalidValueError(f"A lease is a number of seconds, not {shorten(lease)}.")
+
+
+def check_toolset(toolset: object) -> None:
+    """Refuse what loads no plans."""
+    if not hasattr(toolset, "load_plan"):
+        raise MisuseError(
+            f"A store goes by the toolset of its plans, not by {shorten(toolset)}. Pass the class, "
+            "as in `store.claim(Desk)`."
+        )
+
+
+def check_claim(claim: object, step: str) -> None:
+    """Refuse what is no claim, at a step of a store."""
+    if not isinstance(claim, Claim):
+        raise MisuseError.of_field(
+            f"store.{step}", "claim", "a claim", claim, "Write `claim = store.claim(toolset)`."
+        )
+
+
+def check_word(what: str, value: object) -> None:
+    """Refuse what a database cannot keep as a text."""
+    if (
+        not isinstance(value, str)
+        or not 0 < len(value) <= _LONGEST_WORD
+        or "\0" in value
+        or any("\ud800" <= letter <= "\udfff" for letter in value)
+    ):
+        raise InvalidValueError(
+            f"The {what} of a store's entry is {shorten(value)}. Pass a text of 1 to "
+            f"{_LONGEST_WORD} characters, without NUL and halves of surrogate pairs."
+        )
