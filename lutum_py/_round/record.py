@@ -7,10 +7,6 @@ stands here, so that this one cannot be run as well.
 
 from __future__ import annotations
 
-from contextlib import suppress
-from threading import Lock
-from typing import Any, Final, TypeVar
-
 from .._call.call import AnyToolCall
 from .._call.lifecycle import CallStatus
 from .._call.outcomes import SuspendedCall
@@ -24,9 +20,9 @@ from ..errors import (
     UnresolvedSuspension,
 )
 from .commit import ResultLike, as_results, mismatches
-from .sorted_calls import SortedCalls
+from .sorted_calls import Ledger, SortedCalls, in_order
 
-__all__ = ["Ledger", "doubt", "record", "suspend"]
+__all__ = ["doubt", "record", "suspend"]
 
 _ENDS: dict[ResultStatus, CallStatus] = {
     "success": CallStatus.SUCCEEDED,
@@ -50,70 +46,6 @@ def record(calls: SortedCalls, outcome: ResultLike | SuspendedCall) -> None:
     if call is not None and not call.status.is_terminal:
         call.end(_ENDS[result.status])
     ledger.enter(calls, result, call)
-
-
-# A round may have thousands of calls, and each result that comes in would have them all sorted
-# anew. So the results stand here until somebody asks how the calls are sorted: their slots in the
-# plan are empty until then. The lock is for threads that run calls of one plan.
-class Ledger:
-    """Hold the results that were recorded since the calls of a plan were sorted otherwise.
-
-    Args:
-        calls: The calls of the plan as they are sorted.
-    """
-
-    __slots__ = ("_answered", "_before", "_lock", "_open", "_recorded")
-
-    def __init__(self, calls: SortedCalls) -> None:
-        self._before = (calls.pending, calls.in_doubt, calls.finished, calls._ended)
-        self._open = {call.id: call for call in (*calls.pending, *calls.in_doubt)}
-        self._answered = {result.id for result in calls.finished}
-        self._recorded: dict[str, tuple[ToolResult, AnyToolCall | None]] = {}
-        self._lock = Lock()
-
-    def open_call(self, id: str) -> AnyToolCall | None:
-        """Give a call that is pending or in doubt."""
-        return None if id in self._recorded else self._open.get(id)
-
-    def is_answered(self, id: str) -> bool:
-        """Tell whether the plan has a result of a call."""
-        return id in self._recorded or id in self._answered
-
-    def enter(self, calls: SortedCalls, result: ToolResult, call: AnyToolCall | None) -> None:
-        """Keep a result, which answers an open call or one that could not be used."""
-        with self._lock:
-            self._recorded[result.id] = (result, call)
-            object.__setattr__(calls, "_ledger", self)
-            for slot in _EMPTIED:
-                with suppress(AttributeError):
-                    slot.__delete__(calls)
-
-    def sort(self, calls: SortedCalls) -> None:
-        """Fill the slots that recording has emptied."""
-        with self._lock:
-            pending, in_doubt, finished, ended = self._before
-            recorded = self._recorded
-            values = (
-                tuple(call for call in pending if call.id not in recorded),
-                tuple(call for call in in_doubt if call.id not in recorded),
-                _in_order(calls, (*finished, *(result for result, _ in recorded.values()))),
-                {**ended, **{id: call for id, (_, call) in recorded.items() if call is not None}},
-            )
-            for slot, value in zip(_EMPTIED, values, strict=True):
-                slot.__set__(calls, value)
-
-
-_EMPTIED: Final[tuple[Any, ...]] = tuple(
-    vars(SortedCalls)[name] for name in ("pending", "in_doubt", "finished", "_ended")
-)
-
-_Identified = TypeVar("_Identified", AnyToolCall, ToolResult)
-
-
-def _in_order(calls: SortedCalls, each: tuple[_Identified, ...]) -> tuple[_Identified, ...]:
-    """Put calls or results in the order of the turn."""
-    place = {asked.id: index for index, asked in enumerate(calls._state.turn.tool_calls)}
-    return tuple(sorted(each, key=lambda one: place[one.id]))
 
 
 def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
@@ -141,7 +73,7 @@ def doubt(calls: SortedCalls, call: AnyToolCall) -> None:
         return
     call._status = CallStatus.RUNNING
     _take_out(calls, call)
-    calls.change(in_doubt=_in_order(calls, (*calls.in_doubt, call)))
+    calls.change(in_doubt=in_order(calls, (*calls.in_doubt, call)))
 
 
 def _take_out(calls: SortedCalls, call: AnyToolCall) -> None:

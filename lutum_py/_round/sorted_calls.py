@@ -7,7 +7,9 @@ the plan itself adds to it what a user may do.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from contextlib import suppress
+from threading import Lock
+from typing import Any, Final, TypeVar
 
 from .._call.call import AnyToolCall
 from .._call.decision_log import DecisionRecord
@@ -21,12 +23,9 @@ from .._transcript.result import ToolResult
 from .edits import EditRecord
 from .round_state import RoundState
 
-if TYPE_CHECKING:
-    from .record import Ledger
+__all__ = ["Ledger", "SortedCalls", "in_order"]
 
-__all__ = ["CHANGED_BY_RECORDS", "SortedCalls"]
-
-CHANGED_BY_RECORDS: Final = frozenset({"pending", "in_doubt", "finished", "_ended"})
+_RECORDED_IN: Final = frozenset({"pending", "in_doubt", "finished", "_ended"})
 """What tells how calls are sorted, and changes when a result is recorded."""
 
 _NONE_RESUMED: Mapping[tuple[str, str], Decision] = {}
@@ -91,9 +90,9 @@ class SortedCalls:
 
     def __getattr__(self, name: str) -> Any:
         # Of a slot that recording has emptied.
-        if name in CHANGED_BY_RECORDS and self._ledger is not None:
-            self._ledger.sort(self)
-            return object.__getattribute__(self, name)
+        ledger = self._ledger if name in _RECORDED_IN else None
+        if ledger is not None:
+            return ledger.sort(self)[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def begun(self) -> dict[str, str]:
@@ -116,9 +115,8 @@ class SortedCalls:
 
     def change(self, **values: Any) -> None:
         """Set attributes, also of a plan, which refuses the plain way."""
-        if self._ledger is not None and not CHANGED_BY_RECORDS.isdisjoint(values):
-            self._ledger.sort(self)
-            object.__setattr__(self, "_ledger", None)
+        if self._ledger is not None and not _RECORDED_IN.isdisjoint(values):
+            self._ledger.sort(self, is_last=True)
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
@@ -140,3 +138,75 @@ class SortedCalls:
 
 # The slot itself: a plan, which is such a record, refuses the plain way.
 _set_hook_sets: Any = vars(SortedCalls)["_hook_sets"].__set__
+
+
+# A round may have thousands of calls, and each result that comes in would have them all sorted
+# anew. So the results stand here until somebody asks how the calls are sorted: their slots in the
+# plan are empty until then. The lock is for threads that run calls of one plan.
+class Ledger:
+    """Hold the results that were recorded since the calls of a plan were sorted otherwise.
+
+    Args:
+        calls: The calls of the plan as they are sorted.
+    """
+
+    __slots__ = ("_answered", "_before", "_lock", "_open", "_recorded")
+
+    def __init__(self, calls: SortedCalls) -> None:
+        self._before = (calls.pending, calls.in_doubt, calls.finished, calls._ended)
+        self._open = {call.id: call for call in (*calls.pending, *calls.in_doubt)}
+        self._answered = {result.id for result in calls.finished}
+        self._recorded: dict[str, tuple[ToolResult, AnyToolCall | None]] = {}
+        self._lock = Lock()
+
+    def open_call(self, id: str) -> AnyToolCall | None:
+        """Give a call that is pending or in doubt."""
+        return None if id in self._recorded else self._open.get(id)
+
+    def is_answered(self, id: str) -> bool:
+        """Tell whether the plan has a result of a call."""
+        return id in self._recorded or id in self._answered
+
+    def enter(self, calls: SortedCalls, result: ToolResult, call: AnyToolCall | None) -> None:
+        """Keep a result, which answers an open call or one that could not be used."""
+        with self._lock:
+            self._recorded[result.id] = (result, call)
+            object.__setattr__(calls, "_ledger", self)
+            for slot in _SLOTS.values():
+                with suppress(AttributeError):
+                    slot.__delete__(calls)
+
+    def sort(self, calls: SortedCalls, *, is_last: bool = False) -> dict[str, Any]:
+        """Fill the slots that recording has emptied, and give what stands in them.
+
+        Args:
+            calls: The calls of the plan.
+            is_last: Let the plan go on without this ledger.
+        """
+        with self._lock:
+            pending, in_doubt, finished, ended = self._before
+            recorded = self._recorded
+            calls_here = {id: call for id, (_, call) in recorded.items() if call is not None}
+            made = {
+                "pending": tuple(call for call in pending if call.id not in recorded),
+                "in_doubt": tuple(call for call in in_doubt if call.id not in recorded),
+                "finished": in_order(calls, (*finished, *(each for each, _ in recorded.values()))),
+                "_ended": {**ended, **calls_here},
+            }
+            if calls._ledger is self:  # and no other thread has changed the plan
+                for name, slot in _SLOTS.items():
+                    slot.__set__(calls, made[name])
+                if is_last:
+                    object.__setattr__(calls, "_ledger", None)
+            return made
+
+
+_SLOTS: Final[dict[str, Any]] = {name: vars(SortedCalls)[name] for name in _RECORDED_IN}
+
+_Identified = TypeVar("_Identified", AnyToolCall, ToolResult)
+
+
+def in_order(calls: SortedCalls, each: tuple[_Identified, ...]) -> tuple[_Identified, ...]:
+    """Put calls or results in the order of the turn."""
+    place = {asked.id: index for index, asked in enumerate(calls._state.turn.tool_calls)}
+    return tuple(sorted(each, key=lambda one: place[one.id]))
