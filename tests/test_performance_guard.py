@@ -443,7 +443,7 @@ def test_a_call_of_a_plan_takes_few_instructions(listens: bool) -> None:
 
     early, later = each_of(running, 10, 20), each_of(running, 100, 200)
     assert later <= early * 1.01
-    assert later <= (6000 if listens else 2400)
+    assert later <= (6000 if listens else 1600)
     assert bool(told) is listens
 
 

@@ -7,7 +7,6 @@ the plan itself adds to it what a user may do.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from threading import Lock
 from typing import Any, Final, TypeVar
 
@@ -150,13 +149,14 @@ class Ledger:
         calls: The calls of the plan as they are sorted.
     """
 
-    __slots__ = ("_answered", "_before", "_lock", "_open", "_recorded")
+    __slots__ = ("_answered", "_before", "_is_sorted", "_lock", "_open", "_recorded")
 
     def __init__(self, calls: SortedCalls) -> None:
         self._before = (calls.pending, calls.in_doubt, calls.finished, calls._ended)
         self._open = {call.id: call for call in (*calls.pending, *calls.in_doubt)}
         self._answered = {result.id for result in calls.finished}
         self._recorded: dict[str, tuple[ToolResult, AnyToolCall | None]] = {}
+        self._is_sorted = True
         self._lock = Lock()
 
     def open_call(self, id: str) -> AnyToolCall | None:
@@ -171,9 +171,10 @@ class Ledger:
         """Keep a result, which answers an open call or one that could not be used."""
         with self._lock:
             self._recorded[result.id] = (result, call)
-            object.__setattr__(calls, "_ledger", self)
-            for slot in _SLOTS.values():
-                with suppress(AttributeError):
+            if self._is_sorted:
+                self._is_sorted = False
+                object.__setattr__(calls, "_ledger", self)
+                for slot in _SLOTS.values():
                     slot.__delete__(calls)
 
     def sort(self, calls: SortedCalls, *, is_last: bool = False) -> dict[str, Any]:
@@ -194,6 +195,7 @@ class Ledger:
                 "_ended": {**ended, **calls_here},
             }
             if calls._ledger is self:  # and no other thread has changed the plan
+                self._is_sorted = True
                 for name, slot in _SLOTS.items():
                     slot.__set__(calls, made[name])
                 if is_last:

@@ -126,14 +126,9 @@ class Batch:
         return self._unless_broken(outcomes)
 
     async def _one(self, place: int) -> Outcome:
-        run, plan = self.runs[place], self.plan
+        plan = self.plan
         try:
-            if plan is not None:
-                return await self._run(place, plan)
-            if run.is_alone:
-                leave = None if run.timeout is None else partial(self._leave, place)
-                return await run.run_alone(leave)
-            return await run.run()
+            return await (self._run(place) if plan is None else self._run_of(plan, place))
         except (Exception, asyncio.CancelledError, GeneratorExit):
             raise
         except BaseException as error:  # noqa: BLE001 - raised again when all have ended
@@ -173,13 +168,20 @@ class Batch:
         """Say what a run comes to that was asked to end and does not."""
         task = self._tasks[place]
         if not task.done() and place not in self.done:
-            self.done[place] = self.runs[place].leave_alone(task)
+            run = self.runs[place]
+            outcome = self.done[place] = run.leave_alone(task)
+            try:
+                if self.plan is not None:
+                    self.plan.take(run.call, [outcome])
+            except LutumError as error:  # as where the round was closed meanwhile
+                self.interrupt = self.interrupt or error
             if self._gate is not None:
                 self._gate.release()
             self._ended(task)
 
     def _is_alone(self, place: int) -> bool:
-        return self.plan is None and self.runs[place].is_alone
+        may_begin = self.plan is None or self.plan.on_begin is None
+        return may_begin and self.runs[place].is_alone
 
     def _ended(self, task: asyncio.Task[Outcome]) -> None:
         self._waiting.discard(task)
@@ -193,13 +195,21 @@ class Batch:
             with suppress(asyncio.CancelledError):
                 await self._over
 
-    async def _run(self, place: int, plan: PlanRun) -> Outcome:
+    def _run(self, place: int) -> Coroutine[Any, Any, Outcome]:
+        run = self.runs[place]
+        if not self._is_alone(place):
+            return run.run()
+        return run.run_alone(None if run.timeout is None else partial(self._leave, place))
+
+    async def _run_of(self, plan: PlanRun, place: int) -> Outcome:
         """Run one call, and let the plan know of it before and after."""
         run = self.runs[place]
-        if not (run.is_stopped or await plan.begin(place, run.call)):
+        if not run.is_stopped and not (
+            plan.begin_freely(run.call) or await plan.begin(place, run.call)
+        ):
             return self._not_run(place, plan.refused[place])
         try:
-            outcome = await run.run()
+            outcome = await self._run(place)
         except BaseException as error:
             plan.take(run.call, outcomes_of(error))
             raise

@@ -57,6 +57,13 @@ class PlanRun:
         """The calls that are pending and were not begun."""
         return tuple(call for call in self.plan.pending if call.status in _UNTOUCHED)
 
+    def begin_freely(self, call: AnyToolCall) -> bool:
+        """Let a call begin if nothing is to be done before."""
+        if self.on_begin is not None:
+            return False
+        self._tell_begun(call)
+        return True
+
     async def begin(self, place: int, call: AnyToolCall) -> bool:
         """Do what is to be done before a call is begun; whether it may be."""
         try:

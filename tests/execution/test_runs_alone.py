@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from lutum_py import CallStatus, SuspendedCall, SuspendTicket, ToolSuspended
-from lutum_py.errors import Cancelled, TimedOut
-from lutum_py.execution import Outcome, execute, execute_all, outcomes_of
+from lutum_py.errors import Cancelled, RoundClosedError, TimedOut
+from lutum_py.execution import Outcome, execute, execute_all, outcomes_of, run
 from lutum_py.execution._run import Run
 from lutum_py.execution._settings import Settings
 
-from .running import LATE, SOON, Stubborn, Tools, calls_of, running, settled, until
+from .running import LATE, SOON, Stubborn, Tools, calls_of, plan_of, running, settled, until
 
 Work = Callable[[], Awaitable[object]]
 
@@ -117,6 +117,28 @@ def acting(work: Work) -> Any:
     return {"act": act}
 
 
+async def together(by: str, count: int, **given: Any) -> list[Outcome]:
+    """Run calls in one batch: from a list, or of a plan, which keeps what they came to."""
+    if by == "list":
+        return await execute_all(calls_of(count, Tools.doing_alone), **given)
+    plan = plan_of(count, Tools.doing_alone)
+    told: list[Outcome] | None = None
+    try:
+        await run(plan, **given)
+    except BaseException as error:
+        told = list(outcomes_of(error))
+        raise
+    finally:
+        kept: list[Outcome] = [*plan.finished, *plan.suspended]
+        assert told in (None, kept)
+        assert plan.pending == ()
+        plan.discard()
+    return kept
+
+
+BATCH = pytest.mark.parametrize("by", ["list", "plan"])
+
+
 async def stopped(task: asyncio.Task[Any]) -> list[Any]:
     """What the calls of a task came to that is cancelled once all of them wait."""
     await settled()
@@ -126,50 +148,53 @@ async def stopped(task: asyncio.Task[Any]) -> list[Any]:
     return said(outcomes_of(caught.value))
 
 
+@BATCH
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_a_run_ends_in_a_batch_as_it_does_by_itself(ending: str) -> None:
+def test_a_run_ends_in_a_batch_as_it_does_by_itself(ending: str, by: str) -> None:
     """However a tool ends, a batch says the same of it as `execute`."""
 
     async def main() -> None:
         given = acting(ENDINGS[ending])
         (call,) = calls_of(1, Tools.doing_alone)
         alone = await execute(call, skipped=given)
-        together = await execute_all(calls_of(3, Tools.doing_alone), skipped=given)
-        assert said(together) == said([alone]) * 3
+        outcomes = await together(by, 3, skipped=given)
+        assert said(outcomes) == said([alone]) * 3
 
     running(main())
 
 
-def test_a_run_suspends_itself_in_a_batch() -> None:
+@BATCH
+def test_a_run_suspends_itself_in_a_batch(by: str) -> None:
     """A tool that asks for a decision waits for it."""
 
     async def main() -> None:
         given = acting(raising(ToolSuspended(SuspendTicket())))
-        outcomes = await execute_all(calls_of(2, Tools.doing_alone), skipped=given)
+        outcomes = await together(by, 2, skipped=given)
         assert said(outcomes) == ["suspended"] * 2
 
     running(main())
 
 
+@BATCH
 @pytest.mark.parametrize("ending", CUT_OFF)
-def test_a_deadline_ends_a_run_in_a_batch_as_it_does_by_itself(ending: str) -> None:
+def test_a_deadline_ends_a_run_in_a_batch_as_it_does_by_itself(ending: str, by: str) -> None:
     """Whatever a tool does when its time is up, a batch says the same of it as `execute`."""
 
     async def main() -> None:
         given = acting(CUT_OFF[ending])
         (call,) = calls_of(1, Tools.doing_alone)
         alone = await execute(call, skipped=given, default_timeout=SOON)
-        calls = calls_of(3, Tools.doing_alone)
-        together = await execute_all(calls, skipped=given, default_timeout=SOON)
-        assert said(together) == said([alone]) * 3
+        outcomes = await together(by, 3, skipped=given, default_timeout=SOON)
+        assert said(outcomes) == said([alone]) * 3
 
     running(main())
 
 
+@BATCH
 @pytest.mark.parametrize("ending", [*CUT_OFF, "breaks down"])
 @pytest.mark.parametrize("timeout", [None, LATE])
 def test_a_cancellation_ends_a_run_in_a_batch_as_it_does_by_itself(
-    ending: str, timeout: float | None
+    ending: str, timeout: float | None, by: str
 ) -> None:
     """Whatever a tool does when its program is cancelled, a batch keeps what `execute` keeps."""
 
@@ -180,22 +205,21 @@ def test_a_cancellation_ends_a_run_in_a_batch_as_it_does_by_itself(
         }
         (call,) = calls_of(1, Tools.doing_alone)
         alone = await stopped(asyncio.create_task(execute(call, **given)))
-        calls = calls_of(3, Tools.doing_alone)
-        together = await stopped(asyncio.create_task(execute_all(calls, **given)))
-        assert together == alone * 3
+        outcomes = await stopped(asyncio.create_task(together(by, 3, **given)))
+        assert outcomes == alone * 3
 
     running(main())
 
 
+@BATCH
 @pytest.mark.parametrize("error", [None, ValueError("late")])
-def test_a_stubborn_run_is_left_behind_at_its_deadline(error: Exception | None) -> None:
+def test_a_stubborn_run_is_left_behind_at_its_deadline(error: Exception | None, by: str) -> None:
     """The batch goes on after the grace; what the tool comes to later is nobody's affair."""
 
     async def main() -> None:
         work = Stubborn(error)
         given = acting(lambda: work(1, None))  # type: ignore[arg-type]
-        calls = calls_of(2, Tools.doing_alone)
-        outcomes = await execute_all(calls, skipped=given, default_timeout=SOON, grace=SOON)
+        outcomes = await together(by, 2, skipped=given, default_timeout=SOON, grace=SOON)
         assert [each[:2] for each in said(outcomes)] == [("indeterminate", "timed_out")] * 2
         assert work.requests == 2
         work.release.set()
@@ -204,15 +228,15 @@ def test_a_stubborn_run_is_left_behind_at_its_deadline(error: Exception | None) 
     running(main())
 
 
+@BATCH
 @pytest.mark.parametrize("error", [None, ValueError("late")])
-def test_a_stubborn_run_does_not_hold_up_a_cancellation(error: Exception | None) -> None:
+def test_a_stubborn_run_does_not_hold_up_a_cancellation(error: Exception | None, by: str) -> None:
     """A cancelled batch ends after the grace, however often it is cancelled."""
 
     async def main() -> None:
         work = Stubborn(error)
         given = acting(lambda: work(1, None))  # type: ignore[arg-type]
-        calls = calls_of(2, Tools.doing_alone)
-        task = asyncio.create_task(execute_all(calls, skipped=given, grace=SOON))
+        task = asyncio.create_task(together(by, 2, skipped=given, grace=SOON))
         await settled()
         task.cancel()
         await settled()
@@ -223,7 +247,8 @@ def test_a_stubborn_run_does_not_hold_up_a_cancellation(error: Exception | None)
     running(main())
 
 
-def test_a_stubborn_run_does_not_hold_up_an_interrupt() -> None:
+@BATCH
+def test_a_stubborn_run_does_not_hold_up_an_interrupt(by: str) -> None:
     """Where one tool breaks down, a batch ends after the grace of the others."""
 
     async def main() -> None:
@@ -235,9 +260,8 @@ def test_a_stubborn_run_does_not_hold_up_an_interrupt() -> None:
                 raise Fatal
             return await work(n, None)  # type: ignore[arg-type]
 
-        calls = calls_of(3, Tools.doing_alone)
         with pytest.raises(Fatal) as caught:
-            await execute_all(calls, skipped={"act": act}, grace=SOON)
+            await together(by, 3, skipped={"act": act}, grace=SOON)
         assert [each[0] for each in said(outcomes_of(caught.value))] == ["indeterminate"] * 3
         work.release.set()
         await until(lambda: work.ended)
@@ -318,7 +342,8 @@ def test_a_stubborn_run_that_breaks_down_late_breaks_nothing() -> None:
     running(main())
 
 
-def test_a_run_that_nothing_reaches_takes_one_task() -> None:
+@BATCH
+def test_a_run_that_nothing_reaches_takes_one_task(by: str) -> None:
     """So many calls at once are so many tasks, with a deadline or without."""
 
     async def main() -> None:
@@ -331,9 +356,29 @@ def test_a_run_that_nothing_reaches_takes_one_task() -> None:
                 counts.add(len(asyncio.all_tasks()) - before)
                 return n
 
-            calls = calls_of(5, Tools.doing_alone)
-            await execute_all(calls, skipped={"act": act}, default_timeout=timeout)
+            await together(by, 5, skipped={"act": act}, default_timeout=timeout)
             assert max(counts) == 5
+
+    running(main())
+
+
+def test_a_round_that_is_closed_meanwhile_is_an_error_and_no_hold_up() -> None:
+    """A run that is left behind ends a plan that takes nothing any more, and says why."""
+
+    async def main() -> None:
+        work = Stubborn()
+        plan = plan_of(2, Tools.doing_alone)
+
+        async def act(n: int) -> object:
+            if n == 0:
+                plan.discard()
+            return await work(n, None)  # type: ignore[arg-type]
+
+        with pytest.raises(RoundClosedError) as caught:
+            await run(plan, skipped={"act": act}, default_timeout=SOON, grace=SOON)
+        assert [each[0] for each in said(outcomes_of(caught.value))] == ["indeterminate"] * 2
+        work.release.set()
+        await until(lambda: work.ended)
 
     running(main())
 
