@@ -562,7 +562,7 @@ def _check_function(function: Any, name: str | None) -> None:
     inner = function.__func__ if isinstance(function, MethodType) else function
     if isinstance(inner, DecoratedFn):
         raise ToolDefinitionError(f"{inner!r} already is a tool. Remove one `@tool_fn`.")
-    if not inspect.isroutine(inner) or not hasattr(inner, "__annotations__"):
+    if not inspect.isroutine(inner) or not hasattr(inner, "__globals__"):
         raise ToolDefinitionError(
             f"`@tool_fn` decorates functions and methods, not {shorten(function)}. For a model of "
             "the arguments use `@tool_input`; around anything else that can be called write a "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from inspect import cleandoc
 from types import SimpleNamespace
 from typing import (
@@ -24,6 +24,7 @@ from pydantic import BaseModel, ConfigDict
 
 from .._call.selector import finish_spec
 from .._call.spec import ToolSpec
+from .._schema.annotations import annotations_of
 from .._schema.arguments import Arguments
 from .._schema.capabilities import ToolCapabilities
 from .._schema.closed_schema import is_model
@@ -49,8 +50,7 @@ class _CallOfModel:
     """Gives `Model.Call`, the class of the calls of an input model; a subclass is no tool."""
 
     def __get__(self, instance: object, owner: Any) -> Any:
-        # A field of that name is the user's; pydantic looks for its default in this place.
-        if _is_base(owner) or any("Call" in _annotated(base) for base in owner.__mro__):
+        if _is_base(owner) or _has_field_call(owner):
             raise AttributeError("Call")
         return owner.__lutum_tool__().call_type
 
@@ -87,9 +87,13 @@ class ToolInput(BaseModel, Generic[Out]):
 ToolInput.Call = _CallOfModel()
 
 
-def _annotated(cls: type) -> Collection[str]:
-    found: Collection[str] = cls.__dict__.get("__annotations__", ())  # noqa: RUF063
-    return found
+def _has_field_call(model: type[BaseModel]) -> bool:
+    """Whether a model has a field `Call`, which is the user's."""
+    fields = model.__dict__.get("__pydantic_fields__")
+    if fields is not None:
+        return "Call" in fields
+    # Pydantic looks for the default of the field here, before there are fields.
+    return any("Call" in annotations_of(base) for base in model.__mro__)
 
 
 def _is_base(model: type[BaseModel]) -> bool:

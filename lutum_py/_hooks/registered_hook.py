@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Protocol, TypeVar, o
 
 from .._call.call import ToolCall
 from .._declare.hook_names import Phase
+from .._schema.annotations import signature_of
 from .._text.json import shorten
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult
@@ -110,9 +111,9 @@ class RegisteredHook:
 def _signature_of(function: Any) -> inspect.Signature | None:
     """Read what a function is called with, and what it wraps only where it passes all on."""
     try:
-        own = inspect.signature(function, follow_wrapped=False)
+        own = signature_of(function, follow_wrapped=False)
         if any(each.kind is each.VAR_POSITIONAL for each in own.parameters.values()):
-            return inspect.signature(function)
+            return signature_of(function)
     except (TypeError, ValueError):  # some functions of C tell nothing
         return None
     return own

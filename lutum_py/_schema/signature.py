@@ -18,6 +18,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from .._text.immutable import dataclass
 from .._text.json import cut, shorten
 from ..errors import ToolDefinitionError
+from .annotations import annotations_of, signature_of
 from .docstring import Docstring
 
 __all__ = [
@@ -123,7 +124,7 @@ def read_signature(
             f"{place} is a generator: a call has exactly one result. Return a list, or report "
             "what comes in between with `ToolContext.report_progress`."
         )
-    signature = inspect.signature(function)
+    signature = signature_of(function)
     known = signature.parameters
     if unknown := [name for name in skip if name not in known]:
         raise ToolDefinitionError(
@@ -135,8 +136,10 @@ def read_signature(
             f"{place}: the docstring documents `{undocumented[0]}`, but the function has no such "
             f"parameter; it has {_names(known)}. Rename or remove the entry."
         )
-    marked = {name for name in known if name not in skip and _is_marked(function, name, namespace)}
-    wanted = {name for name in known if name not in skip and name not in marked}
+    written = annotations_of(function)
+    shown = [name for name in known if name not in skip]
+    marked = {name for name in shown if _is_marked(function, written.get(name), namespace)}
+    wanted = {name for name in shown if name not in marked}
     hints = _resolve(place, function, wanted, namespace)
     visible: list[Parameter] = []
     hidden: dict[str, Hidden] = {}
@@ -202,7 +205,7 @@ def read_others(
         plain = type(plain).__call__
     hidden: dict[str, Hidden] = {}
     context: str | None = None
-    for name, parameter in inspect.signature(function).parameters.items():
+    for name, parameter in signature_of(function).parameters.items():
         if name in taken or parameter.kind in _VARIADIC:
             continue
         hints: dict[str, Any] = {}
@@ -222,7 +225,7 @@ def _resolve(
     namespace: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
     """Evaluate the annotations that matter: a hidden one may name what exists for checkers only."""
-    written = function.__annotations__
+    written = annotations_of(function)
     raw = {name: hint for name, hint in written.items() if name in wanted or name == "return"}
     if not any(
         isinstance(hint, str) or hint.__class__ in _MAY_NEST_STRINGS for hint in raw.values()
@@ -252,7 +255,7 @@ def _resolve(
 def _names_around(function: Callable[..., Any]) -> dict[str, Any]:
     """List the names of the function's module, and ours where it knows them for checkers only."""
     plain: Any = inspect.unwrap(function)
-    if not any("ToolContext" in str(each) for each in inspect.get_annotations(plain).values()):
+    if not any("ToolContext" in str(each) for each in annotations_of(plain).values()):
         return dict(plain.__globals__)
     from .._context.context import ToolContext
 
@@ -260,14 +263,13 @@ def _names_around(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _is_marked(
-    function: Callable[..., Any], name: str, namespace: Mapping[str, Any] | None
+    function: Callable[..., Any], written: Any, namespace: Mapping[str, Any] | None
 ) -> bool:
     """Whether a parameter is skipped by its annotation, read without what the mark stands on.
 
     A hidden type often is imported for checkers only, so that the annotation as a whole has no
     value when the program runs.
     """
-    written = function.__annotations__.get(name)
     if not isinstance(written, str):
         return _is_skipped(written)
     if "Skip" not in written:
