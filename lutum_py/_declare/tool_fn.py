@@ -44,6 +44,7 @@ from .._schema.signature import (
     type_name,
 )
 from .._text.json import shorten
+from .._text.once import ONCE
 from ..errors import ToolDefinitionError
 from .define import define, undefined_name
 
@@ -90,10 +91,15 @@ class DecoratedFn(Generic[P, R, Out]):
             self._build()
 
     def _build(self) -> Any:
-        names = _local_names(self, self._frame)
-        spec = _build(self, self._options, self._docstring, names, self._input_type)
-        self._spec, self._frame = spec, None
-        return spec
+        frame = self._frame  # read first, since it goes when there is a specification
+        if self._spec is None:
+            names = _local_names(self, frame)
+            spec = _build(self, self._options, self._docstring, names, self._input_type)
+            with ONCE:
+                if self._spec is None:  # else another thread was quicker
+                    self._spec = spec
+            self._frame = None
+        return self._spec
 
     def _made(self) -> Any:
         """Give the tool's specification.

@@ -33,6 +33,7 @@ from .._schema.options import ToolOptions
 from .._schema.output import Output
 from .._schema.signature import reason_of, type_name
 from .._text.json import shorten
+from .._text.once import ONCE
 from ..errors import ToolDefinitionError
 from .define import define, undefined_name
 
@@ -271,8 +272,11 @@ def _declare(model: type[BaseModel], output_type: Any, options: ToolOptions) -> 
         module=model.__module__,
         qualname=model.__qualname__,
     )
-    setattr(model, _OWN_SPEC, spec)
-    return spec
+    with ONCE:
+        if _OWN_SPEC not in model.__dict__:  # else another thread was quicker
+            setattr(model, _OWN_SPEC, spec)
+    kept: ToolSpec[Any, Any] = model.__dict__[_OWN_SPEC]
+    return kept
 
 
 def _evaluated(place: str, model: type[BaseModel], output_type: Any) -> Any:

@@ -166,10 +166,11 @@ class PhaseHooks:
     """The hooks of one place, a list for each phase.
 
     Attributes:
-        changes: How often any place was changed: what was worked out before counts no more.
+        changes: Stands for the last change of any place: what was worked out before another one
+            counts no more. It is no count, of which threads that add at once may lose one.
     """
 
-    changes: ClassVar[int] = 0
+    changes: ClassVar[object] = object()
 
     __slots__ = ("after", "before", "description", "execution", "gates")
 
@@ -189,9 +190,10 @@ class PhaseHooks:
         """Add a hook behind those of its phase; of descriptions there is one at most."""
         hooks = self.of(phase)
         if phase == "description":
-            hooks.clear()
-        hooks.append(hook)
-        PhaseHooks.changes += 1
+            hooks[:] = [hook]
+        else:
+            hooks.append(hook)
+        PhaseHooks.changes = object()
 
     def all(self) -> Iterator[tuple[Phase, RegisteredHook]]:
         """Give every hook with its phase."""

@@ -12,7 +12,6 @@ Numbers that JSON cannot carry (NaN, infinities, and `1e400`, which becomes one)
 
 from __future__ import annotations
 
-from _thread import RLock
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
@@ -29,6 +28,7 @@ from .._text.json import (
     is_object,
     shorten,
 )
+from .._text.once import ONCE
 from .._text.suggestion import did_you_mean, names_for_message
 from ..errors import FieldIssue
 from .closed_schema import (
@@ -258,7 +258,7 @@ class PlainArguments(Arguments):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            with _MAKING:
+            with ONCE:
                 if not self._is_made:
                     super().__init__(self._make(), documented=False, is_plain=True)
                     self._is_made = True
@@ -267,10 +267,6 @@ class PlainArguments(Arguments):
     def json_schema(self) -> JsonSchema:
         """Give the JSON schema of the input."""
         return self._schema
-
-
-_MAKING = RLock()
-"""Held while a model is made, so that all threads have the same one."""
 
 
 def _is_frozen(model: type[BaseModel]) -> bool:

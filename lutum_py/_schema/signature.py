@@ -303,15 +303,16 @@ _MAY_NEST_STRINGS = {
 
 
 def _is_context(annotation: Any) -> bool:
-    # Whoever names the class has loaded it; most tools do without.
+    # Whoever names the class has loaded it; most tools do without. Another thread may be about to.
     module = sys.modules.get(f"{__name__.partition('.')[0]}._context.context")
-    if module is None:
+    context = getattr(module, "ToolContext", None)
+    if context is None:
         return False
-    if annotation is module.ToolContext:
+    if annotation is context:
         return True
     if get_origin(annotation) is None:
         return False
-    return any(part is module.ToolContext for part in get_args(annotation))
+    return any(part is context for part in get_args(annotation))
 
 
 def _is_skipped(annotation: Any) -> bool:
