@@ -1,19 +1,22 @@
-"""The laws of what threads share: what is made when it is first asked for is the same for all."""
+"""The laws of what threads share, and of what they do not wait for."""
 
 from __future__ import annotations
 
+import dis
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from itertools import count
+from itertools import count, pairwise
+from pathlib import Path
 from threading import Barrier, Event
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any, TypeVar
 
 import pytest
 from pydantic import BaseModel
 
+import lutum_py
 from lutum_py import HookSet, ToolDef, ToolInput, ToolMetadata, Toolset, tool, tool_fn
 from lutum_py._call.spec import FnSpec
 from lutum_py._schema import output
@@ -278,3 +281,22 @@ def test_values_may_be_made_at_once() -> None:
             return made, hash(made), repr(made), replace(made, left=2)
 
         assert set(at_once(use)) == {use()}
+
+
+def functions_in(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from functions_in(inner)
+
+
+def test_no_value_stops_all_threads() -> None:
+    """What changes its class lends itself to that, where this Python can: then no thread waits."""
+    lent: dict[str, bool] = {}
+    for module in sorted(Path(lutum_py.__file__).parent.glob("_*/*.py")):
+        for code in functions_in(compile(module.read_text(), str(module), "exec")):
+            for before, step in pairwise(dis.get_instructions(code)):
+                if step.opname == "STORE_ATTR" and step.argval == "__class__":
+                    lent[code.co_qualname] = "BORROW" in before.opname
+    assert "AssistantTurn.__new__" in lent
+    assert set(lent.values()) == {"LOAD_FAST_BORROW" in dis.opmap}

@@ -24,14 +24,13 @@ from pydantic import BaseModel, ConfigDict
 
 from .._call.selector import finish_spec
 from .._call.spec import ToolSpec
-from .._schema.annotations import annotations_of
 from .._schema.arguments import Arguments
 from .._schema.capabilities import ToolCapabilities
 from .._schema.closed_schema import is_model
 from .._schema.input_model import check_fields
 from .._schema.options import ToolOptions
 from .._schema.output import Output
-from .._schema.signature import reason_of, type_name
+from .._schema.signature import annotations_of, reason_of, type_name
 from .._text.json import shorten
 from .._text.once import ONCE
 from ..errors import ToolDefinitionError

@@ -9,7 +9,7 @@ from typing import Any
 from .._call.decisions import RunNormally
 from .._call.selector import AnySelector
 from .._call.spec import FnSpec
-from .._schema.annotations import signature_of
+from .._schema.signature import signature_of
 from .._text.json import shorten
 from .._text.suggestion import names_for_message
 from .._transcript.metadata import ToolMetadata

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Protocol, TypeVar, o
 
 from .._call.call import ToolCall
 from .._declare.hook_names import Phase
-from .._schema.annotations import signature_of
+from .._schema.signature import signature_of
 from .._text.json import shorten
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult

@@ -12,14 +12,15 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 if TYPE_CHECKING:
     import ast
 
 from .._text.immutable import dataclass
+from .._text.once import ONCE
 
-__all__ = ["Docstring", "attribute_docstrings", "parse_docstring"]
+__all__ = ["Docstring", "attribute_docstrings", "parse_docstring", "parsed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,9 +333,18 @@ def _pick(cls: type, path: str, candidates: list[_ClassSource]) -> _ClassSource 
 @lru_cache(maxsize=4)
 def _classes_in(source: str) -> tuple[_ClassSource, ...]:
     """List the class statements of a source text, in order."""
+    return tuple(_walk(parsed(source), ""))
+
+
+def parsed(source: str, mode: Literal["exec", "eval"] = "exec") -> Any:
+    """Parse Python source, in one thread at a time.
+
+    Python 3.11 counts how deep a tree is for all threads together, and fails where they meet.
+    """
     import ast
 
-    return tuple(_walk(ast.parse(source), ""))
+    with ONCE:
+        return ast.parse(source, mode=mode)
 
 
 def _walk(node: ast.AST, prefix: str) -> Iterator[_ClassSource]:

@@ -15,8 +15,7 @@ from typing import Any, NoReturn, Self
 
 from .._text.suggestion import names_for_message
 from ..errors import MisuseError
-from .annotations import signature_of
-from .signature import Hidden, Parameter, Signature, read_others
+from .signature import Hidden, Parameter, Signature, read_others, signature_of
 
 __all__ = ["Invocation"]
 

@@ -13,13 +13,14 @@ from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from contextlib import suppress
 from functools import partial
 from types import SimpleNamespace
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, Final, Union, get_args, get_origin
+
+from typing_extensions import Format
 
 from .._text.immutable import dataclass
 from .._text.json import cut, shorten
 from ..errors import ToolDefinitionError
-from .annotations import annotations_of, signature_of
-from .docstring import Docstring
+from .docstring import Docstring, parsed
 
 __all__ = [
     "REQUIRED",
@@ -27,9 +28,11 @@ __all__ = [
     "Parameter",
     "Signature",
     "Skip",
+    "annotations_of",
     "read_others",
     "read_signature",
     "reason_of",
+    "signature_of",
     "type_name",
 ]
 
@@ -41,6 +44,40 @@ _VARIADIC: dict[object, str] = {
     inspect.Parameter.VAR_POSITIONAL: "*",
     inspect.Parameter.VAR_KEYWORD: "**",
 }
+
+
+# Python 3.14 evaluates annotations when somebody asks for them, and fails where one names what has
+# no value yet, or for checkers only. Here that is a reference, as if it were written in quotes.
+_IS_LAZY: Final = sys.version_info >= (3, 14)
+_FORMAT: Final[dict[str, Any]] = {"format": Format.FORWARDREF} if _IS_LAZY else {}
+_ANNOTATION_FORMAT: Final = {f"annotation_{key}": value for key, value in _FORMAT.items()}
+
+
+def annotations_of(owner: Callable[..., Any]) -> dict[str, Any]:
+    """Give the annotations of a function, or those in the body of a class.
+
+    >>> def greet(name: "Later", loud: bool) -> None: ...
+    >>> annotations_of(greet)
+    {'name': 'Later', 'loud': <class 'bool'>, 'return': None}
+    """
+    return inspect.get_annotations(owner, **_FORMAT)
+
+
+def signature_of(function: Callable[..., Any], **options: Any) -> inspect.Signature:
+    """Give the signature of whatever can be called.
+
+    Args:
+        function: The function.
+        **options: What `inspect.signature` takes.
+
+    Raises:
+        TypeError: It cannot be called.
+        ValueError: It does not tell, as some functions of C do not.
+
+    >>> str(signature_of(lambda metadata, input: None))
+    '(metadata, input)'
+    """
+    return inspect.signature(function, **_ANNOTATION_FORMAT, **options)
 
 
 class Skip:
@@ -275,13 +312,13 @@ def _is_marked(
     if "Skip" not in written:
         return False
     try:
-        parsed = ast.parse(written.strip(), mode="eval").body
+        body = parsed(written.strip(), "eval").body
     except SyntaxError:
         return False
-    if not isinstance(parsed, ast.Subscript) or not isinstance(parsed.slice, ast.Tuple):
+    if not isinstance(body, ast.Subscript) or not isinstance(body.slice, ast.Tuple):
         return False
     names = {**_names_around(function), **(namespace or {})}
-    for mark in parsed.slice.elts[1:]:
+    for mark in body.slice.elts[1:]:
         try:
             value = eval(compile(ast.Expression(mark), "<annotation>", "eval"), names)
         except Exception:  # noqa: BLE001 - then it is no mark of ours

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
 
-from .._schema.annotations import signature_of
+from .._schema.signature import signature_of
 from ._prepared import PreparedBody
 from ._sdk_model import Methods, SdkModel
 

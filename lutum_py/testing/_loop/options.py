@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from ..._declare.toolset_meta import ToolsetMeta
-from ..._schema.annotations import signature_of
+from ..._schema.signature import signature_of
 from ..._text.json import shorten
 from ...errors import MisuseError
 from .._strategies.hypothesis import Settings
