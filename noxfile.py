@@ -23,7 +23,7 @@ nox.options.error_on_missing_interpreters = False
 nox.options.reuse_venv = "yes"
 
 PROJECT: Final[dict[str, Any]] = nox.project.load_toml("pyproject.toml")
-SUPPORTED: Final = ("3.11", "3.12", "3.13")
+SUPPORTED: Final = ("3.11", "3.12", "3.13", "3.14")
 EXTRAS: Final = (
     "jsonschema",
     "rich",

@@ -17,6 +17,7 @@ from .._schema.output import Output
 from .._schema.signature import type_name
 from .._text.immutable import Immutable
 from .._text.json import compact_json, shorten
+from .._text.once import ONCE
 from ..errors import FieldIssue, ToolInputError
 
 __all__ = ["FnSpec", "HasFn", "HasSpec", "ToolSpec", "spec_of"]
@@ -67,7 +68,7 @@ class ToolSpec(Immutable, Generic[In, Out]):
     call_type: type[Any]
     handled_type: type[Any]
     free_selector: Any
-    _make: Callable[[ToolSpec[Any, Any]], None]
+    _make: Callable[[ToolSpec[Any, Any]], None] | None
     _named: tuple[str, str, str]
 
     def __init__(
@@ -93,7 +94,10 @@ class ToolSpec(Immutable, Generic[In, Out]):
             if name == "validate_json":
                 self._put(validate_json=self.arguments.validate_json)
             elif name in ("call_type", "handled_type", "free_selector"):
-                self._make(self)
+                with ONCE:
+                    if self._make is not None:  # else another thread was quicker
+                        self._make(self)
+                        self._put(_make=None)
             else:
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             return object.__getattribute__(self, name)

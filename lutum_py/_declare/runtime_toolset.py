@@ -11,6 +11,7 @@ from .._call.member_options import PLAIN, MemberOptions
 from .._call.spec import ToolSpec
 from .._schema.definition import ToolDef
 from .._text.json import digest_of, shorten
+from .._text.once import ONCE
 from .._text.suggestion import names_for_message
 from .._transcript.result_cap import ResultCap
 from ..errors import MisuseError, ToolDefinitionError
@@ -58,8 +59,7 @@ def toolset_from_definitions(
         _members(name, specs),
         rebuild=lambda: (root.from_definitions, (name, definitions)),
     )
-    _made[key] = made
-    return made
+    return _kept(key, made)
 
 
 def toolset_of_specs(name: str, specs: Iterable[ToolSpec[Any, Any]]) -> ToolsetMeta:
@@ -128,9 +128,13 @@ def toolset_of(name: str, tools: tuple[Any, ...], options: MemberOptions) -> Too
                 )
         return (_again, (name, tuple((each.spec.origin, each.options) for each in members)))
 
-    made = make_toolset(name, declared, rebuild=rebuild)
-    _made[key] = made
-    return made
+    return _kept(key, make_toolset(name, declared, rebuild=rebuild))
+
+
+def _kept(key: object, made: ToolsetMeta) -> ToolsetMeta:
+    """Keep a class for its content, and give the one that is kept: another thread may be first."""
+    with ONCE:
+        return _made.setdefault(key, made)
 
 
 def _again(name: str, tools: tuple[tuple[Any, MemberOptions], ...]) -> ToolsetMeta:

@@ -28,6 +28,7 @@ from .._schema.definition import ToolDef
 from .._schema.docstring import parse_docstring
 from .._schema.options import ToolOptions
 from .._text.json import shorten
+from .._text.once import ONCE
 from ..errors import ToolDefinitionError
 from .define import undefined_name
 from .fn_spec import fn_spec, qualname_of
@@ -75,9 +76,14 @@ class DecoratedFn(Generic[P, R, Out]):
             self._build()
 
     def _build(self) -> Any:
-        spec = fn_spec(self, self._options, self._docstring, self._frame, self._input_type)
-        self._spec, self._frame = spec, None
-        return spec
+        frame = self._frame  # read first, since it goes when there is a specification
+        if self._spec is None:
+            spec = fn_spec(self, self._options, self._docstring, frame, self._input_type)
+            with ONCE:
+                if self._spec is None:  # else another thread was quicker
+                    self._spec = spec
+            self._frame = None
+        return self._spec
 
     def _made(self) -> Any:
         """Give the tool's specification.
@@ -412,7 +418,7 @@ def _check_function(function: Any, name: str | None) -> None:
     inner = function.__func__ if isinstance(function, MethodType) else function
     if isinstance(inner, DecoratedFn):
         raise ToolDefinitionError(f"{inner!r} already is a tool. Remove one `@tool_fn`.")
-    if not inspect.isroutine(inner) or not hasattr(inner, "__annotations__"):
+    if not inspect.isroutine(inner) or not hasattr(inner, "__globals__"):
         raise ToolDefinitionError(
             f"`@tool_fn` decorates functions and methods, not {shorten(function)}. For a model of "
             "the arguments use `@tool_input`; around anything else that can be called write a "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from inspect import cleandoc
 from types import SimpleNamespace
 from typing import (
@@ -30,8 +30,9 @@ from .._schema.closed_schema import is_model
 from .._schema.input_model import check_fields
 from .._schema.options import ToolOptions
 from .._schema.output import Output
-from .._schema.signature import reason_of, type_name
+from .._schema.signature import annotations_of, reason_of, type_name
 from .._text.json import shorten
+from .._text.once import ONCE
 from ..errors import ToolDefinitionError
 from .define import define, undefined_name
 
@@ -49,8 +50,7 @@ class _CallOfModel:
     """Gives `Model.Call`, the class of the calls of an input model; a subclass is no tool."""
 
     def __get__(self, instance: object, owner: Any) -> Any:
-        # A field of that name is the user's; pydantic looks for its default in this place.
-        if _is_base(owner) or any("Call" in _annotated(base) for base in owner.__mro__):
+        if _is_base(owner) or _has_field_call(owner):
             raise AttributeError("Call")
         return owner.__lutum_tool__().call_type
 
@@ -87,9 +87,13 @@ class ToolInput(BaseModel, Generic[Out]):
 ToolInput.Call = _CallOfModel()
 
 
-def _annotated(cls: type) -> Collection[str]:
-    found: Collection[str] = cls.__dict__.get("__annotations__", ())  # noqa: RUF063
-    return found
+def _has_field_call(model: type[BaseModel]) -> bool:
+    """Whether a model has a field `Call`, which is the user's."""
+    fields = model.__dict__.get("__pydantic_fields__")
+    if fields is not None:
+        return "Call" in fields
+    # Pydantic looks for the default of the field here, before there are fields.
+    return any("Call" in annotations_of(base) for base in model.__mro__)
 
 
 def _is_base(model: type[BaseModel]) -> bool:
@@ -267,8 +271,11 @@ def _declare(model: type[BaseModel], output_type: Any, options: ToolOptions) -> 
         module=model.__module__,
         qualname=model.__qualname__,
     )
-    setattr(model, _OWN_SPEC, spec)
-    return spec
+    with ONCE:
+        if _OWN_SPEC not in model.__dict__:  # else another thread was quicker
+            setattr(model, _OWN_SPEC, spec)
+    kept: ToolSpec[Any, Any] = model.__dict__[_OWN_SPEC]
+    return kept
 
 
 def _evaluated(place: str, model: type[BaseModel], output_type: Any) -> Any:

@@ -16,6 +16,7 @@ from .._call.member_options import PLAIN, UNSAID, Condition, MemberOptions, Unsa
 from .._call.selector import AnySelector
 from .._text.escaping import quoted, visible
 from .._text.json import shorten
+from .._text.once import ONCE
 from .._text.suggestion import did_you_mean, names_for_message
 from ..errors import MisuseError, ToolDefinitionError, UnknownToolError
 from .declared import GroupMember, ToolMember
@@ -228,10 +229,11 @@ def _handled_union(toolset: ToolsetMeta) -> Any:
 def _policy_base(toolset: ToolsetMeta) -> Any:
     """The base class of policies: classes with methods such as `<member>_hook`."""
     origin = toolset._origin
-    if origin._hooks is None:
-        from .policy_hooks import policy_base
+    with ONCE:
+        if origin._hooks is None:
+            from .policy_hooks import policy_base
 
-        type.__setattr__(origin, "_hooks", policy_base(origin))
+            type.__setattr__(origin, "_hooks", policy_base(origin))
     return origin._hooks
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Mapping
+from inspect import Signature
 from typing import Any
 
 from .._call.decisions import RunNormally
 from .._call.selector import AnySelector
 from .._call.spec import FnSpec
+from .._schema.signature import signature_of
 from .._text.json import shorten
 from .._text.suggestion import names_for_message
 from .._transcript.metadata import ToolMetadata
@@ -53,13 +54,13 @@ class ArgsHook:
             )
         positional, keywords = invocation.laid_out()
         try:
-            inspect.signature(self.function).bind(*positional, **keywords)
+            signature_of(self.function).bind(*positional, **keywords)
         except TypeError as error:
-            taken = inspect.signature(invocation.function)
+            taken = signature_of(invocation.function)
             raise HookError(
                 f"An execution hook of tool `{selector.name}` is called with the parameters of "
                 f"its function, {_bare(taken)}, but `{self.__qualname__}` takes "
-                f"{_bare(inspect.signature(self.function))}: {error}. Give it these parameters.",
+                f"{_bare(signature_of(self.function))}: {error}. Give it these parameters.",
                 hook=self.__qualname__,
                 tool=selector.name,
             ) from None
@@ -88,6 +89,6 @@ class ArgsHook:
         return RunNormally(self.spec.check_input(metadata.name, given, by_name=by_name))
 
 
-def _bare(signature: inspect.Signature) -> str:
+def _bare(signature: Signature) -> str:
     plain = [each.replace(annotation=each.empty) for each in signature.parameters.values()]
     return str(signature.replace(parameters=plain, return_annotation=signature.empty))

@@ -107,7 +107,8 @@ def decide_each(
     # What is asked about a tool is looked up once for calls of one tool in a row.
     selector: AnySelector | None = None
     execution = gates = before = _NO_HOOKS
-    is_fixed, known = True, -1
+    is_fixed = True
+    known: object = None
     for each in calls:
         if each._status not in asked:
             pending.append(each)
@@ -117,7 +118,7 @@ def decide_each(
             (pending if isinstance(outcome, AnyToolCall) else settled).append(outcome)
             continue
         call = each
-        if call.selector is not selector or known != PhaseHooks.changes:
+        if call.selector is not selector or known is not PhaseHooks.changes:
             selector, known = call.selector, PhaseHooks.changes
             execution, gates, before = places.deciding(selector)
             is_fixed = selector.spec.arguments.is_fixed

@@ -42,7 +42,7 @@ class HookPlaces(Generic[T]):
         self._groups: dict[str, HookPlaces[Any]] = {}
         self._everywhere = PhaseHooks()
         self._placed: dict[AnySelector, tuple[PhaseHooks, ...]] = {}
-        self._deciding: dict[AnySelector, tuple[int, _Deciding]] = {}
+        self._deciding: dict[AnySelector, tuple[object, _Deciding]] = {}
         hook_set: Any = type(self)
         for key, member in own._members.items():
             if isinstance(member, AnySelector):
@@ -152,10 +152,10 @@ class HookPlaces(Generic[T]):
             HookError: The calls of the tool are of another toolset.
         """
         # Worked out once for each tool, until any hook set is changed: a nested one may be kept by
-        # others too. The count is read first, so that what is added meanwhile is not missed.
+        # others too. The change is read first, so that what is added meanwhile is not missed.
         known = self._deciding.get(selector)
         changes = PhaseHooks.changes
-        if known is None or known[0] != changes:
+        if known is None or known[0] is not changes:
             known = self._deciding[selector] = (changes, self._find_deciding(selector))
         return known[1]
 

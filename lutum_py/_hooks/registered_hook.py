@@ -14,6 +14,7 @@ from operator import attrgetter
 from typing import Any, ClassVar, get_args
 
 from .._declare.hook_names import Phase
+from .._schema.signature import signature_of
 from .._text.json import shorten
 from ..errors import HookError
 
@@ -91,9 +92,9 @@ class RegisteredHook:
 def _signature_of(function: Any) -> inspect.Signature | None:
     """Read what a function is called with, and what it wraps only where it passes all on."""
     try:
-        own = inspect.signature(function, follow_wrapped=False)
+        own = signature_of(function, follow_wrapped=False)
         if any(each.kind is each.VAR_POSITIONAL for each in own.parameters.values()):
-            return inspect.signature(function)
+            return signature_of(function)
     except (TypeError, ValueError):  # some functions of C tell nothing
         return None
     return own
@@ -146,10 +147,11 @@ class PhaseHooks:
     """The hooks of one place, a list for each phase.
 
     Attributes:
-        changes: How often any place was changed: what was worked out before counts no more.
+        changes: Stands for the last change of any place: what was worked out before another one
+            counts no more. It is no count, of which threads that add at once may lose one.
     """
 
-    changes: ClassVar[int] = 0
+    changes: ClassVar[object] = object()
 
     __slots__ = ("after", "before", "description", "execution", "gates")
 
@@ -169,9 +171,10 @@ class PhaseHooks:
         """Add a hook behind those of its phase; of descriptions there is one at most."""
         hooks = self.of(phase)
         if phase == "description":
-            hooks.clear()
-        hooks.append(hook)
-        PhaseHooks.changes += 1
+            hooks[:] = [hook]
+        else:
+            hooks.append(hook)
+        PhaseHooks.changes = object()
 
     def all(self) -> Iterator[tuple[Phase, RegisteredHook]]:
         """Give every hook with its phase."""

@@ -12,7 +12,6 @@ Numbers that JSON cannot carry (NaN, infinities, and `1e400`, which becomes one)
 
 from __future__ import annotations
 
-from _thread import RLock
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Annotated, Any, cast, get_args, get_origin
@@ -21,6 +20,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, from_json
 
 from .._text.json import compact_json, is_object
+from .._text.once import ONCE
 from .closed_schema import close_top, infinity_in, is_model, take_as_is
 from .definition import JsonSchema
 from .mended_arguments import container_in, mend_places
@@ -242,7 +242,7 @@ class PlainArguments(Arguments):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            with _MAKING:
+            with ONCE:
                 if not self._is_made:
                     super().__init__(self._make(), documented=False, is_plain=True)
                     self._is_made = True
@@ -251,10 +251,6 @@ class PlainArguments(Arguments):
     def json_schema(self) -> JsonSchema:
         """Give the JSON schema of the input."""
         return self._schema
-
-
-_MAKING = RLock()
-"""Held while a model is made, so that all threads have the same one."""
 
 
 def _is_frozen(model: type[BaseModel]) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError, to_jsonable_python
@@ -127,7 +127,9 @@ def _is_collection(value: Any) -> bool:
 
 def _is_secret(value: object) -> bool:
     # Whoever made one has loaded these; to load them for all would cost as much as all of this.
+    # Another thread may be about to: then some of them are missing.
     types = sys.modules.get("pydantic.types")
-    return types is not None and isinstance(
-        value, types.Secret | types.SecretStr | types.SecretBytes
-    )
+    return isinstance(value, tuple(getattr(types, name, ()) for name in _SECRETS))
+
+
+_SECRETS: Final = ("Secret", "SecretStr", "SecretBytes")

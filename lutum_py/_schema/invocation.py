@@ -15,7 +15,7 @@ from typing import Any, NoReturn, Self
 
 from .._text.suggestion import names_for_message
 from ..errors import MisuseError
-from .signature import Hidden, Parameter, Signature, read_others
+from .signature import Hidden, Parameter, Signature, read_others, signature_of
 
 __all__ = ["Invocation"]
 
@@ -86,7 +86,7 @@ class Invocation:
             own: How the tool's own function is called; None where the input is passed whole, as
                 the first argument.
         """
-        names = list(inspect.signature(function).parameters)
+        names = list(signature_of(function).parameters)
         if own is None:
             visible = names[:1] or ["input"]
             positional, fields = tuple(visible), None
@@ -114,7 +114,7 @@ class Invocation:
     def bound_to(self, instance: object) -> Invocation | None:
         """Know how to call the function as a method of an instance; None where it is no method."""
         own = self._signature
-        name = next(iter(inspect.signature(self.function).parameters), None)
+        name = next(iter(signature_of(self.function).parameters), None)
         if name not in own.hidden:
             return None
         signature = replace(
@@ -174,7 +174,7 @@ class Invocation:
         """Say why the function cannot be called with what a call passes; None where it can."""
         positional, keywords = self.laid_out()
         try:
-            inspect.signature(self.function).bind(*positional, **keywords)
+            signature_of(self.function).bind(*positional, **keywords)
         except TypeError as error:
             return str(error)
         return None
@@ -185,7 +185,7 @@ class Invocation:
         Raises:
             MisuseError: The function takes no such argument, or the model does not fill it in.
         """
-        signature, visible = inspect.signature(self.function), self._visible
+        signature, visible = signature_of(self.function), self._visible
         kept = [signature.parameters[name] for name in visible]
         try:
             given = signature.replace(parameters=kept).bind(*args, **kwargs).arguments

@@ -64,13 +64,14 @@ class Output:
         output_type = self.type
         if is_model(output_type):
             self._serialize = output_type.__pydantic_serializer__.to_json
-            self._validate = output_type.__pydantic_validator__.validate_python
+            validate = output_type.__pydantic_validator__.validate_python
         else:
             adapter = self.adapter
             self._serialize = adapter.serializer.to_json
-            self._validate = adapter.validator.validate_python
+            validate = adapter.validator.validate_python
         self._trace, self._mode = _trace_of(self.adapter.core_schema)
-        return self._validate
+        self._validate = validate  # last: whoever finds it takes all for made
+        return validate
 
     def check(self) -> None:
         """Make sure that the type can be validated and encoded.

@@ -13,11 +13,14 @@ from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from contextlib import suppress
 from functools import partial
 from types import SimpleNamespace
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, Final, Union, get_args, get_origin
+
+from typing_extensions import Format
 
 from .._text.immutable import dataclass
 from .._text.json import cut, shorten
 from ..errors import ToolDefinitionError
+from .attribute_docstrings import parsed
 from .docstring import Docstring
 
 __all__ = [
@@ -26,9 +29,11 @@ __all__ = [
     "Parameter",
     "Signature",
     "Skip",
+    "annotations_of",
     "read_others",
     "read_signature",
     "reason_of",
+    "signature_of",
     "type_name",
 ]
 
@@ -40,6 +45,40 @@ _VARIADIC: dict[object, str] = {
     inspect.Parameter.VAR_POSITIONAL: "*",
     inspect.Parameter.VAR_KEYWORD: "**",
 }
+
+
+# Python 3.14 evaluates annotations when somebody asks for them, and fails where one names what has
+# no value yet, or for checkers only. Here that is a reference, as if it were written in quotes.
+_IS_LAZY: Final = sys.version_info >= (3, 14)
+_FORMAT: Final[dict[str, Any]] = {"format": Format.FORWARDREF} if _IS_LAZY else {}
+_ANNOTATION_FORMAT: Final = {f"annotation_{key}": value for key, value in _FORMAT.items()}
+
+
+def annotations_of(owner: Callable[..., Any]) -> dict[str, Any]:
+    """Give the annotations of a function, or those in the body of a class.
+
+    >>> def greet(name: "Later", loud: bool) -> None: ...
+    >>> annotations_of(greet)
+    {'name': 'Later', 'loud': <class 'bool'>, 'return': None}
+    """
+    return inspect.get_annotations(owner, **_FORMAT)
+
+
+def signature_of(function: Callable[..., Any], **options: Any) -> inspect.Signature:
+    """Give the signature of whatever can be called.
+
+    Args:
+        function: The function.
+        **options: What `inspect.signature` takes.
+
+    Raises:
+        TypeError: It cannot be called.
+        ValueError: It does not tell, as some functions of C do not.
+
+    >>> str(signature_of(lambda metadata, input: None))
+    '(metadata, input)'
+    """
+    return inspect.signature(function, **_ANNOTATION_FORMAT, **options)
 
 
 class Skip:
@@ -123,7 +162,7 @@ def read_signature(
             f"{place} is a generator: a call has exactly one result. Return a list, or report "
             "what comes in between with `ToolContext.report_progress`."
         )
-    signature = inspect.signature(function)
+    signature = signature_of(function)
     known = signature.parameters
     if unknown := [name for name in skip if name not in known]:
         raise ToolDefinitionError(
@@ -135,8 +174,10 @@ def read_signature(
             f"{place}: the docstring documents `{undocumented[0]}`, but the function has no such "
             f"parameter; it has {_names(known)}. Rename or remove the entry."
         )
-    marked = {name for name in known if name not in skip and _is_marked(function, name, namespace)}
-    wanted = {name for name in known if name not in skip and name not in marked}
+    written = annotations_of(function)
+    shown = [name for name in known if name not in skip]
+    marked = {name for name in shown if _is_marked(function, written.get(name), namespace)}
+    wanted = {name for name in shown if name not in marked}
     hints = _resolve(place, function, wanted, namespace)
     visible: list[Parameter] = []
     hidden: dict[str, Hidden] = {}
@@ -202,7 +243,7 @@ def read_others(
         plain = type(plain).__call__
     hidden: dict[str, Hidden] = {}
     context: str | None = None
-    for name, parameter in inspect.signature(function).parameters.items():
+    for name, parameter in signature_of(function).parameters.items():
         if name in taken or parameter.kind in _VARIADIC:
             continue
         hints: dict[str, Any] = {}
@@ -222,7 +263,7 @@ def _resolve(
     namespace: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
     """Evaluate the annotations that matter: a hidden one may name what exists for checkers only."""
-    written = function.__annotations__
+    written = annotations_of(function)
     raw = {name: hint for name, hint in written.items() if name in wanted or name == "return"}
     if not any(
         isinstance(hint, str) or hint.__class__ in _MAY_NEST_STRINGS for hint in raw.values()
@@ -252,7 +293,7 @@ def _resolve(
 def _names_around(function: Callable[..., Any]) -> dict[str, Any]:
     """List the names of the function's module, and ours where it knows them for checkers only."""
     plain: Any = inspect.unwrap(function)
-    if not any("ToolContext" in str(each) for each in inspect.get_annotations(plain).values()):
+    if not any("ToolContext" in str(each) for each in annotations_of(plain).values()):
         return dict(plain.__globals__)
     from .._context.context import ToolContext
 
@@ -260,26 +301,25 @@ def _names_around(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _is_marked(
-    function: Callable[..., Any], name: str, namespace: Mapping[str, Any] | None
+    function: Callable[..., Any], written: Any, namespace: Mapping[str, Any] | None
 ) -> bool:
     """Whether a parameter is skipped by its annotation, read without what the mark stands on.
 
     A hidden type often is imported for checkers only, so that the annotation as a whole has no
     value when the program runs.
     """
-    written = function.__annotations__.get(name)
     if not isinstance(written, str):
         return _is_skipped(written)
     if "Skip" not in written:
         return False
     try:
-        parsed = ast.parse(written.strip(), mode="eval").body
+        body = parsed(written.strip(), "eval").body
     except SyntaxError:
         return False
-    if not isinstance(parsed, ast.Subscript) or not isinstance(parsed.slice, ast.Tuple):
+    if not isinstance(body, ast.Subscript) or not isinstance(body.slice, ast.Tuple):
         return False
     names = {**_names_around(function), **(namespace or {})}
-    for mark in parsed.slice.elts[1:]:
+    for mark in body.slice.elts[1:]:
         try:
             value = eval(compile(ast.Expression(mark), "<annotation>", "eval"), names)
         except Exception:  # noqa: BLE001 - then it is no mark of ours
@@ -301,15 +341,16 @@ _MAY_NEST_STRINGS = {
 
 
 def _is_context(annotation: Any) -> bool:
-    # Whoever names the class has loaded it; most tools do without.
+    # Whoever names the class has loaded it; most tools do without. Another thread may be about to.
     module = sys.modules.get(f"{__name__.partition('.')[0]}._context.context")
-    if module is None:
+    context = getattr(module, "ToolContext", None)
+    if context is None:
         return False
-    if annotation is module.ToolContext:
+    if annotation is context:
         return True
     if get_origin(annotation) is None:
         return False
-    return any(part is module.ToolContext for part in get_args(annotation))
+    return any(part is context for part in get_args(annotation))
 
 
 def _is_skipped(annotation: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import NoneType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, TypeVar, get_args
 
 from .._text.frozen import Frozen
 from .._text.unicode import sendable
@@ -29,6 +29,8 @@ __all__ = [
     "dump_turn",
     "load_turn",
 ]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,10 +275,7 @@ class AssistantTurn(Frozen, _TurnFields):
         made = _TurnFields()
         are_right = True
         if items is None:
-            try:
-                made.tool_calls = calls = tuple(tool_calls)
-            except TypeError:
-                raise _not_iterable("tool_calls", "`ToolMetadata`", tool_calls) from None
+            made.tool_calls = calls = _listed("tool_calls", "`ToolMetadata`", tool_calls)
             said: list[AssistantItem] = [] if text is None else [TextItem(text)]
             for call in calls:
                 if call.__class__ is not ToolMetadata:
@@ -289,10 +288,7 @@ class AssistantTurn(Frozen, _TurnFields):
                 "text and the calls among the items."
             )
         else:
-            try:
-                made.items = tuple(items)
-            except TypeError:
-                raise _not_iterable("items", "items such as `TextItem`", items) from None
+            made.items = _listed("items", "items such as `TextItem`", items)
             made.tool_calls = calls = tuple(
                 [item.metadata for item in made.items if isinstance(item, ToolCallItem)]
             )
@@ -346,8 +342,11 @@ class AssistantTurn(Frozen, _TurnFields):
         return hash((self.items, self.finish_reason, self.request_id))
 
 
-def _not_iterable(field: str, of: str, value: object) -> MisuseError:
-    return MisuseError.of_field("AssistantTurn", field, f"a list of {of}", value)
+def _listed(field: str, of: str, given: Iterable[T]) -> tuple[T, ...]:
+    try:
+        return tuple(given)
+    except TypeError:
+        raise MisuseError.of_field("AssistantTurn", field, f"a list of {of}", given) from None
 
 
 def _check(turn: Any) -> None:

@@ -43,8 +43,10 @@ class Latest(Generic[V]):
     def put(self, key: object, value: V) -> None:
         """Put a value in, as the latest."""
         self._values[key] = value
-        while len(self._values) > self._most:
-            self._values.pop(next(iter(self._values), None), None)
+        if len(self._values) > self._most:
+            # From a list, which is made at one go: threads that put at once would end an iterator.
+            for oldest in list(self._values)[: -self._most]:
+                self._values.pop(oldest, None)
 
     def __len__(self) -> int:
         return len(self._values)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
 
+from .._schema.signature import signature_of
 from ._prepared import PreparedBody
 from ._sdk_model import Methods, SdkModel
 
@@ -27,7 +28,7 @@ class CreateModel(SdkModel):
     def _methods(self, client: Any) -> tuple[Methods | None, Methods | None]:
         create = self._create(client)
         methods = Methods(create, partial(create, stream=True))
-        parameters = inspect.signature(create).parameters
+        parameters = signature_of(create).parameters
         self._known = frozenset(parameters)
         self._takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
         return (None, methods) if _is_async(client, create) else (methods, None)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any, cast
 
 from ..._declare.toolset_meta import ToolsetMeta
+from ..._schema.signature import signature_of
 from ..._text.json import shorten
 from ...errors import MisuseError
 from .._strategies.hypothesis import Settings
@@ -69,7 +69,7 @@ def _require_two_parameters(loop: object, given: str) -> None:
     if not callable(loop):
         raise MisuseError(f"{called}; {shorten(loop)} cannot be called. Pass the function.")
     try:
-        signature = inspect.signature(loop)
+        signature = signature_of(loop)
     except ValueError:
         return  # some builtins do not tell
     try:
