@@ -61,6 +61,7 @@ OURS: Final = {
     "_round": "what declares tools needs no rounds, and few rounds wait, are saved or are shown",
     "_schema.capabilities": "for tools that say what they do to the world",
     "_schema.exact_data": "for digests of inputs that are no plain data",
+    "_schema.field_issues": "for arguments that do not fit, and outputs",
     "_schema.input_model": "makes a pydantic model, which is as slow as to import pydantic",
     "_schema.json_schema": "loads pydantic's generator of schemas",
     "_session": "what declares tools needs no sessions, and few are saved",

@@ -11,7 +11,6 @@ from pydantic import ValidationError
 
 from .._schema.arguments import Arguments
 from .._schema.definition import ToolDef
-from .._schema.field_issues import field_issues
 from .._schema.invocation import Invocation
 from .._schema.output import Output
 from .._schema.signature import type_name
@@ -116,6 +115,8 @@ class ToolSpec(Immutable, Generic[In, Out]):
         try:
             checked: In = self.arguments.check(value, by_name=by_name)
         except ValidationError as error:
+            from .._schema.field_issues import field_issues
+
             issues = field_issues(error)
             raise ToolInputError(
                 f"This input does not fit tool `{tool}`: {'; '.join(map(str, issues))}. "
@@ -152,6 +153,8 @@ class ToolSpec(Immutable, Generic[In, Out]):
     def issues_of(self, error: ValidationError, *, redact: bool) -> tuple[FieldIssue, ...]:
         """Say what is wrong with arguments that the model sent."""
         known = list(self.definition.input_schema.get("properties", ()))
+        from .._schema.field_issues import field_issues
+
         return field_issues(error, known=known, redact=redact)
 
     def __repr__(self) -> str:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 from .._text.immutable import dataclass
-from .._text.once import ONCE
+from .signature import parsed
 
 if TYPE_CHECKING:
     import ast
 
-__all__ = ["attribute_docstrings", "parsed"]
+__all__ = ["attribute_docstrings"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,17 +81,6 @@ def _pick(cls: type, path: str, candidates: list[_ClassSource]) -> _ClassSource 
 def _classes_in(source: str) -> tuple[_ClassSource, ...]:
     """List the class statements of a source text, in order."""
     return tuple(_walk(parsed(source), ""))
-
-
-def parsed(source: str, mode: Literal["exec", "eval"] = "exec") -> Any:
-    """Parse Python source, in one thread at a time.
-
-    Python 3.11 counts how deep a tree is for all threads together, and fails where they meet.
-    """
-    import ast
-
-    with ONCE:
-        return ast.parse(source, mode=mode)
 
 
 def _walk(node: ast.AST, prefix: str) -> Iterator[_ClassSource]:

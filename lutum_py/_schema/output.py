@@ -20,7 +20,6 @@ from ..errors import FieldIssue, ToolOutputError
 from .arguments import fields_of
 from .closed_schema import is_model, schema_parts
 from .definition import JsonSchema
-from .field_issues import field_issues
 from .mended_arguments import path_of
 from .plain_types import is_plain
 from .signature import type_name
@@ -114,6 +113,8 @@ class Output:
                 plain = self.adapter.serializer.to_python(valid, mode=self._mode, warnings=False)
                 self._refuse_lost(tool, plain, text)
         except ValidationError as error:
+            from .field_issues import field_issues
+
             raise self._refuse(tool, field_issues(error)) from error
         except (PydanticSerializationError, ValueError, RecursionError) as error:
             raise self._refuse(tool, self._issues_of(value, error)) from error
@@ -143,6 +144,8 @@ class Output:
             try:
                 self._validate(fields_of(value))
             except ValidationError as found:
+                from .field_issues import field_issues
+
                 return field_issues(found)
         return (FieldIssue("", cut(" ".join(str(error).split()), 300)),)
 

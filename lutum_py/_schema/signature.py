@@ -13,14 +13,14 @@ from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from contextlib import suppress
 from functools import partial
 from types import SimpleNamespace
-from typing import Annotated, Any, Final, Union, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 from typing_extensions import Format
 
 from .._text.immutable import dataclass
 from .._text.json import cut, shorten
+from .._text.once import ONCE
 from ..errors import ToolDefinitionError
-from .attribute_docstrings import parsed
 from .docstring import Docstring
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "Signature",
     "Skip",
     "annotations_of",
+    "parsed",
     "read_others",
     "read_signature",
     "reason_of",
@@ -383,3 +384,12 @@ class _Shown:
 
 def _names(parameters: Collection[str]) -> str:
     return ", ".join(f"`{name}`" for name in parameters) or "none"
+
+
+def parsed(source: str, mode: Literal["exec", "eval"] = "exec") -> Any:
+    """Parse Python source, in one thread at a time.
+
+    Python 3.11 counts how deep a tree is for all threads together, and fails where they meet.
+    """
+    with ONCE:
+        return ast.parse(source, mode=mode)
