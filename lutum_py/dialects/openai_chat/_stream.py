@@ -78,7 +78,7 @@ class StreamDecoder(StreamReader):
                 known[key] = value
         if isinstance(event, ArgumentsDelta):
             self._reports.wrote(event.index)
-        return [event]
+        return [event] if event else []
 
     def _take(self, event: Place) -> list[StreamEvent]:
         chunk = event.object()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from ..._text.json import is_mapping, is_sequence
 from ..._text.partial_json import PartialJson
@@ -105,26 +105,38 @@ class ChoiceState:
         self.finish_reason = place.text_at("finish_reason") or self.finish_reason
         return events
 
-    def quick(self, fields: dict[str, Any]) -> TextDelta | ArgumentsDelta | None:
-        """Read more text, or more arguments of a call that has begun; None of anything else.
+    def quick(self, fields: dict[str, Any]) -> TextDelta | ArgumentsDelta | Literal[""] | None:
+        """Read more text, more arguments of a call that has begun, or the end, which tells nothing.
 
-        Nothing is taken of what is anything else.
+        None is given of anything else, and nothing is taken of it.
 
         Args:
             fields: The choice.
         """
         delta: Any = fields.get("delta")
-        if delta.__class__ is not dict or len(delta) != 1:
+        if delta.__class__ is not dict:
             return None
+        ends_with = None
         for key, value in fields.items():
             if value is not None and key != "delta" and key != "index":
-                return None
+                if delta or key != "finish_reason" or value.__class__ is not str:
+                    return None
+                ends_with = value
+        if not delta:
+            self.finish_reason = ends_with or self.finish_reason
+            return ""
         content: Any = delta.get("content")
+        size = len(delta)
         if content.__class__ is str and content:
+            # Some hosts say with every chunk whose it is.
+            if size == 2 and "role" in delta and delta["role"] == self._message.get("role"):
+                size = 1
+            if size != 1:
+                return None
             self._content.append(content)
             return TextDelta(content)
         calls: Any = delta.get("tool_calls")
-        if calls.__class__ is not list or len(calls) != 1:
+        if size != 1 or calls.__class__ is not list or len(calls) != 1:
             return None
         piece: Any = calls[0]
         if piece.__class__ is not dict or not piece.keys() <= _OF_PIECES:
