@@ -459,7 +459,10 @@ def test_what_another_thread_has_sorted_meanwhile_is_given() -> None:
     plan = opened(*adds(2)).plan()
     first, second = plan.pending
     plan.record(first.call_sync())
+    before = plan._ledger
+    assert before is not None
     plan.suspend(second.suspend(SuspendTicket()))
+    before.sort(plan)
     assert plan.__getattr__("pending") == ()
     assert [result.id for result in plan.__getattr__("finished")] == [first.id]
     with pytest.raises(AttributeError, match="'ToolRoundPlan' object has no attribute 'pendng'"):
