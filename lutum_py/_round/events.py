@@ -23,8 +23,7 @@ __all__ = [
     "CallEventKind",
     "OnEvent",
     "log_events",
-    "tell_of",
-    "tell_of_calls",
+    "tell_decided",
     "tell_row",
 ]
 
@@ -71,22 +70,13 @@ OnEvent: TypeAlias = Callable[[CallEvent], object]
 """Is told of each change; a sink does, too."""
 
 
-def tell_of(calls: SortedCalls, on_event: OnEvent | None, kind: CallEventKind, id: str) -> None:
-    """Tell of one call; a call that waits now is said to be suspended, whatever it ended."""
-    if on_event is not None:
-        tell_of_calls(calls, on_event, kind, (id,))
-
-
-def tell_of_calls(
-    calls: SortedCalls, on_event: OnEvent, kind: CallEventKind, ids: Container[str]
-) -> None:
-    """Tell of several calls, in the order of the turn."""
+def tell_decided(calls: SortedCalls, on_event: OnEvent, ids: Container[str]) -> None:
+    """Tell what was decided about several calls, in the order of the turn."""
     at = _now()
     for row in rows_of(calls):
-        if row.id not in ids:
-            continue
-        waits = row.state == "suspended" and kind in ("decided", "ended")
-        _tell(on_event, CallEvent("suspended" if waits else kind, row, at))
+        if row.id in ids:
+            kind: CallEventKind = "suspended" if row.state == "suspended" else "decided"
+            _tell(on_event, CallEvent(kind, row, at))
 
 
 def tell_row(on_event: OnEvent, kind: CallEventKind, row: CallRow) -> None:

@@ -30,7 +30,7 @@ from .._transcript.transcript import transcript_of
 from ..errors import MisuseError
 from .commit import ResultLike, unfinished
 from .ending import end_round
-from .rows import CallRow, rows_of
+from .rows import CallRow, row_of_outcome, rows_of
 from .sorted_calls import SortedCalls
 
 if TYPE_CHECKING:
@@ -251,10 +251,10 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
         self, decision: Decision, outcome: HookOutcome | None, on_event: OnEvent | None
     ) -> HookOutcome | None:
         if on_event is not None and outcome is not None:
-            from .events import tell_of
+            from .events import tell_row
 
             kind: Literal["resumed", "edited"] = "resumed" if decision.edit is None else "edited"
-            tell_of(self, on_event, kind, decision.call_id)
+            tell_row(on_event, kind, row_of_outcome(self, outcome))
         return outcome
 
     async def amend(
@@ -472,12 +472,12 @@ def decided(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None) -
     calls.decisions = (*calls.decisions, *records) if calls.decisions else tuple(records)
     calls._is_decided = True
     if on_event is not None:
-        from .events import tell_of_calls
+        from .events import tell_decided
 
         ids = {call.id for call in asked if call.status in UNDECIDED}
         if not was_decided:
             ids.update(issue.metadata.id for issue in calls.recoverable_tool_call_issues)
-        tell_of_calls(calls, on_event, "decided", ids)
+        tell_decided(calls, on_event, ids)
 
 
 def unasked(calls: SortedCalls) -> Steps[ToolRoundPlan[Any]]:

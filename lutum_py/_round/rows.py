@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from .._call.call import AnyToolCall
-from .._call.outcomes import HandledCall, SuspendedCall
+from .._call.call import AnyToolCall, HookOutcome
+from .._call.outcomes import HandledCall, RejectedCall, SuspendedCall
 from .._call.selector import AnySelector
 from .._schema.secrets import holds_secrets
 from .._text.json import size_of
@@ -19,7 +19,7 @@ from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult
 from .sorted_calls import SortedCalls
 
-__all__ = ["CallRow", "CallRowState", "open_text", "row_of_call", "rows_of"]
+__all__ = ["CallRow", "CallRowState", "open_text", "row_of_call", "row_of_outcome", "rows_of"]
 
 CallRowState: TypeAlias = Literal[
     "pending", "handled", "rejected", "suspended", "unusable", "finished", "in_doubt"
@@ -75,7 +75,7 @@ def _rows(calls: SortedCalls) -> Iterator[CallRow]:
             calls, issue.metadata, _NOTHING, "unusable", reason=issue.text, result=issue.result
         )
     for call in calls.pending:
-        yield row_of_call(call, "pending")
+        yield row_of_outcome(calls, call)
     for call in calls.in_doubt:
         yield row_of_call(call, "in_doubt")
     asked = {each.id: each for each in calls._state.turn.tool_calls}
@@ -86,20 +86,32 @@ def _rows(calls: SortedCalls) -> Iterator[CallRow]:
         else:
             yield row_of_call(ended, "finished", result)
     for waits in calls.suspended:
-        yield row_of_call(waits.call, "suspended", waits=waits)
+        yield row_of_outcome(calls, waits)
     for each in calls.handled:
-        yield _row(
-            calls,
-            each.metadata,
-            each.input,
-            "handled",
-            each.by,
-            _reason_of(calls, each),
-            each.result,
-        )
+        yield row_of_outcome(calls, each)
     for no in calls.rejected:
-        call = no.call
-        yield _row(calls, call.metadata, call._input, "rejected", no.by, no.reason, no.result)
+        yield row_of_outcome(calls, no)
+
+
+def row_of_outcome(calls: SortedCalls, outcome: HookOutcome) -> CallRow:
+    """Give the row of a call that hooks or a person decided on, by what became of it."""
+    if isinstance(outcome, SuspendedCall):
+        return row_of_call(outcome.call, "suspended", waits=outcome)
+    if isinstance(outcome, HandledCall):
+        reason = _reason_of(calls, outcome)
+        return _row(
+            calls,
+            outcome.metadata,
+            outcome.input,
+            "handled",
+            outcome.by,
+            reason,
+            outcome.result,
+        )
+    if isinstance(outcome, RejectedCall):
+        no, input = outcome, outcome.call._input
+        return _row(calls, no.call.metadata, input, "rejected", no.by, no.reason, no.result)
+    return row_of_call(outcome, "pending")
 
 
 def row_of_call(

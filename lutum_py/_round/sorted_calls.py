@@ -17,6 +17,7 @@ from .._call.outcomes import HandledCall, RecoverableToolCallIssue, RejectedCall
 from .._call.selector import AnySelector
 from .._context.suspension import Decision
 from .._hooks.places import HookPlaces
+from .._text.once import ONCE
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult
 from .edits import EditRecord
@@ -92,7 +93,8 @@ class SortedCalls:
         ledger = self._ledger if name in _RECORDED_IN else None
         if ledger is not None:
             return ledger.sort(self)[name]
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        # Another thread has filled it meanwhile, or it is none of ours, which this says.
+        return object.__getattribute__(self, name)
 
     def begun(self) -> dict[str, str]:
         """Give the tools of the calls that were begun or answered, by call id."""
@@ -169,13 +171,15 @@ class Ledger:
 
     def enter(self, calls: SortedCalls, result: ToolResult, call: AnyToolCall | None) -> None:
         """Keep a result, which answers an open call or one that could not be used."""
-        with self._lock:
-            self._recorded[result.id] = (result, call)
-            if self._is_sorted:
-                self._is_sorted = False
-                object.__setattr__(calls, "_ledger", self)
-                for slot in _SLOTS.values():
-                    slot.__delete__(calls)
+        with ONCE:
+            kept = calls._ledger or self  # another thread may have been quicker
+            with kept._lock:
+                kept._recorded[result.id] = (result, call)
+                if kept._is_sorted:
+                    kept._is_sorted = False
+                    object.__setattr__(calls, "_ledger", kept)
+                    for slot in _SLOTS.values():
+                        slot.__delete__(calls)
 
     def sort(self, calls: SortedCalls, *, is_last: bool = False) -> dict[str, Any]:
         """Fill the slots that recording has emptied, and give what stands in them.

@@ -21,6 +21,7 @@ from lutum_py.dialects import gemini_generate_content as dialect
 from lutum_py.errors import DialectError
 
 from .gemini_wire import CALL, response
+from .mutations import deep
 
 
 def chunk(*parts: Any, **more: Any) -> dict[str, Any]:
@@ -129,3 +130,13 @@ def test_only_the_first_candidate_that_speaks_is_told(first: int) -> None:
     turn = decoder.finish()
     assert turn.text == "ac"
     assert turn == dialect.decode(turn.payload)
+
+
+def test_of_an_event_that_cannot_be_read_nothing_is_kept() -> None:
+    """Text beside what is nested too deeply is told by no event, and stands in no turn."""
+    decoder = dialect.StreamDecoder()
+    decoder.feed(chunk({"text": "H"}))
+    with pytest.raises(DialectError, match="nested too deeply") as caught:
+        decoder.feed({**chunk({"text": "i"}), "usageMetadata": {"odd": deep(50_000)}})
+    turn: Any = caught.value.turn
+    assert turn.text == "H"

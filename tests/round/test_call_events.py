@@ -11,8 +11,10 @@ import pytest
 from lutum_py import (
     AnyToolCall,
     CallEvent,
+    CallRow,
     ResumeMode,
     RunNormally,
+    Suspend,
     SuspendTicket,
     ToolContext,
     ToolMetadata,
@@ -21,10 +23,11 @@ from lutum_py import (
     tool,
     tool_fn,
 )
+from lutum_py._round import rows
 from lutum_py.errors import HookError
 from lutum_py.execution import run_sync
 from lutum_py.sinks import AsyncSink, ListSink, LoggerSink
-from tests.round_tools import Shop, close, gated, opened
+from tests.round_tools import Shop, add, adds, close, gated, opened
 
 
 def kinds(events: list[CallEvent]) -> list[tuple[str, str, str]]:
@@ -254,4 +257,32 @@ def test_a_log_that_nobody_reads_is_not_written(caplog: pytest.LogCaptureFixture
             Shop.HookSet(), on_event=log_events("app")
         )
     assert caplog.records == []
+    close(plan)
+
+
+def test_a_decision_is_told_with_the_row_of_its_call_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever became of a call, a listener gets its row as the plan has it: no other is made."""
+    made: list[CallRow] = []
+    told: list[CallRow] = []
+
+    def making(*values: Any) -> CallRow:
+        made.append(CallRow(*values))
+        return made[-1]
+
+    as_result = SuspendTicket(resume_mode=ResumeMode.USE_DECISION_AS_TOOL_RESULT)
+    hooks = gated(SuspendTicket(), Shop.add)
+    hooks.gate(Shop.shout)(lambda metadata, input: Suspend(as_result))
+    calls = (*adds(3), ("c3", "shout", {"text": "a"}))
+    plan = opened(*calls).apply_hooks_sync(hooks)
+    yes, no, edited, answered = plan.suspended
+    again = Shop.HookSet()
+    again.on(Shop.add)(lambda metadata, input: RunNormally(add.Input(a=input.a + 1)))
+    monkeypatch.setattr(rows, "CallRow", making)
+    for decision in (yes.approve(), no.cancel("no"), answered.approve(result="A", reason="mine")):
+        plan.resume(decision, on_event=lambda event: told.append(event.row))
+    plan.amend_sync(edited.edit({"a": 5}), again, on_event=lambda event: told.append(event.row))
+    assert made == told
+    shown = plan.calls
+    assert sorted(told, key=lambda row: row.id) == list(shown)
+    assert [row.state for row in shown] == ["pending", "rejected", "suspended", "handled"]
     close(plan)

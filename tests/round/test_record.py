@@ -21,7 +21,7 @@ from lutum_py import (
     ToolMetadata,
     ToolRoundPlan,
 )
-from lutum_py._round.sorted_calls import SortedCalls
+from lutum_py._round.sorted_calls import Ledger, SortedCalls
 from lutum_py.errors import (
     CommitError,
     DuplicateResult,
@@ -440,3 +440,31 @@ def test_threads_record_and_look_at_once() -> None:
     assert not any(worker.is_alive() for worker in workers)
     assert all(seen)
     assert [result.id for result in plan.resolve().results] == [call.id for call in calls]
+
+
+def test_threads_that_record_the_first_results_at_once_keep_all() -> None:
+    """Where two threads begin to record, what both came with is in the plan."""
+    plan = opened(*adds(3)).plan()
+    calls = plan.pending
+    ledgers = [Ledger(plan) for _ in calls]
+    for ledger, call in zip(ledgers, calls, strict=True):
+        ledger.enter(plan, forged(call.metadata), call)
+    assert [result.id for result in plan.finished] == [call.id for call in calls]
+    assert plan.pending == ()
+    close(plan)
+
+
+def test_what_another_thread_has_sorted_meanwhile_is_given() -> None:
+    """A look that began while the calls were not sorted finds them where they are sorted now."""
+    plan = opened(*adds(2)).plan()
+    first, second = plan.pending
+    plan.record(first.call_sync())
+    before = plan._ledger
+    assert before is not None
+    plan.suspend(second.suspend(SuspendTicket()))
+    before.sort(plan)
+    assert plan.__getattr__("pending") == ()
+    assert [result.id for result in plan.__getattr__("finished")] == [first.id]
+    with pytest.raises(AttributeError, match="'ToolRoundPlan' object has no attribute 'pendng'"):
+        plan.__getattr__("pendng")
+    close(plan)

@@ -101,10 +101,11 @@ class StreamDecoder(StreamReader):
         ):
             return None
         known = self._first
+        if known is not None and self._first_number != 0:
+            return None
+        usage = tidy(usage)  # first: what cannot be read is to leave nothing behind
         if known is None:
             known = self._begin(0)
-        elif self._first_number != 0:
-            return None
         self._fields.update(fields)  # with candidates, for which the whole ones stand in the end
         if "role" in content:
             known["content"]["role"] = content["role"]
@@ -114,7 +115,7 @@ class StreamDecoder(StreamReader):
         self._text.append(text)
         events: list[StreamEvent] = [TextDelta(text)] if text else []
         if "usageMetadata" in fields:
-            usage = self._fields["usageMetadata"] = tidy(usage)
+            self._fields["usageMetadata"] = usage
             events.append(UsageReported(usage_in(usage)))
         return events
 
