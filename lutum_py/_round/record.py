@@ -20,7 +20,7 @@ from ..errors import (
     UnresolvedSuspension,
 )
 from .commit import ResultLike, as_results, mismatches
-from .sorted_calls import Ledger, SortedCalls, in_order
+from .sorted_calls import Recorded, SortedCalls, in_order
 
 __all__ = ["doubt", "record", "suspend"]
 
@@ -39,13 +39,13 @@ def record(calls: SortedCalls, outcome: ResultLike | SuspendedCall) -> None:
         suspend(calls, outcome)
         return
     ((result,), _) = as_results([outcome])
-    ledger = calls._ledger or Ledger(calls)
-    call = ledger.open_call(result.id)
-    if faults := _faults(calls, ledger, result, call):
+    recorded = calls._recorded or Recorded(calls)
+    call = recorded.open_call(result.id)
+    if faults := _faults(calls, recorded, result, call):
         raise CommitError(faults)
     if call is not None and not call.status.is_terminal:
         call.end(_ENDS[result.status])
-    ledger.enter(calls, result, call)
+    recorded.enter(calls, result, call)
 
 
 def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
@@ -84,10 +84,10 @@ def _take_out(calls: SortedCalls, call: AnyToolCall) -> None:
 
 
 def _faults(
-    calls: SortedCalls, ledger: Ledger, result: ToolResult, call: AnyToolCall | None
+    calls: SortedCalls, recorded: Recorded, result: ToolResult, call: AnyToolCall | None
 ) -> list[CommitFault]:
     """Say why a result cannot be taken in."""
-    if ledger.is_answered(result.id):
+    if recorded.is_answered(result.id):
         return [DuplicateResult(result.id, result.name)]
     if call is not None:
         if call.status is CallStatus.SUSPENDED:

@@ -23,7 +23,7 @@ from .._transcript.result import ToolResult
 from .edits import EditRecord
 from .round_state import RoundState
 
-__all__ = ["Ledger", "SortedCalls", "in_order"]
+__all__ = ["Recorded", "SortedCalls", "in_order"]
 
 _RECORDED_IN: Final = frozenset({"pending", "in_doubt", "finished", "_ended"})
 """What tells how calls are sorted, and changes when a result is recorded."""
@@ -46,8 +46,8 @@ class SortedCalls:
         "_ended",
         "_hook_sets",
         "_is_decided",
-        "_ledger",
         "_owes_after",
+        "_recorded",
         "_state",
         "decisions",
         "edits",
@@ -85,14 +85,14 @@ class SortedCalls:
         self._asked_after: frozenset[tuple[str, str]] = _NONE_ASKED
         self._hook_sets: tuple[HookPlaces[Any], ...] = ()
         self._is_decided = False
-        self._ledger: Ledger | None = None
+        self._recorded: Recorded | None = None
         self._owes_after = False
 
     def __getattr__(self, name: str) -> Any:
         # Of a slot that recording has emptied.
-        ledger = self._ledger if name in _RECORDED_IN else None
-        if ledger is not None:
-            return ledger.sort(self)[name]
+        recorded = self._recorded if name in _RECORDED_IN else None
+        if recorded is not None:
+            return recorded.sort(self)[name]
         # Another thread has filled it meanwhile, or it is none of ours, which this says.
         return object.__getattribute__(self, name)
 
@@ -111,13 +111,13 @@ class SortedCalls:
         made = object.__new__(SortedCalls)
         for name in SortedCalls.__slots__:
             setattr(made, name, getattr(self, name))
-        made._ledger = None
+        made._recorded = None
         return made
 
     def change(self, **values: Any) -> None:
         """Set attributes, also of a plan, which refuses the plain way."""
-        if self._ledger is not None and not _RECORDED_IN.isdisjoint(values):
-            self._ledger.sort(self, is_last=True)
+        if self._recorded is not None and not _RECORDED_IN.isdisjoint(values):
+            self._recorded.sort(self, is_last=True)
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
@@ -144,40 +144,40 @@ _set_hook_sets: Any = vars(SortedCalls)["_hook_sets"].__set__
 # A round may have thousands of calls, and each result that comes in would have them all sorted
 # anew. So the results stand here until somebody asks how the calls are sorted: their slots in the
 # plan are empty until then. The lock is for threads that run calls of one plan.
-class Ledger:
+class Recorded:
     """Hold the results that were recorded since the calls of a plan were sorted otherwise.
 
     Args:
         calls: The calls of the plan as they are sorted.
     """
 
-    __slots__ = ("_answered", "_before", "_is_sorted", "_lock", "_open", "_recorded")
+    __slots__ = ("_answered", "_before", "_is_sorted", "_lock", "_open", "_results")
 
     def __init__(self, calls: SortedCalls) -> None:
         self._before = (calls.pending, calls.in_doubt, calls.finished, calls._ended)
         self._open = {call.id: call for call in (*calls.pending, *calls.in_doubt)}
         self._answered = {result.id for result in calls.finished}
-        self._recorded: dict[str, tuple[ToolResult, AnyToolCall | None]] = {}
+        self._results: dict[str, tuple[ToolResult, AnyToolCall | None]] = {}
         self._is_sorted = True
         self._lock = Lock()
 
     def open_call(self, id: str) -> AnyToolCall | None:
         """Give a call that is pending or in doubt."""
-        return None if id in self._recorded else self._open.get(id)
+        return None if id in self._results else self._open.get(id)
 
     def is_answered(self, id: str) -> bool:
         """Tell whether the plan has a result of a call."""
-        return id in self._recorded or id in self._answered
+        return id in self._results or id in self._answered
 
     def enter(self, calls: SortedCalls, result: ToolResult, call: AnyToolCall | None) -> None:
         """Keep a result, which answers an open call or one that could not be used."""
         with ONCE:
-            kept = calls._ledger or self  # another thread may have been quicker
+            kept = calls._recorded or self  # another thread may have been quicker
             with kept._lock:
-                kept._recorded[result.id] = (result, call)
+                kept._results[result.id] = (result, call)
                 if kept._is_sorted:
                     kept._is_sorted = False
-                    object.__setattr__(calls, "_ledger", kept)
+                    object.__setattr__(calls, "_recorded", kept)
                     for slot in _SLOTS.values():
                         slot.__delete__(calls)
 
@@ -186,11 +186,11 @@ class Ledger:
 
         Args:
             calls: The calls of the plan.
-            is_last: Let the plan go on without this ledger.
+            is_last: Let the plan go on without this.
         """
         with self._lock:
             pending, in_doubt, finished, ended = self._before
-            recorded = self._recorded
+            recorded = self._results
             calls_here = {id: call for id, (_, call) in recorded.items() if call is not None}
             made = {
                 "pending": tuple(call for call in pending if call.id not in recorded),
@@ -198,12 +198,12 @@ class Ledger:
                 "finished": in_order(calls, (*finished, *(each for each, _ in recorded.values()))),
                 "_ended": {**ended, **calls_here},
             }
-            if calls._ledger is self:  # and no other thread has changed the plan
+            if calls._recorded is self:  # and no other thread has changed the plan
                 self._is_sorted = True
                 for name, slot in _SLOTS.items():
                     slot.__set__(calls, made[name])
                 if is_last:
-                    object.__setattr__(calls, "_ledger", None)
+                    object.__setattr__(calls, "_recorded", None)
             return made
 
 

@@ -38,9 +38,9 @@ class PartialJson:
         self._pieces: list[str] = []
         self._length = 0
         self._next = 0
-        # How many pieces each view shows, and the last one that was made.
+        # How many pieces each view shows; and what was read last, for which of the views.
         self._shown = [0]
-        self._last: tuple[int, Any] = (0, {})
+        self._last: tuple[int, int, Any] = (0, 0, {})
 
     @property
     def text(self) -> str:
@@ -63,13 +63,14 @@ class PartialJson:
         Where it cannot be read at all, that is what could be read before.
         """
         value: Any
-        last, value = self._last
-        if number < last:
-            last, value = 0, {}
+        first, last, value = self._last
+        if number < first:
+            first, last, value = 0, 0, {}
         for each in range(number, last, -1):
             with suppress(ValueError):
                 text = sendable("".join(self._pieces[: self._shown[each]]))
                 value = from_json(text, allow_partial="trailing-strings")
+                first = each
                 break
-        self._last = (number, value)
+        self._last = (first, max(number, last), value)
         return value

@@ -21,7 +21,7 @@ from lutum_py import (
     ToolMetadata,
     ToolRoundPlan,
 )
-from lutum_py._round.sorted_calls import Ledger, SortedCalls
+from lutum_py._round.sorted_calls import Recorded, SortedCalls
 from lutum_py.errors import (
     CommitError,
     DuplicateResult,
@@ -446,7 +446,7 @@ def test_threads_that_record_the_first_results_at_once_keep_all() -> None:
     """Where two threads begin to record, what both came with is in the plan."""
     plan = opened(*adds(3)).plan()
     calls = plan.pending
-    ledgers = [Ledger(plan) for _ in calls]
+    ledgers = [Recorded(plan) for _ in calls]
     for ledger, call in zip(ledgers, calls, strict=True):
         ledger.enter(plan, forged(call.metadata), call)
     assert [result.id for result in plan.finished] == [call.id for call in calls]
@@ -459,7 +459,7 @@ def test_what_another_thread_has_sorted_meanwhile_is_given() -> None:
     plan = opened(*adds(2)).plan()
     first, second = plan.pending
     plan.record(first.call_sync())
-    before = plan._ledger
+    before = plan._recorded
     assert before is not None
     plan.suspend(second.suspend(SuspendTicket()))
     before.sort(plan)
