@@ -60,6 +60,7 @@ class Batch:
         self.errors: dict[int, Exception] = {}
         self.interrupt: BaseException | None = None
         self.done: dict[int, Outcome] = {}
+        self._came_to: dict[int, Outcome] = {}
         self.limit = settings.limit or max(len(listed), 1)
         self.grace = settings.grace
         self._tasks: list[asyncio.Task[Outcome]] = []
@@ -128,7 +129,7 @@ class Batch:
     async def _one(self, place: int) -> Outcome:
         plan = self.plan
         try:
-            return await (self._run(place) if plan is None else self._run_of(plan, place))
+            outcome = await (self._run(place) if plan is None else self._run_of(plan, place))
         except (Exception, asyncio.CancelledError, GeneratorExit):
             raise
         except BaseException as error:  # noqa: BLE001 - raised again when all have ended
@@ -137,6 +138,9 @@ class Batch:
             for outcome in outcomes_of(error):
                 return outcome
             return self._not_run(place, error)
+        # Kept here as well: a tool that cancels its task as it returns takes its result away.
+        self._came_to[place] = outcome
+        return outcome
 
     async def _one_in_turn(self, gate: asyncio.Semaphore, place: int) -> Outcome:
         await gate.acquire()
@@ -294,8 +298,9 @@ class Batch:
         return [self._outcome(place, task) for place, task in enumerate(tasks)]
 
     def _outcome(self, place: int, task: asyncio.Future[Outcome]) -> Outcome:
-        if place in self.done:
-            return self.done[place]
+        for known in (self.done, self._came_to):
+            if place in known:
+                return known[place]
         try:
             error = task.exception()
         except asyncio.CancelledError as stop:

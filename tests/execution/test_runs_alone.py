@@ -164,6 +164,24 @@ def test_a_run_ends_in_a_batch_as_it_does_by_itself(ending: str, by: str) -> Non
 
 
 @BATCH
+def test_a_run_that_cancels_its_task_and_returns_has_returned(by: str) -> None:
+    """What such a tool gave is known, and so is what the others came to."""
+
+    async def act(n: int) -> object:
+        task = asyncio.current_task()
+        assert task is not None
+        if n == 1:
+            task.cancel()
+        return n
+
+    async def main() -> None:
+        outcomes = await together(by, 3, skipped={"act": act})
+        assert [each[0] for each in said(outcomes)] == ["success"] * 3
+
+    running(main())
+
+
+@BATCH
 def test_a_run_suspends_itself_in_a_batch(by: str) -> None:
     """A tool that asks for a decision waits for it."""
 
