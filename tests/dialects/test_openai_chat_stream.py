@@ -53,7 +53,7 @@ def test_a_stream_gives_what_a_whole_response_gives() -> None:
         chunk({"reasoning": "m.", "channel": "analysis"}),
         chunk({"content": "We"}),
         chunk({"content": "ll."}),
-        chunk({"refusal": "No."}),
+        chunk({"content": "", "refusal": "No."}),
         chunk({"tool_calls": [{"index": 0, **function("c1", arguments="")}]}),
         chunk({"tool_calls": [{"index": 0, "function": {"arguments": '{"text"'}}]}),
         chunk({"tool_calls": [{"index": 0, "function": {"arguments": ':"a"}'}}]}),

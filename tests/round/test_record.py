@@ -132,12 +132,13 @@ def test_a_recorded_result_is_not_passed_to_the_commit_as_well() -> None:
 
 def test_an_issue_may_be_answered_by_record() -> None:
     """A result for a call that cannot be used takes the place of its automatic rejection."""
-    plan = opened(("u", "nope", "{}")).plan()
-    plan.record(forged(plan.recoverable_tool_call_issues[0].metadata, '"mine"'))
+    plan = opened(("t", "nope", "{}"), ("u", "nope", "{}")).plan()
+    plan.record(forged(plan.recoverable_tool_call_issues[1].metadata, '"mine"'))
     assert plan.is_settled
     again = reloaded(plan)
-    assert [issue.metadata.id for issue in again.recoverable_tool_call_issues] == ["u"]
-    assert again.resolve().results[0].output == "mine"
+    assert {issue.metadata.id for issue in again.recoverable_tool_call_issues} == {"t", "u"}
+    rejected, mine = again.resolve().results
+    assert (rejected.status, mine.output) == ("rejected", "mine")
 
 
 def test_a_call_that_suspended_itself_is_recorded_as_waiting() -> None:

@@ -118,7 +118,7 @@ def _items(message: Place, response_id: str | None) -> Iterator[AssistantItem]:
     if not _REASONING.isdisjoint(fields):
         yield from _reasoning(fields)
     content = fields.get("content")
-    if content.__class__ is str:
+    if isinstance(content, str):
         if content:
             yield TextItem(content)
     elif content is not None:
@@ -159,10 +159,6 @@ def _metadata(
 
 
 def _content(content: Place) -> Iterator[AssistantItem]:
-    if isinstance(content.value, str):
-        if content.value:
-            yield TextItem(content.value)
-        return
     for part in content.items():
         if isinstance(part.value, str):
             yield TextItem(part.value)
