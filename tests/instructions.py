@@ -1,13 +1,14 @@
-"""A measure of cost that is the same on every machine and under every load."""
+"""Measures of cost that are the same on every machine and under every load."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-__all__ = ["instructions"]
+__all__ = ["calls", "instructions"]
 
 
 def instructions(work: Callable[[], object]) -> int:
@@ -30,3 +31,26 @@ def instructions(work: Callable[[], object]) -> int:
             sys.settrace(before)
     assert taken > 0
     return taken
+
+
+@contextmanager
+def calls(most: float = float("inf")) -> Iterator[Callable[[], int]]:
+    """Count the functions that are called, and end what calls more of them than it may.
+
+    It is coarser than `instructions`, and so quick that a long piece of work can be counted.
+    """
+    taken = 0
+
+    def count(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal taken
+        taken += event in ("call", "c_call")
+        if taken > most:
+            raise AssertionError(f"More than {most:,} functions were called.")
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        yield lambda: taken
+    finally:
+        sys.setprofile(before)
+    assert taken <= most  # also where the work has caught what ended it
