@@ -47,5 +47,5 @@ class SyncStreamingModel(Protocol):
         ...
 
 
-AnyModel: TypeAlias = Model | SyncModel
-"""A model for async code, for sync code, or for both."""
+AnyModel: TypeAlias = Model | SyncModel | StreamingModel | SyncStreamingModel
+"""A model that can be asked in one way at least."""

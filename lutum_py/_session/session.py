@@ -107,7 +107,8 @@ class Session:
         """Start a turn: configure what this returns, and end with `.collect()`.
 
         Args:
-            model: Anything with `respond(request)`, such as those of `lutum_py.models`.
+            model: Anything with one of `respond(request)`, `stream(request)` and their sync twins,
+                such as those of `lutum_py.models`.
 
         Raises:
             MisuseError: It is no model, but perhaps the name or the client of one.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar, cast, overload
 
 from .._call.selector import AnySelector
 from .._declare.answer import Answer, answer_of
@@ -208,18 +208,25 @@ def check_model(model: object) -> None:
         raise _no_model(model, "")
 
 
+_ENDINGS: Final = {
+    "respond": "await .collect()",
+    "stream": "await .stream().collect()",
+    "respond_sync": ".collect_sync()",
+    "stream_sync": ".stream_sync().collect()",
+}
+"""How a turn is ended with a model that has the method."""
+
+
 def _no_model(model: Any, wanted: str) -> MisuseError:
     """Say what to do with a model that cannot be asked in the way that is wanted."""
-    name = type(model).__name__
-    if wanted == "respond" and hasattr(model, "respond_sync"):
+    is_sync = wanted == "respond_sync"
+    near = sorted(_ENDINGS, key=lambda method: method.endswith("_sync") != is_sync)
+    has = next((method for method in near if hasattr(model, method)), None)
+    if wanted and has is not None:
         return MisuseError(
-            f"{name} has no `respond`, so it cannot be asked from async code. Use "
-            "`.collect_sync()`, or a model with `async def respond(self, request)`."
-        )
-    if wanted == "respond_sync" and hasattr(model, "respond"):
-        return MisuseError(
-            f"{name} has no `respond_sync`, so it cannot be asked from sync code. Use "
-            "`await .collect()`, or a model with `def respond_sync(self, request)`."
+            f"{type(model).__name__} has no `{wanted}`, so `.{wanted.replace('respond', 'collect')}"
+            f"()` cannot ask it. Use `{_ENDINGS[has]}`, or a model with "
+            f"`{'' if is_sync else 'async '}def {wanted}(self, request)`."
         )
     return MisuseError(
         f"A model is an object with `respond` or `respond_sync`, not {shorten(model)}. Wrap the "

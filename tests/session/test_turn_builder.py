@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import pickle
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
@@ -12,10 +12,12 @@ import pytest
 from lutum_py import (
     Cache,
     Session,
+    StreamEvent,
     ToolAvailability,
     ToolChoice,
     ToolRequirement,
     Toolset,
+    TurnFinished,
     TurnRequest,
     tool,
 )
@@ -248,6 +250,31 @@ def test_a_model_may_be_sync_or_async() -> None:
         Session().text_turn(AsyncOnly()).collect_sync()
     with pytest.raises(TypeError, match=r"SyncOnly has no `respond`.*\.collect_sync\(\)"):
         asyncio.run(Session().text_turn(SyncOnly()).collect())
+
+
+class StreamOnly:
+    async def stream(self, request: TurnRequest) -> AsyncIterator[StreamEvent]:
+        yield TurnFinished(ScriptedModel.text("streamed"))
+
+
+class SyncStreamOnly:
+    def stream_sync(self, request: TurnRequest) -> Iterator[StreamEvent]:
+        yield TurnFinished(ScriptedModel.text("streamed"))
+
+
+def test_a_model_may_do_nothing_but_stream() -> None:
+    """A model that only streams is a model; `collect` says how it is asked."""
+    turn = Session().text_turn(StreamOnly())
+    assert answer(asyncio.run(turn.stream().collect())) == "streamed"
+    said = r"has no `respond`, so `.collect\(\)` cannot .*`await .stream\(\).collect\(\)`"
+    with pytest.raises(MisuseError, match=said):
+        asyncio.run(turn.collect())
+    with pytest.raises(MisuseError, match=r"or a model with `def respond_sync\(self, request\)`"):
+        turn.collect_sync()
+    sync_turn = Session().text_turn(SyncStreamOnly())
+    assert answer(sync_turn.stream_sync().collect()) == "streamed"
+    with pytest.raises(MisuseError, match=r"`.collect_sync\(\)` .*`.stream_sync\(\).collect\(\)`"):
+        sync_turn.collect_sync()
 
 
 def test_one_builder_makes_many_turns() -> None:
