@@ -70,7 +70,7 @@ class EventSplitter:
             return found
         self._line("".join(self._pending))
         self._pending.clear()
-        return [*found, *self._event()]
+        return [*found, *self._event(is_cut=True)]
 
     def _decode(self, chunk: bytes, final: bool = False) -> str:
         try:
@@ -120,17 +120,18 @@ class EventSplitter:
         if line.startswith("data:"):
             self._data.append(line[5:].removeprefix(" "))
 
-    def _event(self) -> Iterator[dict[str, Any]]:
+    def _event(self, *, is_cut: bool = False) -> Iterator[dict[str, Any]]:
         text = "\n".join(self._data).strip()
         self._data.clear()
         if text not in ("", "[DONE]"):
-            yield self._parse(text)
+            yield self._parse(text, is_cut)
 
-    def _parse(self, text: str) -> dict[str, Any]:
+    def _parse(self, text: str, is_cut: bool = False) -> dict[str, Any]:
         try:
             event = read_json(text)
         except ValueError as error:
-            raise self._error(f"the event is not JSON ({error}): {shorten(text)}") from None
+            problem = "the stream breaks off" if is_cut else f"the event is not JSON ({error})"
+            raise self._error(f"{problem}: {shorten(text)}") from None
         if not is_mapping(event):
             raise self._error(f"expected an object, got {shorten(event)}")
         self._count += 1
