@@ -60,6 +60,26 @@ def test_what_looks_odd_and_is_json_is_taken(dialect: ModuleType) -> None:
     goes_on(turn)
 
 
+@DIALECTS
+@pytest.mark.parametrize(
+    ("event", "remedy"),
+    [
+        (object(), r"got <object.*from an SDK object, `response.to_dict"),
+        ('data: {"choices": []}', r"not JSON .*sse.events\(chunks\)` gives"),
+        (
+            b"event: message_start\ndata: {}\n\n",
+            r"not JSON .*sse.events\(chunks\)` gives",
+        ),
+        ("<html>", r"not JSON \(.*\): '<html>'\.$"),
+    ],
+    ids=["object", "line", "chunk", "page"],
+)
+def test_what_is_no_event_says_what_to_feed(dialect: ModuleType, event: Any, remedy: str) -> None:
+    """An object of an SDK and the text of a response are refused with the way to its events."""
+    with pytest.raises(DialectError, match=remedy):
+        dialect.StreamDecoder().feed(event)
+
+
 @pytest.mark.parametrize("value", [math.nan, 10**5000, deep(900)], ids=["nan", "long", "deep"])
 def test_arguments_that_are_no_json_are_an_error(value: Any) -> None:
     """An argument object that holds what is no JSON is refused, whole and in a stream."""

@@ -51,6 +51,11 @@ DUMP: Final = (
 )
 """What to do with what is no JSON object, but perhaps an SDK's."""
 
+_SPLIT: Final = "Feed what `lutum_py.dialects.sse.events(chunks)` gives of a response"
+
+_FIELDS: Final = ("data:", "event:", "id:", "retry:", ":")
+"""How a line of an event stream begins."""
+
 
 def objects_in(value: object) -> Iterator[dict[str, Any]]:
     """Give the plain objects of an array, or a plain object alone; nothing of anything else."""
@@ -263,7 +268,12 @@ def read_event(dialect: str, event: Any, number: int) -> Place:
         try:
             place.value = read_json(event)
         except ValueError as error:
-            raise place.error(f"the event is not JSON ({error}): {shorten(event)}") from None
+            problem = f"the event is not JSON ({error}): {shorten(event)}"
+            text = event if isinstance(event, str) else event.decode("latin-1")
+            hint = f". {_SPLIT}" if text.lstrip().startswith(_FIELDS) else ""
+            raise place.error(f"{problem}{hint}") from None
+    elif not is_mapping(event):
+        raise place.error(f"expected an object, got {shorten(event)}. {DUMP}")
     place.object()
     return place
 
