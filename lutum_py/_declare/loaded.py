@@ -22,9 +22,6 @@ from .offer import Available, Offer, OfferedTools, ToolAvailability
 __all__ = ["loaded_from", "offered_in"]
 
 
-"""Of so many toolsets a transcript is read for: who makes one for each turn keeps no more alive."""
-
-
 class _Loaded(NamedTuple):
     """What was read of a transcript: made anew when there is more, so that threads may share it."""
 

@@ -68,6 +68,7 @@ class Kept:
     def __init__(self) -> None:
         self.renderings: Latest[Any] = Latest(2)
         self.fronts: Latest[Any] = Latest(4)
+        # Who makes a toolset for each turn keeps no more of them alive.
         self.loaded: Latest[Any] = Latest(8)
         self.ledger: Any = None
         self.counted: Any = None
