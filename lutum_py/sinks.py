@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self, cast
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self, cast
 from typing_extensions import TypeVar
 
 from ._call.outcomes import SuspendedCall
+from ._context.cancellation import finish_from_afar
 from ._context.progress import (
     TOOL_CALL_PROGRESS_ACTIVITY_TYPE,
     ActivityDelta,
@@ -31,7 +32,7 @@ from ._text.escaping import visible
 from .errors import InvalidValueError, MissingExtraError
 
 if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop, Future
+    from asyncio import Future
     from logging import Logger
 
     from rich.console import Console
@@ -265,7 +266,7 @@ class AsyncSink(_Closing, Generic[E]):
         self._lock = Lock()
         self._queue: deque[E] = deque()
         self._closed = False
-        self._waiter: tuple[AbstractEventLoop, Future[None]] | None = None
+        self._waiter: Future[None] | None = None
 
     def __call__(self, event: E) -> None:
         """Queue the event; after `close` it is dropped."""
@@ -298,7 +299,6 @@ class AsyncSink(_Closing, Generic[E]):
         """
         from asyncio import get_running_loop
 
-        loop = get_running_loop()
         while True:
             with self._lock:
                 if self._queue:
@@ -310,21 +310,19 @@ class AsyncSink(_Closing, Generic[E]):
                         "Another consumer waits for the events of this sink already. Use one "
                         "consumer, or one sink for each."
                     )
-                woken: Future[None] = loop.create_future()
-                mine = self._waiter = (loop, woken)
+                woken: Future[None] = get_running_loop().create_future()
+                self._waiter = woken
             try:
                 await woken
             finally:
                 with self._lock:
-                    if self._waiter is mine:
+                    if self._waiter is woken:
                         self._waiter = None
 
     def _wake(self) -> None:
         if self._waiter is not None:
-            (loop, woken), self._waiter = self._waiter, None
-            # The consumer's loop may have been closed with the consumer inside.
-            with suppress(RuntimeError):
-                loop.call_soon_threadsafe(_finish, woken)
+            woken, self._waiter = self._waiter, None
+            finish_from_afar(woken)
 
 
 class RichProgressSink(_Closing):
@@ -510,8 +508,3 @@ def _figures(content: Mapping[str, Any]) -> tuple[float | None, float | None]:
     if (value := content.get("progress")) is not None:
         return value, 1.0
     return content.get("loaded"), content.get("total")
-
-
-def _finish(woken: Future[None]) -> None:
-    if not woken.done():
-        woken.set_result(None)

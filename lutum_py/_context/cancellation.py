@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import ref
 
 from ..errors import Cancelled
@@ -21,7 +21,7 @@ from ..errors import Cancelled
 if TYPE_CHECKING:
     from asyncio import Future
 
-__all__ = ["CancellationToken"]
+__all__ = ["CancellationToken", "finish", "finish_from_afar"]
 
 
 class CancellationToken:
@@ -146,9 +146,9 @@ class CancellationToken:
 
     def _wakes(self, woken: Future[None]) -> None:
         """End a future once somebody asks to stop, until `_lets_go` takes it out again."""
-        self._waiters[woken] = partial(_finish_safely, woken)
+        self._waiters[woken] = partial(finish_from_afar, woken)
         if self._outcome:
-            _finish(woken)
+            finish(woken)
 
     def _lets_go(self, woken: Future[None]) -> None:
         self._waiters.pop(woken, None)
@@ -159,13 +159,14 @@ class CancellationToken:
         return f"<CancellationToken: cancelled, reason={self.reason!r}>"
 
 
-def _finish(woken: Future[Any]) -> None:
+def finish(woken: Future[None], _: object = None) -> None:
+    """End a future that somebody awaits, if nobody else has."""
     if not woken.done():
         woken.set_result(None)
 
 
-def _finish_safely(woken: Future[Any]) -> None:
-    """End a future from any thread."""
+def finish_from_afar(woken: Future[None], _: object = None) -> None:
+    """Do the same from any thread."""
     # The loop may have been closed with its waiter inside: nobody is left to wake.
     with suppress(RuntimeError):
-        woken.get_loop().call_soon_threadsafe(_finish, woken)
+        woken.get_loop().call_soon_threadsafe(finish, woken)

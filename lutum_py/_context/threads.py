@@ -13,9 +13,11 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import suppress
 from contextvars import Context, copy_context
+from functools import partial
 from typing import Any, Generic, TypeVar
+
+from .cancellation import finish_from_afar
 
 __all__ = ["Ended", "landed", "run_in_thread"]
 
@@ -75,17 +77,6 @@ async def landed(thread: Future[Any]) -> None:
 
     `asyncio.wrap_future` would tie both into a cycle.
     """
-    loop = asyncio.get_running_loop()
-    here: asyncio.Future[None] = loop.create_future()
-
-    def wake(_: object) -> None:
-        with suppress(RuntimeError):  # the loop may be closed by now
-            loop.call_soon_threadsafe(_finish, here)
-
-    thread.add_done_callback(wake)
+    here: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    thread.add_done_callback(partial(finish_from_afar, here))
     await here
-
-
-def _finish(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)

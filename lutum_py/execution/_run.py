@@ -21,7 +21,7 @@ from threading import TIMEOUT_MAX
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._call.call import AnyToolCall
-from .._context.cancellation import CancellationToken
+from .._context.cancellation import CancellationToken, finish
 from .._context.context import ToolContext
 from .._context.threads import Ended, landed, run_in_thread
 from .._text.json import shorten
@@ -213,7 +213,7 @@ class Run:
         # One future for all that may come first: the end, the deadline, the token.
         loop = task.get_loop()
         woken: asyncio.Future[None] = loop.create_future()
-        wake = partial(_wake, woken)
+        wake = partial(finish, woken)
         task.add_done_callback(wake)
         timer = None if self.timeout is None else loop.call_later(self.timeout, wake)
         token = self.token
@@ -466,11 +466,6 @@ class _Fatal:
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
-
-
-def _wake(woken: asyncio.Future[None], _: object = None) -> None:
-    if not woken.done():
-        woken.set_result(None)
 
 
 async def _wait(task: _Task, seconds: float) -> None:
