@@ -15,7 +15,7 @@ from typing import Final
 
 from ..errors import LifecycleError
 
-__all__ = ["TRANSITIONS", "CallStatus", "refused"]
+__all__ = ["NOT_BEGUN", "TRANSITIONS", "CallStatus", "refused"]
 
 
 class CallStatus(StrEnum):
@@ -86,6 +86,9 @@ TRANSITIONS: Final[Mapping[CallStatus, frozenset[CallStatus]]] = MappingProxyTyp
     }
 )
 """Which statuses may follow each status; a finished one leads nowhere."""
+
+NOT_BEGUN: Final = (CallStatus.NEW, CallStatus.RESUMING)
+"""From these a call may be run: it neither was begun nor answered, nor does it wait."""
 
 _AGAIN: Final = "`call.again()` makes a new call of the same metadata and input, in status 'new'"
 

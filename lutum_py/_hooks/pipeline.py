@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.decision_log import DecisionKind, DecisionRecord, is_logged, log, new, record
 from .._call.decisions import Complete, Reject, RunNormally
-from .._call.lifecycle import CallStatus
+from .._call.lifecycle import NOT_BEGUN, CallStatus
 from .._call.outcomes import (
     HandledCall,
     RejectedCall,
@@ -44,16 +44,13 @@ from .gate_decisions import Block, CallGate, Suspend
 from .places import HookPlaces
 from .registered_hook import PhaseHooks, RegisteredHook, keyed
 
-__all__ = ["UNDECIDED", "after", "decide", "decide_each", "describe"]
+__all__ = ["after", "decide", "decide_each", "describe"]
 
 _kind_of: Callable[[object], Any] = type
 
 _RANK: dict[Any, int] = {Block: 0, Suspend: 1, Complete: 2, ToolResult: 2}
 _NO_HOOKS: list[RegisteredHook] = []
 _ANY_STATUS = tuple(CallStatus)
-UNDECIDED = (CallStatus.NEW, CallStatus.RESUMING)
-"""What needs a decision: a call that was begun or answered, or waits, needs none."""
-
 
 Settled: TypeAlias = HandledCall[Any, Any] | RejectedCall | SuspendedCall
 """A call that is not to be run, or not yet."""
@@ -82,7 +79,7 @@ def decide_each(
     records: list[DecisionRecord],
     state: RanBefore | None,
     *,
-    asked: tuple[CallStatus, ...] = UNDECIDED,
+    asked: tuple[CallStatus, ...] = NOT_BEGUN,
 ) -> Steps[tuple[list[AnyToolCall], list[Settled]]]:
     """Send calls through hooks, one after the other.
 

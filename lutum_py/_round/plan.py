@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, Self, TypeVar
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.decision_log import DecisionRecord
-from .._call.lifecycle import CallStatus
+from .._call.lifecycle import NOT_BEGUN, CallStatus
 from .._call.outcomes import (
     ContinueSuggestion,
     HandledCall,
@@ -22,7 +22,7 @@ from .._call.outcomes import (
 )
 from .._call.steps import Steps, drive, drive_sync
 from .._context.suspension import Decision
-from .._hooks.pipeline import UNDECIDED, decide_each
+from .._hooks.pipeline import decide_each
 from .._text.immutable import Immutable
 from .._transcript.committed import CommittedRound
 from .._transcript.result import ToolResult
@@ -474,7 +474,7 @@ def decided(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None) -
     if on_event is not None:
         from .events import tell_decided
 
-        ids = {call.id for call in asked if call.status in UNDECIDED}
+        ids = {call.id for call in asked if call.status in NOT_BEGUN}
         if not was_decided:
             ids.update(issue.metadata.id for issue in calls.recoverable_tool_call_issues)
         tell_decided(calls, on_event, ids)
@@ -487,7 +487,7 @@ def unasked(calls: SortedCalls) -> Steps[ToolRoundPlan[Any]]:
     suspended: list[SuspendedCall] = []
     for call in calls.pending:
         waiting = None
-        if call.selector.approval and call._status in UNDECIDED:
+        if call.selector.approval and call._status in NOT_BEGUN:
             waiting = yield from ask_approval(call, records)
         if waiting is None:
             pending.append(call)

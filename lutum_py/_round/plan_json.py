@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from .._call.call import AnyToolCall
-from .._call.lifecycle import CallStatus
+from .._call.lifecycle import NOT_BEGUN, CallStatus
 from .._call.outcomes import (
     HandledCall,
     IssueReason,
@@ -240,9 +240,6 @@ def load_plan(
     return calls
 
 
-_UNTOUCHED = (CallStatus.NEW, CallStatus.RESUMING)
-
-
 def _load_marks(saved: Saved, key: str) -> frozenset[tuple[str, str]]:
     """Read pairs of a call id and the key of a hook; version 1 kept none."""
     pairs: Any = saved.data.get(key, [])
@@ -318,7 +315,7 @@ class _Loader:
             self.in_doubt.append(self._call(saved, call_id, checked=False))
         elif state == "pending":
             call = self._call(saved, call_id, checked=True)
-            if call.status in _UNTOUCHED:
+            if call.status in NOT_BEGUN:
                 self.pending.append(call)
             else:  # version 1 kept no results: what was begun may have had its effects
                 call._status = CallStatus.RUNNING

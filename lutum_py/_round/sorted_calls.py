@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 from .._call.call import AnyToolCall
 from .._call.decision_log import DecisionRecord
-from .._call.lifecycle import CallStatus
+from .._call.lifecycle import NOT_BEGUN
 from .._call.outcomes import HandledCall, RecoverableToolCallIssue, RejectedCall, SuspendedCall
 from .._call.selector import AnySelector
 from .._context.suspension import Decision
@@ -31,7 +31,6 @@ _RECORDED_IN: Final = frozenset({"pending", "in_doubt", "finished", "_ended"})
 _NONE_RESUMED: Mapping[tuple[str, str], Decision] = {}
 _NONE_ENDED: Mapping[str, AnyToolCall] = {}
 _NONE_ASKED: frozenset[tuple[str, str]] = frozenset()
-_UNTOUCHED = (CallStatus.NEW, CallStatus.RESUMING)
 
 
 class SortedCalls:
@@ -100,7 +99,7 @@ class SortedCalls:
         """Give the tools of the calls that were begun or answered, by call id."""
         started = self._state._started
         open_calls = [
-            call for call in self.pending if call.status not in _UNTOUCHED or call.id in started
+            call for call in self.pending if call.status not in NOT_BEGUN or call.id in started
         ]
         waiting = [each.call for each in self.suspended if each.was_started]
         calls = (*open_calls, *self.in_doubt, *waiting, *self._ended.values())

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from .._call.call import AnyToolCall
-from .._call.lifecycle import CallStatus
+from .._call.lifecycle import NOT_BEGUN
 from .._context.context import ToolContext
 from .._context.threads import run_in_thread
 from .._text.json import shorten
@@ -34,8 +34,6 @@ from ._run import Run
 from ._settings import Settings
 
 __all__ = ["Batch", "ContextFor"]
-
-_UNTOUCHED = (CallStatus.NEW, CallStatus.RESUMING)
 
 ContextFor: TypeAlias = Callable[[AnyToolCall], ToolContext]
 """Makes the context of a call."""
@@ -320,7 +318,7 @@ class Batch:
     def _not_run(self, place: int, error: BaseException) -> Outcome:
         call = self.runs[place].call
         name = type(error).__name__
-        if call.status in _UNTOUCHED:  # of a copy: it may still be run
+        if call.status in NOT_BEGUN:  # of a copy: it may still be run
             return cancelled(call._again(), f"not executed: {name} came before it.")
         return lost(call, f"{name} ended it.")
 

@@ -12,7 +12,7 @@ from threading import Lock
 from typing import Any, TypeAlias
 
 from .._call.call import AnyToolCall
-from .._call.lifecycle import CallStatus
+from .._call.lifecycle import NOT_BEGUN
 from .._call.outcomes import SuspendedCall
 from .._round.events import OnEvent, tell_row
 from .._round.plan import ToolRoundPlan
@@ -25,8 +25,6 @@ __all__ = ["OnBegin", "PlanRun"]
 
 OnBegin: TypeAlias = Callable[[AnyToolCall], object] | Callable[[AnyToolCall], Awaitable[object]]
 """Is done before a call is begun; where it raises, that call is not."""
-
-_UNTOUCHED = (CallStatus.NEW, CallStatus.RESUMING)
 
 
 class PlanRun:
@@ -55,7 +53,7 @@ class PlanRun:
     @property
     def ready(self) -> tuple[AnyToolCall, ...]:
         """The calls that are pending and were not begun."""
-        return tuple(call for call in self.plan.pending if call.status in _UNTOUCHED)
+        return tuple(call for call in self.plan.pending if call.status in NOT_BEGUN)
 
     def begin_freely(self, call: AnyToolCall) -> bool:
         """Let a call begin if nothing is to be done before."""
@@ -97,7 +95,7 @@ class PlanRun:
         """Let the plan know what a call came to, if it was begun."""
         with self._lock:
             for outcome in outcomes:
-                if call.status in _UNTOUCHED:
+                if call.status in NOT_BEGUN:
                     continue
                 self.plan.record(outcome)
                 self._tell_ended(call, outcome)
