@@ -206,9 +206,7 @@ class Batch:
     async def _run_of(self, plan: PlanRun, place: int) -> Outcome:
         """Run one call, and let the plan know of it before and after."""
         run = self.runs[place]
-        if not run.is_stopped and not (
-            plan.begin_freely(run.call) or await plan.begin(place, run.call)
-        ):
+        if not (run.is_stopped or await plan.begin(place, run.call)):
             return self._not_run(place, plan.refused[place])
         try:
             outcome = await self._run(place)

@@ -55,22 +55,16 @@ class PlanRun:
         """The calls that are pending and were not begun."""
         return tuple(call for call in self.plan.pending if call.status in NOT_BEGUN)
 
-    def begin_freely(self, call: AnyToolCall) -> bool:
-        """Let a call begin if nothing is to be done before."""
-        if self.on_begin is not None:
-            return False
-        self._tell_begun(call)
-        return True
-
     async def begin(self, place: int, call: AnyToolCall) -> bool:
         """Do what is to be done before a call is begun; whether it may be."""
-        try:
-            answer = None if self.on_begin is None else self.on_begin(call)
-            if isawaitable(answer):
-                await answer
-        except Exception as error:  # noqa: BLE001 - raised again when the others have ended
-            self.refused[place] = error
-            return False
+        if self.on_begin is not None:
+            try:
+                answer = self.on_begin(call)
+                if isawaitable(answer):
+                    await answer
+            except Exception as error:  # noqa: BLE001 - raised again when the others have ended
+                self.refused[place] = error
+                return False
         self._tell_begun(call)
         return True
 
