@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Literal, TypeAlias
 
 from .._call.call import AnyToolCall, HookOutcome
-from .._call.outcomes import HandledCall, RejectedCall, SuspendedCall
+from .._call.outcomes import HandledCall, SuspendedCall
 from .._call.selector import AnySelector
 from .._schema.secrets import holds_secrets
 from .._text.json import size_of
@@ -24,9 +25,6 @@ __all__ = ["CallRow", "CallRowState", "open_text", "row_of_call", "row_of_outcom
 CallRowState: TypeAlias = Literal[
     "pending", "handled", "rejected", "suspended", "unusable", "finished", "in_doubt"
 ]
-
-_NOTHING: Any = object()
-"""The input of a call that could not be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,47 +69,34 @@ def rows_of(calls: SortedCalls) -> tuple[CallRow, ...]:
 
 def _rows(calls: SortedCalls) -> Iterator[CallRow]:
     for issue in calls.recoverable_tool_call_issues:
-        yield _row(
-            calls, issue.metadata, _NOTHING, "unusable", reason=issue.text, result=issue.result
-        )
-    for call in calls.pending:
-        yield row_of_outcome(calls, call)
+        yield _row(calls, issue.metadata, None, "unusable", None, issue.text, issue.result)
     for call in calls.in_doubt:
         yield row_of_call(call, "in_doubt")
     asked = {each.id: each for each in calls._state.turn.tool_calls}
     for result in calls.finished:
         ended = calls._ended.get(result.id)
         if ended is None:  # in the place of a call that could not be used, or of an answer
-            yield _row(calls, asked[result.id], _NOTHING, "finished", result=result)
+            yield _row(calls, asked[result.id], None, "finished", None, None, result)
         else:
             yield row_of_call(ended, "finished", result)
-    for waits in calls.suspended:
-        yield row_of_outcome(calls, waits)
-    for each in calls.handled:
-        yield row_of_outcome(calls, each)
-    for no in calls.rejected:
-        yield row_of_outcome(calls, no)
+    decided = (calls.pending, calls.suspended, calls.handled, calls.rejected)
+    for outcome in chain[HookOutcome](*decided):
+        yield row_of_outcome(calls, outcome)
 
 
 def row_of_outcome(calls: SortedCalls, outcome: HookOutcome) -> CallRow:
     """Give the row of a call that hooks or a person decided on, by what became of it."""
     if isinstance(outcome, SuspendedCall):
         return row_of_call(outcome.call, "suspended", waits=outcome)
+    if isinstance(outcome, AnyToolCall):
+        return row_of_call(outcome, "pending")
     if isinstance(outcome, HandledCall):
-        reason = _reason_of(calls, outcome)
-        return _row(
-            calls,
-            outcome.metadata,
-            outcome.input,
-            "handled",
-            outcome.by,
-            reason,
-            outcome.result,
-        )
-    if isinstance(outcome, RejectedCall):
-        no, input = outcome, outcome.call._input
-        return _row(calls, no.call.metadata, input, "rejected", no.by, no.reason, no.result)
-    return row_of_call(outcome, "pending")
+        state: CallRowState = "handled"
+        input, reason = outcome.input, _reason_of(calls, outcome)
+    else:
+        state, input, reason = "rejected", outcome.call._input, outcome.reason
+    shown = calls.selector_of(outcome.metadata).spec.shown_data(input)
+    return _row(calls, outcome.metadata, shown, state, outcome.by, reason, outcome.result)
 
 
 def row_of_call(
@@ -121,9 +106,11 @@ def row_of_call(
     waits: SuspendedCall | None = None,
 ) -> CallRow:
     """Give the row of a call that is looked at without its plan."""
-    by, reason = _approved(call)
+    by = reason = None
     if waits is not None:
         by, reason = waits.by, waits.ticket.message or waits.ticket.action
+    elif call.approval is not None:
+        by, reason = call.approval.decider, call.approval.reason
     return CallRow(
         call.id,
         call.name,
@@ -134,11 +121,6 @@ def row_of_call(
         reason,
         result,
     )
-
-
-def _approved(call: AnyToolCall) -> tuple[str | None, str | None]:
-    decision = call.approval
-    return (None, None) if decision is None else (decision.decider, decision.reason)
 
 
 def _reason_of(calls: SortedCalls, handled: HandledCall[Any, Any]) -> str | None:
@@ -152,15 +134,12 @@ def _reason_of(calls: SortedCalls, handled: HandledCall[Any, Any]) -> str | None
 def _row(
     calls: SortedCalls,
     metadata: ToolMetadata,
-    input: Any,
+    arguments: Any,
     state: CallRowState,
-    by: str | None = None,
-    reason: str | None = None,
-    result: ToolResult | None = None,
+    by: str | None,
+    reason: str | None,
+    result: ToolResult,
 ) -> CallRow:
-    arguments = None
-    if input is not _NOTHING:
-        arguments = calls.selector_of(metadata).spec.shown_data(input)
     proposed = open_text(calls, metadata)
     return CallRow(metadata.id, metadata.name, proposed, arguments, state, by, reason, result)
 
