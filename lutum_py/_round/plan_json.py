@@ -44,7 +44,7 @@ from .round_state import RoundState
 from .seal import check_belongs, check_binding, check_key, check_seal, kind_of, seal_of
 from .sorted_calls import SortedCalls
 
-__all__ = ["FORMAT", "READ", "dump_plan", "load_plan"]
+__all__ = ["dump_plan", "load_plan", "open_plan"]
 
 FORMAT = "lutum_py.plan"
 VERSION = 2
@@ -181,6 +181,15 @@ def _dump_issue(issue: RecoverableToolCallIssue) -> dict[str, Any]:
     }
 
 
+def open_plan(text: str | bytes) -> Saved:
+    """Parse a saved plan.
+
+    Raises:
+        PlanError: It is none, or of an unknown version.
+    """
+    return open_saved(text, form=FORMAT, versions=READ, error=PlanError, what="plan")
+
+
 def load_plan(
     toolset: Any, text: str | bytes, key: bytes | None, binding: str | None
 ) -> SortedCalls:
@@ -199,7 +208,7 @@ def load_plan(
     """
     check_key(key)
     check_binding(binding)
-    saved = open_saved(text, form=FORMAT, versions=READ, error=PlanError, what="plan")
+    saved = open_plan(text)
     check_seal(saved, key)
     check_belongs(saved, binding)
     turn = load_turn(saved.inner("turn"))

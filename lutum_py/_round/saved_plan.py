@@ -18,8 +18,7 @@ from .._text.json import compact_json, indented_json
 from .._transcript.assistant import AssistantTurn, load_turn
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import load_result
-from .._transcript.saved import Saved, open_saved
-from ..errors import PlanError
+from .._transcript.saved import Saved
 from .decision_json import load_approvals, load_decision, load_edit, load_record, load_ticket
 from .display import (
     decided_parts,
@@ -29,7 +28,7 @@ from .display import (
     result_state,
     ticket_parts,
 )
-from .plan_json import FORMAT, READ
+from .plan_json import open_plan
 from .seal import check_seal, kind_of
 
 __all__ = ["PlanText", "open_plan", "read_plan", "seal_in_words"]
@@ -45,15 +44,6 @@ class PlanText(NamedTuple):
 
     turn: AssistantTurn
     calls: tuple[Entry, ...]
-
-
-def open_plan(text: str | bytes) -> Saved:
-    """Parse a saved plan.
-
-    Raises:
-        PlanError: It is none, or of an unknown version.
-    """
-    return open_saved(text, form=FORMAT, versions=READ, error=PlanError, what="plan")
 
 
 def seal_in_words(saved: Saved, what: str) -> str:
