@@ -17,7 +17,7 @@ from .._schema.schema_check import schema_faults
 from .._text.json import compact_json, shorten
 from .._transcript.result import make_result
 from ..errors import MisuseError, ResumeError, ToolOutputError
-from .sorted_calls import SortedCalls
+from .sorted_calls import SortedCalls, in_order
 
 __all__ = ["check_decision", "check_fits", "find", "resume", "take_in"]
 
@@ -73,9 +73,7 @@ def take_in(
     elif isinstance(outcome, SuspendedCall):
         calls.change(suspended=(*calls.suspended, outcome))
     else:
-        place = {call.id: index for index, call in enumerate(calls._state.turn.tool_calls)}
-        back = (*calls.pending, outcome)
-        calls.change(pending=tuple(sorted(back, key=lambda call: place[call.id])))
+        calls.change(pending=in_order(calls, (*calls.pending, outcome)))
 
 
 def find(calls: SortedCalls, decision: Decision) -> SuspendedCall:
