@@ -160,7 +160,7 @@ class Cutting:
         ]
         if not places:
             return self.cuts
-        first = 0 if need is not None else len(places) - 1
+        first = len(places) - 1
         if need is not None:
             # Each round is as heavy as it is sent; what a span keeps is made up for below.
             sizes = dict.fromkeys(places, 0.0)
@@ -168,7 +168,7 @@ class Cutting:
                 if position >= start:
                     place = places[bisect_right(places, position)]
                     sizes[place] += self._tokens_at(position, item)
-            first = min(bisect_left([*accumulate(sizes.values())], need), len(places) - 1)
+            first = min(bisect_left([*accumulate(sizes.values())], need), first)
         cuts = self.cuts
         for place in places[first:]:
             cut = self._span("drop", start, place, notice)
