@@ -190,7 +190,7 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
     ) -> Steps[list[ToolResult | SuspendedCall]]:
         from .after_results import show_results
 
-        return (yield from show_results(self, hooks, results))
+        return show_results(self, hooks, results)
 
     # Recording, suspending and resuming.
 
