@@ -213,24 +213,22 @@ def load_plan(
     check_belongs(saved, binding)
     turn = load_turn(saved.inner("turn"))
     key_begins = saved.get("key_begins", str, "")
-    loader = _Loader(toolset, turn, saved.texts("started"), key_begins)
+    loader = _Loader(toolset, turn, frozenset(saved.texts("started")), key_begins)
     for entry in saved.each("calls"):
         loader.take(entry)
     if len(loader.seen) != len(turn.tool_calls):
         raise saved.wrong("calls", "they are not the calls of the turn, each under its own id")
     resumed = [load_decision(entry) for entry in saved.each("resumed")]
     decisions = tuple(load_record(entry) for entry in saved.each("decisions"))
-    started = loader.seen.intersection(saved.texts("started"))
-    asked_before, asked_after = (
-        _load_marks(saved, f"asked_{when}") for when in ("before", "after")
-    )
+    asked_before = _load_marks(saved, "asked_before")
+    asked_after = _load_marks(saved, "asked_after")
     owes_after = saved.get("owes_after", bool, False)
     edits = tuple(load_edit(entry, loader.seen) for entry in saved.each("edits", optional=True))
     if len({edit.call_id for edit in edits}) != len(edits):
         raise saved.wrong("edits", "there are two of one call")
     # Opened last: what fails before leaves no open round behind.
     state = RoundState(turn)
-    state._started = frozenset(started)
+    state._started = loader.started & loader.seen
     state._key_begins = key_begins
     state._ran_before = asked_before
     calls = SortedCalls(state, toolset, tuple(loader.pending), tuple(loader.issues))
@@ -262,10 +260,10 @@ class _Loader:
     """Sort the entries of a saved plan."""
 
     def __init__(
-        self, toolset: Any, turn: AssistantTurn, started: tuple[str, ...], key_begins: str
+        self, toolset: Any, turn: AssistantTurn, started: frozenset[str], key_begins: str
     ) -> None:
         self.key_begins = key_begins
-        self.started = frozenset(started)
+        self.started = started
         self.toolset = toolset
         self.metadata = {call.id: call for call in turn.tool_calls}
         self.seen: set[str] = set()
@@ -285,7 +283,7 @@ class _Loader:
             raise saved.wrong("id", f"{call_id!r} is no call of the turn, or is there twice")
         self.seen.add(call_id)
         state = saved.get("state", str)
-        if state == "finished":
+        if state in ("finished", "answer"):
             self.finished[call_id] = self._result(saved, metadata)
         if state == "issue" or (state == "finished" and "reason" in saved.data):
             self.issues.append(
@@ -304,8 +302,6 @@ class _Loader:
                     saved.get("suggestion", str, None),
                 )
             )
-        elif state == "answer":
-            self.finished[call_id] = self._result(saved, metadata)
         elif state == "handled":
             call = self._call(saved, call_id, checked=False)
             result = self._result(saved, metadata)
@@ -341,7 +337,7 @@ class _Loader:
                     saved.get("by", str, None),
                 )
             )
-        else:
+        elif state != "answer":
             raise saved.wrong("state", f"{state!r} is none that this release knows")
 
     def _result(self, saved: Saved, metadata: ToolMetadata) -> ToolResult:
