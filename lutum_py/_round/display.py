@@ -28,6 +28,7 @@ __all__ = [
     "decided_parts",
     "decision_part",
     "edit_in_words",
+    "pending_state",
     "plan_html",
     "plan_rich",
     "rejected_state",
@@ -128,15 +129,16 @@ def _row(id: str, tool: str, state: str, kind: str, arguments: str, *told: Part)
 
 
 def _pending(call: AnyToolCall) -> Entry:
-    is_new = call.status is CallStatus.NEW
-    state = "pending" if is_new else f"pending, {call.status}"
-    kind = "plain" if is_new else "waiting"
-    return _row(call.id, call.name, state, kind, _arguments(call), *_approved(call))
+    state, kind = pending_state(call.status)
+    told = () if call.approval is None else (decision_part(call.approval),)
+    return _row(call.id, call.name, state, kind, _arguments(call), *told)
 
 
-def _approved(call: AnyToolCall) -> tuple[Part, ...]:
-    decision = call.approval
-    return () if decision is None else (decision_part(decision),)
+def pending_state(status: CallStatus) -> tuple[str, str]:
+    """Give the state of a call that is pending, and the kind of its mark."""
+    if status is CallStatus.NEW:
+        return "pending", "plain"
+    return f"pending, {status}", "waiting"
 
 
 def decision_part(decision: Decision) -> Part:

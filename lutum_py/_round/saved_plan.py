@@ -24,6 +24,7 @@ from .display import (
     decided_parts,
     decision_part,
     edit_in_words,
+    pending_state,
     rejected_state,
     result_state,
     ticket_parts,
@@ -116,7 +117,7 @@ def _entry(call: ToolMetadata, saved: Saved, was_started: bool) -> Entry:
     elif state == "in_doubt":
         shown, kind = "in doubt", "waiting"
     elif state == "pending":
-        shown, kind = _pending(saved)
+        shown, kind = pending_state(CallStatus(saved.one_of("status", CallStatus)))
     else:
         raise saved.wrong("state", f"{state!r} is none that this release knows")
     parts = [Part("", indented_json(call.arguments), "code"), *_final(call, saved)]
@@ -131,13 +132,6 @@ def _entry(call: ToolMetadata, saved: Saved, was_started: bool) -> Entry:
     if result is not None:
         parts.append(Part("result", indented_json(result.model_text), "code"))
     return Entry(call.id, call.name, shown, kind, (), tuple(parts))
-
-
-def _pending(saved: Saved) -> tuple[str, str]:
-    status = CallStatus(saved.one_of("status", CallStatus))
-    if status is CallStatus.NEW:
-        return "pending", "plain"
-    return f"pending, {status}", "waiting"
 
 
 def _final(call: ToolMetadata, saved: Saved) -> Iterator[Part]:
