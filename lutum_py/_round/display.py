@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -94,7 +95,7 @@ def _of_plan(plan: SortedCalls) -> list[Entry]:
         )
         for row in rows
     ]
-    return _in_order(rows, [call.id for call in plan._state.turn.tool_calls])
+    return _in_order(plan, rows)
 
 
 def edit_in_words(edit: EditRecord) -> str:
@@ -115,12 +116,12 @@ def _of_round(calls: SortedCalls) -> list[Entry]:
         *(_pending(call)._replace(state="undecided") for call in calls.pending),
         *(_issue(calls, issue) for issue in calls.recoverable_tool_call_issues),
     ]
-    return _in_order(rows, [call.id for call in calls._state.turn.tool_calls])
+    return _in_order(calls, rows)
 
 
-def _in_order(rows: Iterable[Entry], ids: Iterable[str]) -> list[Entry]:
-    place = {id: index for index, id in enumerate(ids)}
-    return sorted(rows, key=lambda row: place.get(row.place, len(place)))
+def _in_order(calls: SortedCalls, rows: Iterable[Entry]) -> list[Entry]:
+    place = {call.id: index for index, call in enumerate(calls._state.turn.tool_calls)}
+    return sorted(rows, key=lambda row: place[row.place])
 
 
 def _row(id: str, tool: str, state: str, kind: str, arguments: str, *told: Part) -> Entry:
@@ -185,9 +186,9 @@ def rejected_state(source: RejectionSource) -> str:
 
 
 def _rejected(rejected: RejectedCall) -> Entry:
-    call, state = rejected.call, rejected_state(rejected.source)
+    metadata, state = rejected.metadata, rejected_state(rejected.source)
     reason = Part("reason", rejected.reason)
-    return _row(call.id, call.name, state, "bad", _arguments(call), reason)
+    return _row(metadata.id, metadata.name, state, "bad", _arguments(rejected.call), reason)
 
 
 def _issue(calls: SortedCalls, issue: RecoverableToolCallIssue) -> Entry:
@@ -203,9 +204,7 @@ def _arguments(call: AnyToolCall) -> str:
 
 
 def _counts(rows: Iterable[Entry]) -> str:
-    counted: dict[str, int] = {}
-    for row in rows:
-        counted[row.state] = counted.get(row.state, 0) + 1
+    counted = Counter(row.state for row in rows)
     return ", ".join(f"{count} {state}" for state, count in counted.items()) or "no calls"
 
 
