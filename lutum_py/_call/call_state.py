@@ -281,8 +281,7 @@ class CallState:
             ToolInputError: The input does not fit the tool.
             LifecycleError: The call was approved with the input that it has.
         """
-        made = self._again()
-        made._status = self._status
+        made = self.__copy__()
         made.input = input
         return made
 
@@ -304,6 +303,7 @@ class CallState:
         return (_rebuild, (self.selector, self.metadata, self._input, state))
 
     def __copy__(self) -> Self:
+        # What decides about a call changes a copy, so that the round stays as it is.
         made = self._again()
         made._status = self._status
         return made

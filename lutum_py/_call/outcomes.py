@@ -5,7 +5,7 @@ Also how one function is asked about it, and how its answer is taken.
 
 from __future__ import annotations
 
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
@@ -33,7 +33,6 @@ __all__ = [
     "RejectedCall",
     "RejectionSource",
     "SuspendedCall",
-    "again",
     "ask",
     "ask_approval",
     "ask_function",
@@ -252,7 +251,7 @@ def ask_function(
             "with `AppTools.HookSet()`."
         )
     hook = getattr(function, "__qualname__", None) or type(function).__qualname__
-    asked = again(call)
+    asked = copy(call)
     shown = asked._input = shown_input(call)
     given = yield from ask(hook, function, call, asked)
     if asked._input is shown:
@@ -322,7 +321,7 @@ def _wait_for_approval(call: AnyToolCall, records: list[DecisionRecord]) -> Susp
     record(records, call, ASKED_BY, "gate", "suspend", ticket.action)
     if is_answered(call, call.digest):
         return None
-    return again(call).suspend_by(ASKED_BY, ticket)
+    return copy(call).suspend_by(ASKED_BY, ticket)
 
 
 def _go_on(hook: str, call: AnyToolCall, asked: AnyToolCall, answer: AnyToolCall) -> AnyToolCall:
@@ -396,16 +395,9 @@ def is_answered(call: AnyToolCall, digest: str) -> bool:
     return approval is not None and approval.digest == digest
 
 
-def again(call: AnyToolCall) -> AnyToolCall:
-    """Copy a call, so that a decision changes the copy and the round stays as it is."""
-    made = call._again()
-    made.move_to(call.status)
-    return made
-
-
 def rewrite(hook: str, call: AnyToolCall, value: Any) -> AnyToolCall:
     """Give the call another input, as a hook asks."""
-    made = again(call)
+    made = copy(call)
     try:
         made.input = value
     except Exception as error:

@@ -10,6 +10,7 @@ The steps are a generator that hands out whatever is to be awaited; `_call.steps
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from typing import Any, Literal, Protocol, TypeAlias
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks
@@ -20,7 +21,6 @@ from .._call.outcomes import (
     HandledCall,
     RejectedCall,
     SuspendedCall,
-    again,
     ask,
     ask_approval,
     ask_function,
@@ -277,7 +277,7 @@ def _ask_gates(
     if rank == 0:
         return _reject(gate, call, answer.reason, "gate")
     if rank == 1:
-        return again(call).suspend_by(gate.name, answer.ticket)
+        return copy(call).suspend_by(gate.name, answer.ticket)
     if type(answer) is ToolResult:
         check_answers(gate.name, call, answer)
         handled: HandledCall[Any, Any] = call.spec.handled_type(
@@ -289,7 +289,7 @@ def _ask_gates(
 
 def _settle(hook: RegisteredHook, call: AnyToolCall, output: Any) -> HandledCall[Any, Any]:
     try:
-        return again(call).handled_by(hook.name, output)
+        return copy(call).handled_by(hook.name, output)
     except Exception as error:
         raise hook_error(
             hook.name, call, f"returned an unfit output: {words_of(error)}", "Mend what it returns"
@@ -299,7 +299,7 @@ def _settle(hook: RegisteredHook, call: AnyToolCall, output: Any) -> HandledCall
 def _reject(
     hook: RegisteredHook, call: AnyToolCall, reason: str, source: Literal["hook", "gate"]
 ) -> RejectedCall:
-    made = again(call)
+    made = copy(call)
     made.move_to(CallStatus.CANCELLED)
     said = checked_reason(hook.name, call, reason)
     return RejectedCall(call.metadata, made, said, source, hook.name)
