@@ -262,7 +262,7 @@ def _invocation(function: Any, member: AnySelector) -> Invocation:
     of_tool = member.spec.invocation
     is_fn = isinstance(member.spec, FnSpec) and of_tool is not None
     invocation = Invocation.of_handler(function, of_tool if is_fn else None)
-    unfit = invocation.unfit()
+    unfit = invocation.unfit(function)
     if unfit is not None:
         what = "the parameters of the tool's own function" if is_fn else "the input of the tool"
         raise MisuseError(

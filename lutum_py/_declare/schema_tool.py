@@ -146,7 +146,7 @@ def _invocation(definition: ToolDef, function: Any) -> Invocation:
     fault = f"{shorten(function)} cannot be called"
     if callable(function):
         invocation = Invocation.of_handler(function, None)
-        unfit = invocation.unfit()
+        unfit = invocation.unfit(function)
         if unfit is None:
             return invocation
         fault = f"it is called with the arguments as one dict, and {unfit}"

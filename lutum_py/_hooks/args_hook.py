@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping
-from inspect import Signature
 from typing import Any
 
 from .._call.decisions import RunNormally
@@ -14,6 +13,7 @@ from .._text.json import shorten
 from .._text.suggestion import names_for_message
 from .._transcript.metadata import ToolMetadata
 from ..errors import HookError
+from .registered_hook import bare
 
 __all__ = ["ArgsHook"]
 
@@ -52,18 +52,16 @@ class ArgsHook:
                 "`(metadata, input)`, or give it a default.",
                 tool=selector.name,
             )
-        positional, keywords = invocation.laid_out()
-        try:
-            signature_of(self.function).bind(*positional, **keywords)
-        except TypeError as error:
+        unfit = invocation.unfit(self.function)
+        if unfit is not None:
             taken = signature_of(invocation.function)
             raise HookError(
                 f"An execution hook of tool `{selector.name}` is called with the parameters of "
-                f"its function, {_bare(taken)}, but `{self.__qualname__}` takes "
-                f"{_bare(signature_of(self.function))}: {error}. Give it these parameters.",
+                f"its function, {bare(taken)}, but `{self.__qualname__}` takes "
+                f"{bare(signature_of(self.function))}: {unfit}. Give it these parameters.",
                 hook=self.__qualname__,
                 tool=selector.name,
-            ) from None
+            )
 
     def __call__(self, metadata: ToolMetadata, input: Any) -> Any:
         """Ask the hook; None of it is the input as it came, a mapping says what is another now."""
@@ -87,8 +85,3 @@ class ArgsHook:
         given = invocation.input_with(metadata.name, input, answer)
         by_name = invocation.whole is None
         return RunNormally(self.spec.check_input(metadata.name, given, by_name=by_name))
-
-
-def _bare(signature: Signature) -> str:
-    plain = [each.replace(annotation=each.empty) for each in signature.parameters.values()]
-    return str(signature.replace(parameters=plain, return_annotation=signature.empty))

@@ -22,6 +22,7 @@ __all__ = [
     "HOOK_WORDS",
     "PhaseHooks",
     "RegisteredHook",
+    "bare",
     "cannot_register",
     "in_order",
     "keyed",
@@ -117,13 +118,17 @@ def _check_parameters(function: Any, phase: str, wanted: tuple[str, ...]) -> Non
             signature.bind(*wanted, "decision")
             return
     name = getattr(function, "__qualname__", None) or type(function).__qualname__
-    plain = [each.replace(annotation=each.empty) for each in signature.parameters.values()]
-    takes = signature.replace(parameters=plain, return_annotation=signature.empty)
     raise HookError(
-        f"{HOOK_WORDS[phase]} is called with ({', '.join(wanted)}), but `{name}` takes {takes}. "
-        "Give it these parameters.",
+        f"{HOOK_WORDS[phase]} is called with ({', '.join(wanted)}), but `{name}` takes "
+        f"{bare(signature)}. Give it these parameters.",
         hook=name,
     )
+
+
+def bare(signature: inspect.Signature) -> str:
+    """Write a signature without its annotations."""
+    plain = [each.replace(annotation=each.empty) for each in signature.parameters.values()]
+    return str(signature.replace(parameters=plain, return_annotation=signature.empty))
 
 
 def _takes_decision(function: Any) -> bool:

@@ -163,18 +163,13 @@ class Invocation:
         ]
         return positional, keywords
 
-    def laid_out(self) -> tuple[list[str], dict[str, str]]:
-        """Give the names of all that a call has to pass to the function, where they go."""
+    def unfit(self, function: Callable[..., Any]) -> str | None:
+        """Say why a function cannot be called with what a call passes; None where it can."""
         needed = [*self._visible, *self.required, *filter(None, [self.context])]
         keywords = {name: name for name in needed}
         positional = [keywords.pop(name, name) for name in self.positional]
-        return positional, keywords
-
-    def unfit(self) -> str | None:
-        """Say why the function cannot be called with what a call passes; None where it can."""
-        positional, keywords = self.laid_out()
         try:
-            signature_of(self.function).bind(*positional, **keywords)
+            signature_of(function).bind(*positional, **keywords)
         except TypeError as error:
             return str(error)
         return None
