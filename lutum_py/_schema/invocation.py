@@ -214,8 +214,14 @@ class Invocation:
         Raises:
             MisuseError: A hidden parameter is missing, or one was passed that there is none of.
         """
-        if skipped.keys() - self.hidden.keys() - {self.context}:
-            self._refuse_unknown(call, skipped)
+        if unknown := sorted(skipped.keys() - self.hidden.keys() - {self.context}):
+            hidden = names_for_message([*self.hidden, *filter(None, [self.context])])
+            is_visible = unknown[0] in self._visible
+            why = "is filled in by the model" if is_visible else "is no parameter of the function"
+            raise MisuseError(
+                f"Tool `{call.name}` (call {call.id!r}): `{unknown[0]}` {why}. What can be passed "
+                f"here: {hidden}."
+            )
         if missing := sorted(self.required - skipped.keys()):
             listed = ", ".join(f"{name}=..." for name in missing)
             raise MisuseError(
@@ -230,17 +236,6 @@ class Invocation:
             run = "run.call_sync" if sync else "run"
             return f"{run}(call, {given})" if given else f"{run}(call)"
         return f"call.{'call_sync' if sync else 'call'}({given})"
-
-    def _refuse_unknown(self, call: Any, skipped: dict[str, Any]) -> None:
-        unknown = sorted(skipped.keys() - self.hidden.keys() - {self.context})
-        hidden = names_for_message([*self.hidden, *filter(None, [self.context])])
-        visible = {self.whole, *(name for name, _ in self._arguments)}
-        is_visible = unknown[0] in visible
-        why = "is filled in by the model" if is_visible else "is no parameter of the function"
-        raise MisuseError(
-            f"Tool `{call.name}` (call {call.id!r}): `{unknown[0]}` {why}. What can be passed "
-            f"here: {hidden}."
-        )
 
     async def run(self, call: Any, input: Any, skipped: dict[str, Any]) -> Any:
         """Run a function that is not declared async to its end, in a worker thread."""
