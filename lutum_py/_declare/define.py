@@ -18,14 +18,7 @@ from ..errors import ToolDefinitionError
 __all__ = ["define", "undefined_name"]
 
 
-def define(
-    place: str,
-    options: ToolOptions,
-    *,
-    arguments: Arguments,
-    output: Output,
-    is_plain: bool = False,
-) -> ToolDef:
+def define(place: str, options: ToolOptions, *, arguments: Arguments, output: Output) -> ToolDef:
     """Make a tool's definition, and check now what would otherwise fail on first use.
 
     Raises:
@@ -47,7 +40,7 @@ def define(
     )
     if options.capabilities is not None:
         _check_targets(place, definition)
-    if not is_plain:
+    if not arguments.is_plain:
         _check_input(place, definition, arguments)
     _check_output(place, output)
     return definition

@@ -64,13 +64,7 @@ def fn_spec(
         (declared,) = get_args(declared) or (Any,)
     output = Output(None if declared is REQUIRED or declared is Any else declared)
     made: ToolSpec[Any, Any] = (FnSpec if input_type is None else ToolSpec)(
-        definition=define(
-            place,
-            options,
-            arguments=arguments,
-            output=output,
-            is_plain=arguments.is_plain,
-        ),
+        definition=define(place, options, arguments=arguments, output=output),
         origin=tool,
         arguments=arguments,
         output=output,
