@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Literal, TypeAlias
 
-from ..errors import ToolDefinitionError
-from .declared import GroupMember, ToolMember
-
-__all__ = ["HOOK_SET_NAMES", "Phase", "check_hook_names", "generated_names", "slot_of"]
+__all__ = ["HOOK_SET_NAMES", "Phase", "generated_names", "slot_of"]
 
 Phase: TypeAlias = Literal["execution", "gates", "before", "after", "description"]
 
@@ -62,29 +59,3 @@ def generated_names(members: Iterable[str]) -> Iterator[str]:
     for member in members:
         for ending, _ in _ENDINGS:
             yield member + ending
-
-
-def check_hook_names(toolset: str, members: Mapping[str, ToolMember | GroupMember]) -> None:
-    """Make sure that each generated name stands for one hook of one member.
-
-    Raises:
-        ToolDefinitionError: Two members meet in one name.
-    """
-    owners: dict[str, str] = {}
-    for key, member in members.items():
-        if isinstance(member, ToolMember):
-            for ending, _ in _ENDINGS:
-                other = owners.setdefault(key + ending, key)
-                if other != key:
-                    raise ToolDefinitionError(
-                        f"Toolset `{toolset}`: members `{other}` and `{key}` both give a hook the "
-                        f"name `{key + ending}`. Rename one of the members; the tool keeps its "
-                        "wire name."
-                    )
-    verbs = {verb + name for name in (*owners, "hooks") for verb in ("register_", "with_")}
-    for key in members:
-        if key in verbs:
-            raise ToolDefinitionError(
-                f"Toolset `{toolset}`: member `{key}` has the name of a generated method of its "
-                "hook set. Rename the member; the tool keeps its wire name."
-            )

@@ -14,8 +14,8 @@ from .._call.spec import HasFn, HasSpec, ToolSpec, spec_of
 from .._schema.definition import ToolDef
 from .._text.json import shorten
 from ..errors import ToolDefinitionError
-from .declared import GroupMember, ToolMember
 from .tool_fn import DecoratedFn
+from .toolset_body import GroupMember, ToolMember
 from .toolset_meta import ToolsetMeta
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from .._text.once import ONCE
 from .._text.suggestion import names_for_message
 from .._transcript.result_cap import ResultCap
 from ..errors import MisuseError, ToolDefinitionError
-from .declared import GroupMember, ToolMember
 from .member import tool
 from .schema_tool import SchemaTool, spec_from_definition
+from .toolset_body import GroupMember, ToolMember
 from .toolset_meta import ToolsetMeta, make_toolset
 
 __all__ = ["toolset_from_definitions", "toolset_of", "toolset_of_specs"]

@@ -9,16 +9,39 @@ from inspect import CO_VARARGS, unwrap
 from types import FunctionType
 from typing import Any, NoReturn
 
+from .._call.member_options import UNSAID, MemberOptions
+from .._call.spec import ToolSpec
 from .._text.json import shorten
 from .._text.suggestion import names_for_message
 from ..errors import ToolDefinitionError
-from .declared import GroupMember, ToolMember
-from .hook_names import HOOK_SET_NAMES, check_hook_names
+from .hook_names import HOOK_SET_NAMES, generated_names
 
-__all__ = ["ToolsetBody", "is_reserved", "read_body"]
-
+__all__ = ["GroupMember", "ToolMember", "ToolsetBody", "is_reserved", "read_body"]
 
 _METHODS = (classmethod, staticmethod, property)
+
+
+class ToolMember:
+    """One tool in the body of a toolset."""
+
+    __slots__ = ("options", "spec")
+
+    def __init__(self, spec: ToolSpec[Any, Any], options: MemberOptions) -> None:
+        own = spec.definition.timeout
+        if options.timeout is UNSAID and own is not None:  # said nearer than by a class or group
+            options = options.inside(MemberOptions(timeout=own))
+        self.spec = spec
+        self.options = options
+
+
+class GroupMember:
+    """One nested toolset in the body of a toolset."""
+
+    __slots__ = ("inner", "options")
+
+    def __init__(self, inner: Any, options: MemberOptions) -> None:
+        self.inner = inner
+        self.options = options
 
 
 class ToolsetBody(dict[str, Any]):
@@ -100,7 +123,7 @@ def read_body(
                 "class."
             )
     _check_functions(name, functions, is_empty=not declared)
-    check_hook_names(name, declared)
+    _check_hook_names(name, declared)
     return declared
 
 
@@ -147,6 +170,31 @@ def _check_member_name(toolset: str, key: str, root: type) -> None:
             f"Toolset `{toolset}`: member `{key}` has the name of something that every {owner} "
             "has. Name the member otherwise; the tool keeps its wire name."
         )
+
+
+def _check_hook_names(toolset: str, members: Mapping[str, ToolMember | GroupMember]) -> None:
+    """Make sure that each generated name stands for one hook of one member.
+
+    Raises:
+        ToolDefinitionError: Two members meet in one name.
+    """
+    owners: dict[str, str] = {}
+    for key, member in members.items():
+        if isinstance(member, ToolMember):
+            for name in generated_names([key]):
+                other = owners.setdefault(name, key)
+                if other != key:
+                    raise ToolDefinitionError(
+                        f"Toolset `{toolset}`: members `{other}` and `{key}` both give a hook the "
+                        f"name `{name}`. Rename one of the members; the tool keeps its wire name."
+                    )
+    verbs = {verb + name for name in (*owners, "hooks") for verb in ("register_", "with_")}
+    for key in members:
+        if key in verbs:
+            raise ToolDefinitionError(
+                f"Toolset `{toolset}`: member `{key}` has the name of a generated method of its "
+                "hook set. Rename the member; the tool keeps its wire name."
+            )
 
 
 def is_reserved(key: str, root: type) -> bool:

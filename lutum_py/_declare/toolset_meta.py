@@ -19,9 +19,8 @@ from .._text.json import shorten
 from .._text.once import ONCE
 from .._text.suggestion import did_you_mean, names_for_message
 from ..errors import MisuseError, ToolDefinitionError, UnknownToolError
-from .declared import GroupMember, ToolMember
 from .selector_type import selector_type
-from .toolset_body import ToolsetBody, is_reserved, read_body
+from .toolset_body import GroupMember, ToolMember, ToolsetBody, is_reserved, read_body
 
 if TYPE_CHECKING:
     from .._transcript.result_cap import ResultCap
