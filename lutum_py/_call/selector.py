@@ -212,12 +212,13 @@ class AnySelector(Immutable):
 
     def selects(self, call: AnyToolCall) -> bool:
         """Whether a call came in through this member, or through a parent of it."""
-        came: AnySelector | None = call.selector
-        while came is not None:
-            if came is self:
-                return True
-            came = came.inner
-        return False
+        return call.selector._leads_to(self)
+
+    def _leads_to(self, selector: AnySelector) -> bool:
+        step: AnySelector | None = self
+        while step is not None and step is not selector:
+            step = step.inner
+        return step is not None
 
     def __lt__(self, other: object) -> bool:
         if not isinstance(other, AnySelector) or other.toolset is not self.toolset:

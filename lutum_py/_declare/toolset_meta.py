@@ -125,7 +125,7 @@ class ToolsetMeta(type):
             return (cls[named],)
         if named in cls:
             return (named,)
-        found = tuple(own for own in cls._selectors if _leads_to(own, named))
+        found = tuple(own for own in cls._selectors if own._leads_to(named))
         if not found:
             raise cls._no_member(named)
         return found
@@ -200,15 +200,6 @@ def _state_of(selector: AnySelector) -> str:
     if selector.is_deferred:
         return " (deferred)"
     return " (off)" if selector.is_off else ""
-
-
-def _leads_to(own: AnySelector, selector: AnySelector) -> bool:
-    step: AnySelector | None = own
-    while step is not None:
-        if step is selector:
-            return True
-        step = step.inner
-    return False
 
 
 def _call_union(toolset: ToolsetMeta) -> Any:
