@@ -33,43 +33,37 @@ __all__ = [
 T = TypeVar("T")
 
 
+class _Worded:
+    __slots__ = ()
+
+    text: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise MisuseError.of_field(type(self).__name__, "text", "a text", self.text)
+        if not self.text.isascii():
+            object.__setattr__(self, "text", sendable(self.text))
+
+
 @dataclass(frozen=True, slots=True)
-class TextItem:
+class TextItem(_Worded):
     """Text that the model wrote for the reader."""
 
     text: str
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.text, str):
-            raise MisuseError.of_field("TextItem", "text", "a text", self.text)
-        if not self.text.isascii():
-            object.__setattr__(self, "text", sendable(self.text))
-
 
 @dataclass(frozen=True, slots=True)
-class ReasoningItem:
+class ReasoningItem(_Worded):
     """Reasoning that the provider shows; empty where it shows only an encrypted form."""
 
     text: str
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.text, str):
-            raise MisuseError.of_field("ReasoningItem", "text", "a text", self.text)
-        if not self.text.isascii():
-            object.__setattr__(self, "text", sendable(self.text))
-
 
 @dataclass(frozen=True, slots=True)
-class RefusalItem:
+class RefusalItem(_Worded):
     """The model's own words for why it will not answer."""
 
     text: str
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.text, str):
-            raise MisuseError.of_field("RefusalItem", "text", "a text", self.text)
-        if not self.text.isascii():
-            object.__setattr__(self, "text", sendable(self.text))
 
 
 @dataclass(frozen=True, slots=True, init=False)
