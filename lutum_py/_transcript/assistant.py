@@ -379,7 +379,6 @@ _WITH_TEXT: dict[str, Any] = {
     "reasoning": ReasoningItem,
     "refusal": RefusalItem,
 }
-_SAVED_CUT_OFF: dict[Any, CutOff | None] = {None: None, **{each: each for each in _CUT_OFF}}
 _KIND_OF = {kind: name for name, kind in _WITH_TEXT.items()}
 
 
@@ -425,7 +424,7 @@ def load_turn(saved: Saved) -> AssistantTurn:
         request_id=saved.get("request_id", str, None),
         dialect=dialect,
         payload=payload,
-        cut_off=saved.one_of("cut_off", _SAVED_CUT_OFF.__getitem__, None),
+        cut_off=None if saved.any("cut_off") is None else saved.member("cut_off", CutOff),
     )
 
 
