@@ -106,7 +106,6 @@ class AnyToolCall(CallState):
             raise self._of_another_tool()
         if message is not None:
             _check_text(self, "message", message)
-            message = sendable(message)
         attached = _checked(self, attachments) if attachments else ()
         text = self.spec.output.encode(metadata.name, output)
         if '"mime_type":' in text:

@@ -144,9 +144,6 @@ class ToolResult(Frozen, _ResultFields):
     def __hash__(self) -> int:
         return hash((type(self), self._values()[:-1]))  # without `ran_with`, which has no hash
 
-    def __eq__(self, other: object) -> bool:
-        return Frozen.__eq__(self, other)
-
     def answers(self, call: ToolMetadata | _Call) -> bool:
         """Whether this is a result of that very call: id, name and argument text are the same.
 
@@ -230,8 +227,8 @@ class ToolResult(Frozen, _ResultFields):
         """
         shape: dict[str, Any] = {
             "tool_name": self.name,
-            "status": "success" if self.status == "success" else "error",
-            "data": parse_json(self.result),
+            "status": "success" if self.is_success else "error",
+            "data": self.output,
             "message": self.message,
         }
         more: dict[str, Any] = {}
@@ -261,9 +258,9 @@ def make_result(
     made.arguments = metadata.arguments
     made.result = result
     made.status = status
-    made.message = message if message is None else sendable(message)
+    made.message = None if message is None else sendable(message)
     made.attachments = attachments
-    made.code = code if code is None else sendable(code)
+    made.code = None if code is None else sendable(code)
     made.ran_with = None
     made.__class__ = ToolResult  # immutable from here on, see `frozen`
     return made  # type: ignore[return-value]
@@ -334,12 +331,11 @@ def load_result(saved: Saved) -> ToolResult:
     """Read what `dump_result` gave."""
     from .attachment import load_attachments
 
-    message = saved.get("message", str, None)
     loaded = make_result(
         load_metadata(saved),
         sendable(saved.json_text("result")),
         saved.member("status", ResultStatus),
-        message and sendable(message),
+        saved.get("message", str, None),
         load_attachments(saved),
         saved.get("code", str, None),
     )
