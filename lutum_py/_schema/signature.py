@@ -20,6 +20,7 @@ from typing_extensions import Format
 from .._text.immutable import dataclass
 from .._text.json import cut, shorten
 from .._text.once import ONCE
+from .._text.suggestion import names_for_message
 from ..errors import ToolDefinitionError
 from .docstring import Docstring
 
@@ -168,12 +169,12 @@ def read_signature(
     if unknown := [name for name in skip if name not in known]:
         raise ToolDefinitionError(
             f"{place} has no parameter `{unknown[0]}` to skip; it has "
-            f"{_names(known)}. Correct `skip=`."
+            f"{names_for_message(known)}. Correct `skip=`."
         )
     if undocumented := [name for name in docstring.parameters if name not in known]:
         raise ToolDefinitionError(
             f"{place}: the docstring documents `{undocumented[0]}`, but the function has no such "
-            f"parameter; it has {_names(known)}. Rename or remove the entry."
+            f"parameter; it has {names_for_message(known)}. Rename or remove the entry."
         )
     written = annotations_of(function)
     shown = [name for name in known if name not in skip]
@@ -345,13 +346,9 @@ def _is_context(annotation: Any) -> bool:
     # Whoever names the class has loaded it; most tools do without. Another thread may be about to.
     module = sys.modules.get(f"{__name__.partition('.')[0]}._context.context")
     context = getattr(module, "ToolContext", None)
-    if context is None:
-        return False
-    if annotation is context:
-        return True
-    if get_origin(annotation) is None:
-        return False
-    return any(part is context for part in get_args(annotation))
+    return context is not None and any(
+        part is context for part in (annotation, *get_args(annotation))
+    )
 
 
 def _is_skipped(annotation: Any) -> bool:
@@ -380,10 +377,6 @@ class _Shown:
 
     def __repr__(self) -> str:
         return repr(self.annotation).replace("typing.", "").replace("collections.abc.", "")
-
-
-def _names(parameters: Collection[str]) -> str:
-    return ", ".join(f"`{name}`" for name in parameters) or "none"
 
 
 def parsed(source: str, mode: Literal["exec", "eval"] = "exec") -> Any:
