@@ -13,7 +13,7 @@ from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Protocol, TypeVar
 
 from .._text.immutable import Immutable
-from .._text.json import copy_json, shorten
+from .._text.json import copy_json, is_sequence, shorten
 from ..errors import InvalidValueError, MisuseError
 from .cancellation import CancellationToken
 from .progress import (
@@ -117,7 +117,6 @@ class RunIdentity:
 
 _NO_RUN: Final = RunIdentity()
 _NO_STATE: Final = State()
-_SEVERAL: tuple[type[object], ...] = (list, tuple)
 _FAILED: Final = (ProgressStatus.FAILED, ProgressStatus.CANCELLED)
 
 
@@ -381,7 +380,7 @@ class ToolContext(Immutable, _ContextFields):
         """
         _require_text("activity_type", activity_type)
         if (sink := self._sink) is not None:
-            steps = patch if isinstance(patch, _SEVERAL) else [patch]
+            steps = patch if is_sequence(patch) else [patch]
             self._emit(sink, ActivityDelta(self.call_id, activity_type, copy_json(steps)))
 
     def emit_observer(self, content: str, source: str | None = None) -> None:

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, Final, TypeVar, cast
 
 from .._text.immutable import dataclass
+from .._text.json import is_sequence
 from .._text.suggestion import did_you_mean
 from ..errors import ToolDefinitionError
 
@@ -205,7 +206,7 @@ class ToolEffect:
         """
         known = _member(EffectKind, kind, "effect kind")
         defaults = EFFECT_DEFAULTS[known]
-        if target is not None and not _is_text(target):
+        if target is not None and not (isinstance(target, str) and target.strip()):
             raise ToolDefinitionError(
                 f"The target of the effect '{known}' is {target!r}. Give the name of the tool's "
                 "argument that says what it acts on, or leave it out."
@@ -343,17 +344,15 @@ class ToolCapabilities:
         """
         _check_keys(data, _CAPABILITY_KEYS, "Capabilities")
         effects = data.get("effects", ())
-        if not isinstance(effects, _LISTS):
+        if not is_sequence(effects):
             raise ToolDefinitionError(
                 f"The capability 'effects' is {effects!r}. Give a list of effects."
             )
-        listed = cast("list[Mapping[str, Any]]", effects)
-        given: dict[str, Any] = {**data, "effects": [ToolEffect.from_dict(e) for e in listed]}
+        given: dict[str, Any] = {**data, "effects": [ToolEffect.from_dict(e) for e in effects]}
         return cls(**given)
 
 
 _EFFECT_KEYS: Final = tuple(ToolEffect.__dataclass_fields__)
-_LISTS: tuple[type[object], ...] = (list, tuple)
 _CAPABILITY_KEYS: Final = tuple(ToolCapabilities.__dataclass_fields__)
 
 
@@ -392,7 +391,3 @@ def _check_keys(data: object, known: tuple[str, ...], what: str) -> None:
 def _near(value: object, names: Iterable[str]) -> str:
     near = did_you_mean(str(value), names)
     return f" Did you mean {near!r}?" if near else ""
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and value.strip() != ""
