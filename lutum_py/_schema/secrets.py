@@ -64,14 +64,11 @@ def _field(schema: JsonSchema, name: str) -> Any:
     properties = schema.get("properties")
     if is_object(properties) and name in properties:
         return properties[name]
-    return {"anyOf": [*_values(schema, "patternProperties"), schema.get("additionalProperties")]}
+    patterns = schema.get("patternProperties")
+    others = patterns.values() if is_object(patterns) else ()
+    return {"anyOf": [*others, schema.get("additionalProperties")]}
 
 
 def _item(schema: JsonSchema, at: int) -> Any:
     listed = schema.get("prefixItems")
     return listed[at] if is_array(listed) and at < len(listed) else schema.get("items")
-
-
-def _values(schema: JsonSchema, key: str) -> list[Any]:
-    found = schema.get(key)
-    return list(found.values()) if is_object(found) else []
