@@ -247,11 +247,14 @@ def shorten(value: object, limit: int = 80) -> str:
     """
     if type(value) is str:
         return repr(value) if len(value) <= limit else repr(value[:limit]) + "…"
-    if is_object(value):
-        return f"an object with {len(value)} keys" if len(value) > 8 else _repr(value, limit)
-    if is_array(value):
-        return f"an array of {len(value)} items" if len(value) > 8 else _repr(value, limit)
-    return _repr(value, limit)
+    if is_object(value) and len(value) > 8:
+        return f"an object with {len(value)} keys"
+    if is_array(value) and len(value) > 8:
+        return f"an array of {len(value)} items"
+    try:
+        return visible(cut(repr(value), limit))
+    except Exception:  # noqa: BLE001 - whatever it raises, a message is being made
+        return f"a value of type {type(value).__name__}"
 
 
 def cut(text: str, limit: int) -> str:
@@ -311,10 +314,3 @@ def size_of(value: str | Sequence[object] | Mapping[str, object] | None) -> str:
         return "None"
     what = "characters" if isinstance(value, str) else "entries"
     return f"<{len(value)} {what}>"
-
-
-def _repr(value: object, limit: int) -> str:
-    try:
-        return visible(cut(repr(value), limit))
-    except Exception:  # noqa: BLE001 - whatever it raises, a message is being made
-        return f"a value of type {type(value).__name__}"
