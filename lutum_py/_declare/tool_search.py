@@ -19,6 +19,7 @@ from .._schema.schema_reader import subschemas
 from .._text.bm25 import Bm25
 from .._text.json import is_object, shorten
 from ..errors import MisuseError, ToolDefinitionError
+from .offer import Offer
 from .tool_fn import ToolFn, tool_fn
 from .toolset_meta import ToolsetMeta
 
@@ -62,18 +63,16 @@ def search_tools(toolset: type[Any], query: str, limit: int = 5) -> tuple[AnySel
         raise MisuseError.of_field("search_tools", "query", "a text", query)
     if not _is_count(limit):
         raise MisuseError.of_field("search_tools", "limit", "a positive whole number", limit)
-    deferred = toolset._offer.deferred
-    searched: Any = toolset  # a checker takes the class for a type of instances
-    return tuple(deferred[number] for number in _index_of(searched).ranked(query, limit))
+    offer = toolset._offer
+    return tuple(offer.deferred[number] for number in _index_of(offer).ranked(query, limit))
 
 
 def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
-def _index_of(toolset: ToolsetMeta) -> Bm25:
+def _index_of(offer: Offer) -> Bm25:
     """Give the index of what a toolset defers, made with the first search."""
-    offer = toolset._offer
     index: Bm25 | None = offer.index
     if index is None:
         index = Bm25(_parts_of(each.definition) for each in offer.deferred)
