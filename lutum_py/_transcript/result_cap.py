@@ -117,14 +117,11 @@ class ResultCap:
         raw = result.result if result.message is None else result.message
         if _fits(raw, self.max_bytes) or _fits(text := result.model_text, self.max_bytes):
             return result
-        return with_message(result, self._cut(text))
-
-    def _cut(self, text: str) -> str:
         handle = None
         if self.store is not None:
             handle = _handle_of(text)
             self.store.put(handle, text)
-        return _joined(text, text, len(text), handle, self.max_bytes)
+        return with_message(result, _joined(text, text, len(text), handle, self.max_bytes))
 
 
 def check_bound(where: str, max_bytes: object) -> None:
