@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from .._text.entries import Entry, Part, brief_table
 from .._text.escaping import LINES, visible
@@ -54,7 +53,8 @@ def items_html(
             entry = entry._replace(about=("once only",))
         entries.append(entry)
     rows = brief_table(("#", "who", "what"), entries, _LIMIT, _CODE_LIMIT)
-    return as_styles(figure(title, _count(items), *([rows] * bool(entries))))
+    count = f"{len(items):,} item{'' if len(items) == 1 else 's'}"
+    return as_styles(figure(title, count, *([rows] * bool(entries))))
 
 
 def items_rich(items: Sequence[TranscriptItem]) -> Iterator[str]:
@@ -82,10 +82,6 @@ def _places(count: int, tail: int) -> Iterator[int | None]:
     yield from range(_HEAD)
     yield None
     yield from range(count - tail, count)
-
-
-def _count(items: Sequence[Any]) -> str:
-    return f"{len(items):,} item{'' if len(items) == 1 else 's'}"
 
 
 def _brief_entry(place: int, item: TranscriptItem) -> Entry:
