@@ -14,12 +14,11 @@ from .._call.outcomes import SuspendedCall
 from .._schema.secrets import MASK
 from .._text.escaping import visible
 from .._text.json import canonical_json, compact_json, cut, is_array, is_object
-from .._transcript.result import ToolResult, with_message
+from .._transcript.result import NOT_RUN, ToolResult, with_message
 from ..errors import ResumeError
 
 __all__ = ["EditRecord", "changed_names", "noted", "unmasked", "with_edit_lines"]
 
-_UNSAID = ("rejected", "cancelled")
 _LONGEST = 80
 _MASKED = f'"{MASK}"'
 
@@ -97,7 +96,7 @@ def with_edit_lines(
     lines = {edit.call_id: _line(edit) for edit in edits if edit.changed}
     return tuple(
         each
-        if each.id not in lines or each.status in _UNSAID
+        if each.id not in lines or each.status in NOT_RUN
         else with_message(each, f"{lines[each.id]}\n{each.model_text}")
         for each in results
     )

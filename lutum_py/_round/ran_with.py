@@ -10,13 +10,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._call.call import AnyToolCall
-from .._transcript.result import ToolResult, with_ran_with
+from .._transcript.result import NOT_RUN, ToolResult, with_ran_with
 from ..errors import LutumError
 from .sorted_calls import SortedCalls
 
 __all__ = ["rewritten_calls", "with_final_arguments"]
-
-_NOT_RUN = ("rejected", "cancelled")
 
 
 def rewritten_calls(calls: SortedCalls) -> Mapping[str, AnyToolCall]:
@@ -41,7 +39,7 @@ def with_final_arguments(
     """Say of each call that was run with other arguments which those were, secrets masked."""
     return tuple(
         _told(each, rewritten[each.id])
-        if each.id in rewritten and each.status not in _NOT_RUN
+        if each.id in rewritten and each.status not in NOT_RUN
         else each
         for each in results
     )

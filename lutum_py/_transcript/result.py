@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .saved import Saved
 
 __all__ = [
+    "NOT_RUN",
     "REJECTION_PREFIX",
     "ResultStatus",
     "ToolResult",
@@ -37,6 +38,9 @@ _FORMAT = "lutum_py.result"
 _VERSION = 1
 
 _STATUSES: tuple[str, ...] = get_args(ResultStatus)
+
+NOT_RUN = ("rejected", "cancelled")
+"""How a call ends that was not run."""
 
 
 class _Call(Protocol):
