@@ -74,8 +74,7 @@ class HookSet(HookPlaces[T]):
         Raises:
             HookError: The tool is not in the toolset.
         """
-        register: OnHook[In, Out] = self._registrar("execution", selector)
-        return register
+        return self._registrar("execution", selector)
 
     def on_args(self, selector: FnSelector[P, Out], /) -> OnArgs[P, Out]:
         """Register an execution hook that has the parameters of the tool's own function.
@@ -95,15 +94,13 @@ class HookSet(HookPlaces[T]):
             HookError: The tool is not in the toolset, is no function tool, or has a hidden
                 parameter without a default; or the function takes other parameters.
         """
-        places = self._places("execution", selector)
+        register = self._registrar("execution", selector)
 
-        def register(function: Any) -> Any:
-            hook = RegisteredHook(ArgsHook(function, selector), "execution")
-            for place in places:
-                self._add(place, "execution", hook)
+        def register_args(function: Any) -> Any:
+            register(ArgsHook(function, selector))
             return function
 
-        return register
+        return register_args
 
     def gate(self, selector: AnySelector | None = None, /) -> Callable[[F], F]:
         """Register a gate: it sees the final input, and may block, suspend or answer the call.
@@ -120,8 +117,7 @@ class HookSet(HookPlaces[T]):
         Raises:
             HookError: The tool is not in the toolset.
         """
-        register: Callable[[F], F] = self._registrar("gates", selector)
-        return register
+        return self._registrar("gates", selector)
 
     def before(self, selector: AnySelector | None = None, /) -> Callable[[F], F]:
         """Register a function of `(metadata, input)` for calls that are going to be run.
@@ -134,8 +130,7 @@ class HookSet(HookPlaces[T]):
         Raises:
             HookError: The tool is not in the toolset.
         """
-        register: Callable[[F], F] = self._registrar("before", selector)
-        return register
+        return self._registrar("before", selector)
 
     @overload
     def after(self, selector: Selector[In, Out], /) -> AfterHook[In, Out]: ...
@@ -160,13 +155,12 @@ class HookSet(HookPlaces[T]):
         Raises:
             HookError: The tool is not in the toolset.
         """
-        register: Callable[[F], F] = self._registrar("description", selector)
-        return register
+        return self._registrar("description", selector)
 
-    def _registrar(self, phase: Phase, selector: AnySelector | None) -> Any:
+    def _registrar(self, phase: Phase, selector: AnySelector | None) -> Callable[[F], F]:
         places = self._places_of(phase, selector)
 
-        def register(function: Any) -> Any:
+        def register(function: F) -> F:
             hook = RegisteredHook(function, phase)
             for place in places:
                 self._add(place, phase, hook)
