@@ -49,9 +49,7 @@ def on(selector: Selector[In, Out], /) -> OnMethod[In, Out]:
     Raises:
         HookError: The selector is none.
     """
-    decorate: Any = mark("execution", "on", selector)
-    marked: OnMethod[In, Out] = decorate
-    return marked
+    return mark("execution", selector)
 
 
 def gate(selector: AnySelector | None = None, /) -> Callable[[F], F]:
@@ -63,7 +61,7 @@ def gate(selector: AnySelector | None = None, /) -> Callable[[F], F]:
     Raises:
         HookError: The selector is none.
     """
-    return mark("gates", "gate", selector)
+    return mark("gates", selector)
 
 
 def before(selector: AnySelector | None = None, /) -> Callable[[F], F]:
@@ -75,7 +73,7 @@ def before(selector: AnySelector | None = None, /) -> Callable[[F], F]:
     Raises:
         HookError: The selector is none.
     """
-    return mark("before", "before", selector)
+    return mark("before", selector)
 
 
 @overload
@@ -91,7 +89,7 @@ def after(selector: AnySelector | None = None, /) -> Any:
     Raises:
         HookError: The selector is none.
     """
-    return mark("after", "after", selector)
+    return mark("after", selector)
 
 
 def describe(selector: AnySelector, /) -> Callable[[F], F]:
@@ -100,4 +98,4 @@ def describe(selector: AnySelector, /) -> Callable[[F], F]:
     Raises:
         HookError: The selector is none.
     """
-    return mark("description", "describe", selector)
+    return mark("description", selector)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 from .._call.selector import AnySelector
 from .._text.json import shorten
 from ..errors import HookError
-from .hook_names import Phase
+from .hook_names import VERBS, Phase
 
 __all__ = ["Mark", "mark", "marks_of"]
 
@@ -24,12 +24,13 @@ class Mark(NamedTuple):
     selector: AnySelector | None
 
 
-def mark(phase: Phase, verb: str, selector: AnySelector | None) -> Callable[[F], F]:
+def mark(phase: Phase, selector: AnySelector | None) -> Callable[[F], F]:
     """Make the decorator that marks a method.
 
     Raises:
         HookError: The selector is none, or what is marked no method.
     """
+    verb = VERBS[phase]
     if not isinstance(selector, AnySelector | None):
         raise HookError(
             f"`@policy.{verb}` takes the selector of a tool, not {shorten(selector)}. Write "

@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Literal, TypeAlias
 
-__all__ = ["HOOK_SET_NAMES", "Phase", "generated_names", "slot_of"]
+__all__ = ["HOOK_SET_NAMES", "VERBS", "Phase", "generated_names", "slot_of"]
 
 Phase: TypeAlias = Literal["execution", "gates", "before", "after", "description"]
+
+VERBS: dict[Phase, str] = {
+    "execution": "on",
+    "gates": "gate",
+    "before": "before",
+    "after": "after",
+    "description": "describe",
+}
+"""What the decorator of each phase is called, in a hook set and in `policy`."""
 
 HOOK_SET_NAMES = frozenset(
     {

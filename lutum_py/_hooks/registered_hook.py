@@ -13,7 +13,7 @@ from contextlib import suppress
 from operator import attrgetter
 from typing import Any, ClassVar, get_args
 
-from .._declare.hook_names import Phase
+from .._declare.hook_names import VERBS, Phase
 from .._schema.signature import signature_of
 from .._text.json import shorten
 from ..errors import HookError
@@ -49,14 +49,6 @@ _PARAMETERS: dict[str, tuple[str, ...]] = {
     "description": ("definition",),
 }
 """What a hook of each phase is called with; a gate may take the decision as well."""
-
-_VERBS: dict[Phase, str] = {
-    "execution": "on",
-    "gates": "gate",
-    "before": "before",
-    "after": "after",
-    "description": "describe",
-}
 
 
 class RegisteredHook:
@@ -223,7 +215,7 @@ def cannot_register(phase: Phase, given: object, toolset: Any) -> HookError:
     example = "tool" if first is None else ".".join(first.path)
     remedy = f"Name a tool, as in `{toolset.__name__}.{example}`"
     if callable(given):
-        verb = _VERBS[phase]
+        verb = VERBS[phase]
         remedy = f"Write `@hooks.{verb}(selector)`"
         if phase in ("gates", "before", "after"):
             remedy += f", or `@hooks.{verb}()`,"
