@@ -303,8 +303,6 @@ class AnyToolCall(CallState):
             from .deadline import in_time
 
             return await in_time(self, invocation, self.input, skipped, seconds)
-        if invocation.is_async:
-            return await invocation.start(self, self.input, skipped)
         return await invocation.run(self, self.input, skipped)
 
     def invoke_sync(self, /, **skipped: Any) -> Any:

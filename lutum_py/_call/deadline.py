@@ -27,11 +27,10 @@ async def in_time(
             `TimeoutError` of its own.
     """
     own: TimeoutError | None = None
-    start = invocation.start if invocation.is_async else invocation.run
     try:
         async with asyncio.timeout(seconds):
             try:
-                return await start(call, input, skipped)
+                return await invocation.run(call, input, skipped)
             except TimeoutError as error:
                 own = error
                 raise

@@ -181,8 +181,6 @@ class Handlers(Generic[T]):
             ToolOutputError: The handler returned something else than the tool declares.
         """
         invocation, taken = self._begin(call, skipped)
-        if invocation.is_async:
-            return call.finish(await invocation.start(call, call.input, taken))
         return call.finish(await invocation.run(call, call.input, taken))
 
     def call_sync(self, call: AnyToolCall, /, **skipped: Any) -> ToolResult:

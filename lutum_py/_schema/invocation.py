@@ -238,7 +238,9 @@ class Invocation:
         return f"call.{'call_sync' if sync else 'call'}({given})"
 
     async def run(self, call: Any, input: Any, skipped: dict[str, Any]) -> Any:
-        """Run a function that is not declared async to its end, in a worker thread."""
+        """Run the function to its end: an async one here, any other in a worker thread."""
+        if self.is_async:
+            return await self.start(call, input, skipped)
         # Not in asyncio's pool: it is small, is waited for at the end, and never ends where a
         # function raises StopIteration.
         from .._context.threads import landed, run_in_thread
