@@ -9,6 +9,7 @@ from copy import copy, deepcopy
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
+from .._schema.signature import function_name
 from .._text.escaping import words_of
 from .._text.immutable import dataclass
 from .._text.json import compact_json, shorten
@@ -250,7 +251,7 @@ def ask_function(
             f"Hooks are a HookSet, or a function of a call, not {shorten(hooks)}. Make a hook set "
             "with `AppTools.HookSet()`."
         )
-    hook = getattr(function, "__qualname__", None) or type(function).__qualname__
+    hook = function_name(function)
     asked = copy(call)
     shown = asked._input = shown_input(call)
     given = yield from ask(hook, function, call, asked)

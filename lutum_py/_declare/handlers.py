@@ -24,6 +24,7 @@ from .._call.reply import Reply
 from .._call.selector import AnySelector, FnSelector, Selector
 from .._call.spec import FnSpec
 from .._schema.invocation import Invocation
+from .._schema.signature import function_name
 from .._text.json import shorten
 from .._text.suggestion import names_for_message
 from .._transcript.result import ToolResult
@@ -139,8 +140,8 @@ class Handlers(Generic[T]):
                 if member in self._invocations:
                     raise MisuseError(
                         f"Tool `{member.name}` is done by "
-                        f"`{_name_of(self._invocations[member].function)}` already. Keep one of "
-                        "the handlers."
+                        f"`{function_name(self._invocations[member].function)}` already. Keep one "
+                        "of the handlers."
                     )
             made = _invocation(function, members[0])
             self._invocations.update(dict.fromkeys(members, made))
@@ -241,11 +242,6 @@ class Handlers(Generic[T]):
         return f"<handlers of {name}: {count} of {len(self._toolset)} tools>"
 
 
-def _name_of(function: Any) -> str:
-    name: str = getattr(function, "__qualname__", type(function).__qualname__)
-    return name
-
-
 def _invocation(function: Any, member: AnySelector) -> Invocation:
     """Work out what a handler is called with.
 
@@ -264,7 +260,7 @@ def _invocation(function: Any, member: AnySelector) -> Invocation:
     if unfit is not None:
         what = "the parameters of the tool's own function" if is_fn else "the input of the tool"
         raise MisuseError(
-            f"`{_name_of(function)}` cannot do tool `{member.name}`: it is called with {what}, and "
-            f"{unfit}. Give it these parameters."
+            f"`{function_name(function)}` cannot do tool `{member.name}`: it is called with "
+            f"{what}, and {unfit}. Give it these parameters."
         )
     return invocation

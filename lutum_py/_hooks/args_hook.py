@@ -8,7 +8,7 @@ from typing import Any
 from .._call.decisions import RunNormally
 from .._call.selector import AnySelector
 from .._call.spec import FnSpec
-from .._schema.signature import signature_of
+from .._schema.signature import function_name, signature_of
 from .._text.json import shorten
 from .._text.suggestion import names_for_message
 from .._transcript.metadata import ToolMetadata
@@ -34,7 +34,7 @@ class ArgsHook:
             )
         self.function = function
         self.spec = selector.spec
-        self.__qualname__ = getattr(function, "__qualname__", type(function).__qualname__)
+        self.__qualname__ = function_name(function)
         self._check(selector)
 
     def _check(self, selector: AnySelector) -> None:

@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import Any, ClassVar, get_args
 
 from .._declare.hook_names import VERBS, Phase
-from .._schema.signature import signature_of
+from .._schema.signature import function_name, signature_of
 from .._text.json import shorten
 from ..errors import HookError
 
@@ -77,7 +77,7 @@ class RegisteredHook:
         if phase == "after":
             RegisteredHook.any_after = True
         self.function: Any = function
-        self.name: str = getattr(function, "__qualname__", None) or type(function).__qualname__
+        self.name: str = function_name(function)
         self.order = next(_order)
         self.takes_decision = phase == "gates" and _takes_decision(function)
 
@@ -109,7 +109,7 @@ def _check_parameters(function: Any, phase: str, wanted: tuple[str, ...]) -> Non
         with suppress(TypeError):
             signature.bind(*wanted, "decision")
             return
-    name = getattr(function, "__qualname__", None) or type(function).__qualname__
+    name = function_name(function)
     raise HookError(
         f"{HOOK_WORDS[phase]} is called with ({', '.join(wanted)}), but `{name}` takes "
         f"{bare(signature)}. Give it these parameters.",

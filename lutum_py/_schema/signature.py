@@ -31,6 +31,7 @@ __all__ = [
     "Signature",
     "Skip",
     "annotations_of",
+    "function_name",
     "parsed",
     "read_others",
     "read_signature",
@@ -355,6 +356,12 @@ def _is_skipped(annotation: Any) -> bool:
     if get_origin(annotation) is not Annotated:
         return False
     return any(isinstance(mark, Skip) or mark is Skip for mark in annotation.__metadata__)
+
+
+def function_name(function: Any) -> str:
+    """Name whatever can be called, for messages and records."""
+    name: str = getattr(function, "__qualname__", None) or type(function).__qualname__
+    return name
 
 
 def reason_of(error: Exception) -> str:
