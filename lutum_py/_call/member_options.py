@@ -12,7 +12,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from .._text.frozen import Frozen
-from .._text.json import shorten
+from .._text.json import is_number, shorten
 from ..errors import ToolDefinitionError
 
 if TYPE_CHECKING:
@@ -104,8 +104,7 @@ class MemberOptions(Frozen, _OptionFields):
                     f"`needs_approval=` takes True, False or a function of the input, not "
                     f"{shorten(condition)}. Write `needs_approval=lambda input: input.amount > 5`."
                 )
-        is_number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
-        if not (isinstance(timeout, _Unsaid | None) or (is_number and 0 < timeout < inf)):
+        if not (isinstance(timeout, _Unsaid | None) or (is_number(timeout) and 0 < timeout < inf)):
             raise ToolDefinitionError(
                 f"`timeout=` takes a positive number of seconds or None, not {shorten(timeout)}."
             )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Final, TypeAlias
 
-from .._text.json import shorten
+from .._text.json import is_number, is_whole, shorten
 from ..errors import InvalidValueError
 
 __all__ = [
@@ -264,34 +264,16 @@ def check_report(
         raise InvalidValueError(
             f"Unknown progress status {status!r}. There are: {names}."
         ) from None
-    if progress is not None:
-        _require_fraction(progress)
-    _require_count("loaded", loaded)
-    _require_count("total", total)
-    if message is not None and not isinstance(_as_given(message), str):
-        raise InvalidValueError(f"The message is {shorten(message)}. Give a text.")
-
-
-def _require_fraction(progress: float) -> None:
-    given = _as_given(progress)
     # NaN is in no range, so the comparison refuses it as well.
-    if isinstance(given, float | int) and not isinstance(given, bool) and 0 <= given <= 1:
-        return
-    raise InvalidValueError(
-        f"The progress is {shorten(given)}. Give a number from 0 to 1, or None where it is not "
-        "known; counts go into `loaded` and `total`."
-    )
-
-
-def _require_count(name: str, count: int | None) -> None:
-    given = _as_given(count)
-    if given is None or (isinstance(given, int) and not isinstance(given, bool) and given >= 0):
-        return
-    raise InvalidValueError(
-        f"`{name}` is {shorten(given)}. Give a whole number that is not negative."
-    )
-
-
-def _as_given(value: object) -> object:
-    """Forget the annotation, which a caller without a type checker need not have kept to."""
-    return value
+    if progress is not None and not (is_number(progress) and 0 <= progress <= 1):
+        raise InvalidValueError(
+            f"The progress is {shorten(progress)}. Give a number from 0 to 1, or None where it is "
+            "not known; counts go into `loaded` and `total`."
+        )
+    for name, count in (("loaded", loaded), ("total", total)):
+        if count is not None and not (is_whole(count) and count >= 0):
+            raise InvalidValueError(
+                f"`{name}` is {shorten(count)}. Give a whole number that is not negative."
+            )
+    if not isinstance(message, str | None):
+        raise InvalidValueError(f"The message is {shorten(message)}. Give a text.")

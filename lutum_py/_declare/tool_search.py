@@ -17,7 +17,7 @@ from .._schema.invocation import Invocation
 from .._schema.options import ToolOptions
 from .._schema.schema_reader import subschemas
 from .._text.bm25 import Bm25
-from .._text.json import is_object, shorten
+from .._text.json import is_object, is_whole, shorten
 from ..errors import MisuseError, ToolDefinitionError
 from .offer import Offer
 from .tool_fn import ToolFn, tool_fn
@@ -68,7 +68,7 @@ def search_tools(toolset: type[Any], query: str, limit: int = 5) -> tuple[AnySel
 
 
 def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+    return is_whole(value) and value > 0
 
 
 def _index_of(offer: Offer) -> Bm25:

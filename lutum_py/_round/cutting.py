@@ -9,7 +9,7 @@ from itertools import accumulate, zip_longest
 from math import ceil
 from typing import Any
 
-from .._text.json import is_sequence, shorten
+from .._text.json import is_sequence, is_whole, shorten
 from .._transcript.assistant import AssistantTurn, ReasoningItem
 from .._transcript.request import TranscriptItem
 from .._transcript.transcript import Transcript
@@ -332,7 +332,7 @@ def takes_in(cut: Cut, other: Cut) -> bool:
 
 
 def whole_number(name: str, given: Any) -> int:
-    if not isinstance(given, int) or isinstance(given, bool):
+    if not is_whole(given):
         raise MisuseError(f"`{name}` takes a whole number, not {shorten(given)}.")
     return given
 

@@ -12,7 +12,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from .._text.immutable import dataclass
-from .._text.json import shorten
+from .._text.json import is_number, shorten
 from ..errors import ToolDefinitionError
 
 if TYPE_CHECKING:
@@ -74,9 +74,8 @@ class ToolOptions:
         self._check_text(place)
         if self.capabilities is not None:
             _check_capabilities(place, self.capabilities)
-        timeout: Any = self.timeout
-        is_number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
-        if timeout is not None and not (is_number and 0 < timeout < inf):
+        timeout = self.timeout
+        if timeout is not None and not (is_number(timeout) and 0 < timeout < inf):
             raise ToolDefinitionError(
                 f"{place}: timeout={shorten(timeout)} is no positive number of seconds. Leave it "
                 "out for none."

@@ -29,8 +29,10 @@ __all__ = [
     "indented_json",
     "is_array",
     "is_mapping",
+    "is_number",
     "is_object",
     "is_sequence",
+    "is_whole",
     "json_key",
     "parse_json",
     "read_json",
@@ -212,6 +214,16 @@ def is_mapping(value: object) -> TypeGuard[Mapping[str, Any]]:
 def is_sequence(value: object) -> TypeGuard[Sequence[Any]]:
     """Whether JSON data that somebody else made is an array."""
     return isinstance(value, (list, tuple))
+
+
+def is_number(value: object) -> TypeGuard[int | float]:
+    """Whether a value is a number, as True is for Python, and for nobody else."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether a value is a whole number."""
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 LEAVES: Final = frozenset({str, int, float, bool, NoneType})

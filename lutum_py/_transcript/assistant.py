@@ -8,6 +8,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, TypeVar, get_args
 
 from .._text.frozen import Frozen
+from .._text.json import is_whole
 from .._text.unicode import sendable
 from ..errors import MisuseError
 from .metadata import ToolMetadata, dump_metadata, load_metadata
@@ -154,7 +155,7 @@ class Usage:
         ):
             for name in _USAGE:
                 value = getattr(self, name)
-                if not isinstance(value, int | None) or isinstance(value, bool):
+                if not (value is None or is_whole(value)):
                     raise MisuseError.of_field("Usage", name, "a whole number or None", value)
 
     def __add__(self, other: Usage) -> Usage:

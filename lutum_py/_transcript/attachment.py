@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
-from .._text.json import shorten
+from .._text.json import is_whole, shorten
 from .._text.unicode import sendable
 from ..errors import InvalidValueError, MisuseError
 
@@ -85,7 +85,7 @@ class Attachment:
                 "`Attachment.from_path(path)`, of its bytes `Attachment.from_bytes(data, "
                 "mime_type)`."
             )
-        if not isinstance(self.size, int | None) or isinstance(self.size, bool):
+        if not (self.size is None or is_whole(self.size)):
             raise MisuseError.of_field("Attachment", "size", "a number or None", self.size)
         for field in ("mime_type", "url", "caption", "name"):
             text = getattr(self, field)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from .._text.json import shorten
+from .._text.json import is_whole, shorten
 from ..errors import InvalidValueError, MisuseError
 
 __all__ = ["Cache"]
@@ -60,7 +60,7 @@ class Cache:
                 raise MisuseError.of_field("Cache", name, "True or False", getattr(self, name))
         for name in ("turns", "covers"):
             count = getattr(self, name)
-            if not isinstance(count, int) or isinstance(count, bool) or count < 0:
+            if not is_whole(count) or count < 0:
                 raise MisuseError.of_field("Cache", name, "a whole number, 0 or more", count)
         for name in ("ttl", "key", "retention", "content"):
             if not isinstance(getattr(self, name), str | None):

@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import Final, Protocol
 
 from .._text.immutable import dataclass
-from .._text.json import shorten
+from .._text.json import is_whole, shorten
 from ..errors import InvalidValueError, MisuseError
 from .result import ToolResult, with_message
 
@@ -126,7 +126,7 @@ class ResultCap:
 
 def check_bound(where: str, max_bytes: object) -> None:
     """Refuse a bound that is no number, or leaves no room."""
-    if not isinstance(max_bytes, int) or isinstance(max_bytes, bool):
+    if not is_whole(max_bytes):
         raise MisuseError.of_field(where, "max_bytes", "a whole number", max_bytes)
     if max_bytes < _LEAST_BYTES:
         raise InvalidValueError(
