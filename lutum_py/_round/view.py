@@ -63,9 +63,8 @@ class View:
     cuts: tuple[Cut, ...] = ()
 
     def __post_init__(self) -> None:
-        cuts: object = self.cuts
-        if not isinstance(cuts, tuple) or not all(isinstance(cut, Cut) for cut in cuts):
-            raise MisuseError.of_field("View", "cuts", "a tuple of `Cut`s", cuts)
+        if not (isinstance(self.cuts, tuple) and all(isinstance(cut, Cut) for cut in self.cuts)):
+            raise MisuseError.of_field("View", "cuts", "a tuple of `Cut`s", self.cuts)
 
     def of(self, target: Target, ephemeral: Iterable[tuple[int, Message]] = ()) -> TranscriptView:
         """Give what is sent, for a dialect's `messages(...)` or the items of a `TurnRequest`.

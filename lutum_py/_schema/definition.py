@@ -132,9 +132,8 @@ class ToolDef(Immutable):
         for field, text in (("name", name), ("description", description)):
             if not isinstance(text, str):
                 raise MisuseError.of_field("ToolDef", field, "a text", text)
-        schema: object = input_schema
-        if not (isinstance(schema, dict) or callable(schema)):
-            raise MisuseError.of_field("ToolDef", "input_schema", "a dict", schema)
+        if not (isinstance(input_schema, dict) or callable(input_schema)):
+            raise MisuseError.of_field("ToolDef", "input_schema", "a dict", input_schema)
         self._put(
             name=name,
             description=description,

@@ -150,9 +150,8 @@ class Attachment:
             >>> Attachment.from_bytes(b"Hi", "text/plain").url
             'data:text/plain;base64,SGk='
         """
-        given: object = data
-        if not isinstance(given, bytes | bytearray | memoryview):
-            raise MisuseError.of_field("Attachment", "data", "bytes", given)
+        if not isinstance(data, bytes | bytearray | memoryview):
+            raise MisuseError.of_field("Attachment", "data", "bytes", data)
         if not isinstance(mime_type, str):
             raise MisuseError.of_field("Attachment", "mime_type", "a text", mime_type)
         carried = bytes(data)

@@ -54,10 +54,9 @@ class Message:
                 "with `json.dumps`."
             )
         object.__setattr__(self, "text", sendable(self.text))
-        attachments: object = self.attachments
-        if not isinstance(attachments, tuple):
+        if not isinstance(self.attachments, tuple):
             raise MisuseError.of_field(
-                "Message", "attachments", "a tuple of `Attachment`s", attachments
+                "Message", "attachments", "a tuple of `Attachment`s", self.attachments
             )
         attachments_of("Message", self.attachments)
 
