@@ -10,7 +10,7 @@ from __future__ import annotations
 from string import Formatter
 from typing import TYPE_CHECKING, Any
 
-from .._schema.schema_reader import branches, localized
+from .._schema.schema_reader import names_in
 from .._text.escaping import visible
 from .._text.json import compact_json, cut, shorten
 from .._text.suggestion import names_for_message
@@ -55,8 +55,7 @@ def check_message(message: str, definition: ToolDef) -> None:
     place = f"Tool `{definition.name}`: `approval_message={shorten(message)}`"
     if not isinstance(message, str):
         raise ToolDefinitionError(f"{place} is no text. Write `'Pay {{amount}}?'`, for example.")
-    root = localized(definition.input_schema)
-    known = {name for each in branches(root, [root]) for name in each.get("properties", ())}
+    known = names_in(definition.input_schema)
     try:
         parts = list(Formatter().parse(message))
     except ValueError as error:
@@ -73,5 +72,5 @@ def check_message(message: str, definition: ToolDef) -> None:
         if name not in known:
             raise ToolDefinitionError(
                 f"{place} names {shorten(name)}, which is no argument of the tool. It has "
-                f"{names_for_message(sorted(known))}."
+                f"{names_for_message(known)}."
             )

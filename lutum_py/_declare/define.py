@@ -11,6 +11,7 @@ from .._schema.arguments import Arguments
 from .._schema.definition import JsonSchema, ToolDef, object_schema
 from .._schema.options import ToolOptions
 from .._schema.output import Output
+from .._schema.schema_reader import names_in
 from .._schema.signature import reason_of, type_name
 from .._text.suggestion import names_for_message
 from ..errors import ToolDefinitionError
@@ -48,12 +49,12 @@ def define(place: str, options: ToolOptions, *, arguments: Arguments, output: Ou
 
 def _check_targets(place: str, definition: ToolDef) -> None:
     """Make sure that what an effect is said to act on is an argument."""
+    known = names_in(definition.input_schema)
     for effect in definition.capabilities.effects:
-        if effect.target is not None and effect.target not in definition.input_schema["properties"]:
+        if effect.target is not None and effect.target not in known:
             raise ToolDefinitionError(
                 f"{place}: effect {effect.kind.value!r} has the target {effect.target!r}, which "
-                f"is no argument. The arguments are "
-                f"{names_for_message(definition.input_schema['properties'])}."
+                f"is no argument. The arguments are {names_for_message(known)}."
             )
 
 

@@ -14,7 +14,7 @@ from .._call.decisions import Complete
 from .._context.context import RunIdentity
 from .._context.suspension import Decision, SuspendTicket
 from .._schema.capabilities import DryRun, RiskLevel, ToolCapabilities, ToolEffect, risk_of
-from .._schema.schema_reader import branches, localized
+from .._schema.schema_reader import names_in
 from .._text.json import canonical_json, shorten
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult
@@ -71,9 +71,7 @@ class _CapabilityGate(CallGate):
         return answer
 
     def _has_dry_run(self, call: AnyToolCall) -> bool:
-        root = localized(call.selector.definition.input_schema)
-        inputs = branches(root, [root])  # the input may be one of several models
-        return any(self.dry_run_argument in each.get("properties", ()) for each in inputs)
+        return self.dry_run_argument in names_in(call.selector.definition.input_schema)
 
     def _is_dry_run(self, call: AnyToolCall) -> bool:
         return self._has_dry_run(call) and _arguments(call).get(self.dry_run_argument) is True

@@ -24,6 +24,7 @@ __all__ = [
     "fault_in",
     "follow",
     "localized",
+    "names_in",
     "reference_to",
     "subschemas",
     "type_of",
@@ -164,6 +165,13 @@ def branches(root: Any, schemas: Iterable[Any]) -> list[JsonSchema]:
         waiting += [schema.get(key) for key in ("if", "then", "else")]
         waiting.append(follow(schema.get("$ref"), root))
     return opened
+
+
+def names_in(root: Any) -> list[str]:
+    """List the names that an object may have by a schema, whichever of its branches it is of."""
+    whole = localized(root)
+    found = (each.get("properties", ()) for each in branches(whole, [whole]))
+    return sorted({name for names in found for name in names})
 
 
 def _fragment_of(reference: Any) -> str | None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, RootModel, computed_field
 
-from lutum_py import ToolCapabilities, ToolDef, ToolInput, tool, tool_input
+from lutum_py import ToolCapabilities, ToolDef, ToolEffect, ToolInput, tool, tool_input
 from lutum_py.errors import ToolDefinitionError, ToolOutputError
 from tests.declare.declared_inputs import Decorated
 from tests.declared import call_of, refusal, schema_of, spec_of
@@ -224,6 +224,23 @@ def test_a_union_is_told_of_its_tags() -> None:
         "- Input is not what the tool allows here"
     )
     assert len(refusal(Tagged, {"kind": "s" * 1_000_000})) < 600
+
+
+def test_the_target_of_an_effect_is_an_argument_of_some_member_of_a_union() -> None:
+    """What an effect acts on is looked for in every model of a union."""
+
+    def declare(target: str) -> ToolDef:
+        effect = ToolEffect("write_file", target)
+
+        @tool_input(output=str, capabilities=ToolCapabilities(effects=[effect]))
+        class Drawn(RootModel[Circle | Square]):
+            """Draw a shape."""
+
+        return spec_of(Drawn).definition
+
+    assert declare("side").capabilities.effects[0].target == "side"
+    with pytest.raises(ToolDefinitionError, match="The arguments are `kind`, `radius`, `side`"):
+        declare("sied")
 
 
 def test_a_model_of_a_mapping_is_an_object() -> None:
