@@ -308,7 +308,7 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
 
     def __exit__(self, *error: object) -> None:
         if self._state._closed_by is None:
-            self._state._leave(self.begun(), stacklevel=3)
+            self._state._leave(self.begun())
 
     def resolve(self, results: Iterable[ResultLike | SuspendedCall] = ()) -> CommittedRound:
         """Close the round without a transcript: validate, and give the turn with its results.

@@ -147,7 +147,7 @@ class ToolRound(Immutable, _RoundFields, Generic[T, AN]):
             begun = self._sorted().begun()
             for plan in plans:
                 begun |= plan.begun()
-            self._leave(begun, stacklevel=3)
+            self._leave(begun)
 
     def plan(self) -> ToolRoundPlan[T]:
         """Return the plan without any hooks: every usable call is pending.

@@ -65,12 +65,11 @@ class RoundState:
             self._check_open()
         _set_closed_by(self, how)
 
-    def _leave(self, begun: dict[str, str], stacklevel: int) -> None:
+    def _leave(self, begun: dict[str, str]) -> None:
         """End a `with`: what is still open is forgotten, and not in silence if a call was begun.
 
         Args:
             begun: The tools of the calls that were begun or recorded, by call id.
-            stacklevel: How far up the `with` stands, for the warning.
         """
         self._close("discarded")
         if begun:
@@ -81,7 +80,7 @@ class RoundState:
                 "save it with `plan.dump_json()`, or give it up with `plan.abort(session, "
                 "reason)`.",
                 ResourceWarning,
-                stacklevel=stacklevel,
+                stacklevel=3,  # where the `with` stands
                 source=self,
             )
 
@@ -106,7 +105,7 @@ class KeptState(RoundState):
 
     __slots__ = ()
 
-    def _leave(self, begun: dict[str, str], stacklevel: int) -> None:  # noqa: ARG002 - on record
+    def _leave(self, begun: dict[str, str]) -> None:  # noqa: ARG002 - on record
         self._close("discarded")
 
     def __del__(self) -> None:
