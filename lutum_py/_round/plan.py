@@ -378,13 +378,9 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
             elif outcome.call.metadata in own:  # has no result, but it was started
                 waits.append(outcome)
         started = {*self._state._started, *(each.call.id for each in waits if each.was_started)}
-        filled: dict[str, ToolResult] = {}
-        for call in open_calls:
-            filled[call.id] = unfinished(
-                call, call.status in _STARTED or call.id in started, reason
-            )
-        for waiting in self.suspended:
-            filled[waiting.call.id] = unfinished(waiting.call, waiting.call.id in started, reason)
+        started |= {call.id for call in open_calls if call.status in _STARTED}
+        given_up = (*open_calls, *(each.call for each in self.suspended))
+        filled = {call.id: unfinished(call, call.id in started, reason) for call in given_up}
         committed = end_round(self, finished, unfinished=filled)
         self._state._close("aborted")
         transcript.append_round(committed)
