@@ -73,13 +73,17 @@ class RegisteredHook:
                 f"{HOOK_WORDS[phase]} is a function, not {shorten(function)}. Pass the function "
                 "itself."
             )
-        _check_parameters(function, phase, _PARAMETERS[phase])
+        signature = _signature_of(function)
+        if signature is not None:
+            _check_parameters(function, signature, phase)
         if phase == "after":
             RegisteredHook.any_after = True
         self.function: Any = function
         self.name: str = function_name(function)
         self.order = next(_order)
-        self.takes_decision = phase == "gates" and _takes_decision(function)
+        self.takes_decision = (
+            phase == "gates" and signature is not None and _takes_decision(signature)
+        )
 
 
 def _signature_of(function: Any) -> inspect.Signature | None:
@@ -93,15 +97,13 @@ def _signature_of(function: Any) -> inspect.Signature | None:
     return own
 
 
-def _check_parameters(function: Any, phase: str, wanted: tuple[str, ...]) -> None:
+def _check_parameters(function: Any, signature: inspect.Signature, phase: str) -> None:
     """Refuse a function that cannot be called as hooks of its phase are.
 
     Raises:
         HookError: It takes other parameters; the text says which it would have to take.
     """
-    signature = _signature_of(function)
-    if signature is None:
-        return
+    wanted = _PARAMETERS[phase]
     with suppress(TypeError):
         signature.bind(*wanted)
         return
@@ -123,15 +125,12 @@ def bare(signature: inspect.Signature) -> str:
     return str(signature.replace(parameters=plain, return_annotation=signature.empty))
 
 
-def _takes_decision(function: Any) -> bool:
+def _takes_decision(signature: inspect.Signature) -> bool:
     """Whether a gate has a third parameter that is meant for the decision.
 
     One with a default is not, unless it is called so: `lambda metadata, input, limit=limit: ...` is
     how Python keeps a value, and a decision in its place would do harm.
     """
-    signature = _signature_of(function)
-    if signature is None:
-        return False
     parameters = signature.parameters.values()
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if len(positional) < 3:
