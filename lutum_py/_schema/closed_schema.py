@@ -141,7 +141,7 @@ class _Closer:
         if kind == "definition-ref":
             referred = self._definitions[schema["schema_ref"]]
             inner = self.close(referred)
-            return schema if inner is referred else _without(inner, "ref")
+            return schema if inner is referred else _unnamed(inner)
         changes: dict[str, Any] = {}
         if kind in _OBJECTS:
             states_policy = _states_policy(schema["cls"])
@@ -161,7 +161,7 @@ class _Closer:
             if inner is not schema["schema"]:
                 changes["schema"] = inner
         # The definition of that name stays what it was, for the fields that refer to it.
-        return _without({**schema, **changes}, "ref") if changes else schema
+        return _unnamed({**schema, **changes}) if changes else schema
 
     def _close_tagged(self, schema: Any) -> dict[str, Any]:
         choices = {tag: self.close(choice) for tag, choice in schema["choices"].items()}
@@ -187,8 +187,8 @@ def _states_policy(cls: Any) -> bool:
     return getattr(cls, "__pydantic_config__", {}).get("extra") is not None
 
 
-def _without(schema: Any, key: str) -> Any:
-    return {name: part for name, part in schema.items() if name != key}
+def _unnamed(schema: Any) -> Any:
+    return {key: part for key, part in schema.items() if key != "ref"}
 
 
 @contextmanager
