@@ -88,9 +88,8 @@ class Transcript(Growing, Sequence[TranscriptItem]):
 
         What failed or was discarded is in no transcript, and so not in the sum either.
         """
-        said = [item.usage for item in self._items if isinstance(item, AssistantTurn)]
-        known = [usage for usage in said if usage is not None]
-        return sum(known, Usage()) if known else None
+        by_model = self.usage_by_model()
+        return sum(by_model.values(), Usage()) if by_model else None
 
     def usage_by_model(self) -> dict[str | None, Usage]:
         """Add up the same for each model, by the name with which the turns came back."""
