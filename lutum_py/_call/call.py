@@ -20,7 +20,7 @@ from ..errors import LifecycleError, MisuseError, ToolOutputError
 from .call_state import CallState
 from .lifecycle import CallStatus, refused
 from .outcomes import HandledCall, RejectedCall, SuspendedCall, ask_function
-from .reply import Reply, reply_in
+from .reply import REPLY, Reply, reply_in
 from .steps import Steps, drive, drive_sync
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ _SUSPENDED = CallStatus.SUSPENDED
 _SUCCEEDED = CallStatus.SUCCEEDED
 _FAILED = CallStatus.FAILED
 _ANYTHING = Output(None)
-_REPLY: Any = Reply  # as a class it would narrow to a reply of nobody knows what
 
 
 class AnyToolCall(CallState):
@@ -122,7 +121,7 @@ class AnyToolCall(CallState):
 
     def finish(self, output: Any) -> ToolResult:
         """Answer the call with what its function gave: the output, or a `Reply` of any status."""
-        if isinstance(output, _REPLY):
+        if isinstance(output, REPLY):
             return self._finish_reply(output)
         # Every run comes here: what `complete` does, where nothing is said beside the output.
         metadata = self.metadata

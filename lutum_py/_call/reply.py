@@ -12,7 +12,7 @@ from ..errors import InvalidValueError, MisuseError
 if TYPE_CHECKING:
     from .._transcript.attachment import Attachment
 
-__all__ = ["Reply", "ReplyStatus", "reply_in"]
+__all__ = ["REPLY", "Reply", "ReplyStatus", "reply_in"]
 
 Out = TypeVar("Out")
 
@@ -104,7 +104,10 @@ class Reply(Generic[Out]):
         return f"Reply({self.output!r}{said}{ended})"
 
 
+REPLY: Any = Reply
+"""The same for `isinstance`: as a class it would narrow to a reply of nobody knows what."""
+
+
 def reply_in(output: Any) -> Reply[Any] | None:
     """Take an output for a reply, where it is one."""
-    kind: Any = Reply  # as a class it would narrow to a reply of nobody knows what
-    return output if isinstance(output, kind) else None
+    return output if isinstance(output, REPLY) else None
