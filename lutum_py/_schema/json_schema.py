@@ -15,12 +15,10 @@ from .._text.json import is_object
 from .attribute_docstrings import attribute_docstrings
 from .closed_schema import infinity_in
 from .definition import JsonSchema
+from .plain_schema import SURELY_JSON
 from .schema_reader import follow, subschemas
 
 __all__ = ["describe_fields", "json_schema_of"]
-
-
-_SURELY_JSON = 2**53
 
 
 class _ToolSchema(GenerateJsonSchema):
@@ -37,7 +35,7 @@ class _ToolSchema(GenerateJsonSchema):
     def encode_default(self, dft: Any) -> Any:
         # Most defaults are one of these, and making a serializer for each is slow.
         kind = dft.__class__
-        if dft is None or kind is bool or (kind is int and abs(dft) < _SURELY_JSON):
+        if dft is None or kind is bool or (kind is int and abs(dft) < SURELY_JSON):
             return dft
         if kind is str and dft.isascii():
             return dft

@@ -16,11 +16,12 @@ from .definition import JsonSchema
 from .plain_types import can_carry
 from .signature import REQUIRED, Parameter
 
-__all__ = ["plain_schema"]
+__all__ = ["SURELY_JSON", "plain_schema"]
 
 _NAMES: Final = {str: "string", int: "integer", float: "number", bool: "boolean"}
 _UNIONS: Final = (Union, UnionType)
-_SURELY_JSON: Final = 2**53
+SURELY_JSON: Final = 2**53
+"""Integers below it are the same for every reader of JSON."""
 _UNSORTED: Final = ("default", "properties")
 """Parameters whose schema pydantic leaves unsorted, since it takes their name for a keyword."""
 
@@ -90,7 +91,7 @@ def _fits(default: Any, annotation: Any) -> bool:
         is_json = default.isascii()
     else:
         is_json = kind is bool or (
-            abs(default) < _SURELY_JSON if kind is int else kind is float and isfinite(default)
+            abs(default) < SURELY_JSON if kind is int else kind is float and isfinite(default)
         )
     if not is_json:
         return False
