@@ -12,6 +12,7 @@ from .._call.call import AnyToolCall
 from .._call.outcomes import RecoverableToolCallIssue
 from .._declare.answer import Answer
 from .._declare.offer import OfferedTools
+from .._schema.schema_reader import names_in
 from .._text.escaping import quoted
 from .._text.json import shorten
 from .._text.suggestion import did_you_mean, names_for_message
@@ -243,7 +244,7 @@ def open_turn(
             names = (*offered.by_name, *own)
             issues.append(_not_on_offer(toolset, metadata, offered, names))
             continue
-        if metadata is cut_off and selector.definition.input_schema.get("properties"):
+        if metadata is cut_off and names_in(selector.definition.input_schema):
             issues.append(_cut_off(metadata))
             continue
         try:

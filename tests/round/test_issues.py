@@ -8,6 +8,7 @@ from typing import Any, Literal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel, RootModel
 
 from lutum_py import (
     AssistantTurn,
@@ -18,6 +19,7 @@ from lutum_py import (
     Toolset,
     tool,
     tool_fn,
+    tool_input,
 )
 from lutum_py._text.unicode import sendable
 from lutum_py._transcript.assistant import CutOff
@@ -313,3 +315,30 @@ def test_a_call_that_was_cut_off_before_its_arguments_is_not_run(
         assert all("was cut off" in issue.text for issue in issues)
         assert all(issue.reason == "invalid_arguments" for issue in issues)
         outcome.round.discard()
+
+
+class Circle(BaseModel):
+    radius: float
+
+
+class Square(BaseModel):
+    side: float
+
+
+@tool_input(output=str)
+class Draw(RootModel[Circle | Square]):
+    """Draw a shape."""
+
+
+def test_a_call_of_a_union_that_was_cut_off_is_told_so() -> None:
+    """A tool whose input is one of several models takes arguments as well."""
+
+    class Shapes(Toolset):
+        draw = tool(Draw)
+
+    call = ToolMetadata(id="c1", name="draw", arguments="")
+    outcome = Shapes.read_turn(AssistantTurn(tool_calls=[call], cut_off="arguments"))
+    assert isinstance(outcome, NeedsTools)
+    (found,) = outcome.round.recoverable_tool_call_issues
+    assert "was cut off" in found.text
+    outcome.round.discard()
