@@ -14,6 +14,7 @@ from operator import attrgetter
 from typing import Any, ClassVar, get_args
 
 from .._declare.hook_names import VERBS, Phase
+from .._declare.toolset_meta import ToolsetMeta
 from .._schema.signature import function_name, signature_of
 from .._text.json import shorten
 from ..errors import HookError
@@ -210,13 +211,18 @@ def keyed(hooks: Iterable[RegisteredHook]) -> Iterator[tuple[str, RegisteredHook
 
 def cannot_register(phase: Phase, given: object, toolset: Any) -> HookError:
     """Make the error for a decorator that got something else than a selector."""
+    verb, has_groups = VERBS[phase], phase in ("gates", "before", "after")
     first = next(iter(toolset), None)
     example = "tool" if first is None else ".".join(first.path)
     remedy = f"Name a tool, as in `{toolset.__name__}.{example}`"
-    if callable(given):
-        verb = VERBS[phase]
+    if isinstance(given, ToolsetMeta):
+        if has_groups:
+            group = ".".join((toolset.__name__, *(given._path or ("group",))))
+            place = "" if given is toolset else f"[{group}]"
+            remedy += f", or write `@hooks{place}.{verb}()` for all of the group"
+    elif callable(given):
         remedy = f"Write `@hooks.{verb}(selector)`"
-        if phase in ("gates", "before", "after"):
+        if has_groups:
             remedy += f", or `@hooks.{verb}()`,"
         remedy += " above the function"
     return HookError(f"{HOOK_WORDS[phase]} cannot be registered for {shorten(given)}. {remedy}.")

@@ -157,6 +157,25 @@ def test_forgotten_parentheses_are_told() -> None:
         Empty.HookSet().on(None)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("given", "remedy"),
+    [
+        (DeepTools.app.data, r"`@hooks\[DeepTools.app.data\].gate\(\)` for all of the group"),
+        (DataTools, r"`@hooks\[DeepTools.group\].gate\(\)` for all of the group"),
+        (DeepTools, r"`@hooks.gate\(\)` for all of the group"),
+    ],
+)
+def test_a_gate_for_a_toolset_is_told_how_to_write_it(given: Any, remedy: str) -> None:
+    """A toolset in the place of a selector is told the line that gates the whole group."""
+    hooks = DeepTools.HookSet()
+    with pytest.raises(
+        HookError, match=rf"Name a tool, as in `DeepTools\.app\..*, or write {remedy}"
+    ):
+        hooks.gate(given)
+    with pytest.raises(HookError, match=r"Name a tool, as in `DeepTools\.app\.[a-z_.]+`\.$"):
+        hooks.on(given)
+
+
 def test_nested_hook_sets_are_reached_by_name_and_by_view() -> None:
     """`hooks.data` and `hooks[AppTools.data]` are the same inner hook set."""
     hooks = DeepTools.HookSet()
