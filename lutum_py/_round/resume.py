@@ -159,7 +159,8 @@ def _check_response(waiting: SuspendedCall, decision: Decision) -> None:
     if faults:
         raise ResumeError(
             f"The result of decision {decision.decision_id!r} for call {call.id!r} of tool "
-            f"`{call.name}` does not fit the response schema: {'; '.join(faults)}. Ask again."
+            f"`{call.name}` does not fit the response schema: {'; '.join(faults)}. Ask again, and "
+            "pass what fits, as in `waiting.approve(result=...)`."
         )
 
 

@@ -181,7 +181,9 @@ def _answer_schema(request: InputRequest) -> dict[str, Any]:
     # As the protocol has it, a form is flat: what a server writes otherwise cannot be sent back.
     form = {"type": "object", "additionalProperties": _FIELD}
     asked = legible_schema(request.params.requested_schema)
-    return {"anyOf": [{"allOf": [form, asked]}, {"enum": [*_NO]}]}
+    # A form without fields asks for a yes alone, which an approval is without a result.
+    no = [*_NO] if asked.get("properties") else [*_NO, None]
+    return {"anyOf": [{"allOf": [form, asked]}, {"enum": no}]}
 
 
 def answers_in(context: ToolContext) -> tuple[InputResponses | None, str | None]:
@@ -216,4 +218,4 @@ def _answer(request: Mapping[str, Any], given: Any) -> InputResponse:
         return _SAMPLED.validate_python(given)
     if given in _NO or request["params"].get("mode") == "url":
         return ElicitResult(action=given)
-    return ElicitResult(action="accept", content=given)
+    return ElicitResult(action="accept", content=given or {})

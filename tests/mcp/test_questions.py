@@ -47,6 +47,7 @@ COUNT: dict[str, Any] = {
     "properties": {"n": {"type": "integer"}},
     "required": ["n"],
 }
+YES: dict[str, Any] = {"type": "object", "properties": {}}
 
 
 def asking(*, state: str | None = None, **requests: Any) -> InputRequiredResult:
@@ -96,6 +97,8 @@ MADE = {"role": "assistant", "content": {"type": "text", "text": "Hello"}, "mode
     ("request_", "message", "result", "sent"),
     [
         (form(COUNT, "N?"), "N?", {"n": 3}, {"action": "accept", "content": {"n": 3}}),
+        (form(YES), "?", None, {"action": "accept", "content": {}}),
+        (form(YES), "?", "decline", {"action": "decline"}),
         (form(COUNT), "?", "decline", {"action": "decline"}),
         (form(COUNT), "?", "cancel", {"action": "cancel"}),
         (URL, "Log in\nhttps://example.org/in", "accept", {"action": "accept"}),
@@ -108,7 +111,7 @@ MADE = {"role": "assistant", "content": {"type": "text", "text": "Hello"}, "mode
             {"roots": [{"uri": "file:///a"}]},
         ),
     ],
-    ids=["form", "decline", "cancel", "url", "url declined", "sampling", "roots"],
+    ids=["form", "yes", "no", "decline", "cancel", "url", "url declined", "sampling", "roots"],
 )
 async def test_a_decision_answers_what_a_server_asks(
     kind: str, request_: Any, message: str, result: Any, sent: Any
@@ -346,7 +349,7 @@ async def test_many_words_hide_no_other_question() -> None:
 
 async def test_an_answer_has_to_be_of_the_form() -> None:
     """A form takes its fields, and nothing that the protocol could not carry back."""
-    schema = {"type": "object", "properties": {}}
+    schema = {"type": "object", "properties": {"a": {}}}
     waiting = await asked_by(Served([described()], asking(k=form(schema))))
     async with connected(Served([described()])) as client:
         remote = await remote_tools(client, "Remote")
