@@ -9,7 +9,7 @@ from contextlib import redirect_stdout, suppress
 from typing import Any, Final
 
 from .._toolset import Toolset
-from ..errors import DeveloperError
+from ..errors import DeveloperError, MisuseError
 from ._screen import Failure, complain, system_reason, text
 
 __all__ = ["serve_toolset"]
@@ -38,6 +38,12 @@ def serve_toolset(
 
     try:
         server = create_server(toolset, hooks=hooks)
+    except MisuseError as error:
+        # Hidden parameters and handlers are objects of a program.
+        raise Failure(
+            f"{error} What this command cannot take, a server of "
+            "`lutum_py.mcp.create_server(...)` that you run yourself can."
+        ) from error
     except DeveloperError as error:
         raise Failure(str(error)) from error
     serving = (

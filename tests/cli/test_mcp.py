@@ -49,7 +49,7 @@ class Undone(ToolInput[int]):
 class Gap(Toolset):
     undone = tool(Undone)
 
-hooks = Desk.HookSet()
+hooks, others = Desk.HookSet(), Gap.HookSet()
 
 @hooks.gate(Desk.add)
 def ask(metadata, input):
@@ -203,6 +203,8 @@ async def test_a_toolset_is_served_on_this_machine(desk: Path) -> None:
         (["desk.py:Desk", "--http", "99999"], "65535"),
         (["desk.py:Desk", "--stdio", "--hooks", "desk.py:nobody"], "has no `nobody`"),
         (["desk.py:Gap", "--stdio"], "Nobody does these tools"),
+        (["desk.py:Gap", "--stdio"], "`lutum_py.mcp.create_server(...)` that you run yourself"),
+        (["desk.py:Desk", "--stdio", "--hooks", "desk.py:others"], "Gap"),
         (["desk.py:add", "--stdio"], "is no toolset"),
     ],
 )
