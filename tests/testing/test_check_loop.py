@@ -130,15 +130,16 @@ def test_a_loop_may_let_out_what_it_says() -> None:
 
 
 def test_an_exception_before_the_first_request_has_a_place() -> None:
-    """A loop that fails at once is told where, and not also that it never asked."""
+    """A loop that fails at once is told where, and what it is given; the model is not blamed."""
 
     def broken(session: Session, model: Any) -> None:
         raise KeyError("x")
 
     failure = failure_of(broken)
     assert [fault.kind for fault in failure.faults] == ["raised"]
-    assert "After turn 0 the loop let KeyError out (test_check_loop.py, line " in str(failure)
-    assert "in broken): 'x'. Whatever" in str(failure)
+    assert "Before its first request the loop let KeyError out (test_check_loop" in str(failure)
+    assert "in broken): 'x'. A loop is given a session and a model, or with `dial" in str(failure)
+    assert "Whatever the model sends" not in str(failure)
 
 
 def test_a_finish_reason_that_matters_is_shown() -> None:

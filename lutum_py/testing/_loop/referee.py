@@ -108,10 +108,20 @@ class Referee:
         if all(isinstance(one, self._may_raise) for one in _single(error)):
             self.let_out = error
             return
+        when = f"After turn {self._asked}"
+        remedy = (
+            "Whatever the model sends, answer each call with a result; what the loop may let out "
+            "is said with `may_raise`."
+        )
+        if not self._asked:  # the model had no part in it
+            when = "Before its first request"
+            remedy = (
+                "A loop is given a session and a model, or with `dialect=` a list of messages and a "
+                "client."
+            )
         text = (
-            f"After turn {self._asked} the loop let {type(error).__name__} out"
-            f"{_place_of(error)}: {cut(str(error), 300).rstrip('.')}. Whatever the model sends, "
-            "answer each call with a result; what the loop may let out is said with `may_raise`."
+            f"{when} the loop let {type(error).__name__} out{_place_of(error)}: "
+            f"{cut(str(error), 300).rstrip('.')}. {remedy}"
         )
         self.faults.append(LoopFault("raised", text))
 
