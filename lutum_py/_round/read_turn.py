@@ -128,8 +128,9 @@ class Finished(Generic[A]):
 
         def __getattr__(self, name: str) -> NoReturn:
             raise AttributeError(
-                f"Finished has no `{name}`: the model asks for no tools. Its answer is `.result`; "
-                "tell the two apart with `match` or `isinstance(outcome, Finished)`."
+                f"Finished has no `{name}`: the model asks for no tools. Its answer is `.result`, "
+                "as in `.result.text`; tell the two apart with `match` or "
+                "`isinstance(outcome, Finished)`."
             )
 
 

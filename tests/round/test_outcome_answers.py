@@ -131,7 +131,9 @@ def test_what_a_turn_came_to_says_what_it_is() -> None:
     outcome: Any = needs
     with pytest.raises(AttributeError, match=r"NeedsTools has no `result`.*Run the calls"):
         _ = outcome.result
-    with pytest.raises(AttributeError, match=r"Finished has no `round`.*answer is `.result`"):
+    with pytest.raises(
+        AttributeError, match=r"Finished has no `round`.*answer is `.result`, as in `.result.text`"
+    ):
         _ = answered.round
     assert copy.copy(needs) == needs
     assert pickle.loads(pickle.dumps(answered)) == answered
