@@ -181,6 +181,12 @@ def _spec_of(declared: Any) -> ToolSpec[Any, Any]:
             remedy = "Declare the input as a pydantic model, or the work as a `@tool_fn` function"
         raise ToolDefinitionError(f"`{declared.__qualname__}` is not a tool. {remedy}.")
     if callable(declared) and hasattr(declared, "__qualname__"):
+        wrapped = getattr(declared, "__wrapped__", None)
+        if isinstance(wrapped, DecoratedFn):
+            raise ToolDefinitionError(
+                f"`{declared.__qualname__}` is not a tool any more: a decorator above `@tool_fn` "
+                "made another function of it. Write `@tool_fn` above that one."
+            )
         raise ToolDefinitionError(
             f"`{declared.__qualname__}` is not a tool. Decorate it with `@tool_fn`."
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import typing
 from dataclasses import dataclass
 from typing import Any
@@ -136,10 +137,16 @@ class Service:
 def bare() -> None: ...
 
 
+@functools.cache
+@tool_fn
+def cached() -> None: ...
+
+
 @pytest.mark.parametrize(
     ("declared", "text"),
     [
         (bare, r"`bare` is not a tool. Decorate it with `@tool_fn`"),
+        (cached, r"`cached` is not a tool any more: a decorator above `@tool_fn`"),
         (Plain, r"`Plain` is not a tool. Declare the input as a pydantic model"),
         (DataTools, r"`DataTools` is not a tool. Nest a toolset with `toolset\(DataTools\)`"),
         (Undecorated, "Undecorated"),

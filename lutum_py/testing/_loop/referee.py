@@ -116,8 +116,8 @@ class Referee:
         if not self._asked:  # the model had no part in it
             when = "Before its first request"
             remedy = (
-                "A loop is given a session and a model, or with `dialect=` a list of messages and a "
-                "client."
+                "A loop is given a session and a model, or with `dialect=` a list of messages and "
+                "a client."
             )
         text = (
             f"{when} the loop let {type(error).__name__} out{_place_of(error)}: "
