@@ -355,7 +355,9 @@ def tool_fn(
 
     Args:
         fn: An async or plain function, or a method. The model fills in its annotated parameters;
-            `self`, a `ToolContext`, and what is skipped are hidden from it.
+            `self`, a `ToolContext`, and what is skipped are hidden from it. A single one without
+            a default that is a model, a dataclass or a `TypedDict` is the whole input: its fields
+            are the arguments.
         input: The type of the one parameter that is the whole input, which checkers then know.
         name: The name on the wire; the function's own by default.
         description: What the model is told; the docstring's text by default.
