@@ -97,6 +97,12 @@ def toolset_of(name: str, tools: tuple[Any, ...], options: MemberOptions) -> Too
         options: What is said of all of them.
     """
     _check_name(name)
+    for each in tools:
+        if isinstance(each, GroupMember | ToolsetMeta):
+            raise ToolDefinitionError(
+                f"Toolset `{name}`: `Toolset.of` takes tools, not {shorten(each)}. Nest a toolset "
+                f"in a class: `class {name}(Toolset): group = toolset(...)`."
+            )
     listed: list[Any] = [each if isinstance(each, ToolMember) else tool(each) for each in tools]
     members = [ToolMember(each.spec, each.options.inside(options)) for each in listed]
     key = (name, *((_identity(each.spec.origin), each.options) for each in members))

@@ -82,6 +82,14 @@ def test_it_pickles_where_its_tools_do() -> None:
         (lambda: Toolset.of("Two", add, add), "two tools are called 'add' on the wire"),
         (lambda: Toolset.of("no name", add), "needs a Python name, got 'no name'"),
         (lambda: Toolset.of("Bad", 3), r"`tool\(\)` takes a `@tool_fn` function"),  # type: ignore[arg-type]
+        (
+            lambda: Toolset.of("Bad", add, Toolset.of("In", add)),  # type: ignore[arg-type]
+            r"takes tools, not <toolset In: add>. Nest a toolset in a class: `class Bad\(Toolset\)",
+        ),
+        (
+            lambda: Toolset.of("Bad", toolset(Toolset.of("In", add))),  # type: ignore[arg-type]
+            r"Nest a toolset in a class: `class Bad\(Toolset\)",
+        ),
         (lambda: Toolset.of("Bad", add, prefix=3), "takes a text, not 3"),  # type: ignore[arg-type]
     ],
 )

@@ -349,7 +349,7 @@ async def test_many_words_hide_no_other_question() -> None:
 
 async def test_an_answer_has_to_be_of_the_form() -> None:
     """A form takes its fields, and nothing that the protocol could not carry back."""
-    schema = {"type": "object", "properties": {"a": {}}}
+    schema: dict[str, Any] = {"type": "object", "properties": {"a": {}}}
     waiting = await asked_by(Served([described()], asking(k=form(schema))))
     async with connected(Served([described()])) as client:
         remote = await remote_tools(client, "Remote")
