@@ -105,7 +105,8 @@ def _check_seal(row: Any, key: bytes | None, what: str) -> None:
             f"{what} was saved without a key, so it cannot be authenticated. Open the store "
             "without `key=` if you trust whoever can write to it."
             if kind == kind_of(None)
-            else f"{what} was saved with a key. Pass the same `key=` to `open_store`."
+            else f"{what} was saved with a key. Pass the same `key=` to `open_store`, or name the "
+            "variable that holds it with `--key-env` of `lutum inbox`."
         )
     why = " or sealed with another key" if key is not None else ""
     raise StoreError(

@@ -354,6 +354,8 @@ def test_a_store_has_its_key(lutum: Lutum, opened: Opened, monkeypatch: Any) -> 
     opened(("c1", "refund", {"cents": 500}), key=b"right")
     monkeypatch.setenv("LUTUM_KEY", "right")
     assert lutum("inbox", "desk.db", "--key-env", "LUTUM_KEY").code == 0
+    ran = lutum("inbox", "desk.db")
+    assert (ran.code, "name the variable that holds it with `--key-env`" in ran.err) == (2, True)
     monkeypatch.setenv("LUTUM_KEY", "wrong")
     assert lutum("inbox", "desk.db", "--key-env", "LUTUM_KEY").code == 2
     monkeypatch.setenv("LUTUM_KEY", "")
