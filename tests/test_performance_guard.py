@@ -26,8 +26,11 @@ from lutum_py import (
     NeedsTools,
     RunNormally,
     Session,
+    SuspendedCall,
+    SuspendTicket,
     ToolMetadata,
     ToolResult,
+    ToolRoundPlan,
     Toolset,
     Transcript,
     TurnRequest,
@@ -445,6 +448,52 @@ def test_a_call_of_a_plan_takes_few_instructions(listens: bool) -> None:
     assert later <= early * 1.01
     assert later <= (6000 if listens else 1600)
     assert bool(told) is listens
+
+
+def approve(plan: ToolRoundPlan[Any], waiting: SuspendedCall) -> object:
+    return plan.resume(waiting.approve())
+
+
+def refuse(plan: ToolRoundPlan[Any], waiting: SuspendedCall) -> object:
+    return plan.resume(waiting.cancel("no"))
+
+
+def edit(plan: ToolRoundPlan[Any], waiting: SuspendedCall) -> object:
+    return plan.amend_sync(waiting.edit({"query": "more"}), hooks)
+
+
+def answer(plan: ToolRoundPlan[Any], waiting: SuspendedCall) -> None:
+    plan.resume(waiting.approve())
+    plan.record(waiting.call.complete("more"))
+
+
+@pytest.mark.parametrize(
+    ("move", "limit"), [(approve, 3350), (refuse, 3350), (edit, 11300), (answer, 3750)]
+)
+def test_a_call_that_waits_among_many_takes_few_instructions(
+    move: Callable[[ToolRoundPlan[Any], SuspendedCall], object], limit: int
+) -> None:
+    """To let a call wait and to decide about it takes as much among 400 as among 20."""
+
+    def deciding(calls: int) -> Callable[[], object]:
+        turn = AssistantTurn(tool_calls=[metadata(index) for index in range(calls)])
+
+        def decide() -> None:
+            outcome = Tools.read_turn(turn)
+            assert isinstance(outcome, NeedsTools)
+            plan = outcome.round.plan()
+            for call in plan.pending:
+                plan.suspend(call.suspend(SuspendTicket()))
+            for waiting in reversed(plan.suspended):
+                move(plan, waiting)
+            assert not plan.suspended
+            plan.discard()
+
+        return decide
+
+    early, later = each_of(deciding, 10, 20), each_of(deciding, 200, 400)
+    assert later <= early * 1.01
+    assert later <= limit
 
 
 def test_a_call_among_many_holds_few_objects() -> None:

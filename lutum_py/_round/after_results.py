@@ -12,6 +12,7 @@ from .._call.steps import Steps
 from .._hooks.pipeline import after
 from .._hooks.places import HookPlaces
 from .._text.json import shorten
+from .._text.once import ONCE
 from .._transcript.result import ToolResult
 from ..errors import HookError
 from .commit import ResultLike, as_results
@@ -56,8 +57,10 @@ def show_results(
             made = type(each)(each.metadata, each.input, result.output, result, each.by)
             handled[each.metadata.id] = made
     # What came to the plan while hooks were awaited stays in it.
+    if finished:
+        with ONCE:
+            calls.moving().finished.update(finished)
     calls.change(
-        finished=tuple(finished.get(each.id, each) for each in calls.finished),
         handled=tuple(handled.get(each.metadata.id, each) for each in calls.handled),
         _asked_after=calls._asked_after | marks,
     )

@@ -29,9 +29,10 @@ from .._hooks.pipeline import decide
 from .._schema.secrets import holds_secrets
 from .._text.escaping import words_of
 from .._text.json import cut
+from .._text.once import ONCE
 from ..errors import HookError, ResumeError, ToolInputError
 from .edits import EditRecord, changed_names, noted, unmasked
-from .resume import check_decision, check_fits, find, resume, take_in
+from .resume import check_decision, check_fits, find, resume, take_in, was_taken_in
 from .sorted_calls import SortedCalls
 
 __all__ = ["amend"]
@@ -49,7 +50,7 @@ def amend(calls: SortedCalls, decision: Decision, hooks: Hooks) -> Steps[HookOut
     check_decision(decision)
     if decision.edit is None:
         return resume(calls, decision)
-    if (decision.call_id, decision.decision_id) in calls.resumed:
+    if was_taken_in(calls, decision):
         return None
     waiting = find(calls, decision)
     check_fits(waiting, decision)
@@ -86,10 +87,10 @@ def amend(calls: SortedCalls, decision: Decision, hooks: Hooks) -> Steps[HookOut
     state._ran_before |= {mark for mark in marks._ran_before if mark[0] == call_id}
     take_in(calls, waiting, decision, settled)
     calls.note_hooks(hooks)
-    calls.change(
-        decisions=(*calls.decisions, *records),
-        edits=noted(calls.edits, record),
-    )
+    calls.change(decisions=(*calls.decisions, *records))
+    with ONCE:
+        edits = calls.moving().edits
+        edits[call_id] = noted(edits.pop(call_id, None), record)
     return settled
 
 

@@ -60,25 +60,21 @@ def _is_same(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> 
     return canonical_json(before[name]) == canonical_json(after[name])
 
 
-def noted(edits: Iterable[EditRecord], latest: EditRecord) -> tuple[EditRecord, ...]:
-    """Add an edit to those of other calls; an earlier one of the same call becomes part of it."""
-    others: list[EditRecord] = []
-    for each in edits:
-        if each.call_id != latest.call_id:
-            others.append(each)
-            continue
-        names = dict.fromkeys((*each.changed, *latest.changed))
-        latest = EditRecord(
-            latest.call_id,
-            each.shown,
-            latest.edited,
-            latest.final,
-            latest.decision_id,
-            latest.by,
-            latest.at,
-            tuple(name for name in names if not _is_back(name, each.shown, latest.final)),
-        )
-    return (*others, latest)
+def noted(earlier: EditRecord | None, latest: EditRecord) -> EditRecord:
+    """Make an earlier edit of the same call part of the latest."""
+    if earlier is None:
+        return latest
+    names = dict.fromkeys((*earlier.changed, *latest.changed))
+    return EditRecord(
+        latest.call_id,
+        earlier.shown,
+        latest.edited,
+        latest.final,
+        latest.decision_id,
+        latest.by,
+        latest.at,
+        tuple(name for name in names if not _is_back(name, earlier.shown, latest.final)),
+    )
 
 
 def _is_back(name: str, shown: Mapping[str, Any], final: Mapping[str, Any]) -> bool:

@@ -15,18 +15,18 @@ from .._context.suspension import Decision, ResumeMode
 from .._schema.field_issues import field_issues
 from .._schema.schema_check import schema_faults
 from .._text.json import compact_json, shorten
+from .._text.once import ONCE
 from .._transcript.result import make_result
 from ..errors import MisuseError, ResumeError, ToolOutputError
-from .sorted_calls import SortedCalls, in_order
+from .sorted_calls import SortedCalls
 
-__all__ = ["check_decision", "check_fits", "find", "resume", "take_in"]
+__all__ = ["check_decision", "check_fits", "find", "resume", "take_in", "was_taken_in"]
 
 
 def resume(calls: SortedCalls, decision: Decision) -> HookOutcome | None:
     """Answer one suspended call of a plan; see `ToolRoundPlan.resume`."""
     check_decision(decision)
-    mark = (decision.call_id, decision.decision_id)
-    if mark in calls.resumed:
+    if was_taken_in(calls, decision):
         return None
     waiting = find(calls, decision)
     if decision.edit is not None:
@@ -56,42 +56,47 @@ def check_decision(decision: object) -> None:
         )
 
 
+def was_taken_in(calls: SortedCalls, decision: Decision) -> bool:
+    """Tell whether a decision was delivered before."""
+    return (decision.call_id, decision.decision_id) in calls.by_id().resumed
+
+
 def take_in(
     calls: SortedCalls, waiting: SuspendedCall, decision: Decision, outcome: HookOutcome
 ) -> None:
     """Keep a decision, and put what became of the call where it belongs."""
+    call_id = waiting.call.id
     if waiting.was_started:  # remembered, however the call goes on
-        calls._state._started |= {waiting.call.id}
-    calls.change(
-        suspended=tuple(each for each in calls.suspended if each is not waiting),
-        resumed={**calls.resumed, (decision.call_id, decision.decision_id): decision},
-    )
-    if isinstance(outcome, RejectedCall):
-        calls.change(rejected=(*calls.rejected, outcome))
-    elif isinstance(outcome, HandledCall):
-        calls.change(handled=(*calls.handled, outcome))
-    elif isinstance(outcome, SuspendedCall):
-        calls.change(suspended=(*calls.suspended, outcome))
-    else:
-        calls.change(pending=in_order(calls, (*calls.pending, outcome)))
+        calls._state._started |= {call_id}
+    with ONCE:
+        moving = calls.moving()
+        moving.waiting.pop(call_id, None)
+        moving.resumed[decision.call_id, decision.decision_id] = decision
+        if isinstance(outcome, RejectedCall):
+            calls.change(rejected=(*calls.rejected, outcome))
+        elif isinstance(outcome, HandledCall):
+            calls.change(handled=(*calls.handled, outcome))
+        elif isinstance(outcome, SuspendedCall):
+            moving.waiting[call_id] = outcome
+        else:
+            moving.open[call_id] = outcome
 
 
 def find(calls: SortedCalls, decision: Decision) -> SuspendedCall:
     """Find the call that a decision is about; it still waits."""
-    for waiting in calls.suspended:
-        if waiting.call.id != decision.call_id:
-            continue
-        if waiting.call.status is CallStatus.SUSPENDED:
-            return waiting
+    waiting = calls.by_id().waiting.get(decision.call_id)
+    if waiting is None:
         raise ResumeError(
-            f"Decision {decision.decision_id!r} comes too late: call {waiting.call.id!r} of tool "
-            f"`{waiting.call.name}` was decided on in another plan of this round. Go on with that "
-            "plan."
+            f"Decision {decision.decision_id!r} is for call {decision.call_id!r}, which is not "
+            f"suspended in this plan. Suspended: {[each.call.id for each in calls.suspended]}. "
+            "Pass a decision for one of these."
         )
+    if waiting.call.status is CallStatus.SUSPENDED:
+        return waiting
     raise ResumeError(
-        f"Decision {decision.decision_id!r} is for call {decision.call_id!r}, which is not "
-        f"suspended in this plan. Suspended: {[each.call.id for each in calls.suspended]}. Pass a "
-        "decision for one of these."
+        f"Decision {decision.decision_id!r} comes too late: call {waiting.call.id!r} of tool "
+        f"`{waiting.call.name}` was decided on in another plan of this round. Go on with that "
+        "plan."
     )
 
 

@@ -7,8 +7,7 @@ the plan itself adds to it what a user may do.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from threading import Lock
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from .._call.call import AnyToolCall
 from .._call.decision_log import DecisionRecord
@@ -23,10 +22,7 @@ from .._transcript.result import ToolResult
 from .edits import EditRecord
 from .round_state import RoundState
 
-__all__ = ["Recorded", "SortedCalls", "in_order"]
-
-_RECORDED_IN: Final = frozenset({"pending", "in_doubt", "finished", "_ended"})
-"""What tells how calls are sorted, and changes when a result is recorded."""
+__all__ = ["Recorded", "SortedCalls"]
 
 _NONE_RESUMED: Mapping[tuple[str, str], Decision] = {}
 _NONE_ENDED: Mapping[str, AnyToolCall] = {}
@@ -37,9 +33,9 @@ class SortedCalls:
     """Keep the calls of a round by what is to be done about them; `ToolRoundPlan` tells of each."""
 
     # Of the private ones: the calls of finished results, by id; which after-hooks were asked, by
-    # call id and the hook's key; the hook sets that decided; whether any hooks did; what was
-    # recorded lately; whether the plan was saved while some after-hook of theirs had still to be
-    # asked.
+    # call id and the hook's key; the hook sets that decided; whether any hooks did; the calls by
+    # id, once one of them has moved; whether the plan was saved while some after-hook of theirs
+    # had still to be asked.
     __slots__ = (
         "_asked_after",
         "_ended",
@@ -88,11 +84,9 @@ class SortedCalls:
         self._owes_after = False
 
     def __getattr__(self, name: str) -> Any:
-        # Of a slot that recording has emptied.
-        recorded = self._recorded if name in _RECORDED_IN else None
-        if recorded is not None:
-            return recorded.sort(self)[name]
-        # Another thread has filled it meanwhile, or it is none of ours, which this says.
+        # Of a slot that a move has emptied; or of none of ours, which is said by the last line.
+        if name in _SLOTS and self._recorded is not None:
+            return self._recorded.sort(self)[name]
         return object.__getattribute__(self, name)
 
     def begun(self) -> dict[str, str]:
@@ -113,10 +107,24 @@ class SortedCalls:
         made._recorded = None
         return made
 
+    def by_id(self) -> Recorded:
+        """Give the calls by their ids, to look at."""
+        return self._recorded or Recorded(self)
+
+    def moving(self) -> Recorded:
+        """Give the calls by their ids, to be changed at once, with `ONCE` held."""
+        recorded = self._recorded
+        if recorded is None:
+            recorded = Recorded(self)
+            object.__setattr__(self, "_recorded", recorded)
+        if recorded.is_sorted:
+            recorded.is_sorted = False
+            for slot in _SLOTS.values():
+                slot.__delete__(self)
+        return recorded
+
     def change(self, **values: Any) -> None:
-        """Set attributes, also of a plan, which refuses the plain way."""
-        if self._recorded is not None and not _RECORDED_IN.isdisjoint(values):
-            self._recorded.sort(self, is_last=True)
+        """Set attributes that no move of a call changes, also of a plan, which refuses it."""
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
@@ -140,78 +148,73 @@ class SortedCalls:
 _set_hook_sets: Any = vars(SortedCalls)["_hook_sets"].__set__
 
 
-# A round may have thousands of calls, and each result that comes in would have them all sorted
-# anew. So the results stand here until somebody asks how the calls are sorted: their slots in the
-# plan are empty until then. The lock is for threads that run calls of one plan.
+# A round may have thousands of calls, and each move of one would have them all sorted anew. So they
+# stand here by id until somebody asks how they are sorted: their slots in the plan are empty until
+# then. The calls of one plan may be run in many threads, so all of it is done with `ONCE` held.
 class Recorded:
-    """Hold the results that were recorded since the calls of a plan were sorted otherwise.
+    """Hold the calls of a plan by id, where results are recorded or decisions taken in.
 
     Args:
         calls: The calls of the plan as they are sorted.
+
+    Attributes:
+        open: Calls that are pending or in doubt.
+        doubted: Which of these are in doubt.
+        waiting: Calls that wait for a decision, in the order in which they began to.
+        finished: The results that the plan has.
+        ended: The calls of these.
+        resumed: The decisions that were taken in, by call id and decision id.
+        edits: What people changed in the arguments of calls.
+        is_sorted: Whether the plan has them sorted as they are here.
     """
 
-    __slots__ = ("_answered", "_before", "_is_sorted", "_lock", "_open", "_results")
+    __slots__ = (
+        "doubted",
+        "edits",
+        "ended",
+        "finished",
+        "is_sorted",
+        "open",
+        "resumed",
+        "waiting",
+    )
 
     def __init__(self, calls: SortedCalls) -> None:
-        self._before = (calls.pending, calls.in_doubt, calls.finished, calls._ended)
-        self._open = {call.id: call for call in (*calls.pending, *calls.in_doubt)}
-        self._answered = {result.id for result in calls.finished}
-        self._results: dict[str, tuple[ToolResult, AnyToolCall | None]] = {}
-        self._is_sorted = True
-        self._lock = Lock()
+        self.open = {call.id: call for call in (*calls.pending, *calls.in_doubt)}
+        self.doubted = {call.id for call in calls.in_doubt}
+        self.waiting = {each.call.id: each for each in calls.suspended}
+        self.finished = {result.id: result for result in calls.finished}
+        self.ended = dict(calls._ended)
+        self.resumed = dict(calls.resumed)
+        self.edits = {edit.call_id: edit for edit in calls.edits}
+        self.is_sorted = True
 
-    def open_call(self, id: str) -> AnyToolCall | None:
-        """Give a call that is pending or in doubt."""
-        return None if id in self._results else self._open.get(id)
-
-    def is_answered(self, id: str) -> bool:
-        """Tell whether the plan has a result of a call."""
-        return id in self._results or id in self._answered
-
-    def enter(self, calls: SortedCalls, result: ToolResult, call: AnyToolCall | None) -> None:
-        """Keep a result, which answers an open call or one that could not be used."""
-        with ONCE:
-            kept = calls._recorded or self  # another thread may have been quicker
-            with kept._lock:
-                kept._results[result.id] = (result, call)
-                if kept._is_sorted:
-                    kept._is_sorted = False
-                    object.__setattr__(calls, "_recorded", kept)
-                    for slot in _SLOTS.values():
-                        slot.__delete__(calls)
-
-    def sort(self, calls: SortedCalls, *, is_last: bool = False) -> dict[str, Any]:
-        """Fill the slots that recording has emptied, and give what stands in them.
+    def sort(self, calls: SortedCalls) -> dict[str, Any]:
+        """Fill the slots that moves have emptied, and give what stands in them.
 
         Args:
             calls: The calls of the plan.
-            is_last: Let the plan go on without this.
         """
-        with self._lock:
-            pending, in_doubt, finished, ended = self._before
-            recorded = self._results
-            calls_here = {id: call for id, (_, call) in recorded.items() if call is not None}
+        with ONCE:
+            ids = [asked.id for asked in calls._state.turn.tool_calls]
+            open_ids = [id for id in ids if id in self.open]
             made = {
-                "pending": tuple(call for call in pending if call.id not in recorded),
-                "in_doubt": tuple(call for call in in_doubt if call.id not in recorded),
-                "finished": in_order(calls, (*finished, *(each for each, _ in recorded.values()))),
-                "_ended": {**ended, **calls_here},
+                "pending": tuple([self.open[id] for id in open_ids if id not in self.doubted]),
+                "in_doubt": tuple([self.open[id] for id in open_ids if id in self.doubted]),
+                "suspended": tuple(self.waiting.values()),
+                "finished": tuple([self.finished[id] for id in ids if id in self.finished]),
+                "_ended": dict(self.ended),
+                "resumed": dict(self.resumed),
+                "edits": tuple(self.edits.values()),
             }
-            if calls._recorded is self:  # and no other thread has changed the plan
-                self._is_sorted = True
-                for name, slot in _SLOTS.items():
-                    slot.__set__(calls, made[name])
-                if is_last:
-                    object.__setattr__(calls, "_recorded", None)
+            self.is_sorted = True
+            for name, slot in _SLOTS.items():
+                slot.__set__(calls, made[name])
             return made
 
 
-_SLOTS: Final[dict[str, Any]] = {name: vars(SortedCalls)[name] for name in _RECORDED_IN}
-
-_Identified = TypeVar("_Identified", AnyToolCall, ToolResult)
-
-
-def in_order(calls: SortedCalls, each: tuple[_Identified, ...]) -> tuple[_Identified, ...]:
-    """Put calls or results in the order of the turn."""
-    place = {asked.id: index for index, asked in enumerate(calls._state.turn.tool_calls)}
-    return tuple(sorted(each, key=lambda one: place[one.id]))
+_SLOTS: Final[dict[str, Any]] = {
+    name: vars(SortedCalls)[name]
+    for name in ("pending", "in_doubt", "suspended", "finished", "_ended", "resumed", "edits")
+}
+"""What tells how calls are sorted, and changes when one of them moves."""

@@ -21,7 +21,8 @@ from lutum_py import (
     ToolMetadata,
     ToolRoundPlan,
 )
-from lutum_py._round.sorted_calls import Recorded, SortedCalls
+from lutum_py._round import record as record_module
+from lutum_py._round.sorted_calls import SortedCalls
 from lutum_py.errors import (
     CommitError,
     DuplicateResult,
@@ -443,13 +444,22 @@ def test_threads_record_and_look_at_once() -> None:
     assert [result.id for result in plan.resolve().results] == [call.id for call in calls]
 
 
-def test_threads_that_record_the_first_results_at_once_keep_all() -> None:
-    """Where two threads begin to record, what both came with is in the plan."""
+def test_threads_that_record_the_first_results_at_once_keep_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where several threads begin to record, what each of them came with is in the plan."""
     plan = opened(*adds(3)).plan()
     calls = plan.pending
-    ledgers = [Recorded(plan) for _ in calls]
-    for ledger, call in zip(ledgers, calls, strict=True):
-        ledger.enter(plan, forged(call.metadata), call)
+    others = iter(calls[1:])
+    faults = record_module._faults
+
+    def meanwhile(*asked: Any) -> Any:
+        for call in others:
+            plan.record(forged(call.metadata))
+        return faults(*asked)
+
+    monkeypatch.setattr(record_module, "_faults", meanwhile)
+    plan.record(forged(calls[0].metadata))
     assert [result.id for result in plan.finished] == [call.id for call in calls]
     assert plan.pending == ()
     close(plan)
@@ -460,11 +470,9 @@ def test_what_another_thread_has_sorted_meanwhile_is_given() -> None:
     plan = opened(*adds(2)).plan()
     first, second = plan.pending
     plan.record(first.call_sync())
-    before = plan._recorded
-    assert before is not None
+    assert [plan.pending, plan.__getattr__("pending")] == [(second,), (second,)]
     plan.suspend(second.suspend(SuspendTicket()))
-    before.sort(plan)
-    assert plan.__getattr__("pending") == ()
+    assert [plan.__getattr__("pending"), plan.pending] == [(), ()]
     assert [result.id for result in plan.__getattr__("finished")] == [first.id]
     with pytest.raises(AttributeError, match="'ToolRoundPlan' object has no attribute 'pendng'"):
         plan.__getattr__("pendng")
