@@ -50,3 +50,14 @@ def test_a_long_number_is_found_wherever_it_stands(before: int, digits: int, aft
     """A run of more digits than Python reads is found, and no shorter one."""
     text = b"a" * before + b"7" * digits + b"b" * after
     assert has_long_number(text) == (digits > MOST_DIGITS)
+
+
+def test_a_text_with_short_numbers_is_not_gone_through_for_a_long_one() -> None:
+    """Of a large text a few bytes are looked at, however many digits are in it."""
+
+    class Watched(bytes):
+        def translate(self, *given: object) -> bytes:
+            raise AssertionError("All of it was gone through.")
+
+    numbers = " ".join(map(str, range(10**9, 10**9 + 10_000)))
+    assert not has_long_number(Watched(numbers.encode()))
