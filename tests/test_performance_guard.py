@@ -50,9 +50,10 @@ from lutum_py.dialects import (
 from lutum_py.execution import execute_all, run
 from lutum_py.testing import ScriptedModel
 from tests.benchmarks import floors, ours
-from tests.benchmarks.wire import WIRES, Wire
+from tests.benchmarks.wire import ARGUMENTS, WIRES, Wire
 from tests.instructions import instructions
 from tests.many_tools import ManyTools
+from tests.models.said import Said
 
 SMALL = '{"query":"hello world","max_results":3}'
 
@@ -389,6 +390,13 @@ def test_a_delta_is_read_in_few_instructions(wire: Wire, limit: int) -> None:
     early, later = each_of(reading, 20, 40), each_of(reading, 150, 250)
     assert later <= early * 1.01
     assert later <= limit
+
+
+@limits(7600, 8800, 7200, 5200)
+def test_a_short_stream_takes_few_instructions(wire: Wire, limit: int) -> None:
+    """An answer of one call costs no more than its few events and the turn in the end."""
+    events = [*map(json.dumps, wire.events(Said(calls=(("c1", "search", ARGUMENTS),))))]
+    assert instructions(partial(ours.events, wire, events, 1)) <= limit
 
 
 @limits(660, 1030, 730, 1370)

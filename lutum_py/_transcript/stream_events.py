@@ -72,8 +72,9 @@ class CallStarted:
     name: str
 
     def __post_init__(self) -> None:
-        for field in ("id", "name"):
-            object.__setattr__(self, field, sendable(getattr(self, field)))
+        if not (self.id.isascii() and self.name.isascii()):
+            for field in ("id", "name"):
+                object.__setattr__(self, field, sendable(getattr(self, field)))
 
 
 class _ReadLater:

@@ -39,6 +39,7 @@ DEEPEST: Final = 200
 """How deeply a payload may be nested: what pydantic, and with it the SDKs, can read and write."""
 
 _TOO_MANY: Final = 1 << 63
+_TOO_FEW: Final = -_TOO_MANY
 
 UNKNOWN_EVENTS: Final = "unknown_events"
 """The key of a payload under which stand the events of its stream that nobody knows."""
@@ -79,7 +80,7 @@ def count_at(value: Any, key: str) -> int | None:
         if not isinstance(found, float) or not found.is_integer():
             return None
         found = int(found)
-    return found if -_TOO_MANY < found < _TOO_MANY else None
+    return found if _TOO_FEW < found < _TOO_MANY else None
 
 
 class Place:
