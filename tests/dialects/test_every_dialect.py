@@ -27,7 +27,7 @@ from lutum_py.dialects import DIALECTS as LIST
 from lutum_py.dialects import openai_chat
 from lutum_py.dialects._facts import facts_of
 from lutum_py.dialects._wire_form import wire_form_of
-from lutum_py.errors import MisuseError, TranscriptError
+from lutum_py.errors import DialectError, MisuseError, TranscriptError
 from lutum_py.testing import ScriptedClient
 from tests.instructions import instructions
 from tests.profiles import scaled
@@ -359,3 +359,10 @@ def test_rendering_a_turn_takes_few_instructions(dialect: ModuleType) -> None:
         return instructions(lambda: dialect.encode_request(request))
 
     assert steps(1000) - steps(100) <= 900 * 1500
+
+
+@DIALECTS
+def test_an_error_without_a_message_is_told_as_it_came(dialect: ModuleType) -> None:
+    """An error of the provider that has no message stands whole in the text of ours."""
+    with pytest.raises(DialectError, match=r"an error: .*529"):
+        dialect.decode({"error": {"code": 529}})

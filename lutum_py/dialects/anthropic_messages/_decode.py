@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from ..._text.json import is_mapping, shorten
+from ..._text.json import is_mapping
 from ..._transcript.assistant import (
     AssistantItem,
     AssistantTurn,
@@ -23,12 +23,11 @@ from ..._transcript.assistant import (
     Usage,
 )
 from ..._transcript.metadata import ToolMetadata
-from ...errors import DialectError
 from .._wire.reading import UNKNOWN_EVENTS, Place, count_at, objects_in, own_id
 from .._wire.replay import without_nulls
 from ._facts import FACTS, NAME
 
-__all__ = ["provider_error", "tidy", "turn_of", "usage_of"]
+__all__ = ["tidy", "turn_of", "usage_of"]
 
 # The input of a call is the model's own data, nulls included.
 _FREE = frozenset({"input", UNKNOWN_EVENTS})
@@ -57,7 +56,7 @@ def turn_of(response: Place) -> AssistantTurn:
     """
     failed = response.get("error")
     if failed is not None:
-        raise provider_error(failed)
+        raise failed.reported()
     response_id = response.text_at("id") or None
     finish_reason = response.text_at("stop_reason")
     items = list(_items(response, response_id))
@@ -71,12 +70,6 @@ def turn_of(response: Place) -> AssistantTurn:
         payload=response.value,
         cut_off=FACTS.cut_off(finish_reason, items),
     )
-
-
-def provider_error(place: Place) -> DialectError:
-    """Make the error for one that the provider reports inside a payload."""
-    said = place.value.get("message") if is_mapping(place.value) else place.value
-    return place.error(f"the provider reports an error: {shorten(said, 400)}")
 
 
 def usage_of(response: Place) -> Usage | None:

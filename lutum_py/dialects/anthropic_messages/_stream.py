@@ -32,7 +32,6 @@ from ..._transcript.stream_events import (
 from .._stream.streaming import BrokenStream, StreamReader
 from .._wire.reading import Place, count_at, own_id, response_place
 from ._decode import (
-    provider_error,
     tidy,
     turn_of,
     usage_of,
@@ -152,7 +151,7 @@ class StreamDecoder(StreamReader):
         kind = event.text_at("type")
         failed = event.get("error")
         if kind == "error" or failed is not None:
-            raise provider_error(failed or event)
+            raise (failed or event).reported()
         if kind == "content_block_delta":
             return self._delta(event)
         if kind == "content_block_start":

@@ -14,7 +14,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, Final
 
-from ..._text.json import LEAVES, copy_json, is_mapping, is_sequence, shorten
+from ..._text.json import LEAVES, copy_json, is_mapping, is_sequence
 from ..._transcript.assistant import (
     AssistantItem,
     AssistantTurn,
@@ -26,7 +26,6 @@ from ..._transcript.assistant import (
     Usage,
 )
 from ..._transcript.metadata import ToolMetadata
-from ...errors import DialectError
 from .._wire.reading import UNKNOWN_EVENTS, Place, count_at, own_id
 from ._facts import FACTS, NAME
 
@@ -34,7 +33,6 @@ __all__ = [
     "call_of",
     "candidate_of",
     "items_of_parts",
-    "provider_error",
     "tidy",
     "turn_of",
     "usage_in",
@@ -102,7 +100,7 @@ def turn_of(response: Place, made: Sequence[ToolMetadata] = ()) -> AssistantTurn
     """
     failed = response.get("error")
     if failed is not None:
-        raise provider_error(failed)
+        raise failed.reported()
     response_id = response.text_at("responseId") or None
     candidate = candidate_of(response)
     items: list[AssistantItem]
@@ -122,12 +120,6 @@ def turn_of(response: Place, made: Sequence[ToolMetadata] = ()) -> AssistantTurn
         payload=response.value,
         cut_off=FACTS.cut_off(finish_reason, items),
     )
-
-
-def provider_error(place: Place) -> DialectError:
-    """Make the error for one that the provider reports inside a payload."""
-    said = place.value.get("message") if is_mapping(place.value) else place.value
-    return place.error(f"the provider reports an error: {shorten(said, 400)}")
 
 
 def candidate_of(response: Place) -> Place | None:

@@ -24,7 +24,6 @@ from .._wire.reading import Place, count_at, response_place
 from ._decode import (
     call_of,
     items_of_parts,
-    provider_error,
     tidy,
     turn_of,
     usage_in,
@@ -122,7 +121,7 @@ class StreamDecoder(StreamReader):
     def _take(self, event: Place) -> list[StreamEvent]:
         failed = event.get("error")
         if failed is not None:
-            raise provider_error(failed)
+            raise failed.reported()
         chunk = Place(NAME, tidy(event.value), None, event.where)
         fields = chunk.object()
         if _IN_CHUNKS.isdisjoint(fields):
