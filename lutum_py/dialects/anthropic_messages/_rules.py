@@ -14,18 +14,8 @@ from typing import Any
 from ..._text.json import shorten
 from .._repair.conversation import Form
 from .._repair.mending import Mending
-from .._repair.pairing import (
-    FreshIds,
-    Pairing,
-    Standing,
-    pair,
-)
-from .._repair.violations import (
-    NOT_SHOWN,
-    OUTCOME_UNKNOWN,
-    Change,
-    Violation,
-)
+from .._repair.pairing import FreshIds, Pairing, Standing, pair
+from .._repair.violations import NOT_SHOWN, OUTCOME_UNKNOWN, Change, Violation
 from .._stream.pieces import note_places
 from ._encode_blocks import wire_id
 from ._facts import FACTS

@@ -29,15 +29,7 @@ from ..._transcript.metadata import ToolMetadata
 from .._wire.reading import UNKNOWN_EVENTS, Place, count_at, own_id
 from ._facts import FACTS, NAME
 
-__all__ = [
-    "call_of",
-    "candidate_of",
-    "items_of_parts",
-    "tidy",
-    "turn_of",
-    "usage_in",
-    "usage_of",
-]
+__all__ = ["call_of", "candidate_of", "items_of_parts", "tidy", "turn_of", "usage_in", "usage_of"]
 
 # What the model or a program wrote, nulls and odd keys included.
 _FREE: Final = frozenset({"args", "response", UNKNOWN_EVENTS})

@@ -15,12 +15,7 @@ from typing import Any
 from ..._text.json import copy_json, shorten
 from .._repair.conversation import Form
 from .._repair.mending import Mending
-from .._repair.violations import (
-    NOT_SHOWN,
-    OUTCOME_UNKNOWN,
-    Change,
-    Violation,
-)
+from .._repair.violations import NOT_SHOWN, OUTCOME_UNKNOWN, Change, Violation
 from .._stream.pieces import note_places
 from ._facts import FACTS
 from ._rules_pairing import Answer, answers_of

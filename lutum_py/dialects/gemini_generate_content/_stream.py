@@ -21,14 +21,7 @@ from ..._transcript.stream_events import (
 )
 from .._stream.streaming import BrokenStream, StreamReader
 from .._wire.reading import Place, count_at, response_place
-from ._decode import (
-    call_of,
-    items_of_parts,
-    tidy,
-    turn_of,
-    usage_in,
-    usage_of,
-)
+from ._decode import call_of, items_of_parts, tidy, turn_of, usage_in, usage_of
 from ._facts import NAME
 
 __all__ = ["StreamDecoder"]

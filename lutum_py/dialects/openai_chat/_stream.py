@@ -15,11 +15,7 @@ from ..._transcript.assistant import AssistantTurn
 from ..._transcript.stream_events import ArgumentsDelta, StreamEvent, UsageReported
 from .._stream.streaming import BrokenStream, StreamReader
 from .._wire.reading import Place, count_at, response_place
-from ._decode import (
-    tidy,
-    turn_of,
-    usage_of,
-)
+from ._decode import tidy, turn_of, usage_of
 from ._facts import NAME
 from ._stream_choice import ChoiceState
 

@@ -7,12 +7,7 @@ from typing import Any, Literal
 
 from ..._text.json import is_mapping, is_sequence
 from ..._text.partial_json import PartialJson
-from ..._transcript.assistant import (
-    AssistantItem,
-    ReasoningItem,
-    RefusalItem,
-    TextItem,
-)
+from ..._transcript.assistant import AssistantItem, ReasoningItem, RefusalItem, TextItem
 from ..._transcript.stream_events import (
     ArgumentsDelta,
     CallStarted,

@@ -18,12 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, Self
 
 from ..._text.json import copy_json
-from ..._transcript.assistant import (
-    AssistantTurn,
-    RefusalItem,
-    TextItem,
-    ToolCallItem,
-)
+from ..._transcript.assistant import AssistantTurn, RefusalItem, TextItem, ToolCallItem
 from ..._transcript.message import Message
 from ..._transcript.request import TranscriptItem
 from ..._transcript.result import ToolResult

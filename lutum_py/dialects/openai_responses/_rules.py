@@ -15,12 +15,7 @@ from typing import Any
 from ..._text.json import shorten
 from .._repair.conversation import Form
 from .._repair.mending import Mending
-from .._repair.pairing import (
-    FreshIds,
-    Pairing,
-    Standing,
-    pair,
-)
+from .._repair.pairing import FreshIds, Pairing, Standing, pair
 from .._repair.violations import OUTCOME_UNKNOWN, Change, Violation
 from ._facts import FACTS
 from ._spoken import ANSWERS, Item, output_of, read_item

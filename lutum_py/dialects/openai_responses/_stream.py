@@ -30,14 +30,7 @@ from ..._transcript.stream_events import (
 )
 from .._stream.streaming import BrokenStream, StreamReader
 from .._wire.reading import Place, count_at, response_place
-from ._decode import (
-    CALLS,
-    items_of_output,
-    metadata_of,
-    tidy,
-    turn_of,
-    usage_of,
-)
+from ._decode import CALLS, items_of_output, metadata_of, tidy, turn_of, usage_of
 from ._facts import NAME
 
 __all__ = ["StreamDecoder"]

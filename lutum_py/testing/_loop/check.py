@@ -42,26 +42,14 @@ from ..._transcript.message import Message
 from ...dialects._wire_form import Said, wire_form_of
 from ...errors import DuplicateToolCallIdError
 from .._strategies.calls import AnyToolset, ArgumentStrategies, check_arguments
-from .._strategies.hypothesis import (
-    Flaky,
-    NoSuchExample,
-    Phase,
-    Settings,
-    find,
-    st,
-)
+from .._strategies.hypothesis import Flaky, NoSuchExample, Phase, Settings, find, st
 from .._strategies.turns import FINAL
 from .._transcript_valid import Dialect, dialect_of, transcript_problems
 from ..strategies import CallKind, scripts
 from .fault import LoopFailure, LoopFault
 from .judgement import judge, said_in_items, said_in_turn
 from .options import require_usable
-from .referee import (
-    JudgedClient,
-    JudgedModel,
-    Referee,
-    fault_of,
-)
+from .referee import JudgedClient, JudgedModel, Referee, fault_of
 from .report import report
 from .simpler import simplest
 

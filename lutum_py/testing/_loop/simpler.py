@@ -9,12 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from ..._text.json import (
-    compact_json,
-    is_array,
-    is_object,
-    parse_json,
-)
+from ..._text.json import compact_json, is_array, is_object, parse_json
 from ..._transcript.assistant import AssistantTurn
 from ..._transcript.metadata import ToolMetadata
 

@@ -12,12 +12,7 @@ from typing import Any
 
 from ..._schema.definition import JsonSchema
 from ..._schema.mended_arguments import path_of
-from ..._text.json import (
-    compact_json,
-    copy_json,
-    is_array,
-    is_object,
-)
+from ..._text.json import compact_json, copy_json, is_array, is_object
 from .schema_branches import branches_of, kind_of, kinds_accepted
 from .schema_formats import MALFORMED
 
