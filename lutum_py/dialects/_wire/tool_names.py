@@ -101,18 +101,18 @@ class WireNames:
             self._made[text] = made
         return made
 
-    def sent(self, name: str, where: str, losses: list[Loss]) -> str:
-        """Give the name under which a call goes out, and say so where it is not its own.
+    def send(self, calls: Iterable[dict[str, Any]], position: str, losses: list[Loss]) -> None:
+        """Let the calls of a turn go out by these names, and say so where one is not its own.
 
         Args:
-            name: The name as the model sent it.
-            where: Where the call stands, for the loss.
-            losses: Takes a loss where another name stands for it.
+            calls: What holds the name of each call, as the model sent it; a search for tools may
+                have none.
+            position: Where the turn stands, for the losses.
+            losses: Takes a loss where another name stands for one.
         """
-        made = self.of(name)
-        if made != name:
-            said = (
-                f"{self.facts.name} refuses the tool name {shorten(name)}; it goes out as {made!r}"
-            )
-            losses.append(Loss(where, said))
-        return made
+        for number, call in enumerate(calls):
+            name = call.get("name")
+            if name is not None and (made := self.of(name)) != name:
+                call["name"] = made
+                said = f"{self.facts.name} refuses the tool name {shorten(name)}; it goes out as "
+                losses.append(Loss(f"{position}.tool_calls[{number}]", f"{said}{made!r}"))

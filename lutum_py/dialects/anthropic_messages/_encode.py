@@ -108,9 +108,7 @@ class Rendering(FrontRendering):
                 for call, block in zip(turn.tool_calls, sent, strict=False)
             }
         calls = (block for block in blocks if block["type"] == "tool_use")
-        for number, call in enumerate(calls):
-            where = f"{position}.tool_calls[{number}]"
-            call["name"] = self.names.sent(call["name"], where, self.losses)
+        self.names.send(calls, position, self.losses)
         if blocks:
             self.said.append({"role": "assistant", "content": blocks})
 

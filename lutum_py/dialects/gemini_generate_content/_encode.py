@@ -84,10 +84,8 @@ class Rendering(FrontRendering):
             for call, fields in zip(turn.tool_calls, sent, strict=False):
                 self._ids[call.id] = fields.get("id")
         parts = content["parts"]
-        calls = [part["functionCall"] for part in parts if "functionCall" in part]
-        for number, call in enumerate(calls):
-            where = f"{position}.tool_calls[{number}]"
-            call["name"] = self.names.sent(call["name"], where, self.losses)
+        calls = (part["functionCall"] for part in parts if "functionCall" in part)
+        self.names.send(calls, position, self.losses)
         before = self.said[-1] if self.said else {}
         if before.get("role") == "model" and not _calls(before):
             # The API wants a call right after the user; what is said before it goes with it.

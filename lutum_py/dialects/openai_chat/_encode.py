@@ -65,9 +65,7 @@ class Rendering(_Rendering):
                 if told_apart(item, self.model) and _forget_reasoning(message):
                     losses.append(kept_back(position, item, self.model, "the reasoning"))
                 _tidy(message)
-            for number, call in enumerate(_called(message)):
-                where = f"{position}.tool_calls[{number}]"
-                call["name"] = self.names.sent(call["name"], where, losses)
+            self.names.send(_called(message), position, losses)
             self._answers = _answers(item, message)
             self.said.append(message)
         else:

@@ -102,10 +102,7 @@ class Rendering(_Rendering):
                 stored = payload.get("store") is not False
                 said = list(_replay(output, stored, position, losses, self._ids))
             sent = [each for each in said if is_call(each)]
-            for number, call in enumerate(sent):
-                if call["type"] in CALLS:
-                    where = f"{position}.tool_calls[{number}]"
-                    call["name"] = self.names.sent(call["name"], where, losses)
+            self.names.send(sent, position, losses)
             self._answers = _answers(item, sent)
             calls = zip(item.tool_calls, sent, strict=True)
             self._searches = {call.id for call, each in calls if each["type"] == SEARCH_CALL}
