@@ -6,16 +6,18 @@ Everything that stands between two turns of the model is collected, results firs
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Self
 
 from ..._transcript.assistant import AssistantTurn
 from ..._transcript.message import Message
+from ..._transcript.metadata import ToolMetadata
 from ..._transcript.request import TranscriptItem
 from ..._transcript.result import ToolResult
 from ...errors import InvalidValueError
 from .losses import Loss
 from .other_model import ModelNames
+from .rendered_items import UNREADABLE, arguments_object
 from .rendering import Rendering
 
 __all__ = ["FrontRendering"]
@@ -96,6 +98,18 @@ class FrontRendering(Rendering):
             f"{self.facts.name} refuses this conversation: {begin}, and the API wants to hear the "
             "user first. Let the user say something before it, as in `session.push_user(...)`."
         )
+
+    def _called_with(
+        self, turn: AssistantTurn, position: str
+    ) -> Iterator[tuple[ToolMetadata, dict[str, Any]]]:
+        """Give each call of a turn with its arguments as the object that the API takes."""
+        for number, call in enumerate(turn.tool_calls):
+            value, is_read = arguments_object(call.arguments)
+            if not is_read:
+                where = f"{position}.tool_calls[{number}]"
+                text = f"the arguments are no JSON object; their text goes out as {UNREADABLE}"
+                self.losses.append(Loss(where, text))
+            yield call, value
 
     def _instruct(self, message: Message, position: str) -> None:
         name = self.facts.name

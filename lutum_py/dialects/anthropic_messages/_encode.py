@@ -23,11 +23,10 @@ from ..._transcript.assistant import AssistantTurn, RefusalItem, TextItem
 from ..._transcript.message import Message
 from ..._transcript.result import ToolResult
 from .._wire.front_rendering import FrontRendering
-from .._wire.losses import Loss
 from .._wire.native_search import NativeSearch
 from .._wire.other_model import ModelNames, kept_back, told_apart
 from .._wire.reading import objects_in
-from .._wire.rendered_items import UNREADABLE, arguments_object, send_as_object
+from .._wire.rendered_items import send_as_object
 from .._wire.replay import foreign_losses, own_payload
 from ._encode_blocks import blocks_of, references, result_block, wire_id
 from ._facts import FACTS, NAME
@@ -118,12 +117,7 @@ class Rendering(FrontRendering):
             for item in turn.items
             if isinstance(item, TextItem | RefusalItem) and item.text.strip()
         ]
-        for number, call in enumerate(turn.tool_calls):
-            value, is_read = arguments_object(call.arguments)
-            if not is_read:
-                where = f"{position}.tool_calls[{number}]"
-                text = f"the arguments are no JSON object; their text goes out as {UNREADABLE}"
-                self.losses.append(Loss(where, text))
+        for call, value in self._called_with(turn, position):
             block = {"type": "tool_use", "id": wire_id(call.id), "name": call.name, "input": value}
             blocks.append(block)
         return blocks

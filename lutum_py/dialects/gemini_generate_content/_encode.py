@@ -21,7 +21,7 @@ from ..._transcript.result import ToolResult
 from .._wire.front_rendering import FrontRendering
 from .._wire.losses import Loss
 from .._wire.other_model import ModelNames, kept_back, told_apart
-from .._wire.rendered_items import UNREADABLE, arguments_object, carried, data_of, send_as_object
+from .._wire.rendered_items import carried, data_of, send_as_object
 from .._wire.replay import foreign_losses, own_payload
 from ._facts import FACTS, NAME
 
@@ -99,12 +99,7 @@ class Rendering(FrontRendering):
             for item in turn.items
             if isinstance(item, TextItem | RefusalItem) and item.text
         ]
-        for number, call in enumerate(turn.tool_calls):
-            value, is_read = arguments_object(call.arguments)
-            if not is_read:
-                where = f"{position}.tool_calls[{number}]"
-                text = f"the arguments are no JSON object; their text goes out as {UNREADABLE}"
-                self.losses.append(Loss(where, text))
+        for number, (call, value) in enumerate(self._called_with(turn, position)):
             part: dict[str, Any] = {"functionCall": {"name": call.name, "args": value}}
             if not number:
                 part["thoughtSignature"] = FOREIGN_SIGNATURE
