@@ -57,6 +57,8 @@ class Rendering(ABC):
         self.loaded: set[str] = set()
         self.whole = False
         self.is_changed_before = False
+        # Of the last turn: the fields by which a result says which call it answers, by our id.
+        self._answers: dict[str, dict[str, Any]] = {}
         self._taken = 0
         self._plans: list[Plan] = []
         self._alike = {FLAT: FLAT}

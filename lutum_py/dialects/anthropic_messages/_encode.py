@@ -15,7 +15,7 @@ tool use: "Handle tool calls".)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from ..._text.json import copy_json, is_mapping
@@ -24,7 +24,7 @@ from ..._transcript.message import Message
 from ..._transcript.result import ToolResult
 from .._wire.front_rendering import FrontRendering
 from .._wire.native_search import NativeSearch
-from .._wire.other_model import ModelNames, kept_back, told_apart
+from .._wire.other_model import kept_back, told_apart
 from .._wire.reading import objects_in
 from .._wire.rendered_items import send_as_object
 from .._wire.replay import foreign_losses, own_payload
@@ -51,15 +51,6 @@ class Rendering(FrontRendering):
 
     facts = FACTS
     found: NativeSearch | None
-
-    def __init__(
-        self,
-        offered: Iterable[str] = (),
-        model: ModelNames = None,
-        found: NativeSearch | None = None,
-    ) -> None:
-        super().__init__(offered, model, found)
-        self._answers: dict[str, dict[str, Any]] = {}
 
     def _is_refused_first(self, said: dict[str, Any]) -> bool:
         return bool(said["role"] == "assistant")

@@ -20,7 +20,7 @@ from ..._transcript.message import Message
 from ..._transcript.result import ToolResult
 from .._wire.front_rendering import FrontRendering
 from .._wire.losses import Loss
-from .._wire.other_model import ModelNames, kept_back, told_apart
+from .._wire.other_model import kept_back, told_apart
 from .._wire.rendered_items import carried, data_of, send_as_object
 from .._wire.replay import foreign_losses, own_payload
 from ._facts import FACTS, NAME
@@ -35,12 +35,6 @@ class Rendering(FrontRendering):
     """Collect the contents of user and model."""
 
     facts = FACTS
-
-    def __init__(
-        self, offered: Iterable[str] = (), model: ModelNames = None, found: Any = None
-    ) -> None:
-        super().__init__(offered, model, found)
-        self._ids: dict[str, str | None] = {}
 
     def _is_refused_first(self, said: dict[str, Any]) -> bool:
         return said["role"] == "model" and _calls(said)
@@ -59,10 +53,8 @@ class Rendering(FrontRendering):
                 self.said.append({"role": "user", "parts": parts})
 
     def _result(self, result: ToolResult, position: str) -> None:  # noqa: ARG002 (the same)
-        response: dict[str, Any] = {"name": self.names.of(result.name)}
-        call_id = self._ids.get(result.id)
-        if call_id is not None:
-            response["id"] = call_id
+        name = self.names.of(result.name)
+        response: dict[str, Any] = {"name": name, **self._answers.get(result.id, {})}
         if result.is_error:
             response["response"] = {"error": result.model_text}
         else:
@@ -72,7 +64,7 @@ class Rendering(FrontRendering):
 
     def _turn(self, turn: AssistantTurn, position: str) -> None:
         payload = own_payload(turn, NAME)
-        self._ids = {}
+        self._answers = {}
         if payload is None:
             self.losses.extend(foreign_losses(position, turn, NAME))
             content: dict[str, Any] = {"role": "model", "parts": self._neutral(turn, position)}
@@ -81,8 +73,11 @@ class Rendering(FrontRendering):
             if told_apart(turn, self.model) and _forget_thoughts(content):
                 self.losses.append(kept_back(position, turn, self.model, "the thoughts"))
             sent = [part["functionCall"] for part in content["parts"] if "functionCall" in part]
-            for call, fields in zip(turn.tool_calls, sent, strict=False):
-                self._ids[call.id] = fields.get("id")
+            self._answers = {
+                call.id: {"id": fields["id"]}
+                for call, fields in zip(turn.tool_calls, sent, strict=False)
+                if fields.get("id") is not None
+            }
         parts = content["parts"]
         calls = (part["functionCall"] for part in parts if "functionCall" in part)
         self.names.send(calls, position, self.losses)

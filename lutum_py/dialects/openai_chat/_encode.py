@@ -12,7 +12,7 @@ out in the neutral view. Each result becomes one message.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from ..._text.json import copy_json, is_mapping, is_sequence
@@ -22,7 +22,7 @@ from ..._transcript.request import TranscriptItem
 from ..._transcript.result import ToolResult
 from .._wire.losses import Loss
 from .._wire.openai_parts import chat_part, parts_of
-from .._wire.other_model import ModelNames, kept_back, told_apart
+from .._wire.other_model import kept_back, told_apart
 from .._wire.rendered_items import named_text, send_as_text
 from .._wire.rendering import Rendering as _Rendering
 from .._wire.replay import foreign_losses, own_payload
@@ -36,12 +36,6 @@ class Rendering(_Rendering):
     """Collect the messages of everybody."""
 
     facts = FACTS
-
-    def __init__(
-        self, offered: Iterable[str] = (), model: ModelNames = None, found: Any = None
-    ) -> None:
-        super().__init__(offered, model, found)
-        self._answers: dict[str, dict[str, Any]] = {}
 
     def take(self, item: TranscriptItem, position: str) -> None:
         """Render the next item."""

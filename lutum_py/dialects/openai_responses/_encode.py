@@ -60,7 +60,6 @@ class Rendering(_Rendering):
         found: FoundTools | None = None,
     ) -> None:
         super().__init__(offered, model, found)
-        self._answers: dict[str, dict[str, Any]] = {}
         self._ids: set[str] = set()
         self._searches: set[str] = set()
 
