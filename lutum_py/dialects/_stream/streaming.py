@@ -17,10 +17,10 @@ from typing import Any, ClassVar
 from pydantic_core import from_json
 
 from ..._text.json import copy_json
-from ..._transcript.assistant import AssistantTurn
+from ..._transcript.assistant import AssistantItem, AssistantTurn
 from ..._transcript.stream_events import StreamEvent, TurnFinished
 from ...errors import DialectError
-from .._wire.reading import UNKNOWN_EVENTS, Place, read_event
+from .._wire.reading import UNKNOWN_EVENTS, Place, read_event, text_or_none
 from .call_reports import CallReports
 from .pairs import Pairs
 
@@ -154,6 +154,17 @@ class StreamReader(ABC):
             error.turn = self._so_far()
         self._error = error
         return error
+
+    def _neutral(
+        self, items: Iterable[AssistantItem], model: object, request_id: object
+    ) -> AssistantTurn:
+        """Make the neutral turn of what was read."""
+        return AssistantTurn(
+            items=items,
+            model=text_or_none(model),
+            request_id=text_or_none(request_id),
+            dialect=self.dialect,
+        )
 
     def _keep(self, event: Place) -> None:
         """Keep an event of a type that is unknown."""

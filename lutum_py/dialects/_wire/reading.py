@@ -33,6 +33,7 @@ __all__ = [
     "own_id",
     "read_event",
     "response_place",
+    "text_or_none",
 ]
 
 DEEPEST: Final = 200
@@ -81,6 +82,11 @@ def count_at(value: Any, key: str) -> int | None:
             return None
         found = int(found)
     return found if _TOO_FEW < found < _TOO_MANY else None
+
+
+def text_or_none(value: Any) -> str | None:
+    """Take a text that is not empty; None for anything else."""
+    return value if isinstance(value, str) and value else None
 
 
 class Place:

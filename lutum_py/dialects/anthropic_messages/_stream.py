@@ -30,7 +30,7 @@ from ..._transcript.stream_events import (
     arguments_delta,
 )
 from .._stream.streaming import BrokenStream, StreamReader
-from .._wire.reading import Place, count_at, own_id, response_place
+from .._wire.reading import Place, count_at, own_id, response_place, text_or_none
 from ._decode import tidy, turn_of, usage_of
 from ._facts import NAME
 
@@ -69,7 +69,7 @@ class _BlockState:
     def whole(self) -> dict[str, Any]:
         """Give the block as a whole message has it."""
         joined = {
-            key: (_text(self.fields.get(key)) or "") + "".join(pieces)
+            key: (text_or_none(self.fields.get(key)) or "") + "".join(pieces)
             for key, pieces in self.texts.items()
         }
         block = {**self.fields, **joined}
@@ -272,9 +272,9 @@ class StreamDecoder(StreamReader):
         for _, state in sorted(self._blocks.items()):
             block = state.whole()
             kind = block.get("type")
-            if kind == "text" and _text(block.get("text")):
+            if kind == "text" and text_or_none(block.get("text")):
                 items.append(TextItem(block["text"]))
-            elif kind == "thinking" and _text(block.get("thinking")):
+            elif kind == "thinking" and text_or_none(block.get("thinking")):
                 items.append(ReasoningItem(block["thinking"]))
             elif (
                 state.call is not None
@@ -286,13 +286,4 @@ class StreamDecoder(StreamReader):
                 metadata = ToolMetadata(id=call_id, name=name, arguments=text)
                 items.append(ToolCallItem(metadata))
         message = self._message or {}
-        return AssistantTurn(
-            items=items,
-            model=_text(message.get("model")),
-            request_id=_text(message.get("id")),
-            dialect=NAME,
-        )
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
+        return self._neutral(items, message.get("model"), message.get("id"))

@@ -20,7 +20,7 @@ from ..._transcript.stream_events import (
     UsageReported,
 )
 from .._stream.streaming import BrokenStream, StreamReader
-from .._wire.reading import Place, count_at, response_place
+from .._wire.reading import Place, count_at, response_place, text_or_none
 from ._decode import call_of, items_of_parts, tidy, turn_of, usage_in, usage_of
 from ._facts import NAME
 
@@ -179,8 +179,7 @@ class StreamDecoder(StreamReader):
 
     @property
     def _response_id(self) -> str | None:
-        value = self._fields.get("responseId")
-        return value if isinstance(value, str) and value else None
+        return text_or_none(self._fields.get("responseId"))
 
     def _end(self) -> AssistantTurn:
         self._settle()
@@ -205,13 +204,8 @@ class StreamDecoder(StreamReader):
     def _so_far(self) -> AssistantTurn:
         self._settle()
         parts: list[Any] = self._first["content"]["parts"] if self._first else []
-        model = self._fields.get("modelVersion")
-        return AssistantTurn(
-            items=items_of_parts(Place(NAME, parts).items(), self._response_id),
-            model=model if isinstance(model, str) else None,
-            request_id=self._response_id,
-            dialect=NAME,
-        )
+        items = items_of_parts(Place(NAME, parts).items(), self._response_id)
+        return self._neutral(items, self._fields.get("modelVersion"), self._response_id)
 
 
 def _join(parts: list[dict[str, Any]], part: dict[str, Any]) -> None:

@@ -128,13 +128,4 @@ class StreamDecoder(StreamReader):
 
     def _so_far(self) -> AssistantTurn:
         items = self._first.said() if self._first is not None else ()
-        return AssistantTurn(
-            items=items,
-            model=self._text("model"),
-            request_id=self._text("id"),
-            dialect=NAME,
-        )
-
-    def _text(self, key: str) -> str | None:
-        value = self._fields.get(key)
-        return value if isinstance(value, str) and value else None
+        return self._neutral(items, self._fields.get("model"), self._fields.get("id"))

@@ -29,7 +29,7 @@ from ..._transcript.stream_events import (
     arguments_delta,
 )
 from .._stream.streaming import BrokenStream, StreamReader
-from .._wire.reading import Place, count_at, response_place
+from .._wire.reading import Place, count_at, response_place, text_or_none
 from ._decode import CALLS, items_of_output, metadata_of, tidy, turn_of, usage_of
 from ._facts import NAME
 
@@ -190,7 +190,7 @@ class StreamDecoder(StreamReader):
         kind = item.text_at("type") or ""
         if kind in CALLS and index not in self._calls:
             call = self._calls[index] = _CallState(len(self._calls), item)
-            metadata = metadata_of(item, kind, call.index, self._text("id"))
+            metadata = metadata_of(item, kind, call.index, self._response_id)
             yield CallStarted(call.index, metadata.id, metadata.name)
 
     def _arguments(self, event: Place) -> Iterator[StreamEvent]:
@@ -210,7 +210,7 @@ class StreamDecoder(StreamReader):
         kind = item.text_at("type") or ""
         if call is None or kind not in CALLS:
             return
-        yield CallCompleted(call.index, metadata_of(item, kind, call.index, self._text("id")))
+        yield CallCompleted(call.index, metadata_of(item, kind, call.index, self._response_id))
 
     def _whole(self, response: Place) -> Iterator[StreamEvent]:
         self._final = tidy(response.object())
@@ -250,19 +250,14 @@ class StreamDecoder(StreamReader):
         items: list[AssistantItem] = []
         for index in sorted({*self._items, *self._open}):
             if index in self._items:
-                items.extend(items_of_output([self._items[index]], self._text("id")))
+                items.extend(items_of_output([self._items[index]], self._response_id))
             else:
                 items.extend(_joined(self._open[index]))
-        return AssistantTurn(
-            items=items,
-            model=self._text("model"),
-            request_id=self._text("id"),
-            dialect=NAME,
-        )
+        return self._neutral(items, self._begun.get("model"), self._response_id)
 
-    def _text(self, key: str) -> str | None:
-        value = self._begun.get(key)
-        return value if isinstance(value, str) and value else None
+    @property
+    def _response_id(self) -> str | None:
+        return text_or_none(self._begun.get("id"))
 
 
 def _joined(pieces: list[AssistantItem]) -> Iterator[AssistantItem]:
