@@ -11,15 +11,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._text.json import shorten
+from ..._text.json import copy_json, shorten
 from .._repair.conversation import Form
 from .._repair.mending import Mending
 from .._repair.pairing import FreshIds, Pairing, Standing, pair
+from .._repair.pieces import Spoken, note_places
 from .._repair.violations import NOT_SHOWN, OUTCOME_UNKNOWN, Change, Violation
-from .._stream.pieces import note_places
 from ._encode_blocks import wire_id
 from ._facts import FACTS
-from ._spoken import Block, Spoken, read_messages
+from ._spoken import Block, read_messages
 
 __all__ = ["check", "repair"]
 
@@ -70,7 +70,7 @@ def _is_in_order(messages: list[Any], mending: Mending) -> bool:
     turn_of: dict[str, int] = {}
     spoken = read_messages(messages, mending)
     for said in spoken:
-        for block in said.blocks:
+        for block in said.pieces:
             kind = block.kind
             if kind == "tool_result":
                 if answered == len(due) or said.group != turn + 1 or block.is_behind:
@@ -97,8 +97,8 @@ def _is_in_order(messages: list[Any], mending: Mending) -> bool:
 
 def _mend(messages: list[Any], mending: Mending) -> None:
     spoken = read_messages(messages, mending)
-    calls = [block for said in spoken for block in said.blocks if said.is_call(block)]
-    results = [block for said in spoken for block in said.blocks if block.kind == "tool_result"]
+    calls = [block for said in spoken for block in said.pieces if block.kind == "tool_use"]
+    results = [block for said in spoken for block in said.pieces if block.is_result]
     pairing = pair(
         (Standing(call.number, _key(call.value.get("id")), call.group) for call in calls),
         (Standing(result.number, _key(result.value.get("tool_use_id"))) for result in results),
@@ -190,7 +190,7 @@ def _distinct_ids(answers: dict[int, list[tuple[Block, Block]]], mending: Mendin
 
 
 def _write(
-    spoken: list[Spoken],
+    spoken: list[Spoken[Block]],
     answers: dict[int, list[tuple[Block, Block]]],
     touched: set[int],
     dropped: set[Block],
@@ -200,12 +200,12 @@ def _write(
     moved = {result for group in touched for _, result in answers.get(group, ())} | dropped
     waiting: list[Block] = []
     for said, following in zip(spoken, _following(spoken), strict=True):
-        kept = [block for block in said.blocks if block not in moved]
+        kept = [block for block in said.pieces if block not in moved]
         if said.role == "user":
             kept = waiting + kept
             waiting = []
         if kept:
-            mending.items.append(said.with_blocks(kept))
+            mending.items.append(_with_blocks(said, kept))
         if said.role == "assistant" and (following is None or following.group != said.group):
             if said.group in touched:
                 waiting = [result for _, result in answers.get(said.group, ())]
@@ -215,10 +215,18 @@ def _write(
                 waiting = []
 
 
-def _following(spoken: list[Spoken]) -> list[Spoken | None]:
+def _with_blocks(said: Spoken[Block], blocks: list[Block]) -> dict[str, Any]:
+    """Give a message with these blocks; as it was where they are its own."""
+    message: dict[str, Any] = copy_json(said.message)
+    if blocks != said.pieces or not isinstance(message.get("content"), str):
+        message["content"] = [block.value for block in blocks]
+    return message
+
+
+def _following(spoken: list[Spoken[Block]]) -> list[Spoken[Block] | None]:
     """Give what follows each message, instructions aside."""
-    following: list[Spoken | None] = []
-    after: Spoken | None = None
+    following: list[Spoken[Block] | None] = []
+    after: Spoken[Block] | None = None
     for said in reversed(spoken):
         following.append(after)
         if said.role != "system":

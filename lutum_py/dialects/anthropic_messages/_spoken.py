@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..._text.json import copy_json, is_mapping, is_sequence, shorten
+from ..._text.json import is_mapping, is_sequence, shorten
 from .._repair.mending import Mending
-from .._stream.pieces import Piece
+from .._repair.pieces import Piece, Spoken, number_turns
 from .._wire.reading import DUMP
 from .._wire.rendered_items import UNREADABLE
 
-__all__ = ["Block", "Spoken", "read_messages"]
+__all__ = ["Block", "read_messages"]
 
 _ROLES = frozenset({"user", "assistant", "system"})
 
@@ -28,39 +28,15 @@ class Block(Piece):
         """The type of the block."""
         return self.value.get("type")
 
-
-class Spoken:
-    """One message of a conversation.
-
-    Attributes:
-        role: Who speaks.
-        blocks: What is said.
-        group: The turn that the message is part of.
-    """
-
-    __slots__ = ("_message", "blocks", "group", "role")
-
-    def __init__(self, message: Mapping[str, Any], blocks: list[Block]) -> None:
-        self._message = message
-        self.role: str = message["role"]
-        self.blocks = blocks
-        self.group = 0
-
-    def is_call(self, block: Block) -> bool:
-        """Say whether a block is a call that the user has to answer."""
-        return self.role == "assistant" and block.kind == "tool_use"
-
-    def with_blocks(self, blocks: list[Block]) -> dict[str, Any]:
-        """Give the message with these blocks; as it was where they are its own."""
-        message: dict[str, Any] = copy_json(self._message)
-        if blocks != self.blocks or not isinstance(message.get("content"), str):
-            message["content"] = [block.value for block in blocks]
-        return message
+    @property
+    def is_result(self) -> bool:
+        """Whether it answers a call."""
+        return bool(self.value.get("type") == "tool_result")
 
 
-def read_messages(messages: list[Any], mending: Mending) -> list[Spoken]:
+def read_messages(messages: list[Any], mending: Mending) -> list[Spoken[Block]]:
     """Read the messages of a request, without what says nothing, and number their turns."""
-    spoken: list[Spoken] = []
+    spoken: list[Spoken[Block]] = []
     number = 0
     for index, message in enumerate(messages):
         role = message.get("role") if is_mapping(message) else None
@@ -76,7 +52,7 @@ def read_messages(messages: list[Any], mending: Mending) -> list[Spoken]:
         blocks = _blocks(index, message, number, mending)
         number += len(blocks)
         if blocks:
-            spoken.append(Spoken(message, blocks))
+            spoken.append(Spoken(index, message, role, blocks))
         else:
             mending.note(
                 f"messages[{index}].content",
@@ -85,7 +61,7 @@ def read_messages(messages: list[Any], mending: Mending) -> list[Spoken]:
                 "Leave it out",
                 "removed the message",
             )
-    _number_turns(spoken)
+    number_turns(spoken)
     return spoken
 
 
@@ -145,20 +121,3 @@ def _call(block: Block, mending: Mending) -> None:
             f"put it into an object, under `{UNREADABLE}`" if value else "made it an empty object",
         )
         block.value["input"] = {UNREADABLE: value} if value else {}
-
-
-def _number_turns(spoken: list[Spoken]) -> None:
-    group = -1
-    role = None
-    is_behind = False
-    for said in spoken:
-        if said.role not in ("system", role):
-            role = said.role
-            group += 1
-            is_behind = False
-        said.group = group
-        for block in said.blocks:
-            block.group = group
-            block.is_behind = is_behind
-            if said.role != "system" and block.kind != "tool_result":
-                is_behind = True

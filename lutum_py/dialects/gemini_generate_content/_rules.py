@@ -15,11 +15,11 @@ from typing import Any
 from ..._text.json import copy_json, shorten
 from .._repair.conversation import Form
 from .._repair.mending import Mending
+from .._repair.pieces import Spoken, note_places
 from .._repair.violations import NOT_SHOWN, OUTCOME_UNKNOWN, Change, Violation
-from .._stream.pieces import note_places
 from ._facts import FACTS
 from ._rules_pairing import Answer, answers_of
-from ._spoken import Part, Spoken, read_contents
+from ._spoken import Part, read_contents
 
 __all__ = ["check", "repair"]
 
@@ -69,13 +69,13 @@ def _is_in_order(contents: list[Any], mending: Mending) -> bool:
     turn = -1
     spoken = read_contents(contents, mending)
     for at, said in enumerate(spoken):
-        calls = [part.call for part in said.parts if part.call]
+        calls = [part.call for part in said.pieces if part.call]
         if calls:
             # Where the model said something before it, they may have to be one content.
             if answered < len(due) or not at or spoken[at - 1].group == said.group:
                 return False
             due, answered, turn = calls, 0, said.group
-        for part in said.parts:
+        for part in said.pieces:
             if part.response is not None:
                 if answered == len(due) or said.group != turn + 1 or part.is_behind:
                     return False
@@ -95,8 +95,8 @@ def _is_answer(response: dict[str, Any], call: dict[str, Any]) -> bool:
 
 def _mend(contents: list[Any], mending: Mending) -> None:
     spoken = read_contents(contents, mending)
-    calls = [part for said in spoken for part in said.parts if said.role == "model" and part.call]
-    results = [part for said in spoken for part in said.parts if part.response is not None]
+    calls = [part for said in spoken for part in said.pieces if said.role == "model" and part.call]
+    results = [part for said in spoken for part in said.pieces if part.is_result]
     answers, dropped = answers_of(calls, results, mending)
     touched: set[int] = set()
     for group, answered in answers.items():
@@ -143,7 +143,7 @@ def _object_only(part: Part, mending: Mending) -> None:
 
 
 def _write(
-    spoken: list[Spoken],
+    spoken: list[Spoken[Part]],
     answers: dict[int, list[Answer]],
     touched: set[int],
     dropped: set[Part],
@@ -158,7 +158,7 @@ def _write(
     }
     run = _Run()
     for index, said in enumerate(spoken):
-        kept = [part for part in said.parts if part not in moved]
+        kept = [part for part in said.pieces if part not in moved]
         if kept:
             run.add(said, kept, mending)
         following = spoken[index + 1] if index + 1 < len(spoken) else None
@@ -178,9 +178,11 @@ class _Run:
         self._begin: int | None = None
         self._group = -1
 
-    def add(self, said: Spoken, kept: list[Part], mending: Mending) -> None:
+    def add(self, said: Spoken[Part], kept: list[Part], mending: Mending) -> None:
         """Write down a content; one with calls is joined to what the model says before it."""
-        mending.items.append(said.with_parts(kept))
+        content = {key: value for key, value in said.message.items() if key != "parts"}
+        content = {**copy_json(content), "parts": [part.value for part in kept]}
+        mending.items.append(content)
         if said.role != "model":
             self._begin = None
         elif not any(part.call for part in kept):
@@ -189,7 +191,7 @@ class _Run:
         elif self._begin is not None:
             self._join(said, mending)
 
-    def _join(self, said: Spoken, mending: Mending) -> None:
+    def _join(self, said: Spoken[Part], mending: Mending) -> None:
         joined = mending.items[self._begin :]
         del mending.items[self._begin :]
         parts = [part for content in joined for part in content["parts"]]

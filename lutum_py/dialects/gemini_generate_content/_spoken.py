@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from types import NoneType
 from typing import Any
 
-from ..._text.json import copy_json, is_mapping, is_object, is_sequence, shorten
+from ..._text.json import is_mapping, is_object, is_sequence, shorten
 from .._repair.mending import MAYBE_TEXT, Mending
-from .._stream.pieces import Piece
+from .._repair.pieces import Piece, Spoken, number_turns
 from .._wire.reading import DUMP
 from .._wire.rendered_items import UNREADABLE
 
-__all__ = ["Part", "Spoken", "read_contents"]
+__all__ = ["Part", "read_contents"]
 
 # Content without a role is the user's; `function` is an older word for who sends responses.
 _ROLES = {"user": "user", None: "user", "function": "user", "model": "model"}
@@ -51,6 +51,11 @@ class Part(Piece):
         return (self.call or self.response or {}).get("id") or None
 
     @property
+    def is_result(self) -> bool:
+        """Whether it answers a call."""
+        return self.response is not None
+
+    @property
     def is_empty(self) -> bool:
         """Whether nothing is in it, or the key of a call or a response and nothing that is one."""
         value = self.value
@@ -72,39 +77,9 @@ def _inner(value: Mapping[str, Any], key: str, other: str) -> dict[str, Any] | N
     return found if is_object(found) else None
 
 
-class Spoken:
-    """One content of a conversation.
-
-    Attributes:
-        role: Who speaks: `user` or `model`.
-        parts: What is said.
-        index: Its number in the conversation.
-        group: The turn that the content is part of.
-    """
-
-    __slots__ = ("_content", "group", "index", "parts", "role")
-
-    def __init__(
-        self, index: int, content: Mapping[str, Any], role: str, parts: list[Part]
-    ) -> None:
-        self._content = content
-        self.index = index
-        self.role = role
-        self.parts = parts
-        self.group = 0
-
-    def with_parts(self, parts: list[Part]) -> dict[str, Any]:
-        """Give the content with these parts."""
-        content: dict[str, Any] = copy_json(
-            {key: value for key, value in self._content.items() if key != "parts"}
-        )
-        content["parts"] = [part.value for part in parts]
-        return content
-
-
-def read_contents(contents: list[Any], mending: Mending) -> list[Spoken]:
+def read_contents(contents: list[Any], mending: Mending) -> list[Spoken[Part]]:
     """Read the contents of a request, without what says nothing, and number their turns."""
-    spoken: list[Spoken] = []
+    spoken: list[Spoken[Part]] = []
     number = 0
     for index, content in enumerate(contents):
         role = _role(content)
@@ -129,7 +104,7 @@ def read_contents(contents: list[Any], mending: Mending) -> list[Spoken]:
                 "Leave it out",
                 "removed the content",
             )
-    _number_turns(spoken)
+    number_turns(spoken)
     return spoken
 
 
@@ -212,19 +187,3 @@ def _called_with(part: Part, call: dict[str, Any], mending: Mending) -> None:
         f"put them into an object, under `{UNREADABLE}`",
     )
     call["args"] = {UNREADABLE: arguments}
-
-
-def _number_turns(spoken: list[Spoken]) -> None:
-    group = -1
-    role = None
-    is_behind = False
-    for said in spoken:
-        if said.role != role:
-            role = said.role
-            group += 1
-            is_behind = False
-        said.group = group
-        for part in said.parts:
-            part.group = group
-            part.is_behind = is_behind
-            is_behind = is_behind or part.response is None

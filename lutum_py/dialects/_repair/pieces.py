@@ -6,15 +6,18 @@ the head of the next turn, in the order of the calls.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, ClassVar, Self
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from .._repair.mending import Mending
+from .mending import Mending
 
-__all__ = ["Piece", "note_places"]
+__all__ = ["Piece", "Spoken", "note_places", "number_turns"]
+
+P = TypeVar("P")
 
 
-class Piece:
+class Piece(ABC):
     """One piece of a message, and where it stands.
 
     Args:
@@ -46,6 +49,11 @@ class Piece:
         self.made = False
 
     @property
+    @abstractmethod
+    def is_result(self) -> bool:
+        """Whether it answers a call."""
+
+    @property
     def position(self) -> str:
         """Where it stands, as in `messages[1].content[0]`."""
         said_at = self.said_at % self._index
@@ -57,6 +65,44 @@ class Piece:
         made.group = self.group
         made.made = True
         return made
+
+
+class Spoken(Generic[P]):
+    """One message of a conversation, as the pieces of it.
+
+    Attributes:
+        index: Its number in the conversation.
+        message: The message as it was sent.
+        role: Who speaks.
+        pieces: What is said.
+        group: The turn that it is part of.
+    """
+
+    __slots__ = ("group", "index", "message", "pieces", "role")
+
+    def __init__(self, index: int, message: Mapping[str, Any], role: str, pieces: list[P]) -> None:
+        self.index = index
+        self.message = message
+        self.role = role
+        self.pieces = pieces
+        self.group = 0
+
+
+def number_turns(spoken: Iterable[Spoken[Any]]) -> None:
+    """Number the turns: messages of one role that follow each other, instructions aside."""
+    group = -1
+    role = None
+    is_behind = False
+    for said in spoken:
+        if said.role not in ("system", role):
+            role = said.role
+            group += 1
+            is_behind = False
+        said.group = group
+        for piece in said.pieces:
+            piece.group = group
+            piece.is_behind = is_behind
+            is_behind = is_behind or not (piece.is_result or said.role == "system")
 
 
 def note_places(
