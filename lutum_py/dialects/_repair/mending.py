@@ -80,6 +80,20 @@ class Mending:
         self._taken.add(name)
         return True
 
+    def drop(self, position: str, rule: str, remedy: str, word: str = "result") -> None:
+        """Note a result that has no place.
+
+        Args:
+            position: Where it stands.
+            rule: `orphan_result` or `duplicate_result`.
+            remedy: What to send.
+            word: What the provider calls it.
+        """
+        is_orphan = rule == "orphan_result"
+        why = "it answers no call" if is_orphan else f"its call has a {word} already"
+        what = f"removed the {word}, because {why}"
+        self.note(position, rule, f"the {word} has no place: {why}", remedy, what)
+
     def follow_up(self, position: str, rule: str, what: str) -> None:
         """Note what has to be done only because of other changes."""
         self._changes.append(Change(position, rule, what))

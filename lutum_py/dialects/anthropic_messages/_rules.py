@@ -117,18 +117,11 @@ def _key(value: Any) -> str | None:
 
 
 def _drop(pairing: Pairing, results: list[Block], mending: Mending) -> set[Block]:
-    for numbers, rule, why in (
-        (pairing.orphans, "orphan_result", "it answers no call"),
-        (pairing.duplicates, "duplicate_result", "its call has a result already"),
-    ):
-        for number in numbers:
-            mending.note(
-                results[number].position,
-                rule,
-                f"the result has no place: {why}",
-                "Send exactly one result for each call, with the call's id",
-                f"removed the result, because {why}",
-            )
+    remedy = "Send exactly one result for each call, with the call's id"
+    for number in pairing.orphans:
+        mending.drop(results[number].position, "orphan_result", remedy)
+    for number in pairing.duplicates:
+        mending.drop(results[number].position, "duplicate_result", remedy)
     return {results[number] for number in (*pairing.orphans, *pairing.duplicates)}
 
 

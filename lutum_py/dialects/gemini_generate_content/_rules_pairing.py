@@ -89,14 +89,8 @@ def answers_of(
     """
     matching = _Matching(calls, results)
     for part, rule in matching.dropped.items():
-        why = "it answers no call" if rule == "orphan_result" else "its call has one already"
-        mending.note(
-            part.position,
-            rule,
-            f"the response has no place: {why}",
-            "Send as many function responses as there are calls, right after them",
-            f"removed the response, because {why}",
-        )
+        remedy = "Send as many function responses as there are calls, right after them"
+        mending.drop(part.position, rule, remedy, "response")
     answers: dict[int, list[Answer]] = {}
     for call in calls:
         result = matching.result_of.get(call)

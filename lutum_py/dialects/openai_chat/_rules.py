@@ -9,7 +9,7 @@ keeps the outcome. (OpenAI API reference: "Create chat completion", messages.)
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from ..._text.json import shorten
 from .._repair.conversation import Form
@@ -20,6 +20,8 @@ from ._facts import FACTS
 from ._spoken import RESULTS, read_message
 
 __all__ = ["check", "repair"]
+
+_ONE_EACH: Final = "Send exactly one result for each call, with the call's id"
 
 
 def check(request: Any) -> list[Violation]:
@@ -139,9 +141,9 @@ def _mend(messages: list[Any], mending: Mending) -> None:
     )
     orphans = _take_by_name(calls, results, rounds, pairing, mending)
     for number in orphans:
-        _drop(mending, results[number][0], "orphan_result", "it answers no call")
+        mending.drop(f"messages[{results[number][0]}]", "orphan_result", _ONE_EACH)
     for number in pairing.duplicates:
-        _drop(mending, results[number][0], "duplicate_result", "its call has a result already")
+        mending.drop(f"messages[{results[number][0]}]", "duplicate_result", _ONE_EACH)
     answers: dict[int, list[dict[str, Any]]] = {}
     due: dict[int, list[int]] = {}
     for number, call in enumerate(calls):
@@ -238,16 +240,6 @@ def _text(call_id: Any) -> str | None:
 
 def _named(call: _Call) -> str:
     return shorten(call.name if call.id is None else call.id)
-
-
-def _drop(mending: Mending, index: int, rule: str, why: str) -> None:
-    mending.note(
-        f"messages[{index}]",
-        rule,
-        f"the result has no place: {why}",
-        "Send exactly one result for each call, with the call's id",
-        f"removed the result, because {why}",
-    )
 
 
 def _named_right(

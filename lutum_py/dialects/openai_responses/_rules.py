@@ -171,14 +171,14 @@ def _answered(items: list[Item], goes_on: bool, mending: Mending) -> list[Item]:
     pairing = pair(standings, (Standing(item.index, item.key) for item in results))
     gone: set[int] = set()
     for number in pairing.duplicates:
-        gone.add(_drop(mending, results[number], "duplicate_result", "its call has one already"))
+        gone.add(_drop(mending, results[number], "duplicate_result"))
     remote: set[str | None] = set()
     for number in pairing.orphans:
         result = results[number]
         if not goes_on:
-            gone.add(_drop(mending, result, "orphan_result", "it answers no call"))
+            gone.add(_drop(mending, result, "orphan_result"))
         elif result.key in remote:
-            gone.add(_drop(mending, result, "duplicate_result", "its call has one already"))
+            gone.add(_drop(mending, result, "duplicate_result"))
         remote.add(result.key)
     placed, due = _in_order(items, calls, results, pairing, gone, mending)
     answers = {id(calls[call]): results[number] for call, number in pairing.result_of.items()}
@@ -310,14 +310,9 @@ def _of_right_type(call: Item, result: Item, mending: Mending) -> None:
     result.become({"type": right[0], **same, "output": output})
 
 
-def _drop(mending: Mending, result: Item, rule: str, why: str) -> int:
-    mending.note(
-        f"input[{result.index}]",
-        rule,
-        f"the result has no place: {why}",
-        "Send exactly one output for each call, with its call id",
-        f"removed the result, because {why}",
-    )
+def _drop(mending: Mending, result: Item, rule: str) -> int:
+    remedy = "Send exactly one output for each call, with its call id"
+    mending.drop(f"input[{result.index}]", rule, remedy)
     return result.index
 
 
