@@ -7,16 +7,16 @@ from functools import lru_cache
 from typing import Any
 
 from ..._declare.offer import Descriptions, offered_definitions
-from ..._schema.definition import ToolDef
-from ..._text.json import shorten
+from ..._schema.definition import JsonSchema, ToolDef
+from ..._text.json import copy_json, shorten
 from ..._transcript.tool_choice import ToolChoice
-from ...errors import MisuseError
+from ...errors import MisuseError, ToolDefinitionError
 from .._facts import Facts
 from .._schema.compiler import CompiledSchema, compile_schema
 from .losses import Loss
 from .tool_names import check_tool_name
 
-__all__ = ["choice_of", "compiled", "offered", "schema_losses"]
+__all__ = ["answer_schema", "choice_of", "compiled", "offered", "schema_losses"]
 
 
 def offered(
@@ -101,3 +101,30 @@ def schema_losses(definition: ToolDef, facts: Facts, strict: bool = False) -> It
     for loss in compiled(definition, facts, strict).losses:
         path = f".{loss.path}" if loss.path else ""
         yield Loss(f"tools.{definition.name}{path}", loss.text)
+
+
+def answer_schema(answer: Any, facts: Facts, *, strict: bool) -> tuple[ToolDef, JsonSchema]:
+    """Give the definition of a final answer, and its schema as the dialect writes it.
+
+    Args:
+        answer: An `Answer`, or the definition that a request carries of it.
+        facts: What is known of the dialect.
+        strict: Whether the provider holds the text to a schema of its strict mode.
+
+    Raises:
+        MisuseError: It is neither.
+        ToolDefinitionError: Its name or its schema has no form in the dialect.
+    """
+    definition = answer if isinstance(answer, ToolDef) else getattr(answer, "definition", None)
+    if not isinstance(definition, ToolDef):
+        raise MisuseError(
+            f"A final answer is an Answer, not {shorten(answer)}. Write `Answer(Invoice, "
+            "by='format')`."
+        )
+    try:
+        return definition, copy_json(compiled(definition, facts, strict).schema)
+    except ToolDefinitionError as error:
+        raise ToolDefinitionError(
+            f"{facts.name} cannot hold a text to the answer {definition.name!r}. Ask for it with "
+            f"`by='tool'`, or mend its type: {error}"
+        ) from error

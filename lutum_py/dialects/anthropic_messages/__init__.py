@@ -16,11 +16,10 @@ from ..._transcript.assistant import AssistantTurn
 from ..._transcript.request import TranscriptItem, TurnRequest
 from .._repair.violations import Change, Violation
 from .._schema.compiler import CompiledSchema
-from .._wire.answer import answer_schema
-from .._wire.extras import add_extras
+from .._wire.body import add_extras
 from .._wire.losses import EncodedRequest, Loss, cache_losses
 from .._wire.native_search import always_offered, native_search_of, native_tools
-from .._wire.offered import choice_of, compiled, offered, schema_losses
+from .._wire.offered import answer_schema, choice_of, compiled, offered, schema_losses
 from .._wire.other_model import ModelNames
 from .._wire.reading import response_place
 from ._cache import mark

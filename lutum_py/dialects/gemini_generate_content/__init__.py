@@ -18,10 +18,9 @@ from ..._transcript.result import ToolResult
 from ...errors import InvalidValueError
 from .._repair.violations import Change, Violation
 from .._schema.compiler import CompiledSchema
-from .._wire.answer import answer_schema
-from .._wire.extras import add_extras
+from .._wire.body import add_extras
 from .._wire.losses import EncodedRequest, Loss, cache_losses
-from .._wire.offered import choice_of, compiled, offered, schema_losses
+from .._wire.offered import answer_schema, choice_of, compiled, offered, schema_losses
 from .._wire.other_model import ModelNames
 from .._wire.reading import response_place
 from ._decode import tidy, turn_of

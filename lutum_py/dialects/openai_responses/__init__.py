@@ -15,10 +15,9 @@ from ..._transcript.assistant import AssistantTurn
 from ..._transcript.request import TranscriptItem, TurnRequest
 from .._repair.violations import Change, Violation
 from .._schema.compiler import CompiledSchema
-from .._wire.answer import answer_schema
+from .._wire.body import openai_body
 from .._wire.losses import EncodedRequest, Loss, cache_losses
-from .._wire.offered import choice_of, compiled, offered, schema_losses
-from .._wire.openai_body import body_of
+from .._wire.offered import answer_schema, choice_of, compiled, offered, schema_losses
 from .._wire.other_model import ModelNames
 from .._wire.reading import response_place
 from . import _decode as _responses_turn
@@ -229,7 +228,7 @@ def encode_request(
     if request.answer is not None:
         fields = answer_format(request.answer)
         losses.extend(schema_losses(request.answer, FACTS, True))
-    body = body_of(
+    body = openai_body(
         request,
         {"input": rendering.said, **fields},
         tools=[described(each, is_deferred, found, strict) for each, is_deferred in offer],

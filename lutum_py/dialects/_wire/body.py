@@ -1,18 +1,19 @@
-"""What the request bodies of OpenAI's two formats have in common."""
+"""What request bodies have in common: the extras of all, and more of OpenAI's two formats."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import Any
 
+from ..._text.json import is_mapping, is_sequence
 from ..._transcript.request import TurnRequest
-from .extras import add_extras
 
-__all__ = ["body_of"]
+__all__ = ["add_extras", "openai_body"]
 
 
-def body_of(
+def openai_body(
     request: TurnRequest,
-    said: dict[str, Any],
+    body: dict[str, Any],
     *,
     tools: list[dict[str, Any]],
     tool_choice: Any,
@@ -22,7 +23,7 @@ def body_of(
 
     Args:
         request: What is asked of the model.
-        said: The field with the conversation.
+        body: The body so far, with the conversation.
         tools: The tools on offer, rendered.
         tool_choice: What is asked of the model, rendered.
         limit: The dialect's name of the upper bound on the answer.
@@ -31,7 +32,6 @@ def body_of(
         The body. Without tools there is neither a tool choice nor a word on parallel calls, which
         the API refuses there.
     """
-    body = said
     if tools:
         body["tools"] = tools
         body["tool_choice"] = tool_choice
@@ -49,3 +49,23 @@ def body_of(
     # `text` (Responses) holds the format of an answer and other things.
     add_extras(body, request.extra, joined=("text",))
     return body
+
+
+def add_extras(
+    body: dict[str, Any], extra: Mapping[str, Any], *, joined: Collection[str] = ()
+) -> None:
+    """Add the extras of a request, last and as they are.
+
+    Args:
+        body: The body so far. Tools among the extras come after those that are in it.
+        extra: The fields.
+        joined: The fields that hold several things, of which the request may have said one: what
+            the user says is added to that.
+    """
+    for key, value in extra.items():
+        if key == "tools" and is_sequence(value):
+            body[key] = [*body.get(key, ()), *value]
+        elif key in joined and is_mapping(value):
+            body[key] = {**body.get(key, {}), **value}
+        else:
+            body[key] = value
