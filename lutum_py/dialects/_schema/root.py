@@ -9,7 +9,7 @@ from ..._schema.schema_reader import UNIONS, JsonSchema, Node, alternatives
 from ..._text.json import compact_json, is_mapping
 from .nodes import SchemaLoss, reachable, refusal, resolve
 
-__all__ = ["WRAPPER", "merged_object", "object_root", "wrapped_root"]
+__all__ = ["WRAPPER", "object_root", "wrapped_root"]
 
 WRAPPER: Final = "value"
 """The one property of the object around a root that is a union, in strict mode."""
@@ -30,7 +30,7 @@ def object_root(tool: str, schema: JsonSchema, losses: list[SchemaLoss]) -> Json
     if schema.get("type") == "object" and not _composed(schema):
         return schema
     defs: Mapping[str, Node] = schema.get("$defs", {})
-    merged = merged_object(tool, "", schema, defs, losses)
+    merged = _merged_object(tool, "", schema, defs, losses)
     merged.pop("$defs", None)
     needed = reachable(merged, defs)
     if needed:
@@ -58,7 +58,7 @@ def wrapped_root(
     return wrapper, True
 
 
-def merged_object(
+def _merged_object(
     tool: str, path: str, schema: Node, defs: Mapping[str, Node], losses: list[SchemaLoss]
 ) -> JsonSchema:
     """Merge a node's references, unions and conjunctions into one object schema.
@@ -67,8 +67,8 @@ def merged_object(
         ToolDefinitionError: A part of it is no object.
     """
     node = resolve(schema, defs)
-    either = [merged_object(tool, path, part, defs, losses) for part in alternatives(node)]
-    conjoined = [merged_object(tool, path, part, defs, losses) for part in node.get("allOf", ())]
+    either = [_merged_object(tool, path, part, defs, losses) for part in alternatives(node)]
+    conjoined = [_merged_object(tool, path, part, defs, losses) for part in node.get("allOf", ())]
     plain = {key: part for key, part in node.items() if key not in _MERGED}
     if not either and not conjoined:
         if plain.get("type", "object") != "object" or ("type" not in plain and "enum" in plain):

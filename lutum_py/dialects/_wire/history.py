@@ -24,7 +24,7 @@ from ...errors import DialectError, HistoryError
 from .._facts import Facts
 from .losses import Loss
 
-__all__ = ["NOTHING_LEFT", "NOTHING_SAID", "History", "Part", "json_of_text"]
+__all__ = ["NOTHING_LEFT", "NOTHING_SAID", "History", "Part"]
 
 Part: TypeAlias = str | Attachment
 """What a message says, one after the other: texts and files."""
@@ -173,7 +173,7 @@ class History:
             self.lose(position, "it comes back as one text, and its files after that")
         text = "\n\n".join(text for text, _ in groups if text)
         files = tuple(file for _, files in groups for file in files)
-        self.answer_json(json_of_text(text), position, is_error=is_error, attachments=files)
+        self.answer_json(_json_of_text(text), position, is_error=is_error, attachments=files)
 
     def answer_json(
         self,
@@ -211,11 +211,11 @@ class History:
         return transcript, self._losses
 
 
-def json_of_text(text: str) -> str:
+def _json_of_text(text: str) -> str:
     """Give the JSON text of a result that the model reads as this text.
 
     Example:
-        >>> json_of_text('{"sum": 3}'), json_of_text("It is 3.")
+        >>> _json_of_text('{"sum": 3}'), _json_of_text("It is 3.")
         ('{"sum": 3}', '"It is 3."')
     """
     if not text.startswith('"'):

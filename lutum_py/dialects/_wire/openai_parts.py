@@ -19,7 +19,6 @@ from .losses import Loss
 from .rendered_items import data_of
 
 __all__ = [
-    "PartOf",
     "chat_part",
     "parts_of",
     "read_chat_parts",
@@ -27,7 +26,7 @@ __all__ = [
     "responses_part",
 ]
 
-PartOf: TypeAlias = Callable[[Attachment], dict[str, Any] | None]
+_PartOf: TypeAlias = Callable[[Attachment], dict[str, Any] | None]
 """Makes the content part of an attachment; None where the dialect has none."""
 
 _AUDIO = {
@@ -76,7 +75,7 @@ def parts_of(
     text: str,
     text_type: str,
     attachments: tuple[Attachment, ...],
-    part_of: PartOf,
+    part_of: _PartOf,
     position: str,
     losses: list[Loss],
 ) -> list[dict[str, Any]]:

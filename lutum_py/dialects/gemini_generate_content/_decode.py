@@ -29,7 +29,7 @@ from ..._transcript.metadata import ToolMetadata
 from .._wire.reading import UNKNOWN_EVENTS, Place, count_at, own_id
 from ._facts import FACTS, NAME
 
-__all__ = ["call_of", "candidate_of", "items_of_parts", "tidy", "turn_of", "usage_in", "usage_of"]
+__all__ = ["call_of", "items_of_parts", "tidy", "turn_of", "usage_in", "usage_of"]
 
 # What the model or a program wrote, nulls and odd keys included.
 _FREE: Final = frozenset({"args", "response", UNKNOWN_EVENTS})
@@ -94,14 +94,14 @@ def turn_of(response: Place, made: Sequence[ToolMetadata] = ()) -> AssistantTurn
     if failed is not None:
         raise failed.reported()
     response_id = response.text_at("responseId") or None
-    candidate = candidate_of(response)
+    candidates = response.items_at("candidates")
     items: list[AssistantItem]
     finish_reason: str | None
-    if candidate is None:
-        items, finish_reason = _blocked(response)
+    if candidates:
+        items = list(_items(candidates[0], response_id, made))
+        finish_reason = candidates[0].text_at("finishReason")
     else:
-        items = list(_items(candidate, response_id, made))
-        finish_reason = candidate.text_at("finishReason")
+        items, finish_reason = _blocked(response)
     return AssistantTurn(
         items=items,
         finish_reason=finish_reason,
@@ -112,12 +112,6 @@ def turn_of(response: Place, made: Sequence[ToolMetadata] = ()) -> AssistantTurn
         payload=response.value,
         cut_off=FACTS.cut_off(finish_reason, items),
     )
-
-
-def candidate_of(response: Place) -> Place | None:
-    """Give the first candidate, which is the turn; None where there is none."""
-    candidates = response.items_at("candidates")
-    return candidates[0] if candidates else None
 
 
 def _blocked(response: Place) -> tuple[list[AssistantItem], str]:

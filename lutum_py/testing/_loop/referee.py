@@ -19,9 +19,9 @@ from .._scripted_model import ScriptedModel
 from .._transcript_valid import Dialect
 from .fault import FaultKind, LoopFault
 
-__all__ = ["PATIENCE", "JudgedClient", "JudgedModel", "Referee", "fault_of"]
+__all__ = ["JudgedClient", "JudgedModel", "Referee", "fault_of"]
 
-PATIENCE: Final = 10
+_PATIENCE: Final = 10
 """So many times more is a loop given the final answer before it counts as endless."""
 
 _NOT_THE_USERS = (Path(__file__).parents[2], *map(Path, sysconfig.get_paths().values()))
@@ -63,9 +63,9 @@ class Referee:
     def next(self, _: object) -> AssistantTurn:
         """Give the next turn of the script."""
         self._asked += 1
-        if self._asked > len(self._script) + PATIENCE:
+        if self._asked > len(self._script) + _PATIENCE:
             text = (
-                f"The loop does not end: it asked {PATIENCE} times more after the model had given "
+                f"The loop does not end: it asked {_PATIENCE} times more after the model had given "
                 "its final answer. Leave the loop when a turn is `Finished`."
             )
             self.stop(LoopFault("endless", text))

@@ -8,7 +8,7 @@ from typing import Any
 from ..._schema.schema_reader import UNIONS, JsonSchema, follow, type_of
 from ..._text.json import is_array, is_object
 
-__all__ = ["branches_of", "kind_of", "kinds_accepted", "merged", "opened"]
+__all__ = ["branches_of", "kind_of", "kinds_accepted", "opened"]
 
 _INFERRED = {
     "properties": "object",
@@ -41,14 +41,14 @@ def opened(root: JsonSchema, schema: Any) -> JsonSchema:
         seen.add(reference)
         beside = {key: part for key, part in node.items() if key != "$ref"}
         found = follow(reference, root)
-        node = merged(found if is_object(found) else {}, beside)
+        node = _merged(found if is_object(found) else {}, beside)
     for part in node.get("allOf", ()):
         beside = {key: other for key, other in node.items() if key != "allOf"}
-        node = merged(beside, opened(root, part))
+        node = _merged(beside, opened(root, part))
     return node
 
 
-def merged(one: JsonSchema, other: JsonSchema) -> JsonSchema:
+def _merged(one: JsonSchema, other: JsonSchema) -> JsonSchema:
     """Join two schemas that both hold, as well as one object can say it."""
     made = {**one, **other}
     for key in ("properties", "$defs"):
@@ -76,7 +76,7 @@ def branches_of(root: JsonSchema, schema: Any) -> Iterator[JsonSchema]:
                 # Without it nobody could tell the branches apart, whatever each of them says.
                 beside["required"] = [*beside.get("required", ()), tag["propertyName"]]
             for branch in node[key]:
-                yield from branches_of(root, merged(opened(root, branch), beside))
+                yield from branches_of(root, _merged(opened(root, branch), beside))
             return
     if is_array(node.get("type")):
         for kind in node["type"]:
