@@ -117,11 +117,7 @@ class CallStrategies:
 
     def valid(self) -> st.SearchStrategy[Spoken]:
         """Calls that can be run."""
-        return self._of_each(
-            lambda selector: self.arguments(selector).map(
-                lambda data: (selector.name, compact_json(data))
-            )
-        )
+        return self._of_each(self._valid_of)
 
     def near_miss(self) -> st.SearchStrategy[Spoken]:
         """Calls with one thing wrong, which are refused."""
