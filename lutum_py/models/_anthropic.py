@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, Protocol
 
@@ -68,9 +67,8 @@ class Anthropic(CreateModel):
         self.native_search = native_search
         self.max_tokens = max_tokens
 
-    def _create(self, client: MessagesClient) -> Callable[..., Any]:
-        create: Callable[..., Any] = client.messages.create
-        return create
+    def _create(self, client: MessagesClient) -> Any:
+        return client.messages.create
 
     def _prepare(self, request: TurnRequest) -> PreparedBody:
         prepared = super()._prepare(request)

@@ -22,7 +22,7 @@ class CreateModel(SdkModel):
     """The request fields without which `create` cannot be called."""
 
     @abstractmethod
-    def _create(self, client: Any) -> Callable[..., Any]:
+    def _create(self, client: Any) -> Any:
         """Find the method; an AttributeError where it is not."""
 
     def _methods(self, client: Any) -> tuple[Methods | None, Methods | None]:

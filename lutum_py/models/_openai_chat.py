@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar, Protocol
 
 from ..dialects import openai_chat
@@ -56,9 +55,8 @@ class OpenAIChat(CreateModel):
         super().__init__(client, model, strict=strict)
         self.stream_usage = stream_usage
 
-    def _create(self, client: ChatClient) -> Callable[..., Any]:
-        create: Callable[..., Any] = client.chat.completions.create
-        return create
+    def _create(self, client: ChatClient) -> Any:
+        return client.chat.completions.create
 
     def _stream_arguments(self, prepared: PreparedBody) -> dict[str, Any]:
         arguments = super()._stream_arguments(prepared)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar, Protocol
 
 from ..dialects import openai_responses
@@ -65,6 +64,5 @@ class OpenAIResponses(CreateModel):
         super().__init__(client, model, strict=strict)
         self.native_search = native_search
 
-    def _create(self, client: ResponsesClient) -> Callable[..., Any]:
-        create: Callable[..., Any] = client.responses.create
-        return create
+    def _create(self, client: ResponsesClient) -> Any:
+        return client.responses.create
