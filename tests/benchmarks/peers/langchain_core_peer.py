@@ -29,22 +29,6 @@ from pydantic import SecretStr
 from ...models.said import MODEL
 from .work import CALLS, HELLO, SMALL, TURNS, fresh_tool, named_tools, search
 
-__all__ = [
-    "BESIDE",
-    "DISTRIBUTION",
-    "IMPORT",
-    "MODELS",
-    "at_once",
-    "call",
-    "declare",
-    "define",
-    "history",
-    "loop",
-    "offer",
-    "send",
-    "stream",
-]
-
 DISTRIBUTION = "langchain-core"
 BESIDE = ("langchain-openai", "langchain-anthropic", "openai", "anthropic")
 IMPORT = "from langchain_core.tools import tool"

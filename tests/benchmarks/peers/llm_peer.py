@@ -19,22 +19,6 @@ from llm_anthropic import AsyncClaudeMessages
 from ...models.said import MODEL
 from .work import CALLS, HELLO, SMALL, TURNS, fresh_tool, named_tools, search
 
-__all__ = [
-    "BESIDE",
-    "DISTRIBUTION",
-    "IMPORT",
-    "MODELS",
-    "at_once",
-    "call",
-    "declare",
-    "define",
-    "history",
-    "loop",
-    "offer",
-    "send",
-    "stream",
-]
-
 DISTRIBUTION = "llm"
 BESIDE = ("llm-anthropic", "openai", "anthropic")
 IMPORT = "import llm"

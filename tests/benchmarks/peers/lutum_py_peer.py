@@ -29,22 +29,6 @@ from ...models.said import MODEL
 from .. import ours
 from .work import CALLS, HELLO, SMALL, TURNS, fresh_tool, named_tools
 
-__all__ = [
-    "BESIDE",
-    "DISTRIBUTION",
-    "IMPORT",
-    "MODELS",
-    "at_once",
-    "call",
-    "declare",
-    "define",
-    "history",
-    "loop",
-    "offer",
-    "send",
-    "stream",
-]
-
 DISTRIBUTION = "lutum-py"
 BESIDE = ("openai", "anthropic")
 IMPORT = "from lutum_py import Toolset, tool, tool_fn"

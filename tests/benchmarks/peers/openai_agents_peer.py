@@ -31,22 +31,6 @@ from openai.types.responses import (
 from ...models.said import MODEL
 from .work import CALLS, HELLO, SMALL, TURNS, fresh_tool, named_tools, search
 
-__all__ = [
-    "BESIDE",
-    "DISTRIBUTION",
-    "IMPORT",
-    "MODELS",
-    "at_once",
-    "call",
-    "declare",
-    "define",
-    "history",
-    "loop",
-    "offer",
-    "send",
-    "stream",
-]
-
 DISTRIBUTION = "openai-agents"
 BESIDE = ("openai",)
 IMPORT = "from agents import Agent, function_tool"

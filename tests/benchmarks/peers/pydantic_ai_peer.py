@@ -28,22 +28,6 @@ from pydantic_ai.usage import RequestUsage, RunUsage, UsageLimits
 from ...models.said import MODEL
 from .work import CALLS, HELLO, SMALL, TURNS, fresh_tool, named_tools, search
 
-__all__ = [
-    "BESIDE",
-    "DISTRIBUTION",
-    "IMPORT",
-    "MODELS",
-    "at_once",
-    "call",
-    "declare",
-    "define",
-    "history",
-    "loop",
-    "offer",
-    "send",
-    "stream",
-]
-
 # The slim distribution is the same code without logfire, and with those clients of providers that
 # are asked for, none of which its import loads.
 DISTRIBUTION = "pydantic-ai-slim"
