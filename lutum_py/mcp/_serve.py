@@ -9,9 +9,6 @@ from typing import Any
 from mcp.server import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.types import (
-    CallToolRequestParams,
-    CallToolResult,
-    InputRequiredResult,
     ListToolsResult,
     PaginatedRequestParams,
 )
@@ -130,11 +127,6 @@ def create_server(
     async def list_tools(request: Request, _: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=listed[is_modern(request.protocol_version)])
 
-    async def call_tool(
-        request: Request, params: CallToolRequestParams
-    ) -> CallToolResult | InputRequiredResult:
-        return await serving.answer(request, params)
-
     def input_schema(tool: str) -> Mapping[str, Any] | None:
         selector = offered.by_name.get(tool)
         return None if selector is None else selector.definition.input_schema
@@ -146,7 +138,7 @@ def create_server(
         instructions=instructions,
         get_tool_input_schema=input_schema,
         on_list_tools=list_tools,
-        on_call_tool=call_tool,
+        on_call_tool=serving.answer,
     )
     try:
         security = (
