@@ -160,24 +160,21 @@ class Head(NamedTuple):
 
     def note_text(self, rows: Rows) -> str:
         """Read the note alone."""
-        (note,) = rows.one("SELECT note FROM lutum_conversation WHERE id = ?", self.id) or ("",)
-        self._check_text("note", note, self.note_digest)
-        read: str = note
-        return read
+        return self._text(rows, "note", self.note_digest) or ""
 
     def plan_text(self, rows: Rows) -> str | None:
         """Read the plan alone."""
-        (plan,) = rows.one("SELECT plan FROM lutum_conversation WHERE id = ?", self.id) or (None,)
-        self._check_text("plan", plan, self.plan_digest)
-        read: str | None = plan
-        return read
+        return self._text(rows, "plan", self.plan_digest)
 
-    def _check_text(self, what: str, text: Any, digest: str) -> None:
+    def _text(self, rows: Rows, column: str, digest: str) -> str | None:
+        found = rows.one(f"SELECT {column} FROM lutum_conversation WHERE id = ?", self.id)
+        text = None if found is None else found[0]
         if not isinstance(text, str | None) or _digest(text) != digest:
             raise StoreError(
-                f"The {what} of conversation {self.id!r} was edited by somebody else, so nothing "
+                f"The {column} of conversation {self.id!r} was edited by somebody else, so nothing "
                 "of it counts. Put the database back as it was."
             )
+        return text
 
     def write(self, rows: Rows, key: bytes | None) -> None:
         """Put it in the place of what is there."""
