@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from threading import Lock
 from time import monotonic, sleep
 from typing import Any, NamedTuple, TypeAlias
@@ -95,11 +95,11 @@ class Database:
         self._connection: Any = None
         self._is_closed = False
 
-    def read(self) -> Any:
+    def read(self) -> AbstractContextManager[Rows]:
         """Begin a transaction that sees everything as it is at one moment, and changes nothing."""
         return self._transaction(self._dialect.read)
 
-    def write(self) -> Any:
+    def write(self) -> AbstractContextManager[Rows]:
         """Begin a transaction; it takes effect as a whole at the end of the `with`, or not at all.
 
         Raises:

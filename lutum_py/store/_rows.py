@@ -79,8 +79,7 @@ def prepare(database: Database, *, is_there: bool = False) -> None:
 
 def _version(database: Database) -> list[tuple[Any, ...]]:
     with database.read() as rows:
-        found: list[tuple[Any, ...]] = rows.all("SELECT one, version FROM lutum_store")
-        return found
+        return rows.all("SELECT one, version FROM lutum_store")
 
 
 def _digest(text: str | None) -> str:
