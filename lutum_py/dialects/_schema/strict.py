@@ -206,13 +206,11 @@ class _Writer(Writer):
 
     def rules_of(self, node: JsonSchema) -> JsonSchema:
         """Keep the validating keywords that the provider takes."""
-        return {
-            key: part
-            for key, part in node.items()
-            if key in self.rules.keywords and self.takes(key, part)
-        }
+        return {key: part for key, part in node.items() if self.takes(key, part)}
 
     def takes(self, keyword: str, value: Any) -> bool:
+        if keyword not in self.rules.keywords:
+            return False
         if keyword == "format":
             return value in self.rules.formats
         if keyword == "pattern":
@@ -223,9 +221,7 @@ class _Writer(Writer):
 
     def note_losses(self, node: JsonSchema, path: str) -> None:
         for key, value in node.items():
-            if key in _STRUCTURE or key in ANNOTATIONS:
-                continue
-            if key not in self.rules.keywords or not self.takes(key, value):
+            if not (key in _STRUCTURE or key in ANNOTATIONS or self.takes(key, value)):
                 self.lose(path, key)
         if alternatives(node) and "properties" in node:
             raise self.refused(
