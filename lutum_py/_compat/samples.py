@@ -116,7 +116,10 @@ class _Maker:
         if depth > _DEPTH:
             yield []
             return
-        choices = [self._item(old, new, at, depth) for at in range(max(wanted, default=0))]
+        choices = [
+            self._of_each(_items_at(old, at), _items_at(new, at), depth)
+            for at in range(max(wanted, default=0))
+        ]
         for length in wanted:
             if all(choices[:length]):
                 yield [options[at % len(options)] for at, options in enumerate(choices[:length])]
@@ -128,8 +131,8 @@ class _Maker:
                     yield [*plain[:at], option, *plain[at + 1 :]]
             yield list(islice(cycle(plain), 2 * least))
 
-    def _item(self, old: list[Part], new: list[Part], at: int, depth: int) -> list[Any]:
-        own, theirs = _items_at(old, at), _items_at(new, at)
+    def _of_each(self, own: list[Any], theirs: list[Any], depth: int) -> list[Any]:
+        """Make values that fit each of these schemas, one level below."""
         return self.make(
             [part for schema in own for part in parts_of(schema, self._old)],
             [part for schema in theirs for part in parts_of(schema, self._new)],
@@ -140,10 +143,12 @@ class _Maker:
         if depth > _DEPTH + 2:
             return
         required = [name for names in _listed(old, "required") for name in names]
-        named = [name for names in _mappings(old, "properties") for name in names]
-        theirs = [name for names in _mappings(new, "properties") for name in names]
+        named, theirs = _names(old), _names(new)
         wanted = [*required] if depth > _DEPTH else [*required, *named, *theirs, _EXTRA]
-        choices = {name: self._property(old, new, name, depth) for name in dict.fromkeys(wanted)}
+        choices = {
+            name: self._of_each(_at(old, name), _at(new, name), depth)
+            for name in dict.fromkeys(wanted)
+        }
         if not all(choices[name] for name in required):
             return
         plain = {name: choices[name][0] for name in required}
@@ -152,13 +157,6 @@ class _Maker:
             for option in options:
                 yield {**plain, name: option}
         yield {name: options[0] for name, options in choices.items() if options and name in named}
-
-    def _property(self, old: list[Part], new: list[Part], name: str, depth: int) -> list[Any]:
-        return self.make(
-            [part for schema in _at(old, name) for part in parts_of(schema, self._old)],
-            [part for schema in _at(new, name) for part in parts_of(schema, self._new)],
-            depth + 1,
-        )
 
 
 def _in_turn(sources: Iterable[Iterator[Any]]) -> Iterator[Any]:
@@ -175,8 +173,9 @@ def _listed(parts: list[Part], key: str) -> list[list[Any]]:
     return [part[key] for part in parts if is_array(part.get(key))]
 
 
-def _mappings(parts: list[Part], key: str) -> list[dict[str, Any]]:
-    return [part[key] for part in parts if is_object(part.get(key))]
+def _names(parts: list[Part]) -> list[str]:
+    each = (part.get("properties") for part in parts)
+    return [name for properties in each if is_object(properties) for name in properties]
 
 
 def _operands(parts: Iterable[Part], *keys: str) -> list[int]:
