@@ -376,10 +376,8 @@ def lock(
     if is_check and dropped:
         raise Failure("`--drop` does not go with `--check`, which writes nothing.")
     if is_check:
-        code = check_lock(named, file, as_json, with_traceback)
-    else:
-        code = write_lock(named, file, dropped, as_json, with_traceback)
-    raise typer.Exit(code)
+        raise typer.Exit(check_lock(named, file, as_json, with_traceback))
+    write_lock(named, file, dropped, as_json, with_traceback)
 
 
 @app.command(

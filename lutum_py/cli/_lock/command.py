@@ -22,7 +22,7 @@ def write_lock(
     dropped: Sequence[str],
     as_json: bool,
     with_traceback: bool,
-) -> int:
+) -> None:
     """Write the toolsets that are named into the lock file, and let the others in it be.
 
     Args:
@@ -31,9 +31,6 @@ def write_lock(
         dropped: What is to be locked no longer.
         as_json: Whether the answer is for programs.
         with_traceback: Whether a failing import shows its traceback.
-
-    Returns:
-        The exit code, 0.
 
     Raises:
         Failure: A toolset or the file cannot be read, or the file not be written.
@@ -64,13 +61,12 @@ def write_lock(
             "dropped": gone,
         }
         write_json(sys.stdout, data)
-        return 0
+        return
     state = "written" if is_written else "up to date already"
     render(text(f"{_named(file)}: {state}, {_size(whole)}"))
     for words, told in (("Left as locked", kept), ("No longer locked", gone)):
         if told:
             render(text(f"{words}: {', '.join(told)}"))
-    return 0
 
 
 def check_lock(toolsets: Sequence[str], file: Path, as_json: bool, with_traceback: bool) -> int:
