@@ -59,6 +59,9 @@ _TOOLSET = "module:Toolset, path/to/file.py:Toolset or module:Outer.Inner."
 _FILE = "A saved transcript or a request body, as JSON; - for standard input."
 _DIALECTS = ", ".join(DIALECTS)
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Output = Annotated[
+    str | None, typer.Option("--output", "-o", metavar="OUT", help="Write to this file.")
+]
 WithTraceback = Annotated[
     bool, typer.Option("--traceback", help="Show the whole traceback of a failing import.")
 ]
@@ -196,9 +199,7 @@ def check(
 def repair(
     file: Annotated[str, typer.Argument(metavar="FILE", help=_FILE)],
     dialect: RulesOf = None,
-    output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="OUT", help="Write to this file.")
-    ] = None,
+    output: Output = None,
     in_place: Annotated[bool, typer.Option("--in-place", help="Write to FILE itself.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -213,12 +214,10 @@ def repair(
     conversation = read_conversation(file, dialect)
     data, changes, left = conversation.repair()
     target = file if in_place else output
+    written = None
     if target is None or target == "-":
         write_bytes(data)
-        written = None
-    elif in_place and not changes:
-        written = None
-    else:
+    elif changes or not in_place:
         write_file(Path(target), data)
         written = target
     report = {
@@ -306,9 +305,7 @@ def convert(
             help="What FILE is a request of. May be left out where the content tells.",
         ),
     ] = None,
-    output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="OUT", help="Write to this file.")
-    ] = None,
+    output: Output = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a conversation as the body of another provider's request.
