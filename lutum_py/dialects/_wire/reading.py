@@ -130,6 +130,12 @@ class Place:
         said = value.get("message", value) if is_mapping(value) else value
         return self.error(f"the provider reports an error: {shorten(said, 400)}")
 
+    def raise_error(self) -> None:
+        """Raise the error that the provider reports under `error`, if there is one."""
+        failed = self.get("error")
+        if failed is not None:
+            raise failed.reported()
+
     def get(self, key: str) -> Place | None:
         """Go to a key of an object; None where it is absent or null."""
         value = self.value

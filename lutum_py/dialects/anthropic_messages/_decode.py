@@ -54,9 +54,7 @@ def turn_of(response: Place) -> AssistantTurn:
     Raises:
         DialectError: It is an error, has no content, or a field is missing or odd.
     """
-    failed = response.get("error")
-    if failed is not None:
-        raise failed.reported()
+    response.raise_error()
     response_id = response.text_at("id") or None
     finish_reason = response.text_at("stop_reason")
     items = list(_items(response, response_id))

@@ -90,9 +90,7 @@ def turn_of(response: Place, made: Sequence[ToolMetadata] = ()) -> AssistantTurn
     Raises:
         DialectError: It is an error, has no candidate, or a field is missing or odd.
     """
-    failed = response.get("error")
-    if failed is not None:
-        raise failed.reported()
+    response.raise_error()
     response_id = response.text_at("responseId") or None
     candidates = response.items_at("candidates")
     items: list[AssistantItem]

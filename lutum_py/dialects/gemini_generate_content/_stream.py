@@ -112,9 +112,7 @@ class StreamDecoder(StreamReader):
         return events
 
     def _take(self, event: Place) -> list[StreamEvent]:
-        failed = event.get("error")
-        if failed is not None:
-            raise failed.reported()
+        event.raise_error()
         chunk = Place(NAME, tidy(event.value), None, event.where)
         fields = chunk.object()
         if _IN_CHUNKS.isdisjoint(fields):

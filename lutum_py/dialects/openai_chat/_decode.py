@@ -52,16 +52,12 @@ def turn_of(response: Place) -> AssistantTurn:
     Raises:
         DialectError: It is an error, has no choice, or a field is missing or odd.
     """
-    failed = response.get("error")
-    if failed is not None:
-        raise failed.reported()
+    response.raise_error()
     choices = response.need("choices").items()
     if not choices:
         raise response.error("the response has no choices")
     choice = choices[0]
-    failed = choice.get("error")
-    if failed is not None:
-        raise failed.reported()
+    choice.raise_error()
     response_id = response.text_at("id") or None
     finish_reason = choice.text_at("finish_reason")
     items = list(_items(choice.need("message"), response_id))

@@ -78,8 +78,7 @@ class StreamDecoder(StreamReader):
 
     def _take(self, event: Place) -> list[StreamEvent]:
         chunk = event.object()
-        if chunk.get("error") is not None:
-            raise event.need("error").reported()
+        event.raise_error()
         if _IN_CHUNKS.isdisjoint(chunk) and chunk.get("object") != "chat.completion.chunk":
             self._keep(event)
             return []
@@ -105,8 +104,7 @@ class StreamDecoder(StreamReader):
         return [UsageReported(usage)]
 
     def _take_choice(self, place: Place) -> list[StreamEvent]:
-        if place.object().get("error") is not None:
-            raise place.need("error").reported()
+        place.raise_error()
         number = count_at(place.value, "index") or 0
         state = self._choices.get(number)
         if state is None:

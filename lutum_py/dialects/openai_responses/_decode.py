@@ -80,9 +80,7 @@ def turn_of(response: Place) -> AssistantTurn:
     Raises:
         DialectError: It failed, or a field is missing or odd.
     """
-    failed = response.get("error")
-    if failed is not None:
-        raise failed.reported()
+    response.raise_error()
     status = response.text_at("status")
     if status == "failed":
         raise response.error("the response failed, and the provider does not say why")
