@@ -30,11 +30,6 @@ __all__ = ["BrokenStream", "StreamReader"]
 class BrokenStream(Exception):
     """Raised by `_end` where the turn is not whole; `close` makes the `DialectError` of it."""
 
-    def __init__(self, where: str, problem: str) -> None:
-        super().__init__(problem)
-        self.where = where
-        self.problem = problem
-
 
 # Three states, and no way back: reading; broken (`_error`, raised again by every later call); ended
 # (`_turn`, after which events are passed over). Whoever feeds may stop anywhere and still learns
@@ -122,11 +117,9 @@ class StreamReader(ABC):
         try:
             turn = self._end()
         except BrokenStream as broken:
-            at = "" if broken.where == self.position else "at "
-            text = f"{self.dialect} {at}{broken.where}: {broken.problem}."
-            raise self._failed(
-                DialectError(text, dialect=self.dialect, where=broken.where)
-            ) from None
+            text = f"{self.dialect} {self.position}: {broken}."
+            error = DialectError(text, dialect=self.dialect, where=self.position)
+            raise self._failed(error) from None
         except DialectError as error:
             raise self._failed(error) from None
         self._turn = turn

@@ -255,9 +255,9 @@ class StreamDecoder(StreamReader):
 
     def _end(self) -> AssistantTurn:
         if self._message is None:
-            raise BrokenStream(self.position, "the stream ends before a message began")
+            raise BrokenStream("the stream ends before a message began")
         if not self._stopped:
-            raise BrokenStream(self.position, "the stream breaks off before the message stopped")
+            raise BrokenStream("the stream breaks off before the message stopped")
         whole = self._payload({**self._message, "content": self._content()})
         return turn_of(response_place(NAME, whole, tidy))
 

@@ -184,7 +184,7 @@ class StreamDecoder(StreamReader):
         first = self._first
         is_blocked = first is None and "promptFeedback" in self._fields
         if not is_blocked and not (first or {}).get("finishReason"):
-            raise BrokenStream(self.position, "the stream breaks off before a finish reason")
+            raise BrokenStream("the stream breaks off before a finish reason")
         response = dict(self._fields)
         if self._candidates:
             response["candidates"] = list(self._candidates.values())

@@ -117,9 +117,9 @@ class StreamDecoder(StreamReader):
     def _end(self) -> AssistantTurn:
         first = self._first
         if first is None:
-            raise BrokenStream(self.position, "the stream ends without a choice")
+            raise BrokenStream("the stream ends without a choice")
         if not first.finish_reason and not self._done:
-            raise BrokenStream(self.position, "the stream breaks off before a finish reason")
+            raise BrokenStream("the stream breaks off before a finish reason")
         choices = [state.choice() for state in self._choices.values()]
         response = {**self._fields, "object": "chat.completion", "choices": choices}
         return turn_of(response_place(NAME, self._payload(response), tidy))

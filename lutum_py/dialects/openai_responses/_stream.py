@@ -242,7 +242,7 @@ class StreamDecoder(StreamReader):
 
     def _end(self) -> AssistantTurn:
         if self._final is None:
-            raise BrokenStream(self.position, "the stream breaks off before the response is whole")
+            raise BrokenStream("the stream breaks off before the response is whole")
         # It was tidied when it came.
         return turn_of(response_place(NAME, self._payload(self._final), lambda whole: whole))
 
