@@ -91,8 +91,8 @@ class SdkModel(ABC):
         prepared = self._prepare(request)
         try:
             response = await methods.whole(**self._arguments(prepared))
-        except (JSONDecodeError, ValidationError) as error:
-            raise self._unreadable("the response", error) from error
+        except ValueError as error:
+            raise self._unreadable("the response", _unread(error)) from error
         return self._decode(prepared, response)
 
     def respond_sync(self, request: TurnRequest) -> AssistantTurn:
@@ -106,8 +106,8 @@ class SdkModel(ABC):
         prepared = self._prepare(request)
         try:
             response = methods.whole(**self._arguments(prepared))
-        except (JSONDecodeError, ValidationError) as error:
-            raise self._unreadable("the response", error) from error
+        except ValueError as error:
+            raise self._unreadable("the response", _unread(error)) from error
         return self._decode(prepared, response)
 
     def stream(self, request: TurnRequest) -> AsyncIterator[StreamEvent]:
@@ -140,8 +140,8 @@ class SdkModel(ABC):
             async for event in events:
                 for each in self._read(prepared, reader, event):
                     yield each
-        except (JSONDecodeError, ValidationError) as error:
-            self._break(reader, error)
+        except ValueError as error:
+            self._break(reader, _unread(error))
         finally:
             # The SDK iterates by a generator of its own, which knows nothing of the response.
             for resource in (events, wire):
@@ -157,8 +157,8 @@ class SdkModel(ABC):
         try:
             for event in events:
                 yield from self._read(prepared, reader, event)
-        except (JSONDecodeError, ValidationError) as error:
-            self._break(reader, error)
+        except ValueError as error:
+            self._break(reader, _unread(error))
         finally:
             for resource in (events, wire):
                 _close(resource)
@@ -203,7 +203,7 @@ class SdkModel(ABC):
         if isinstance(error, JSONDecodeError):
             # The decoder says where the text stands and what came before it.
             reader.feed(error.doc)
-        raise self._unreadable(reader.position, error) from error
+        raise reader._failed(self._unreadable(reader.position, error)) from error
 
     def _unreadable(self, where: str, error: Exception) -> DialectError:
         name = self._dialect.NAME
@@ -240,6 +240,14 @@ class SdkModel(ABC):
     @abstractmethod
     def _dump(self, sent: Any) -> Any:
         """Give the wire's own JSON; what is no object of the SDK goes to the dialect as it is."""
+
+
+def _unread(error: ValueError) -> JSONDecodeError | ValidationError:
+    """Find what an SDK could not read; an error of another kind goes on as it is."""
+    for each in (error, error.__cause__):  # google-genai puts an error of its own in front
+        if isinstance(each, (JSONDecodeError, ValidationError)):
+            return each
+    raise error
 
 
 def _close(resource: Any) -> None:
