@@ -148,7 +148,7 @@ def test_a_reader_who_has_seen_enough_is_no_failure(root: Path) -> None:
     os.close(reading)
     try:
         ended = subprocess.run(
-            [sys.executable, "-X", "dev", str(SCRIPT), "--root", str(root)],
+            [sys.executable, "-W", "error", str(SCRIPT), "--root", str(root)],
             stdin=subprocess.DEVNULL,
             stdout=writing,
             stderr=subprocess.PIPE,

@@ -121,7 +121,7 @@ def test_what_a_sync_function_gave_to_await_can_be_cancelled() -> None:
 
 
 SCRIPT = """
-import asyncio, threading
+import asyncio, logging, threading
 from lutum_py import ToolMetadata, Toolset, tool, tool_fn
 from lutum_py.execution import execute, execute_sync
 
@@ -139,6 +139,7 @@ class Tools(Toolset):
     lingering = tool(linger)
 
 released = threading.Event()
+logging.getLogger("asyncio").setLevel(logging.ERROR)  # a slow machine is no error
 
 def call(name):
     return Tools.parse_tool_call(ToolMetadata(id="c1", name=name, arguments="{}"))
