@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from datetime import UTC, datetime
+from decimal import Decimal
 from types import ModuleType
 from typing import Any
 
@@ -39,16 +41,34 @@ def responding(dialect: ModuleType, **fields: Any) -> dict[str, Any]:
         (-math.inf, r"at x\.y\[0\]: -inf is nothing that JSON can carry"),
         (10**4300, r"at x\.y\[0\]: a value of type int is nothing that JSON can carry"),
         (object, r"at x\.y\[0\]: <class 'object'> is nothing that JSON can carry"),
+        ({1}, r"at x\.y\[0\]: \{1\} is nothing that JSON can carry"),
+        (Decimal(1), r"at x\.y\[0\]: Decimal\('1'\) is nothing that JSON can carry"),
         ({object: 1}, r"it cannot be kept as JSON"),
         (deep(200), "it is nested more deeply than 200 levels"),
         (deep(900), "it is nested more deeply than 200 levels"),
     ],
-    ids=["nan", "inf", "long", "object", "key", "deep", "deeper"],
+    ids=["nan", "inf", "long", "object", "set", "decimal", "key", "deep", "deeper"],
 )
 def test_what_json_cannot_carry_is_an_error(dialect: ModuleType, odd: Any, said: str) -> None:
     """A payload that could be neither stored nor sent back is refused, with the place."""
     with pytest.raises(DialectError, match=said):
         dialect.decode(responding(dialect, x={"y": [odd]}))
+
+
+@DIALECTS
+def test_an_event_that_json_cannot_carry_breaks_the_stream(dialect: ModuleType) -> None:
+    """What of an event would be kept and could never be saved is an error with its place."""
+    decoder = dialect.StreamDecoder()
+    with pytest.raises(DialectError, match=r"event 0\.odd\[0\]: b'x' is nothing that JSON can"):
+        decoder.feed({"type": "of_tomorrow", "odd": [b"x"]})
+
+
+@DIALECTS
+def test_a_time_is_kept_as_the_wire_has_it(dialect: ModuleType) -> None:
+    """A time of which an SDK made an object is a text in the payload, and can be saved."""
+    turn = dialect.decode(responding(dialect, x=datetime(2026, 1, 2, tzinfo=UTC)))
+    assert turn.payload["x"] == "2026-01-02T00:00:00Z"
+    goes_on(turn)
 
 
 @DIALECTS

@@ -16,11 +16,11 @@ from typing import Any, ClassVar
 
 from pydantic_core import from_json
 
-from ..._text.json import copy_json
 from ..._transcript.assistant import AssistantItem, AssistantTurn
 from ..._transcript.stream_events import StreamEvent, TurnFinished
 from ...errors import DialectError
-from .._wire.reading import UNKNOWN_EVENTS, Place, read_event, text_or_none
+from .._wire.reading import UNKNOWN_EVENTS, Place, fault, read_event, text_or_none
+from .._wire.replay import with_nulls
 from .call_reports import CallReports
 from .pairs import Pairs
 
@@ -98,6 +98,9 @@ class StreamReader(ABC):
             events = self._pairs.of(self._reports.of(said)) if said else []
         except DialectError as error:
             raise self._failed(error) from None
+        except TypeError:
+            place = Place(self.dialect, fields, None, f"event {number}")
+            raise self._failed(fault(place)) from None
         except RecursionError:
             place = Place(self.dialect, event, None, f"event {number}")
             raise self._failed(place.error("it is nested too deeply to be read")) from None
@@ -161,7 +164,7 @@ class StreamReader(ABC):
 
     def _keep(self, event: Place) -> None:
         """Keep an event of a type that is unknown."""
-        self._unknown.append(copy_json(event.value))
+        self._unknown.append(with_nulls(event.value))
 
     def _payload(self, response: dict[str, Any]) -> dict[str, Any]:
         """Give the response that was put together, with the unknown events beside it."""

@@ -29,6 +29,7 @@ __all__ = [
     "UNKNOWN_EVENTS",
     "Place",
     "count_at",
+    "fault",
     "objects_in",
     "own_id",
     "read_event",

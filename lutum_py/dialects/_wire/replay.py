@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime
+from types import NoneType
 from typing import Any
 
 from ..._text.json import LEAVES, is_mapping, is_sequence
 from ..._transcript.assistant import AssistantTurn, ReasoningItem, ServerToolItem
 from .losses import Loss
 
-__all__ = ["foreign_losses", "own_payload", "without_nulls"]
+__all__ = ["foreign_losses", "own_payload", "plain", "with_nulls", "without_nulls"]
 
 # A provider takes back what it sent and little else: signatures and encrypted reasoning cover the
 # turn as it came. So the payload of the same dialect is sent again; the neutral items are for
@@ -50,6 +52,9 @@ def without_nulls(value: Any, free: frozenset[str] = _NOTHING) -> Any:
     Everywhere that a provider's own fields stand, absent and null mean the same. Data that a user
     or model wrote stands under the keys in `free`; it is copied as it is, nulls included.
 
+    Raises:
+        TypeError: It holds what is no JSON.
+
     Example:
         >>> without_nulls({"a": None, "args": {"b": None}}, frozenset({"args"}))
         {'args': {'b': None}}
@@ -65,7 +70,27 @@ def without_nulls(value: Any, free: frozenset[str] = _NOTHING) -> Any:
         return copy
     if is_sequence(value):
         return [item if item.__class__ in LEAVES else without_nulls(item, free) for item in value]
-    return value
+    return plain(value)
+
+
+def with_nulls(value: Any) -> Any:
+    """Copy a payload as it is, and refuse what is no JSON as `without_nulls` does."""
+    return without_nulls(value, _EVERYTHING)
+
+
+# The look by which a payload is taken for plain is pydantic's, which writes sets, decimals and much
+# else as if JSON had them; a transcript with one in it could not be saved.
+def plain(value: Any) -> Any:
+    """Give what is neither object nor array as JSON has it: of a time, SDKs make an object.
+
+    Raises:
+        TypeError: JSON has no such thing.
+    """
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    if isinstance(value, str | int | float | NoneType):
+        return value
+    raise TypeError(f"a value of type {type(value).__name__} is no JSON")
 
 
 class _Everything(frozenset[str]):

@@ -8,7 +8,6 @@ kept and sent back as they came: Anthropic adds server-side tools faster than cl
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from typing import Any
 
 from ..._text.json import is_mapping
@@ -40,11 +39,6 @@ def tidy(response: Mapping[str, Any]) -> dict[str, Any]:
     for fields in (payload, *objects_in(payload.get("content"))):
         for key in _OF_THE_SDK:
             fields.pop(key, None)
-    for container in objects_in(payload.get("container")):
-        moment = container.get("expires_at")
-        if isinstance(moment, datetime):
-            # Of a time the SDK makes an object.
-            container["expires_at"] = moment.isoformat().replace("+00:00", "Z")
     return payload
 
 

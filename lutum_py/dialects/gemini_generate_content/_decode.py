@@ -10,11 +10,10 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from enum import Enum
 from typing import Any, Final
 
-from ..._text.json import LEAVES, copy_json, is_mapping, is_sequence
+from ..._text.json import LEAVES, is_mapping, is_sequence
 from ..._transcript.assistant import (
     AssistantItem,
     AssistantTurn,
@@ -27,6 +26,7 @@ from ..._transcript.assistant import (
 )
 from ..._transcript.metadata import ToolMetadata
 from .._wire.reading import UNKNOWN_EVENTS, Place, count_at, own_id
+from .._wire.replay import plain, with_nulls
 from ._facts import FACTS, NAME
 
 __all__ = ["call_of", "items_of_parts", "tidy", "turn_of", "usage_in", "usage_of"]
@@ -61,7 +61,7 @@ def tidy(value: Any) -> Any:
             elif item.__class__ in LEAVES:
                 tidied[name] = item
             elif name in _FREE:
-                tidied[name] = copy_json(item)
+                tidied[name] = with_nulls(item)
             else:
                 tidied[name] = tidy(item)
         return tidied
@@ -71,9 +71,7 @@ def tidy(value: Any) -> Any:
         return value.value
     if isinstance(value, bytes):
         return base64.b64encode(value).decode("ascii")
-    if isinstance(value, datetime):
-        return value.isoformat().replace("+00:00", "Z")
-    return value
+    return plain(value)
 
 
 def _upper(match: re.Match[str]) -> str:

@@ -213,12 +213,11 @@ class StreamDecoder(StreamReader):
         yield CallCompleted(call.index, metadata_of(item, kind, call.index, self._response_id))
 
     def _whole(self, response: Place) -> Iterator[StreamEvent]:
-        self._final = tidy(response.object())
+        self._final = dict(response.object())
         if not self._final.get("output"):
             # Some hosts do not say again at the end what they said item by item.
             numbers = sorted({*self._items, *self._calls, *self._open})
-            said = [item for number in numbers for item in self._item(number)]
-            self._final["output"] = tidy({"output": said})["output"]
+            self._final["output"] = [item for number in numbers for item in self._item(number)]
         self._over = True
         usage = usage_of(response)
         if usage is not None:
@@ -243,8 +242,7 @@ class StreamDecoder(StreamReader):
     def _end(self) -> AssistantTurn:
         if self._final is None:
             raise BrokenStream("the stream breaks off before the response is whole")
-        # It was tidied when it came.
-        return turn_of(response_place(NAME, self._payload(self._final), lambda whole: whole))
+        return turn_of(response_place(NAME, self._payload(self._final), tidy))
 
     def _so_far(self) -> AssistantTurn:
         items: list[AssistantItem] = []
