@@ -101,7 +101,9 @@ class Batch:
             self._gate = gate = asyncio.Semaphore(self.limit)
             start = partial(self._one_in_turn, gate)
         self._over = loop.create_future()
-        self._tasks = tasks = [loop.create_task(start(place)) for place in range(len(self.runs))]
+        tasks = self._tasks
+        for place in range(len(self.runs)):
+            tasks.append(loop.create_task(start(place)))
         self._waiting = set(tasks)
         for task in tasks:
             task.add_done_callback(self._ended)
@@ -125,6 +127,8 @@ class Batch:
         return self._unless_broken(outcomes)
 
     async def _one(self, place: int) -> Outcome:
+        if self.interrupt is not None:  # where tasks begin as they are made, and one before raised
+            return self._not_run(place, self.interrupt)
         plan = self.plan
         try:
             outcome = await (self._run(place) if plan is None else self._run_of(plan, place))

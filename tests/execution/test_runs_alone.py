@@ -461,3 +461,37 @@ def test_a_deadline_does_not_disturb_a_run_that_is_stopped() -> None:
         assert sorted(requests) == [0, 1]
 
     running(main())
+
+
+def at_once(loop: asyncio.AbstractEventLoop, work: Any, **_: Any) -> Any:
+    """Make a task that begins as it is made, as the eager ones of Python 3.12, and ends so, too."""
+    with pytest.raises(StopIteration) as ended:
+        work.send(None)
+    task = loop.create_future()
+    task.set_result(ended.value.value)
+    return task
+
+
+@pytest.mark.parametrize("limit", [None, 1])
+def test_no_call_is_begun_after_an_interrupt_by_a_task_that_begins_at_once(
+    limit: int | None,
+) -> None:
+    """Where tasks begin as they are made, the calls after one that raises an interrupt stay new."""
+    begun: list[int] = []
+
+    async def act(n: int) -> object:
+        begun.append(n)
+        raise Fatal
+
+    async def main() -> None:
+        plan = plan_of(3, Tools.doing_alone)
+        asyncio.get_running_loop().set_task_factory(at_once)
+        with pytest.raises(Fatal) as caught:
+            await run(plan, skipped={"act": act}, limit=limit)
+        assert begun == [0]
+        outcomes = outcomes_of(caught.value)
+        assert [each[0] for each in said(outcomes)] == ["indeterminate", "cancelled", "cancelled"]
+        assert [call.status for call in plan.pending] == [CallStatus.NEW] * 2
+        plan.discard()
+
+    running(main())
