@@ -48,10 +48,10 @@ def record(calls: SortedCalls, outcome: ResultLike | SuspendedCall) -> None:
         call.end(_ENDS[result.status])
     with ONCE:
         recorded = calls.moving()
-        recorded.finished[result.id] = result
         if call is not None:
-            recorded.open.pop(call.id, None)
             recorded.ended[call.id] = call
+        recorded.finished[result.id] = result  # from here on it is no open call, wherever it stands
+        recorded.open.pop(result.id, None)
 
 
 def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:

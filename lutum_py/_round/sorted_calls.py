@@ -7,6 +7,7 @@ the plan itself adds to it what a user may do.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from .._call.call import AnyToolCall
@@ -118,9 +119,11 @@ class SortedCalls:
             recorded = Recorded(self)
             object.__setattr__(self, "_recorded", recorded)
         if recorded.is_sorted:
-            recorded.is_sorted = False
+            # An interrupt may come anywhere: the slots are right until the last of them is empty.
             for slot in _SLOTS.values():
-                slot.__delete__(self)
+                with suppress(AttributeError):
+                    slot.__delete__(self)
+            recorded.is_sorted = False
         return recorded
 
     def change(self, **values: Any) -> None:
@@ -197,7 +200,7 @@ class Recorded:
         """
         with ONCE:
             ids = [asked.id for asked in calls._state.turn.tool_calls]
-            open_ids = [id for id in ids if id in self.open]
+            open_ids = [id for id in ids if id in self.open and id not in self.finished]
             made = {
                 "pending": tuple([self.open[id] for id in open_ids if id not in self.doubted]),
                 "in_doubt": tuple([self.open[id] for id in open_ids if id in self.doubted]),

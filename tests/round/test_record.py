@@ -22,7 +22,7 @@ from lutum_py import (
     ToolRoundPlan,
 )
 from lutum_py._round import record as record_module
-from lutum_py._round.sorted_calls import SortedCalls
+from lutum_py._round.sorted_calls import _SLOTS, SortedCalls
 from lutum_py.errors import (
     CommitError,
     DuplicateResult,
@@ -462,6 +462,30 @@ def test_threads_that_record_the_first_results_at_once_keep_all(
     plan.record(forged(calls[0].metadata))
     assert [result.id for result in plan.finished] == [call.id for call in calls]
     assert plan.pending == ()
+    close(plan)
+
+
+class Interrupting:
+    """A slot whose emptying is interrupted."""
+
+    def __delete__(self, calls: object) -> None:
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("slot", sorted(_SLOTS))
+def test_recording_that_is_interrupted_is_done_again(
+    slot: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An interrupt while a result is taken in leaves the plan as it was, open for the result."""
+    plan = opened(*adds(2)).plan()
+    first, second = plan.pending
+    with monkeypatch.context() as patched:
+        patched.setitem(_SLOTS, slot, Interrupting())
+        with pytest.raises(KeyboardInterrupt):
+            plan.record(forged(first.metadata))
+    plan.record(forged(first.metadata))
+    assert plan.pending == (second,)
+    assert [result.id for result in plan.finished] == [first.id]
     close(plan)
 
 
