@@ -366,3 +366,16 @@ def test_an_error_without_a_message_is_told_as_it_came(dialect: ModuleType) -> N
     """An error of the provider that has no message stands whole in the text of ours."""
     with pytest.raises(DialectError, match=r"an error: .*529"):
         dialect.decode({"error": {"code": 529}})
+
+
+@DIALECTS
+def test_a_tool_goes_out_as_it_is_written(dialect: ModuleType) -> None:
+    """Whatever was offered before, a schema has its own numbers and its own order of fields."""
+    one: dict[str, Any] = {"type": "string", "default": 1}
+    yes, other = {**one, "default": True}, {"type": "string"}
+    for fields in ({"a": one, "b": other}, {"a": yes, "b": other}, {"b": other, "a": one}):
+        schema = {"type": "object", "properties": fields}
+        tool = ToolDef.from_json_schema(name="written", input_schema=schema)
+        sent = dialect.compile(tool).schema["properties"]
+        assert list(sent) == list(fields)
+        assert sent["a"]["default"] is fields["a"]["default"]

@@ -123,6 +123,19 @@ def test_definitions_travel_and_compare() -> None:
     assert FULL != "t"
 
 
+def test_what_a_model_reads_tells_definitions_apart() -> None:
+    """Definitions with other numbers, or with fields in another order, are not equal."""
+    number, text = {"default": 1}, {"type": "string"}
+    first = define({"properties": {"a": number, "b": text}})
+    for other in (
+        {"a": {"default": True}, "b": text},
+        {"a": {"default": 1.0}, "b": text},
+        {"b": text, "a": number},
+    ):
+        assert define({"properties": other}) != first
+    assert define({"properties": {"a": dict(number), "b": text}}) == first
+
+
 def nested(text: str) -> dict[str, Any]:
     """A schema with a text in each place that holds one."""
     leaf = {"type": "string", "title": text, "examples": [text]}
