@@ -65,7 +65,7 @@ class PlanRun:
             except Exception as error:  # noqa: BLE001 - raised again when the others have ended
                 self.refused[place] = error
                 return False
-        self._tell_begun(call)
+        self._begun(call)
         return True
 
     def begin_sync(self, place: int, call: AnyToolCall) -> bool:
@@ -82,7 +82,7 @@ class PlanRun:
             except Exception as error:  # noqa: BLE001 - raised again when the others have ended
                 self.refused[place] = error
                 return False
-            self._tell_begun(call)
+            self._begun(call)
         return True
 
     def take(self, call: AnyToolCall, outcomes: Iterable[Outcome]) -> None:
@@ -96,7 +96,9 @@ class PlanRun:
 
     # The rows are made of the call at hand: a round may have thousands.
 
-    def _tell_begun(self, call: AnyToolCall) -> None:
+    def _begun(self, call: AnyToolCall) -> None:
+        # A plan that was saved meanwhile has the call as pending: it is run where that is loaded.
+        self.plan._state._check_open()
         if self.on_event is not None:
             tell_row(self.on_event, "begun", row_of_call(call, "pending"))
 

@@ -282,7 +282,7 @@ def test_what_a_plan_does_not_take_comes_out(running: Any) -> None:
     """The round was closed while its call ran: nothing is lost in silence."""
     plan = plan_of(("note", "a"))
     with pytest.raises(RoundClosedError) as caught:
-        running(plan, on_begin=lambda call: plan.discard())
+        running(plan, on_event=lambda event: plan.discard() if event.kind == "begun" else None)
     assert done == ["a"]
     assert len(outcomes_of(caught.value)) == 1
 
@@ -310,3 +310,27 @@ def test_in_threads_one_on_begin_is_done_at_a_time() -> None:
     run_sync(plan, limit=8, on_begin=on_begin)
     assert sorted(done) == sorted(map(str, range(20)))
     close(plan)
+
+
+def run_in_loop(plan: ToolRoundPlan[Any], **options: Any) -> ToolRoundPlan[Any]:
+    return asyncio.run(run(plan, **options))
+
+
+@pytest.mark.parametrize("way", [run_in_loop, run_sync])
+def test_a_call_that_was_saved_as_pending_is_not_begun_any_more(way: Any) -> None:
+    """Where a plan is saved while its calls run in turn, each runs once, here or where it loads."""
+    saved: list[str] = []
+
+    def saving(event: CallEvent) -> None:
+        if event.kind == "ended":
+            saved.append(plan.dump_json())
+
+    plan = plan_of(("note", "a"), ("note", "b"), ("note", "c"))
+    with pytest.raises(RoundClosedError) as caught:
+        way(plan, on_event=saving, limit=1)
+    came_to = [getattr(each, "status", None) for each in outcomes_of(caught.value)]
+    assert came_to == ["success", "cancelled", "cancelled"]
+    loaded = run_sync(Desk.load_plan(saved[0]))
+    assert done == ["a", "b", "c"]
+    assert statuses(loaded) == ["success"] * 3
+    close(loaded)
