@@ -392,7 +392,7 @@ def test_a_delta_is_read_in_few_instructions(wire: Wire, limit: int) -> None:
     assert later <= limit
 
 
-@limits(7600, 8800, 7200, 5200)
+@limits(7800, 8900, 7300, 5300)
 def test_a_short_stream_takes_few_instructions(wire: Wire, limit: int) -> None:
     """An answer of one call costs no more than its few events and the turn in the end."""
     events = [*map(json.dumps, wire.events(Said(calls=(("c1", "search", ARGUMENTS),))))]
