@@ -98,6 +98,7 @@ def _tool(selector: AnySelector, start: int) -> dict[str, Any]:
         "category": definition.category,
         "capabilities": definition.capabilities.to_dict(),
         "risk": risk_of(definition.capabilities).value,
+        "needs_approval": _approval(selector),
         "timeout": definition.timeout,
         "idempotent": definition.idempotent,
         "strict": definition.strict,
@@ -113,6 +114,12 @@ def _tool(selector: AnySelector, start: int) -> dict[str, Any]:
         "input_schema": schema,
         "output_schema": output,
     }
+
+
+def _approval(selector: AnySelector) -> str:
+    if not selector.approval:
+        return "never"
+    return "always" if True in selector.approval else "by_input"
 
 
 def _cap(selector: AnySelector) -> dict[str, Any] | None:

@@ -120,6 +120,9 @@ def _extras(tool: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "effect", f"{undone}, confirmation {effect['confirmation']}{dry_run}"
     if capabilities["effects"]:
         yield "risk", tool["risk"]
+    if tool["needs_approval"] != "never":
+        asked = "a function of the input says which calls"
+        yield "approval", "each call" if tool["needs_approval"] == "always" else asked
     flags = [name for name, value in capabilities.items() if value is True]
     if flags:
         yield "flags", ", ".join(flags)

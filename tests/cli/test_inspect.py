@@ -124,6 +124,37 @@ def test_caps_on_results_are_shown(lutum: Lutum, tmp_path: Path) -> None:
     ]
 
 
+def test_what_needs_an_approval_is_shown(lutum: Lutum, tmp_path: Path) -> None:
+    """Each tool says whether its calls wait for a person, whoever asks for it."""
+    (tmp_path / "asking.py").write_text(
+        "from lutum_py import Toolset, tool, tool_fn, toolset\n"
+        "@tool_fn\n"
+        "def pay(cents: int) -> None: ...\n"
+        "@tool_fn\n"
+        "def large(cents: int) -> None: ...\n"
+        "class Inner(Toolset):\n"
+        "    free = tool(pay, needs_approval=False)\n"
+        "    large = tool(large, needs_approval=lambda i: i.cents > 5)\n"
+        "class Tools(Toolset):\n"
+        "    asked = toolset(Inner, needs_approval=True, prefix='asked_')\n"
+        "    plain = toolset(Inner)\n",
+        encoding="utf-8",
+    )
+    lines = lutum("inspect", "asking:Tools").out.splitlines()
+    assert [line.strip() for line in lines if line.strip().startswith("approval")] == [
+        "approval  each call",
+        "approval  each call",
+        "approval  a function of the input says which calls",
+    ]
+    tools = json.loads(lutum("inspect", "asking:Tools", "--json").out)["tools"]
+    assert {tool["name"]: tool["needs_approval"] for tool in tools} == {
+        "asked_pay": "always",
+        "asked_large": "always",
+        "pay": "never",
+        "large": "by_input",
+    }
+
+
 def test_a_nested_toolset_can_be_shown_alone(lutum: Lutum) -> None:
     """`module:Outer.Inner` shows the nested toolset as it is within the outer one."""
     ran = lutum("inspect", "tools:Tools.group")
