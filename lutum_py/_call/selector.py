@@ -126,7 +126,8 @@ class AnySelector(Immutable):
         """The tool's definition under its wire name."""
         if self._definition is None:
             own = self.spec.definition
-            made = own if own.name == self.name else own.with_name(self.name)
+            prefix = self.options.prefix
+            made = own._prefixed(prefix) if prefix else own
             if made.timeout != self.timeout:
                 made = made.with_timeout(self.timeout)
             self._put(_definition=made)

@@ -92,6 +92,7 @@ class ToolDef(Immutable):
         "_input_source",
         "_output_schema",
         "_output_source",
+        "_prefix",
         "category",
         "description",
         "idempotent",
@@ -114,6 +115,8 @@ class ToolDef(Immutable):
     _input_schema: JsonSchema | None
     _output_schema: JsonSchema | None
     _digest: str | None
+    _prefix: str
+    """What of the name stands for the groups that the tool is in: messages tell it apart."""
 
     def __init__(
         self,
@@ -148,6 +151,7 @@ class ToolDef(Immutable):
             _input_schema=None,
             _output_schema=None,
             _digest=None,
+            _prefix="",
         )
 
     @classmethod
@@ -261,16 +265,23 @@ class ToolDef(Immutable):
         """Return the same definition under another wire name."""
         return self._but(name=name)
 
+    def _prefixed(self, prefix: str) -> ToolDef:
+        made = self.with_name(prefix + self.name)
+        made._put(_prefix=prefix)
+        return made
+
     def with_description(self, description: str) -> ToolDef:
         """Return the same definition with another description."""
         return self._but(description=description)
 
     def _but(self, **changed: Any) -> ToolDef:
-        return ToolDef(
+        made = ToolDef(
             **{**self._told(), **changed},
             input_schema=lambda: self.input_schema,
             output_schema=None if self._output_source is None else lambda: self.output_schema or {},
         )
+        made._put(_prefix="" if "name" in changed else self._prefix)
+        return made
 
     def _told(self) -> dict[str, Any]:
         slots = ("_capabilities" if name == "capabilities" else name for name in TOLD)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 import json
 from types import ModuleType
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lutum_py import ToolInput, Toolset, tool, tool_fn, toolset
 from lutum_py._schema.definition import ToolDef
 from lutum_py._transcript.assistant import AssistantTurn
 from lutum_py._transcript.message import Message
@@ -20,11 +21,13 @@ from lutum_py._transcript.result import ToolResult
 from lutum_py.dialects import gemini_generate_content, openai_chat, openai_responses
 from lutum_py.dialects._facts import facts_of
 from lutum_py.dialects._wire.tool_names import WireNames
+from lutum_py.errors import ToolDefinitionError
 
 from .every_dialect import DIALECTS, NAMES, as_response, bodies, key_of
 
 BAD = "no such tool!"
 FINE = "x_Y-9"
+T = TypeVar("T")
 ANY_NAMES = st.text(min_size=1, max_size=200)
 
 
@@ -195,3 +198,74 @@ def test_a_call_by_no_name_gets_one(dialect: ModuleType, name: Any) -> None:
     mended, _ = dialect.repair(broken)
     assert dialect.check(mended) == []
     assert len(mended) == len(broken)
+
+
+@tool_fn
+def ping() -> None: ...
+
+
+@tool_fn(name="no name")
+def unnamed() -> None: ...
+
+
+class Inner(Toolset):
+    ping = tool(ping)
+    unnamed = tool(unnamed, off=True)
+
+
+class Spaced(Toolset):
+    inner = toolset(Inner, prefix="a b ", timeout=2)
+
+
+class Long(Toolset):
+    inner = toolset(Inner, prefix="x" * 130)
+
+
+class Fine(Toolset):
+    inner = toolset(Inner, prefix="fine_")
+
+
+class Pair(ToolInput[str], Generic[T]):
+    """Take two."""
+
+    one: T
+
+
+class Generics(Toolset):
+    pair = tool(Pair[int])
+
+
+class PairInt(Pair[int]):
+    """Take two numbers."""
+
+
+class Renamed(Toolset):
+    pair = tool(PairInt)
+
+
+@DIALECTS
+@pytest.mark.parametrize(
+    ("tools", "remedy"),
+    [
+        (Spaced, "Its prefix is 'a b ': change `prefix=` where the toolset is nested or made."),
+        (Long, "change `prefix=`"),
+        (Toolset.of("Made", ping, prefix="a b "), "change `prefix=`"),
+        ([Fine.inner.unnamed.definition], "as in `@tool_fn(name=...)`"),
+        ([Spaced.inner.ping.definition.with_name("c d")], "as in `@tool_fn(name=...)`"),
+        ([Spaced.inner.ping.definition.with_description("Other.")], "change `prefix=`"),
+        (Generics, "for `A[int]`, declare a `class AInt(A[int])`"),
+    ],
+)
+def test_what_is_to_be_changed_is_what_the_refused_name_comes_from(
+    dialect: ModuleType, tools: Any, remedy: str
+) -> None:
+    """A refused name comes with the remedy: for its prefix, for a tool, or for a generic model."""
+    with pytest.raises(ToolDefinitionError, match="is refused by") as raised:
+        dialect.tools(tools)
+    assert remedy in str(raised.value)
+
+
+@DIALECTS
+def test_the_remedy_for_a_generic_model_works(dialect: ModuleType) -> None:
+    """A class of its own gives a special case of a generic model a name that providers take."""
+    assert "pair_int" in json.dumps(dialect.tools(Renamed))

@@ -92,7 +92,7 @@ def compiled(definition: ToolDef, facts: Facts, strict: bool = False) -> Compile
     Raises:
         ToolDefinitionError: The name or the schema has no form in the dialect.
     """
-    check_tool_name(facts, definition.name)
+    check_tool_name(facts, definition)
     return compile_schema(definition, facts, strict=strict)
 
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final
 
+from ..._schema.definition import ToolDef
 from ..._text.json import digest_of, shorten
 from ...errors import ToolDefinitionError
 from .._facts import Facts
@@ -25,17 +26,25 @@ _ODD: Final = re.compile(r"[^a-zA-Z0-9]+")
 _STEM, _DIGEST = 48, 12
 
 
-def check_tool_name(facts: Facts, name: str) -> None:
+def check_tool_name(facts: Facts, definition: ToolDef) -> None:
     """Refuse a name that the provider refuses.
 
     Raises:
         ToolDefinitionError: It has other characters, or more of them, than the dialect allows.
     """
-    if facts.tool_names.fullmatch(name) is None:
-        raise ToolDefinitionError(
-            f"The tool name {name!r} is refused by {facts.name}, which takes "
-            f"{facts.tool_names_in_words}. Give the tool another name, as in `@tool_fn(name=...)`."
-        )
+    takes, name, prefix = facts.tool_names.fullmatch, definition.name, definition._prefix
+    if takes(name) is not None:
+        return
+    if prefix and (takes(prefix) is None or takes(name.removeprefix(prefix)) is not None):
+        remedy = f"Its prefix is {prefix!r}: change `prefix=` where the toolset is nested or made."
+    elif "[" in name:  # what pydantic calls a special case of a generic model
+        remedy = "Give the tool another name: for `A[int]`, declare a `class AInt(A[int])`."
+    else:
+        remedy = "Give the tool another name, as in `@tool_fn(name=...)`."
+    raise ToolDefinitionError(
+        f"The tool name {name!r} is refused by {facts.name}, which takes "
+        f"{facts.tool_names_in_words}. {remedy}"
+    )
 
 
 class WireNames:
