@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Never, Self, TypeAlias, TypeVar, overload
 
 from ._call.member_options import UNSAID, Condition, MemberOptions, Unsaid
 from ._call.selector import AnySelector
@@ -67,16 +67,20 @@ class Toolset(metaclass=ToolsetMeta):
             """The base class of policies: classes with methods such as `<member>_hook`."""
 
     @classmethod
-    def HookSet(cls, /, **nested: _HookSet[Any]) -> _HookSet[Self]:  # noqa: N802 - makes one
+    def HookSet(  # noqa: N802 - makes one
+        cls, /, *misplaced: Never, **nested: _HookSet[Any]
+    ) -> _HookSet[Self]:
         """Make an empty hook set of this toolset.
 
         Args:
+            misplaced: None: a hook set needs the name of its member.
             nested: Hook sets of nested toolsets by the name of the member; kept, not copied.
 
         Raises:
+            MisuseError: A hook set came without a name.
             HookError: There is no such member, or the hook set is of another toolset.
         """
-        made: _HookSet[Self] = _hook_set()(cls._origin, **nested)
+        made: _HookSet[Self] = _hook_set()(cls._origin, *misplaced, **nested)
         return made
 
     @classmethod

@@ -9,14 +9,14 @@ lists meet.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Never, TypeAlias, TypeVar
 
 from .._call.selector import AnySelector
 from .._declare.hook_names import Phase
 from .._declare.toolset_meta import ToolsetMeta
 from .._text.json import shorten
 from .._text.suggestion import names_for_message
-from ..errors import HookError
+from ..errors import HookError, MisuseError
 from .registered_hook import PhaseHooks, RegisteredHook, in_order
 
 if TYPE_CHECKING:
@@ -32,11 +32,30 @@ _Deciding: TypeAlias = tuple[list[RegisteredHook], list[RegisteredHook], list[Re
 _NOWHERE = PhaseHooks()
 
 
+def _misplaced(toolset: ToolsetMeta, given: Any) -> MisuseError:
+    """Say how a hook set is taken in that came without the name of its member."""
+    name, of = toolset.__qualname__, getattr(given, "_toolset", None)
+    remedy = (
+        "To add the hooks of a hook set of this toolset, write `hooks.extend(other)`; for a "
+        "policy, `hooks.register_hooks(policy)`."
+    )
+    for key, member in toolset._members.items():
+        if isinstance(member, ToolsetMeta) and member._origin is of:
+            remedy = f"Write `{name}.HookSet({key}=...)`."
+            break
+    return MisuseError(
+        f"{name}.HookSet() takes hook sets by the name of the nested toolset, not "
+        f"{shorten(given)}. {remedy}"
+    )
+
+
 class HookPlaces(Generic[T]):
     """Keep the hooks of one toolset, and find those of a tool."""
 
-    def __init__(self, toolset: type[T], /, **nested: HookPlaces[Any]) -> None:
+    def __init__(self, toolset: type[T], /, *misplaced: Never, **nested: HookPlaces[Any]) -> None:
         own: Any = toolset
+        if misplaced:
+            raise _misplaced(own, misplaced[0])
         self._toolset: ToolsetMeta = own
         self._tools: dict[str, PhaseHooks] = {}
         self._groups: dict[str, HookPlaces[Any]] = {}

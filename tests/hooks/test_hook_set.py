@@ -23,7 +23,7 @@ from lutum_py import (
     Toolset,
     toolset,
 )
-from lutum_py.errors import HookError
+from lutum_py.errors import HookError, MisuseError
 from tests.hooks.asked import parse
 from tests.sample_tools import (
     ALICE,
@@ -340,6 +340,20 @@ def test_only_hook_sets_of_one_toolset_are_joined(other: Any) -> None:
     """A hook set is extended by one of the same toolset only."""
     with pytest.raises(HookError, match="The hook set of AppTools can only be extended by another"):
         AppTools.HookSet().extend(other)
+
+
+@pytest.mark.parametrize(
+    ("given", "remedy"),
+    [
+        (DataTools.HookSet(), r"Write `AppTools\.HookSet\(data=\.\.\.\)`\.$"),
+        (AppTools.HookSet(), r"write `hooks\.extend\(other\)`"),
+        (nothing, r"for a policy, `hooks\.register_hooks\(policy\)`"),
+    ],
+)
+def test_a_hook_set_is_taken_in_by_name_only(given: Any, remedy: str) -> None:
+    """What comes without the name of a member is refused, with what to write."""
+    with pytest.raises(MisuseError, match=rf"not <.*>\. .*{remedy}"):
+        AppTools.HookSet(given)
 
 
 def test_hook_sets_of_module_functions_pickle() -> None:
