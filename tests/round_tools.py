@@ -29,10 +29,10 @@ from lutum_py import (
     tool,
     tool_fn,
 )
-from lutum_py._transcript.check import TranscriptCheck
 from lutum_py._transcript.request import TranscriptItem
 from lutum_py._transcript.transcript import Transcript
 from lutum_py.testing import ScriptedModel
+from lutum_py.testing._scripted_model import TranscriptCheck
 
 
 class Receipt(BaseModel):

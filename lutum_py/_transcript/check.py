@@ -7,7 +7,7 @@ that it can answer, and only what finds no place so is one too many.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,10 +15,9 @@ from .._text.json import shorten
 from .assistant import AssistantTurn
 from .message import Message
 from .metadata import ToolMetadata
-from .request import TranscriptItem
 from .result import ToolResult
 
-__all__ = ["Checked", "CheckedCall", "TranscriptCheck", "TranscriptFault", "checked"]
+__all__ = ["Checked", "CheckedCall", "TranscriptFault", "checked"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,62 +206,3 @@ def _judge_places(turn: int, results: list[int], items: Sequence[Any], found: Ch
         for at, right in zip(near, sorted(near), strict=True)
         if at != right
     ]
-
-
-class TranscriptCheck:
-    """Take items in order; what was taken is not looked at again, until something is wrong.
-
-    Attributes:
-        taken: How many items were taken.
-    """
-
-    __slots__ = ("_items", "_open")
-
-    def __init__(self) -> None:
-        self._items: list[TranscriptItem] = []
-        self._open: list[ToolMetadata] = []
-
-    @property
-    def taken(self) -> int:
-        """How many items were taken."""
-        return len(self._items)
-
-    def take(self, items: Iterable[TranscriptItem]) -> None:
-        """Take more items.
-
-        Raises:
-            ValueError: An item breaks the order; the text says which and why.
-        """
-        listed = list(items)
-        for number, item in enumerate(listed):
-            if not self._takes(item):
-                raise _wrong([*self._items, *listed[number:]])
-            self._items.append(item)
-
-    def finish(self) -> None:
-        """Make sure that nothing is missing at the end.
-
-        Raises:
-            ValueError: Calls of the last turn have no results.
-        """
-        if self._open:
-            raise _wrong(self._items)
-
-    def _takes(self, item: Any) -> bool:
-        if isinstance(item, ToolResult):
-            if not self._open or not item.answers(self._open[0]):
-                return False
-            self._open.pop(0)
-            return True
-        if self._open or not isinstance(item, AssistantTurn):
-            return not self._open and isinstance(item, Message)
-        calls = list(item.tool_calls)
-        if len({call.id for call in calls}) < len(calls):
-            return False
-        self._open = calls
-        return True
-
-
-def _wrong(items: Sequence[Any]) -> ValueError:
-    first = checked(items).faults[0]
-    return ValueError(f"{first.position}: {first.problem}")

@@ -19,11 +19,11 @@ from .._transcript.assistant import (
     ToolCallItem,
     Usage,
 )
-from .._transcript.check import TranscriptCheck
+from .._transcript.check import checked
 from .._transcript.kept import Growing
 from .._transcript.message import Message
 from .._transcript.metadata import ToolMetadata
-from .._transcript.request import TurnRequest
+from .._transcript.request import TranscriptItem, TurnRequest
 from .._transcript.result import ToolResult
 from .._transcript.stream_events import (
     ArgumentsDelta,
@@ -40,7 +40,7 @@ from .._transcript.transcript_view import Front, TranscriptView
 from ..errors import DialectError, MisuseError
 from ._script import Script
 
-__all__ = ["ScriptedModel"]
+__all__ = ["ScriptedModel", "TranscriptCheck"]
 
 TurnScript: TypeAlias = (
     Iterable[AssistantTurn | BaseException] | Callable[[TurnRequest], AssistantTurn | BaseException]
@@ -189,8 +189,8 @@ class ScriptedModel:
         ):
             return known[2]
         check = TranscriptCheck()
-        key, checked = id(transcript), self._checked
-        checked[key] = (ref(transcript, lambda _: checked.pop(key, None)), items.front, check)
+        key, known_by = id(transcript), self._checked
+        known_by[key] = (ref(transcript, lambda _: known_by.pop(key, None)), items.front, check)
         return check
 
 
@@ -249,3 +249,62 @@ def _readable(text: str) -> Any:
         return from_json(text, allow_partial="trailing-strings")
     except (ValueError, TypeError):
         return {}
+
+
+class TranscriptCheck:
+    """Take items in order; what was taken is not looked at again, until something is wrong.
+
+    Attributes:
+        taken: How many items were taken.
+    """
+
+    __slots__ = ("_items", "_open")
+
+    def __init__(self) -> None:
+        self._items: list[TranscriptItem] = []
+        self._open: list[ToolMetadata] = []
+
+    @property
+    def taken(self) -> int:
+        """How many items were taken."""
+        return len(self._items)
+
+    def take(self, items: Iterable[TranscriptItem]) -> None:
+        """Take more items.
+
+        Raises:
+            ValueError: An item breaks the order; the text says which and why.
+        """
+        listed = list(items)
+        for number, item in enumerate(listed):
+            if not self._takes(item):
+                raise _wrong([*self._items, *listed[number:]])
+            self._items.append(item)
+
+    def finish(self) -> None:
+        """Make sure that nothing is missing at the end.
+
+        Raises:
+            ValueError: Calls of the last turn have no results.
+        """
+        if self._open:
+            raise _wrong(self._items)
+
+    def _takes(self, item: Any) -> bool:
+        if isinstance(item, ToolResult):
+            if not self._open or not item.answers(self._open[0]):
+                return False
+            self._open.pop(0)
+            return True
+        if self._open or not isinstance(item, AssistantTurn):
+            return not self._open and isinstance(item, Message)
+        calls = list(item.tool_calls)
+        if len({call.id for call in calls}) < len(calls):
+            return False
+        self._open = calls
+        return True
+
+
+def _wrong(items: Sequence[Any]) -> ValueError:
+    first = checked(items).faults[0]
+    return ValueError(f"{first.position}: {first.problem}")

@@ -129,8 +129,8 @@ def waiting(folder: Path) -> dict[str, str]:
 def outcome_in(folder: Path) -> Outcome:
     """Collect what the desk and the world have on record at the end."""
     from lutum_py import ToolResult, TurnRequest
-    from lutum_py._transcript.check import TranscriptCheck
     from lutum_py.store import open_store
+    from lutum_py.testing._scripted_model import TranscriptCheck
 
     module = importlib.import_module("desk")
     desk = module.Desk

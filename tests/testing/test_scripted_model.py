@@ -24,10 +24,10 @@ from lutum_py import (
     TurnRequest,
     Usage,
 )
-from lutum_py._transcript.check import TranscriptCheck
 from lutum_py._transcript.transcript_view import TranscriptView
 from lutum_py.errors import DeveloperError, DialectError, MisuseError
 from lutum_py.testing import ScriptedModel, ScriptExhausted
+from lutum_py.testing._scripted_model import TranscriptCheck
 from tests.round_tools import Shop, adds, answer, done, forged, needs, turn
 
 
@@ -250,6 +250,19 @@ def test_checking_costs_no_more_in_a_long_conversation(monkeypatch: pytest.Monke
         tool_round = needs(session.text_turn(model).tools(Shop).collect_sync())
         tool_round.commit(session, done(tool_round.tool_calls))
     assert looked_at == [1] + [3] * 29
+
+
+def test_the_check_goes_on_where_it_stopped() -> None:
+    """What was taken is not looked at again, also after an item was refused."""
+    check = TranscriptCheck()
+    tool_round = turn(*adds(1))
+    check.take([Message("user", "Hi"), tool_round])
+    with pytest.raises(ValueError, match="has no result"):
+        check.take([Message("user", "Too early")])
+    assert check.taken == 2
+    check.take([forged(tool_round.tool_calls[0])])
+    check.finish()
+    assert check.taken == 3
 
 
 def test_transcripts_are_told_apart() -> None:

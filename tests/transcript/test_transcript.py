@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from lutum_py import Attachment, Message, ServerToolItem, TextItem, ToolMetadata, Transcript
 from lutum_py._transcript.assistant import AssistantTurn, ReasoningItem, RefusalItem
-from lutum_py._transcript.check import TranscriptCheck
 from lutum_py._transcript.committed import CommittedRound
 from lutum_py._transcript.transcript_view import TranscriptView
 from tests.round_tools import adds, check, check_transcript, forged, opened, turn
@@ -163,19 +162,6 @@ def test_a_result_answers_the_call_that_it_names() -> None:
     found.discard()
     for changed in ({"id": "x"}, {"name": "x"}, {"arguments": "{}"}):
         assert not result.answers(dataclasses.replace(metadata, **changed))
-
-
-def test_the_check_goes_on_where_it_stopped() -> None:
-    """What was taken is not looked at again, also after an item was refused."""
-    check = TranscriptCheck()
-    tool_round = turn(*adds(1))
-    check.take([Message("user", "Hi"), tool_round])
-    with pytest.raises(ValueError, match="has no result"):
-        check.take([Message("user", "Too early")])
-    assert check.taken == 2
-    check.take([forged(tool_round.tool_calls[0])])
-    check.finish()
-    assert check.taken == 3
 
 
 @pytest.mark.parametrize("role", ["assistant", "tool", "", None])
