@@ -153,6 +153,23 @@ def test_a_large_toolset_is_shown_in_part() -> None:
     assert "t200" not in shown
 
 
+def test_a_union_shows_the_arguments_of_all_its_forms() -> None:
+    """Of an input that has several forms, what each of them takes is named."""
+    forms = [
+        {"type": "object", "properties": {name: {"type": "string"}}, "required": [name]}
+        for name in ("card", "iban")
+    ]
+    schema = {"anyOf": [{"$ref": "#/$defs/Card"}, forms[1]], "$defs": {"Card": forms[0]}}
+    mixed = {**schema, "type": "object", "properties": {"cents": {"type": "integer"}}}
+    made = [
+        ToolDef.from_json_schema(name=name, input_schema=each)
+        for name, each in (("pay", schema), ("refund", mixed))
+    ]
+    shown = cells(Toolset.from_definitions("Shop", made)._repr_html_())
+    assert "pay|card\niban|in several forms|" in shown
+    assert "refund|cents?: integer\ncard\niban|in several forms" in shown
+
+
 # Rounds and plans.
 
 

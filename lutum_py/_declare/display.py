@@ -10,6 +10,7 @@ from typing import Any
 
 from .._call.selector import AnySelector
 from .._schema.definition import ToolDef
+from .._schema.schema_reader import names_in
 from .._text.html import Element, as_styles, figure, group, mark, named, note, paragraph, table
 from .._text.json import is_object
 
@@ -53,13 +54,17 @@ def _arguments(definition: ToolDef) -> Element:
     schema = definition.input_schema
     properties: dict[str, Any] = schema.get("properties") or {}
     required: Iterable[str] = schema.get("required") or ()
-    shown = [
+    names = [
         f"{name}{'' if name in required else '?'}{_type(about)}"
-        for name, about in list(properties.items())[:_MOST_ARGUMENTS]
+        for name, about in properties.items()
     ]
-    if len(properties) > _MOST_ARGUMENTS:
-        shown.append(f"… {len(properties) - _MOST_ARGUMENTS} more")
-    return paragraph("\n".join(shown), 2000, code=True) if shown else note("none")
+    of_forms = [name for name in names_in(schema) if name not in properties]
+    names += of_forms
+    shown = names[:_MOST_ARGUMENTS]
+    if len(names) > _MOST_ARGUMENTS:
+        shown.append(f"… {len(names) - _MOST_ARGUMENTS} more")
+    listed = paragraph("\n".join(shown), 2000, code=True) if shown else note("none")
+    return group(listed, note("in several forms")) if of_forms else listed
 
 
 def _type(about: Any) -> str:
