@@ -300,7 +300,9 @@ def _not_on_offer(
         )
         return RecoverableToolCallIssue(metadata, "not_available", text)
     if known is not None:
-        text = f"Tool {name} is not available in this turn, so it was not run. {on_offer}"
+        is_unfound = known.is_deferred and not toolset._offer.searches
+        why = " It is deferred, and there is no search that loads it." if is_unfound else ""
+        text = f"Tool {name} is not available in this turn, so it was not run.{why} {on_offer}"
         return RecoverableToolCallIssue(metadata, "not_available", text)
     near = did_you_mean(metadata.name, names)
     hint = f" Did you mean {quoted(near)}?" if near else ""

@@ -110,6 +110,20 @@ def test_the_answer_stands_before_what_was_loaded(queries: list[str]) -> None:
     assert [names(each) for each in by_format] == [names(each) for each in talk(asks(*queries))]
 
 
+def test_a_call_of_a_deferred_tool_without_a_search_is_told_why() -> None:
+    """Where a toolset has no search at all, the issue says that nothing can load the tool."""
+    lone = Toolset.of("Lone", tool(find_customer, deferred=True))
+    call = ScriptedModel.tool_calls(("c1", "find_customer", {"name": "Ada"}))
+    outcome = lone.read_turn(call)
+    assert isinstance(outcome, NeedsTools)
+    (issue,) = outcome.round.recoverable_tool_call_issues
+    assert issue.text == (
+        "Tool `find_customer` is not available in this turn, so it was not run. It is deferred, "
+        "and there is no search that loads it. Tools on offer: none."
+    )
+    outcome.round.discard()
+
+
 def test_a_tool_is_called_once_it_was_loaded() -> None:
     """Before its search a call is an issue that says to search first, and afterwards a call."""
     call = ("c1", "crm_find_customer", {"name": "Ada"})
