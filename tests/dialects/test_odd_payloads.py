@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime
 from decimal import Decimal
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 import pytest
@@ -98,6 +98,16 @@ def test_what_is_no_event_says_what_to_feed(dialect: ModuleType, event: Any, rem
     """An object of an SDK and the text of a response are refused with the way to its events."""
     with pytest.raises(DialectError, match=remedy):
         dialect.StreamDecoder().feed(event)
+
+
+@DIALECTS
+def test_an_event_may_be_a_mapping_of_any_kind(dialect: ModuleType) -> None:
+    """Events that are mappings and no dicts are read as dicts are."""
+    _, events = WRITERS[dialect.NAME]
+    plain, others = dialect.StreamDecoder(), dialect.StreamDecoder()
+    for event in events(Said(text="Hi")):
+        assert others.feed(MappingProxyType(event)) == plain.feed(event)
+    assert others.finish() == plain.finish()
 
 
 @pytest.mark.parametrize("value", [math.nan, 10**5000, deep(900)], ids=["nan", "long", "deep"])
