@@ -98,9 +98,10 @@ def toolset_of(name: str, tools: tuple[Any, ...], options: MemberOptions) -> Too
     """
     _check_name(name)
     for each in tools:
-        if isinstance(each, GroupMember | ToolsetMeta):
+        group = each.inner if isinstance(each, GroupMember) else each
+        if isinstance(group, ToolsetMeta):
             raise ToolDefinitionError(
-                f"Toolset `{name}`: `Toolset.of` takes tools, not {shorten(each)}. Nest a toolset "
+                f"Toolset `{name}`: `Toolset.of` takes tools, not {shorten(group)}. Nest a toolset "
                 f"in a class: `class {name}(Toolset): group = toolset(...)`."
             )
     listed: list[Any] = [each if isinstance(each, ToolMember) else tool(each) for each in tools]

@@ -88,7 +88,7 @@ def test_it_pickles_where_its_tools_do() -> None:
         ),
         (
             lambda: Toolset.of("Bad", toolset(Toolset.of("In", add))),  # type: ignore[arg-type]
-            r"Nest a toolset in a class: `class Bad\(Toolset\)",
+            r"takes tools, not <toolset In: add>. Nest a toolset in a class: `class Bad\(Toolset\)",
         ),
         (lambda: Toolset.of("Bad", add, prefix=3), "takes a text, not 3"),  # type: ignore[arg-type]
     ],
