@@ -16,6 +16,7 @@ from .._call.outcomes import HandledCall, SuspendedCall
 from .._call.selector import AnySelector
 from .._schema.secrets import holds_secrets
 from .._text.json import size_of
+from .._text.once import ONCE
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult
 from .sorted_calls import SortedCalls
@@ -63,7 +64,9 @@ class CallRow:
 
 def rows_of(calls: SortedCalls) -> tuple[CallRow, ...]:
     """Give a row for each call of a round, in the order of the turn."""
-    rows = {row.id: row for row in _rows(calls)}
+    with ONCE:  # meanwhile another thread may move a call
+        seen = calls.copy()
+    rows = {row.id: row for row in _rows(seen)}
     return tuple(rows[asked.id] for asked in calls._state.turn.tool_calls)
 
 

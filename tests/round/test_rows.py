@@ -6,7 +6,7 @@ import json
 import pickle
 from typing import Any
 
-from pydantic import BaseModel, SecretStr
+from pydantic import BaseModel, SecretStr, field_serializer
 
 from lutum_py import (
     Answer,
@@ -21,6 +21,7 @@ from lutum_py import (
     RunNormally,
     SuspendTicket,
     ToolDecision,
+    ToolInput,
     ToolMetadata,
     Toolset,
     tool,
@@ -229,3 +230,31 @@ def test_what_a_hook_handled_says_who_did_also_when_it_is_pickled() -> None:
     assert made == type(made)(made.metadata, made.input, made.output, made.result)
     assert isinstance(made, HandledCall)
     close(plan)
+
+
+def test_rows_are_of_one_moment() -> None:
+    """A call that moves while rows are made has its row, as it stood before."""
+    late: list[Any] = []
+
+    class Noted(ToolInput[str]):
+        """Note something."""
+
+        text: str
+
+        @field_serializer("text")
+        def _moved(self, text: str) -> str:
+            while late:
+                plan.record(late.pop())
+            return text
+
+    class Notes(Toolset):
+        note = tool(Noted)
+
+    calls = [(f"c{at}", Notes.note.name, {"text": "x"}) for at in range(2)]
+    plan = opened(*calls, toolset=Notes).plan()
+    first, second = plan.pending
+    plan.record(first.complete("done"))
+    late.append(second.complete("done"))
+    assert [row.state for row in plan.calls] == ["finished", "pending"]
+    assert [row.state for row in plan.calls] == ["finished", "finished"]
+    plan.discard()
