@@ -16,7 +16,7 @@ from .._text.once import ONCE
 from .._transcript.result import ToolResult
 from ..errors import HookError
 from .commit import ResultLike, as_results
-from .sorted_calls import SortedCalls
+from .sorted_calls import SortedCalls, moving
 
 __all__ = ["show_results"]
 
@@ -59,7 +59,7 @@ def show_results(
     # What came to the plan while hooks were awaited stays in it.
     if finished:
         with ONCE:
-            calls.moving().finished.update(finished)
+            moving(calls).finished.update(finished)
     calls.change(
         handled=tuple(handled.get(each.metadata.id, each) for each in calls.handled),
         _asked_after=calls._asked_after | marks,

@@ -33,7 +33,7 @@ from .._text.once import ONCE
 from ..errors import HookError, ResumeError, ToolInputError
 from .edits import EditRecord, changed_names, noted, unmasked
 from .resume import check_decision, check_fits, find, resume, take_in, was_taken_in
-from .sorted_calls import SortedCalls
+from .sorted_calls import SortedCalls, moving
 
 __all__ = ["amend"]
 
@@ -89,7 +89,7 @@ def amend(calls: SortedCalls, decision: Decision, hooks: Hooks) -> Steps[HookOut
     calls.note_hooks(hooks)
     calls.change(decisions=(*calls.decisions, *records))
     with ONCE:
-        edits = calls.moving().edits
+        edits = moving(calls).edits
         edits[call_id] = noted(edits.pop(call_id, None), record)
     return settled
 

@@ -21,7 +21,7 @@ from ..errors import (
     UnresolvedSuspension,
 )
 from .commit import ResultLike, as_results, mismatches
-from .sorted_calls import Recorded, SortedCalls
+from .sorted_calls import Recorded, SortedCalls, by_id, moving
 
 __all__ = ["doubt", "record", "suspend"]
 
@@ -40,14 +40,14 @@ def record(calls: SortedCalls, outcome: ResultLike | SuspendedCall) -> None:
         suspend(calls, outcome)
         return
     ((result,), _) = as_results([outcome])
-    recorded = calls.by_id()
+    recorded = by_id(calls)
     call = recorded.open.get(result.id)
     if faults := _faults(calls, recorded, result, call):
         raise CommitError(faults)
     if call is not None and not call.status.is_terminal:
         call.end(_ENDS[result.status])
     with ONCE:
-        recorded = calls.moving()
+        recorded = moving(calls)
         if call is not None:
             recorded.ended[call.id] = call
         recorded.finished[result.id] = result  # from here on it is no open call, wherever it stands
@@ -57,7 +57,7 @@ def record(calls: SortedCalls, outcome: ResultLike | SuspendedCall) -> None:
 def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
     """Let an open call of a plan wait; see `ToolRoundPlan.suspend`."""
     metadata, status = outcome.call.metadata, outcome.call.status
-    call = calls.by_id().open.get(metadata.id)
+    call = by_id(calls).open.get(metadata.id)
     if call is None or call.metadata != metadata:
         raise LifecycleError(
             f"Call {outcome.call.id!r} cannot be suspended: it is not pending in this plan. "
@@ -69,7 +69,7 @@ def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
             "the plan what `call.suspend(ticket)` or `execute` returned last."
         )
     with ONCE:
-        recorded = calls.moving()
+        recorded = moving(calls)
         recorded.open.pop(call.id, None)
         recorded.doubted.discard(call.id)
         recorded.waiting[call.id] = outcome
@@ -79,7 +79,7 @@ def doubt(calls: SortedCalls, call: AnyToolCall) -> None:
     """Take in that a pending call was begun elsewhere, and that nothing more is known of it."""
     call._status = CallStatus.RUNNING
     with ONCE:
-        calls.moving().doubted.add(call.id)
+        moving(calls).doubted.add(call.id)
 
 
 def _faults(

@@ -18,7 +18,7 @@ from .._text.json import compact_json, shorten
 from .._text.once import ONCE
 from .._transcript.result import make_result
 from ..errors import MisuseError, ResumeError, ToolOutputError
-from .sorted_calls import SortedCalls
+from .sorted_calls import SortedCalls, by_id, moving
 
 __all__ = ["check_decision", "check_fits", "find", "resume", "take_in", "was_taken_in"]
 
@@ -58,7 +58,7 @@ def check_decision(decision: object) -> None:
 
 def was_taken_in(calls: SortedCalls, decision: Decision) -> bool:
     """Tell whether a decision was delivered before."""
-    return (decision.call_id, decision.decision_id) in calls.by_id().resumed
+    return (decision.call_id, decision.decision_id) in by_id(calls).resumed
 
 
 def take_in(
@@ -69,22 +69,22 @@ def take_in(
     if waiting.was_started:  # remembered, however the call goes on
         calls._state._started |= {call_id}
     with ONCE:
-        moving = calls.moving()
-        moving.waiting.pop(call_id, None)
-        moving.resumed[decision.call_id, decision.decision_id] = decision
+        moved = moving(calls)
+        moved.waiting.pop(call_id, None)
+        moved.resumed[decision.call_id, decision.decision_id] = decision
         if isinstance(outcome, RejectedCall):
             calls.change(rejected=(*calls.rejected, outcome))
         elif isinstance(outcome, HandledCall):
             calls.change(handled=(*calls.handled, outcome))
         elif isinstance(outcome, SuspendedCall):
-            moving.waiting[call_id] = outcome
+            moved.waiting[call_id] = outcome
         else:
-            moving.open[call_id] = outcome
+            moved.open[call_id] = outcome
 
 
 def find(calls: SortedCalls, decision: Decision) -> SuspendedCall:
     """Find the call that a decision is about; it still waits."""
-    waiting = calls.by_id().waiting.get(decision.call_id)
+    waiting = by_id(calls).waiting.get(decision.call_id)
     if waiting is None:
         raise ResumeError(
             f"Decision {decision.decision_id!r} is for call {decision.call_id!r}, which is not "

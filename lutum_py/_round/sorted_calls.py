@@ -23,7 +23,7 @@ from .._transcript.result import ToolResult
 from .edits import EditRecord
 from .round_state import RoundState
 
-__all__ = ["Recorded", "SortedCalls"]
+__all__ = ["Recorded", "SortedCalls", "by_id", "moving"]
 
 _NONE_RESUMED: Mapping[tuple[str, str], Decision] = {}
 _NONE_ENDED: Mapping[str, AnyToolCall] = {}
@@ -107,24 +107,6 @@ class SortedCalls:
             setattr(made, name, getattr(self, name))
         made._recorded = None
         return made
-
-    def by_id(self) -> Recorded:
-        """Give the calls by their ids, to look at."""
-        return self._recorded or Recorded(self)
-
-    def moving(self) -> Recorded:
-        """Give the calls by their ids, to be changed at once, with `ONCE` held."""
-        recorded = self._recorded
-        if recorded is None:
-            recorded = Recorded(self)
-            object.__setattr__(self, "_recorded", recorded)
-        if recorded.is_sorted:
-            # An interrupt may come anywhere: the slots are right until the last of them is empty.
-            for slot in _SLOTS.values():
-                with suppress(AttributeError):
-                    slot.__delete__(self)
-            recorded.is_sorted = False
-        return recorded
 
     def change(self, **values: Any) -> None:
         """Set attributes that no move of a call changes, also of a plan, which refuses it."""
@@ -214,6 +196,26 @@ class Recorded:
             for name, slot in _SLOTS.items():
                 slot.__set__(calls, made[name])
             return made
+
+
+def by_id(calls: SortedCalls) -> Recorded:
+    """Give the calls of a plan by their ids, to look at."""
+    return calls._recorded or Recorded(calls)
+
+
+def moving(calls: SortedCalls) -> Recorded:
+    """Give the calls of a plan by their ids, to be changed at once, with `ONCE` held."""
+    recorded = calls._recorded
+    if recorded is None:
+        recorded = Recorded(calls)
+        object.__setattr__(calls, "_recorded", recorded)
+    if recorded.is_sorted:
+        # An interrupt may come anywhere: the slots are right until the last of them is empty.
+        for slot in _SLOTS.values():
+            with suppress(AttributeError):
+                slot.__delete__(calls)
+        recorded.is_sorted = False
+    return recorded
 
 
 _SLOTS: Final[dict[str, Any]] = {
