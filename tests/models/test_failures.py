@@ -12,6 +12,7 @@ import pytest
 from lutum_py import Finished, Session
 from lutum_py._transcript.stream_events import TextDelta
 from lutum_py.errors import DialectError
+from lutum_py.models._sdk_model import Methods
 
 from .loopback import EVENTS, PAGE, Loopback, Reply, sse
 from .said import MODEL, Said
@@ -219,3 +220,23 @@ BROKEN: dict[str, dict[str, Any]] = {
     "anthropic_messages": {"model": MODEL, "messages": [{"role": "user", "content": "Hello"}]},
     "gemini_generate_content": {"contents": [{"role": "user", "parts": [{"txt": "Hello"}]}]},
 }
+
+
+async def test_an_error_that_is_none_of_reading_goes_on_as_it_is(
+    wire: Wire, mode: str, server: Loopback, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A `ValueError` out of the SDK that is about no text comes out itself."""
+    own = ValueError("no such region")
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise own
+
+    session = Session()
+    session.push_user("Are you there?")
+    async with wire.client(server.url, mode) as client:
+        model: Any = wire.model(client, MODEL)
+        way = "_sync" if mode.endswith("_sync") else "_async"
+        monkeypatch.setattr(model, way, Methods(fail, fail))
+        with pytest.raises(ValueError, match="no such region") as caught:
+            await outcome_of(session.text_turn(model), mode)
+    assert caught.value is own
