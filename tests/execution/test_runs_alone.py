@@ -463,11 +463,18 @@ def test_a_deadline_does_not_disturb_a_run_that_is_stopped() -> None:
     running(main())
 
 
+class EndedTask(asyncio.Future[Any]):
+    """What stands for a task that has ended, and may be named as one."""
+
+    def set_name(self, name: object) -> None:
+        self.name = str(name)
+
+
 def at_once(loop: asyncio.AbstractEventLoop, work: Any, **_: Any) -> Any:
     """Make a task that begins as it is made, as the eager ones of Python 3.12, and ends so, too."""
     with pytest.raises(StopIteration) as ended:
         work.send(None)
-    task = loop.create_future()
+    task = EndedTask(loop=loop)
     task.set_result(ended.value.value)
     return task
 
