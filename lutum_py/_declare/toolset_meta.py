@@ -159,21 +159,6 @@ class ToolsetMeta(type):
             name=str(getattr(given, "name", given)),
         )
 
-    if not TYPE_CHECKING:
-
-        def __getattr__(cls, name: str) -> NoReturn:
-            # Each name of a member is asked for at `Toolset` itself, which has none.
-            if name.startswith("_") or not cls._members:
-                raise AttributeError(f"Toolset {cls.__qualname__!r} has no attribute {name!r}")
-            others = (each for each in dir(cls) if not each.startswith("_"))
-            near = did_you_mean(name, [*cls._members, *others])
-            hint = f" Did you mean {quoted(near)}?" if near else ""
-            raise AttributeError(
-                f"{cls.__qualname__} has no member {quoted(name)}.{hint} It has "
-                f"{names_for_message(cls._members)}.",
-                name=name,  # so that Python proposes no name behind ours
-            )
-
     def __setattr__(cls, name: str, value: object) -> None:
         if name.startswith("_abc_") or (name.startswith("__") and name.endswith("__")):
             super().__setattr__(name, value)

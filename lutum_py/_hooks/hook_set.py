@@ -216,8 +216,7 @@ class HookSet(HookPlaces[T]):
         hint = f" Did you mean `{near}`?" if near else ""
         raise AttributeError(
             f"The hook set of {self._toolset.__qualname__} has no `{name}`.{hint} Its tools are "
-            f"{names_for_message(self._tools)}, its nested sets {names_for_message(self._groups)}.",
-            name=name,  # so that Python proposes no name behind ours
+            f"{names_for_message(self._tools)}, its nested sets {names_for_message(self._groups)}."
         )
 
     def _generated(self, verb: str, member: str, phase: Phase) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-import traceback
 import typing
 from types import new_class
 from typing import Any
@@ -88,35 +87,6 @@ def test_a_wire_name_looks_a_selector_up() -> None:
         AppTools["zzzzzz"]
     with pytest.raises(UnknownToolError, match="3 is no selector of AppTools"):
         AppTools[typing.cast("Any", 3)]
-
-
-@pytest.mark.parametrize(
-    ("toolset", "name", "said"),
-    [
-        (AppTools, "web_serch", "AppTools has no member `web_serch`. Did you mean `web_search`? "),
-        (AppTools, "HokSet", "Did you mean `HookSet`?"),
-        (AppTools, "zzzzzz", "no member `zzzzzz`. It has `web_search`, `delete_file`, `data`."),
-        (AppTools.data, "get_usr", "AppTools.data has no member `get_usr`. Did you mean `get_u"),
-        (AppTools, "_find_", "Toolset 'AppTools' has no attribute '_find_'"),
-        (Empty, "web_search", "Toolset 'Empty' has no attribute 'web_search'"),
-    ],
-)
-def test_a_misspelt_member_has_a_suggestion(toolset: Any, name: str, said: str) -> None:
-    """A member that is not there is an AttributeError with a near one, nested or not."""
-    with pytest.raises(AttributeError) as caught:
-        getattr(toolset, name)
-    assert said in str(caught.value)
-    assert not hasattr(toolset, name)
-
-
-@pytest.mark.parametrize("owner", [AppTools, AppTools.HookSet()])
-def test_a_suggestion_is_made_once(owner: Any) -> None:
-    """Python's own suggestion does not stand behind that of the message."""
-    with pytest.raises(AttributeError) as caught:
-        _ = owner.dataa
-    shown = "".join(traceback.format_exception(caught.value))
-    assert shown.count("Did you mean") == 1
-    assert (caught.value.name, caught.value.obj) == ("dataa", None)
 
 
 def test_an_empty_toolset_is_still_true() -> None:
