@@ -161,7 +161,7 @@ def test_forgotten_parentheses_are_told() -> None:
     ("given", "remedy"),
     [
         (DeepTools.app.data, r"`@hooks\[DeepTools.app.data\].gate\(\)` for all of the group"),
-        (DataTools, r"`@hooks\[DeepTools.group\].gate\(\)` for all of the group"),
+        (DataTools, r"`@hooks\[DeepTools.app.data\].gate\(\)` for all of the group"),
         (DeepTools, r"`@hooks.gate\(\)` for all of the group"),
     ],
 )
@@ -174,6 +174,12 @@ def test_a_gate_for_a_toolset_is_told_how_to_write_it(given: Any, remedy: str) -
         hooks.gate(given)
     with pytest.raises(HookError, match=r"Name a tool, as in `DeepTools\.app\.[a-z_.]+`\.$"):
         hooks.on(given)
+
+
+def test_a_group_of_another_toolset_is_no_group_to_gate() -> None:
+    """Only a group that the hook set has is named for the gate of a whole group."""
+    with pytest.raises(HookError, match=r"Name a tool, as in `DeepTools\.app\.[a-z_.]+`\.$"):
+        DeepTools.HookSet().gate(AppTools.data)  # type: ignore[arg-type]
 
 
 def test_nested_hook_sets_are_reached_by_name_and_by_view() -> None:
