@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -11,100 +12,143 @@ from typing import Any
 
 import pytest
 
-from lutum_py.cli._atomic_write import write_file
-from lutum_py.cli._screen import Failure
+from .conftest import REPOSITORY, Lutum
+
+DATA = b'[ {"role":"user","content":"new"} ]'
+"""A conversation that is clean, which is written byte for byte."""
 
 
-def test_a_new_file_has_the_usual_permissions(tmp_path: Path) -> None:
+def write_file(lutum: Lutum, path: Path, said: str = "") -> None:
+    """Let a command write to a path, or tell why it cannot."""
+    ran = lutum("repair", "-", "--dialect", "openai_chat", "-o", path, stdin=DATA)
+    if said:
+        assert ran.code == 2
+        assert f"`{path}` cannot be written: {said}" in ran.err
+    else:
+        assert ran.code == 0, ran.err
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A directory with nothing in it."""
+    made = tmp_path / "folder"
+    made.mkdir()
+    return made
+
+
+def test_a_new_file_has_the_usual_permissions(lutum: Lutum, folder: Path) -> None:
     """A file that was not there is as one that `open` makes."""
-    (tmp_path / "usual").write_bytes(b"")
-    write_file(tmp_path / "new", b"data")
-    assert (tmp_path / "new").read_bytes() == b"data"
-    assert (tmp_path / "new").stat().st_mode == (tmp_path / "usual").stat().st_mode
+    (folder / "usual").write_bytes(b"")
+    write_file(lutum, folder / "new")
+    assert (folder / "new").read_bytes() == DATA
+    assert (folder / "new").stat().st_mode == (folder / "usual").stat().st_mode
 
 
-def test_an_old_file_keeps_its_permissions_and_its_name(tmp_path: Path) -> None:
+def test_an_old_file_keeps_its_permissions_and_its_name(lutum: Lutum, folder: Path) -> None:
     """Permissions stay, and a symbolic link goes on leading to the file that was written."""
-    file, link = tmp_path / "file", tmp_path / "link"
+    file, link = folder / "file", folder / "link"
     file.write_bytes(b"old")
     file.chmod(0o640)
     link.symlink_to(file)
-    write_file(link, b"new")
+    write_file(lutum, link)
     assert link.is_symlink()
-    assert (file.read_bytes(), file.stat().st_mode & 0o777) == (b"new", 0o640)
+    assert (file.read_bytes(), file.stat().st_mode & 0o777) == (DATA, 0o640)
 
 
-def test_a_failure_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_changes_nothing(
+    lutum: Lutum, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Where the last step fails, the old file is whole and nothing is left beside it."""
-    file = tmp_path / "file"
+    file = folder / "file"
     file.write_bytes(b"old")
 
     def refuse(self: Path, target: Path) -> Path:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "replace", refuse)
-    with pytest.raises(Failure, match="cannot be written: no space left on device"):
-        write_file(file, b"new")
+    write_file(lutum, file, "no space left on device")
     assert file.read_bytes() == b"old"
-    assert list(tmp_path.iterdir()) == [file]
+    assert list(folder.iterdir()) == [file]
 
 
-def test_a_process_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
+KILLED = """
+import json, os, signal, sys
+from lutum_py.cli import main
+source, target, *steps = sys.argv[1:]
+command = ["repair", source, "--dialect", "openai_chat", "-o", target]
+try:
+    main(["check", source, "--dialect", "openai_chat"])  # Imports all that the command needs.
+except SystemExit:
+    pass
+sys.stdout.flush()
+for step in steps:
+    if (child := os.fork()) == 0:
+        setattr(os, step, lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL))
+        main(command)
+    _, status = os.waitpid(child, 0)
+    with open(target, "rb") as file:
+        held = file.read().decode()
+    ended = os.waitstatus_to_exitcode(status)
+    print(json.dumps([step, ended, held, os.listdir(os.path.dirname(target))]))
+"""
+
+
+def test_a_process_that_is_killed_leaves_nothing(tmp_path: Path, folder: Path) -> None:
     """Killed while it writes, or right before the file has a name: only the old file is there."""
-    file = tmp_path / "file"
-    for step in ("fchmod", "fsync", "link"):
-        file.write_bytes(b"old")
-        code = (
-            "import os, pathlib, signal\n"
-            "from lutum_py.cli._atomic_write import write_file\n"
-            f"os.{step} = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)\n"
-            f"write_file(pathlib.Path({str(file)!r}), b'new')\n"
-        )
-        assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -9
-        assert file.read_bytes() == b"old"
-        assert list(tmp_path.iterdir()) == [file]
+    source, file = tmp_path / "source.json", folder / "file"
+    source.write_bytes(DATA)
+    file.write_bytes(b"old")
+    steps = ("fchmod", "fsync", "link")
+    ran = subprocess.run(
+        [sys.executable, "-c", KILLED, source, file, *steps],
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    _, *seen = ran.stdout.splitlines()
+    assert [json.loads(line) for line in seen] == [[step, -9, "old", ["file"]] for step in steps]
 
 
 @pytest.mark.parametrize("at_fault", ["open", "link"])
 def test_a_system_without_nameless_files_writes_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_fault: str
+    lutum: Lutum, folder: Path, monkeypatch: pytest.MonkeyPatch, at_fault: str
 ) -> None:
     """Where a file cannot be made without a name, it is made with one, and taken away again."""
-    really_open, file = os.open, tmp_path / "file"
+    really_open, file = os.open, folder / "file"
 
     def refuse(path: Any, *rest: Any, **options: Any) -> Any:
-        if at_fault == "link" or path == tmp_path:
+        if at_fault == "link" or path == folder:
             raise OSError(95, "Operation not supported")
         return really_open(path, *rest, **options)
 
     monkeypatch.setattr(os, at_fault, refuse)
-    write_file(file, b"data")
-    assert file.read_bytes() == b"data"
+    write_file(lutum, file)
+    assert file.read_bytes() == DATA
 
     def full(handle: int) -> None:
         raise OSError(28, "No space left on device")
 
+    file.write_bytes(b"old")
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(Failure, match="no space left on device"):
-        write_file(file, b"more")
-    assert file.read_bytes() == b"data"
-    assert list(tmp_path.iterdir()) == [file]
+    write_file(lutum, file, "no space left on device")
+    assert file.read_bytes() == b"old"
+    assert list(folder.iterdir()) == [file]
 
 
-def test_a_directory_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_directory_that_is_not_there_is_told(lutum: Lutum, folder: Path) -> None:
     """A path that leads nowhere is a failure that names it."""
-    with pytest.raises(Failure, match="no such file or directory"):
-        write_file(tmp_path / "no" / "file", b"")
+    write_file(lutum, folder / "no" / "file", "no such file or directory")
 
 
-def test_a_pipe_is_written_to_directly(tmp_path: Path) -> None:
+def test_a_pipe_is_written_to_directly(lutum: Lutum, folder: Path) -> None:
     """What is no regular file is not replaced by one."""
-    pipe = tmp_path / "pipe"
+    pipe = folder / "pipe"
     os.mkfifo(pipe)
     read: list[bytes] = []
     reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
     reader.start()
-    write_file(pipe, b"data")
+    write_file(lutum, pipe)
     reader.join()
-    assert read == [b"data"]
+    assert read == [DATA]
     assert pipe.is_fifo()

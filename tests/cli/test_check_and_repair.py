@@ -123,13 +123,12 @@ UNREADABLE: dict[str, tuple[bytes, list[str], str]] = {
 
 
 @pytest.mark.parametrize("command", ["check", "repair"])
-@pytest.mark.parametrize("case", UNREADABLE)
-def test_what_cannot_be_read_ends_with_two(lutum: Lutum, command: str, case: str) -> None:
+def test_what_cannot_be_read_ends_with_two(lutum: Lutum, command: str) -> None:
     """Whatever is no conversation gives exit code 2, nothing on standard output, and the reason."""
-    data, flags, told = UNREADABLE[case]
-    ran = lutum(command, "-", *flags, stdin=data)
-    assert (ran.code, ran.out) == (2, "")
-    assert told in ran.err
+    for case, (data, flags, told) in UNREADABLE.items():
+        ran = lutum(command, "-", *flags, stdin=data)
+        assert (ran.code, ran.out) == (2, ""), case
+        assert told in ran.err, (case, ran.err)
 
 
 def test_a_file_that_is_not_there_ends_with_two(lutum: Lutum, tmp_path: Path) -> None:
@@ -162,15 +161,12 @@ RECOGNISED: dict[str, list[Any]] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("dialect", "body"), [(name, body) for name, bodies in RECOGNISED.items() for body in bodies]
-)
-def test_a_body_that_tells_its_dialect_needs_no_option(
-    lutum: Lutum, dialect: str, body: Any
-) -> None:
+def test_a_body_that_tells_its_dialect_needs_no_option(lutum: Lutum) -> None:
     """One thing that only one dialect has is enough to recognise it."""
-    ran = lutum("check", "-", "--json", stdin=json.dumps(body).encode())
-    assert json.loads(ran.out)["dialect"] == dialect
+    for dialect, bodies in RECOGNISED.items():
+        for body in bodies:
+            ran = lutum("check", "-", "--json", stdin=json.dumps(body).encode())
+            assert json.loads(ran.out)["dialect"] == dialect, body
 
 
 def test_a_repair_changes_nothing_else(lutum: Lutum, tmp_path: Path) -> None:
@@ -303,10 +299,13 @@ def test_recorded_requests(lutum: Lutum, dialect: str) -> None:
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_recorded_requests_are_recognised(lutum: Lutum, dialect: str) -> None:
     """No recorded request is taken for one of another dialect."""
-    from lutum_py.cli._conversation_file import _possible
-
     for one in recordings(dialect):
-        assert dialect in _possible(one.request), one.id
+        ran = lutum("check", "-", "--json", stdin=json.dumps(one.request).encode())
+        if ran.code == 2:  # It may be one of several, and the own one is among them.
+            assert "may be a request body of " in ran.err, one.id
+            assert dialect in ran.err, one.id
+        else:
+            assert json.loads(ran.out)["dialect"] == dialect, one.id
 
 
 @pytest.mark.parametrize("end", ["", "\n"])

@@ -2,61 +2,24 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
-from lutum_py import (
-    AssistantItem,
-    AssistantTurn,
-    Attachment,
-    Message,
-    ReasoningItem,
-    RefusalItem,
-    ServerToolItem,
-    Session,
-    SuspendTicket,
-    TextItem,
-    ToolCallItem,
-    ToolMetadata,
-    ToolResult,
-    Usage,
-)
-from lutum_py._round.plan import ToolRoundPlan
-from lutum_py._text.entries import Entry, Part
-from lutum_py._text.escaping import LINES, visible
-from lutum_py._text.json import indented_json
-from lutum_py._text.page import Remark, Section, page
-from lutum_py._transcript.display import whole_entry
-from lutum_py._transcript.request import TranscriptItem
+from lutum_py import Session, SuspendTicket, ToolRoundPlan, visible
 from lutum_py.dialects import DIALECTS
 from tests.instructions import calls
 
 from ..dialects.recordings import recordings
 from ..round_tools import Shop, approval, gated, opened
 from .conftest import REPOSITORY, Lutum
+from .pages import HOSTILE, LINES, PICTURE, read_page
 
 SAVED = REPOSITORY / "tests" / "data" / "release_0_1"
-TAGS = {
-    *("html", "head", "meta", "title", "style", "body", "main", "header", "p", "h1", "h2"),
-    *("dl", "dt", "dd", "div", "span", "b", "a", "aside", "section", "details", "summary"),
-    *("table", "thead", "tbody", "tr", "th", "td", "figure", "figcaption", "img"),
-}
-HOSTILE = st.text(
-    st.one_of(
-        st.characters(exclude_categories=["Cs"]), st.sampled_from("<>&\"'\n\t\x00\x1b\u202e/=")
-    ),
-    max_size=40,
-)
-PICTURE = "data:image/png;base64,iVBORw0KGgo="
 CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 CHAT: dict[str, Any] = {
     "model": "m",
@@ -69,117 +32,56 @@ CHAT: dict[str, Any] = {
 RESULT = {"role": "tool", "tool_call_id": "c1", "content": "3"}
 
 
-class Read(HTMLParser):
-    """Reads a page as a browser would, and refuses what is not ours."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.text = ""
-        self.style = ""
-        self.policy = ""
-        self.ids: list[str] = []
-        self.links: list[str] = []
-        self.pictures: list[str] = []
-        self._in_style = False
-        self.feed(html)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        assert tag in TAGS
-        given = {name: value or "" for name, value in attrs}
-        assert given.keys() <= {
-            *("class", "id", "href", "src", "alt", "loading"),
-            *("lang", "charset", "http-equiv", "content", "name"),
-        }
-        self._in_style = tag == "style"
-        self.ids += [given["id"]] if "id" in given else []
-        self.links += [given["href"]] if "href" in given else []
-        self.pictures += [given["src"]] if "src" in given else []
-        if "http-equiv" in given:
-            self.policy = given["content"]
-
-    def handle_endtag(self, tag: str) -> None:
-        self._in_style = False
-
-    def handle_data(self, data: str) -> None:
-        if self._in_style:
-            self.style += data
-        else:
-            self.text += data
-
-    def handle_comment(self, data: str) -> None:
-        raise AssertionError(data)
+def saved(*items: Any) -> bytes:
+    """A transcript as it is saved, of items in its own form."""
+    data = {"format": "lutum_py.transcript", "version": 1, "items": items}
+    return json.dumps(data).encode()
 
 
-def read_page(html: str) -> Read:
-    """Read a page that has to be safe: nothing is loaded, and links lead to its own entries."""
-    read = Read(html)
-    digest = base64.b64encode(hashlib.sha256(read.style.encode()).digest()).decode()
-    assert read.policy == (
-        f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; "
-        "form-action 'none'"
-    )
-    assert not re.search(r"url\(|@import|https?:", read.style)
-    assert all(link.startswith("#") and link[1:] in read.ids for link in read.links)
-    assert all(re.match(r"data:image/(png|jpeg|gif|webp);base64,", each) for each in read.pictures)
-    assert len(set(read.ids)) == len(read.ids)
-    assert all(each.isprintable() or each in LINES for each in read.text)
-    return read
+def picture(url: str) -> dict[str, Any]:
+    return {"media_type": "image", "mime_type": "image/png", "url": url}
 
 
-def test_every_text_on_a_page_stays_text() -> None:
-    """Whatever stands in titles, facts, remarks and entries is read as that text, with no tag."""
+def test_every_item_is_shown_whole(lutum: Lutum) -> None:
+    """Of messages, turns and results each text is there, however it is written."""
 
     @given(HOSTILE)
     def law(words: str) -> None:
-        kinds: tuple[Any, ...] = ("text", "code", "call", "hidden", "problem", "picture")
-        parts = tuple(Part(words, words, kind, words, PICTURE) for kind in kinds)
-        entry = Entry(words, words, words, "bad", (words,), parts)
-        html = page(
-            words,
-            words,
-            [(words, words)],
-            [Remark("bad", words, words)],
-            [Section("a", words, (words,), [entry]), Section("b", words, (words,), [entry], True)],
+        files = [picture(f"https://{words}")]
+        call = {"id": words, "name": words, "arguments": json.dumps(words)}
+        said = [
+            {"type": "text", "text": words},
+            {"type": "reasoning", "text": words},
+            {"type": "refusal", "text": words},
+            {"type": "server_tool", "kind": words, "payload": {"a": words}},
+            {"type": "tool_call", **call},
+        ]
+        ran = lutum(
+            *("show", "-", "--html", "-"),
+            stdin=saved(
+                {"type": "message", "role": "user", "text": words, "attachments": files},
+                {"type": "assistant", "items": said, "model": words, "finish_reason": "length"},
+                {
+                    **call,
+                    "type": "tool_result",
+                    "result": json.dumps(words),
+                    "status": "error",
+                    "message": words + "!",
+                    "code": words,
+                    "attachments": files,
+                    "ran_with": {"a": words},
+                },
+            ),
         )
-        shown = visible(words, LINES)
-        assert read_page(html).text.count(shown) >= 2 * len(kinds)
+        assert ran.code == 0, (ran.err, ran.out)
+        read = read_page(ran.out)
+        assert read.text.count(visible(words, LINES)) >= 12
+        assert read.pictures == []
 
     law()
 
 
-@given(HOSTILE)
-def test_every_item_is_shown_whole(words: str) -> None:
-    """Of messages, turns and results each text is there, however it is written."""
-    file = Attachment(media_type="image", mime_type="image/png", url=f"https://{words}")
-    call = ToolMetadata(id=words, name=words, arguments=json.dumps(words))
-    said: list[AssistantItem] = [
-        TextItem(words),
-        ReasoningItem(words),
-        RefusalItem(words),
-        ServerToolItem(words, {"a": words}),
-        ToolCallItem(call),
-    ]
-    turn = AssistantTurn(items=said, model=words, finish_reason="length")
-    result = ToolResult(
-        id=words,
-        name=words,
-        arguments=call.arguments,
-        result=json.dumps(words),
-        status="error",
-        message=words + "!",
-        code=words,
-        ran_with={"a": words},
-        attachments=[file],
-    )
-    items: list[TranscriptItem] = [Message("user", words, (file,)), turn, result]
-    entries = [whole_entry(at, each) for at, each in enumerate(items)]
-    read = read_page(page("t", "a", (), (), [Section("item-", "", ("a",), entries)]))
-    assert read.text.count(visible(words, LINES)) >= 12
-    assert read.pictures == []
-
-
-def test_only_pictures_of_known_types_are_shown_as_pictures() -> None:
+def test_only_pictures_of_known_types_are_shown_as_pictures(lutum: Lutum) -> None:
     """SVG, other addresses and data that is no base64 are named, not shown."""
     urls = [
         PICTURE,
@@ -188,9 +90,9 @@ def test_only_pictures_of_known_types_are_shown_as_pictures() -> None:
         'data:image/png;base64,ab"onerror=',
         "https://example.org/a.png",
     ]
-    files = tuple(Attachment(media_type="image", mime_type="image/png", url=url) for url in urls)
-    entry = whole_entry(0, Message("user", "", files))
-    read = read_page(page("t", "a", (), (), [Section("item-", "", ("a",), [entry])]))
+    files = [picture(url) for url in urls]
+    item = {"type": "message", "role": "user", "text": "", "attachments": files}
+    read = read_page(lutum("show", "-", "--html", "-", stdin=saved(item)).out)
     assert read.pictures == [PICTURE]
     assert "https://example.org/a.png" in read.text
 
@@ -209,15 +111,18 @@ def test_every_recorded_request_is_shown(lutum: Lutum, tmp_path: Path, dialect: 
         assert "Turns of the model" in read_page(ran.out).text
 
 
-@pytest.mark.parametrize("file", sorted(SAVED.glob("[pt]*.json")), ids=lambda file: file.stem)
-def test_what_older_releases_saved_is_shown(lutum: Lutum, file: Path) -> None:
+def test_what_older_releases_saved_is_shown(lutum: Lutum) -> None:
     """Plans and transcripts of the first release are shown without their tools and keys."""
-    ran = lutum("show", file, "--html", "-")
-    assert ran.code == 0
-    assert ("Not authenticated" in read_page(ran.out).text) == file.stem.startswith("plan")
-    ran = lutum("show", file)
-    assert ran.code == 0
-    assert ("tokens in" in ran.out) == file.stem.startswith("transcript")
+    files = sorted(SAVED.glob("[pt]*.json"))
+    assert files
+    for file in files:
+        ran = lutum("show", file, "--html", "-")
+        assert ran.code == 0, file
+        told = "Not authenticated" in read_page(ran.out).text
+        assert told == file.stem.startswith("plan"), file
+        ran = lutum("show", file)
+        assert ran.code == 0, file
+        assert ("tokens in" in ran.out) == file.stem.startswith("transcript"), file
 
 
 def test_violations_stand_beside_their_items(lutum: Lutum, tmp_path: Path) -> None:
@@ -481,13 +386,15 @@ def test_what_is_missing_is_no_item(lutum: Lutum, tmp_path: Path) -> None:
         assert (ran.code, f"items {count}" in ran.out) == (1, True)
 
 
-def test_tokens_are_those_that_were_counted() -> None:
+def test_tokens_are_those_that_were_counted(lutum: Lutum) -> None:
     """What the provider did not count is not spoken of."""
-    turn = AssistantTurn(
-        text="Hi.", usage=Usage(input_tokens=1200, cached_tokens=1000, output_tokens=None)
-    )
-    assert whole_entry(0, turn).about == ("1,200 tokens in (1,000 cached)",)
-    assert whole_entry(0, AssistantTurn(text="Hi.")).about == ()
+    usage = {"input_tokens": 1200, "cached_tokens": 1000, "output_tokens": None}
+    turn = {"type": "assistant", "items": [{"type": "text", "text": "Hi."}]}
+    first = lutum("show", "-", stdin=saved({**turn, "usage": usage})).out.splitlines()
+    shown = next(line for line in first if line.startswith("0 "))
+    assert shown.endswith("  1,200 tokens in (1,000 cached)")
+    second = lutum("show", "-", stdin=saved(turn)).out.splitlines()
+    assert shown.removesuffix("  1,200 tokens in (1,000 cached)") in second
 
 
 def test_a_terminal_is_shown_the_beginning_of_a_long_text(lutum: Lutum) -> None:
@@ -499,37 +406,29 @@ def test_a_terminal_is_shown_the_beginning_of_a_long_text(lutum: Lutum) -> None:
     assert "… (441 more characters)" in ran.out
 
 
-def test_a_result_the_model_reads_otherwise_is_shown_in_both_ways() -> None:
+def test_a_result_the_model_reads_otherwise_is_shown_in_both_ways(lutum: Lutum) -> None:
     """What the model reads comes first; what the program keeps is folded behind it."""
-    result = ToolResult(id="c", name="f", arguments="{}", result="[1]", message="one")
-    labels = [part.label for part in whole_entry(0, result).parts]
-    assert labels == ["result of", "the model reads", "result"]
+    call = {"id": "c", "name": "f", "arguments": "{}"}
+    turn = {"type": "assistant", "items": [{"type": "tool_call", **call}]}
+    result = {"type": "tool_result", **call, "result": "[1]", "status": "success"}
+    result["message"] = "one"
+    out = lutum("show", "-", stdin=saved(turn, result)).out
+    _, _, shown = out.partition("\n1  tool")
+    labels = [line.strip().partition("  ")[0] for line in shown.splitlines()[1:] if line]
+    assert labels == ["result of f", "the model reads: one", "result: [1]"]
+    (folded,) = re.findall(
+        r"<details.*?</details>",
+        lutum("show", "-", "--html", "-", stdin=saved(turn, result)).out,
+        re.DOTALL,
+    )
+    assert "[1]" in folded
 
 
-def test_a_long_conversation_is_quick_and_folded() -> None:
-    """Ten thousand items with long texts make a page soon, each text whole and folded."""
-    text = "<line>\n" * 100
-    entries = [whole_entry(at, Message("user", text)) for at in range(10_000)]
-    with calls(10_000_000):
-        html = page("t", "a", (), (), [Section("item-", "", ("a",), entries)])
-    assert html.count("<details") == 10_000
-    assert html.count("&lt;line&gt;") == 10_000 * 112
-
-
-VALUES = st.recursive(
-    st.integers() | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-)
-
-
-@given(VALUES)
-def test_json_is_laid_out_without_being_changed(value: Any) -> None:
-    """However it is laid out, the text says the same, and no line break hides in a string."""
-    laid = indented_json(json.dumps(value), width=10)
-    assert json.loads(laid) == value
-
-
-@pytest.mark.parametrize("text", ["no JSON\nbut lines", "{" * 90, "[" * 100_000])
-def test_what_is_no_json_is_left_as_it_is(text: str) -> None:
-    """Text that is not JSON, or that nobody can read, is shown as it was written."""
-    assert indented_json(text) == text
+def test_a_long_conversation_is_quick_and_folded(lutum: Lutum) -> None:
+    """Two thousand items with long texts make a page soon, each text whole and folded."""
+    item = {"type": "message", "role": "user", "text": "<line>\n" * 100}
+    lutum("show", "-", "--html", "-", stdin=saved(item))  # Imports what it needs.
+    with calls(2_000_000):
+        ran = lutum("show", "-", "--html", "-", stdin=saved(*[item] * 2_000))
+    assert ran.out.count("<details") == 2_000
+    assert ran.out.count("&lt;line&gt;") == 2_000 * 112

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from pathlib import Path
 from typing import Any
@@ -11,44 +10,35 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py import (
-    AssistantTurn,
-    Message,
-    TextItem,
-    ToolCallItem,
-    ToolMetadata,
-    ToolResult,
-    Transcript,
-)
-from lutum_py._transcript.transcript_json import dump_transcript
-from lutum_py.cli._transcript_rules import check_transcript, repair_transcript
+from lutum_py import Transcript
 from lutum_py.errors import TranscriptError
 
 from .conftest import Lutum
 
 
-def turn(*ids: str) -> AssistantTurn:
-    calls = [ToolCallItem(ToolMetadata(id=id, name="f", arguments="{}")) for id in ids]
-    return AssistantTurn(items=calls or [TextItem("Done.")])
+def turn(*ids: str) -> dict[str, Any]:
+    calls = [{"type": "tool_call", "id": id, "name": "f", "arguments": "{}"} for id in ids]
+    return {"type": "assistant", "items": calls or [{"type": "text", "text": "Done."}]}
 
 
-def result(id: str, name: str = "f", arguments: str = "{}") -> ToolResult:
-    return ToolResult(id=id, name=name, arguments=arguments, result="1")
+def result(id: str) -> dict[str, Any]:
+    call = {"id": id, "name": "f", "arguments": "{}"}
+    return {"type": "tool_result", **call, "result": "1", "status": "success"}
 
 
-GOOD: dict[str, Any] = json.loads(
-    dump_transcript(
-        [
-            Message("user", "Go"),
-            turn("a", "b"),
-            result("a"),
-            result("b"),
-            turn(),
-            turn("c"),
-            result("c"),
-        ]
-    )
-)
+GOOD: dict[str, Any] = {
+    "format": "lutum_py.transcript",
+    "version": 1,
+    "items": [
+        {"type": "message", "role": "user", "text": "Go"},
+        turn("a", "b"),
+        result("a"),
+        result("b"),
+        turn(),
+        turn("c"),
+        result("c"),
+    ],
+}
 ITEMS: list[Any] = GOOD["items"]
 ASK, CALLS, A, B, SAID, CALL, C = ITEMS
 DAMAGED = {"type": "message", "role": "nobody", "text": ""}
@@ -87,40 +77,58 @@ SPOILED: dict[str, tuple[list[Any], list[tuple[str, str]], bool]] = {
 }
 
 
-@pytest.mark.parametrize("case", SPOILED)
-def test_faults_are_found_and_mended(case: str) -> None:
+Found = list[tuple[str, str]]
+
+
+def check(lutum: Lutum, value: Any) -> Found:
+    """The places and rules of what `check` finds."""
+    ran = lutum("check", "-", "--json", stdin=json.dumps(value).encode())
+    report = json.loads(ran.out)
+    assert (ran.code, report["clean"]) == (int(bool(report["violations"])), ran.code == 0)
+    return [(each["position"], each["rule"]) for each in report["violations"]]
+
+
+def repair(lutum: Lutum, value: Any) -> tuple[Any, Found]:
+    """What `repair` makes of a transcript, and the places and rules of its changes."""
+    ran = lutum("repair", "-", "--json", stdin=json.dumps(value).encode())
+    changes = json.loads(ran.err)["changes"]
+    return json.loads(ran.out), [(each["position"], each["rule"]) for each in changes]
+
+
+def test_faults_are_found_and_mended(lutum: Lutum) -> None:
     """Each fault is told where it stands; a mended transcript loads, one that is not is refused."""
-    items, expected, is_mended = SPOILED[case]
-    value = {**GOOD, "items": items}
-    before = copy.deepcopy(value)
-    assert [(v.position, v.rule) for v in check_transcript(value)] == expected
-    with pytest.raises(TranscriptError):
-        Transcript.load_json(json.dumps(value))
-    mended, changes = repair_transcript(value)
-    assert value == before
-    if is_mended:
-        assert [(c.position, c.rule) for c in changes] == expected
-        assert check_transcript(mended) == []
-        Transcript.load_json(json.dumps(mended))
-    else:
-        assert changes == []
-        assert mended == value
+    for case, (items, expected, is_mended) in SPOILED.items():
+        value = {**GOOD, "items": items}
+        assert check(lutum, value) == expected, case
+        with pytest.raises(TranscriptError):
+            Transcript.load_json(json.dumps(value))
+        mended, changes = repair(lutum, value)
+        if is_mended:
+            assert changes == expected, case
+            assert check(lutum, mended) == [], case
+            Transcript.load_json(json.dumps(mended))
+        else:
+            assert (changes, mended) == ([], value), case
 
 
-@given(st.lists(st.sampled_from([ASK, CALLS, A, B, SAID, CALL, C]), max_size=9))
-def test_clean_is_what_loads(items: list[Any]) -> None:
+def test_clean_is_what_loads(lutum: Lutum) -> None:
     """A transcript has no violation exactly where it can be loaded, and a repair makes it so."""
-    value = {**GOOD, "items": items}
-    try:
-        Transcript.load_json(json.dumps(value))
-    except TranscriptError:
-        assert check_transcript(value)
-    else:
-        assert check_transcript(value) == []
-        assert repair_transcript(value) == (value, [])
-    mended, _ = repair_transcript(value)
-    assert check_transcript(mended) == []
-    Transcript.load_json(json.dumps(mended))
+
+    @given(st.lists(st.sampled_from(ITEMS), max_size=9))
+    def law(items: list[Any]) -> None:
+        value = {**GOOD, "items": items}
+        found = check(lutum, value)
+        mended, changes = repair(lutum, value)
+        try:
+            Transcript.load_json(json.dumps(value))
+        except TranscriptError:
+            assert found
+        else:
+            assert (found, mended, changes) == ([], value, [])
+        assert check(lutum, mended) == []
+        Transcript.load_json(json.dumps(mended))
+
+    law()
 
 
 def test_the_commands_take_a_transcript(lutum: Lutum, tmp_path: Path) -> None:
