@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -12,9 +13,11 @@ from pathlib import Path
 import pytest
 
 import lutum_py
-from lutum_py.cli import _commands, main
+import lutum_py.cli
+from lutum_py.cli import main
+from lutum_py.dialects import openai_chat
 
-from .conftest import EXAMPLE, REPOSITORY, Lutum
+from .conftest import EXAMPLE, REPOSITORY, Lutum, Ran
 
 BODY = {
     "messages": [
@@ -98,42 +101,51 @@ ON_A_FULL_DISK = [
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="only Linux has a device that is always full")
-@pytest.mark.parametrize("arguments", ON_A_FULL_DISK, ids=" ".join)
-def test_a_full_disk_is_told(tmp_path: Path, arguments: list[str]) -> None:
+def test_a_full_disk_is_told(tmp_path: Path) -> None:
     """Output that cannot be written ends with exit code 2 and one line that says why."""
     (tmp_path / "body.json").write_text(json.dumps(BODY), encoding="utf-8")
-    command = [sys.executable, "-m", "lutum_py", *arguments]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    for unbuffered in ("", "1"):
-        environment["PYTHONUNBUFFERED"] = unbuffered
-        with FULL.open("w") as full:
-            ran = subprocess.run(
-                command,
-                cwd=tmp_path,
-                env=environment,
-                stdout=full,
-                stderr=subprocess.PIPE,
-                check=False,
-            )
-        assert ran.returncode == 2
-        told = b"lutum: the output cannot be written: no space left on device.\n"
-        assert ran.stderr.endswith(told)
-        assert b"Traceback" not in ran.stderr
+    told = b"lutum: the output cannot be written: no space left on device.\n"
+    for arguments in ON_A_FULL_DISK:
+        for unbuffered in ("", "1"):
+            environment["PYTHONUNBUFFERED"] = unbuffered
+            with FULL.open("w") as full:
+                ran = subprocess.run(
+                    [sys.executable, "-m", "lutum_py", *arguments],
+                    cwd=tmp_path,
+                    env=environment,
+                    stdout=full,
+                    stderr=subprocess.PIPE,
+                    check=False,
+                )
+            assert ran.returncode == 2, (arguments, unbuffered, ran.stderr)
+            assert ran.stderr.endswith(told), (arguments, unbuffered, ran.stderr)
+            assert b"Traceback" not in ran.stderr, (arguments, unbuffered, ran.stderr)
+
+
+class Full(io.StringIO):
+    """A stream that takes nothing, over a file of its own."""
+
+    def __init__(self, handle: int) -> None:
+        super().__init__()
+        self.handle = handle
+
+    def write(self, words: str) -> int:
+        raise OSError(ENOSPC, "No space left on device")
+
+    def fileno(self) -> int:
+        return self.handle
 
 
 def test_help_on_a_full_disk_is_no_error_of_the_command(
     lutum: Lutum, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What another library could not write is told as the command's own output is."""
-
-    def fail(*_: object) -> None:
-        raise OSError(ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(_commands, "read_conversation", fail)
-    with (tmp_path / "out").open("w") as stream:
-        monkeypatch.setattr(sys, "stdout", stream)
-        ran = lutum("check", "x")
-        assert os.path.samestat(os.fstat(stream.fileno()), Path(os.devnull).stat())
+    with (tmp_path / "out").open("w") as file:
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdout", Full(file.fileno()))
+            ran = lutum("check", "--help")
+        assert os.path.samestat(os.fstat(file.fileno()), Path(os.devnull).stat())
     told = "lutum: the output cannot be written: no space left on device.\n"
     assert (ran.code, ran.err) == (2, told)
 
@@ -152,11 +164,15 @@ def test_no_sdk_is_imported() -> None:
     """The command starts without any provider's SDK, and without `jsonschema`."""
     code = (
         "import sys\n"
-        "from lutum_py.cli import _commands\n"
+        "from lutum_py.cli import main\n"
+        "try:\n"
+        "    main(['--version'])\n"
+        "except SystemExit:\n"
+        "    pass\n"
         "print(sorted({'openai', 'anthropic', 'google.genai', 'jsonschema'} & {*sys.modules}))\n"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout == "[]\n"
+    assert ran.stdout.splitlines() == [f"lutum_py {lutum_py.__version__}", "[]"]
 
 
 @pytest.mark.parametrize("missing", ["rich", "typer"])
@@ -175,14 +191,17 @@ def test_the_extra_is_told_within_the_process(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A package of the extra that is missing is told; any other is an error as usual."""
-    for missing, told in (("typer", "needs the package `typer`"), ("lutum_py.cli._convert", "")):
-        monkeypatch.delitem(sys.modules, "lutum_py.cli._commands")
+    for missing, told in (("typer", "needs the package `typer`"), ("lutum_py.dialects", "")):
         with monkeypatch.context() as patch:
+            for name in [each for each in sys.modules if each.startswith("lutum_py.cli.")]:
+                patch.delitem(sys.modules, name)
+                inner = name.removeprefix("lutum_py.cli.")
+                if "." not in inner:
+                    patch.delattr(lutum_py.cli, inner)
             patch.setitem(sys.modules, missing, None)
             with pytest.raises(SystemExit if told else ModuleNotFoundError):
                 main([])
         assert told in capsys.readouterr().err
-        monkeypatch.undo()
 
 
 def test_help_tells_the_exit_codes(lutum: Lutum) -> None:
@@ -201,20 +220,33 @@ def test_errors_that_nobody_foresaw_are_no_findings(
 ) -> None:
     """An error within the command ends with exit code 2, for 1 says that something was found."""
 
-    def fail(*_: object) -> None:
+    def fail(request: object) -> None:
         raise error
 
-    monkeypatch.setattr(_commands, "read_conversation", fail)
-    error: Exception = RuntimeError("unforeseen")
-    ran = lutum("check", "x")
+    def checked() -> Ran:
+        return lutum("check", "-", "--dialect", "openai_chat", stdin=b"[]")
+
+    monkeypatch.setattr(openai_chat, "check", fail)
+    error: BaseException = RuntimeError("unforeseen")
+    ran = checked()
     assert ran.code == 2
     assert "RuntimeError: unforeseen" in ran.err
     assert ran.err.endswith("lutum: this is an error in lutum itself.\n")
     error = OSError("of no number")
-    assert "lutum: this is an error in lutum itself.\n" in lutum("check", "x").err
-    error = RecursionError()
-    assert lutum("check", "x").err == "lutum: the input is nested too deeply.\n"
-    error = SystemExit("text")  # type: ignore[assignment]
-    assert lutum("check", "x").code == 2
-    error = SystemExit(None)  # type: ignore[assignment]
-    assert lutum("check", "x").code == 0
+    assert "lutum: this is an error in lutum itself.\n" in checked().err
+    error = SystemExit("text")
+    assert checked().code == 2
+    error = SystemExit(None)
+    assert checked().code == 0
+
+
+def test_what_is_nested_too_deeply_is_told(lutum: Lutum, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where Python gives up on the depth of the input, one line says so."""
+
+    class Deep(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            raise RecursionError
+
+    monkeypatch.setattr("tests.cli.conftest.io.BytesIO", Deep)
+    ran = lutum("check", "-")
+    assert (ran.code, ran.err) == (2, "lutum: the input is nested too deeply.\n")

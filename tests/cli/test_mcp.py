@@ -18,9 +18,6 @@ import uvicorn
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.types import ElicitResult
 
-from lutum_py.cli._loading import load_toolset
-from lutum_py.cli._serve_toolset import serve_toolset
-
 from .conftest import REPOSITORY, Lutum
 
 DESK: Final = '''
@@ -112,33 +109,30 @@ async def test_a_toolset_is_served_on_standard_streams(
     assert "Failed to parse" not in caplog.text
 
 
-@pytest.mark.usefixtures("lutum")
-def test_standard_streams_are_the_wire(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_standard_streams_are_the_wire(
+    desk: Path, lutum: Lutum, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The command answers on standard output what comes on standard input, until that ends."""
     monkeypatch.chdir(desk)
-    tools = load_toolset("desk.py:Desk")
-    (in_read, in_write), (out_read, out_write) = os.pipe(), os.pipe()
     params = {"protocolVersion": "2025-11-25", "capabilities": {}}
     params["clientInfo"] = {"name": "test", "version": "1"}
     hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
-    with open(in_read) as incoming, open(out_write, "w") as outgoing:  # noqa: PTH123
+    in_read, in_write = os.pipe()
+    with open(in_read) as incoming, monkeypatch.context() as patch:  # noqa: PTH123
         with open(in_write, "w") as client:  # noqa: PTH123
             client.write(json.dumps(hello) + "\n")
-        monkeypatch.setattr(sys, "stdin", incoming)
-        monkeypatch.setattr(sys, "stdout", outgoing)
-        serve_toolset(tools, hooks=None, stdio=True, port=None, host="127.0.0.1")
-    with open(out_read) as answers:  # noqa: PTH123
-        (answer,) = answers.read().splitlines()
+        patch.setattr("tests.cli.conftest.io.TextIOWrapper", lambda *_, **__: incoming)
+        ran = lutum("mcp", "serve", "desk.py:Desk", "--stdio")
+    (answer,) = ran.out.splitlines()
+    assert ran.code == 0
     assert json.loads(answer)["result"]["serverInfo"]["name"] == "Desk"
 
 
-@pytest.mark.usefixtures("lutum")
 async def test_an_address_is_served_until_it_is_stopped(
-    desk: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+    desk: Path, lutum: Lutum, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The address that is said is the one that answers."""
     monkeypatch.chdir(desk)
-    tools = load_toolset("desk.py:Desk")
     running: list[uvicorn.Server] = []
     begun = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -151,16 +145,18 @@ async def test_an_address_is_served_until_it_is_stopped(
 
     monkeypatch.setattr(uvicorn, "Server", Recorded)
     serving = asyncio.create_task(
-        asyncio.to_thread(serve_toolset, tools, hooks=None, stdio=False, port=0, host="127.0.0.1")
+        asyncio.to_thread(lutum, "mcp", "serve", "desk.py:Desk", "--http", "0")
     )
     waiting = asyncio.create_task(begun.wait())
     await asyncio.wait([waiting, serving], return_when=asyncio.FIRST_COMPLETED)
-    assert waiting.done(), serving.exception()
-    url = capfdbinary.readouterr().err.decode().removeprefix("Serving ").strip()
+    assert waiting.done(), serving.result()
+    port = running[0].servers[0].sockets[0].getsockname()[1]
+    url = f"http://127.0.0.1:{port}/mcp"
     async with Client(url) as client:
         assert (await client.call_tool("nothing", {})).is_error is False
     running[0].should_exit = True
-    await serving
+    ran = await serving
+    assert (ran.code, ran.err) == (0, f"Serving {url}\n")
 
 
 @contextmanager
