@@ -308,13 +308,13 @@ def test_recorded_requests_are_recognised(lutum: Lutum, dialect: str) -> None:
             assert json.loads(ran.out)["dialect"] == dialect, one.id
 
 
-@pytest.mark.parametrize("end", ["", "\n"])
-def test_json_lines_are_called_so(lutum: Lutum, end: str) -> None:
+def test_json_lines_are_called_so(lutum: Lutum) -> None:
     """A file with a value on each line is no conversation, and is told apart from broken JSON."""
     line = json.dumps({"messages": []})
-    ran = lutum("check", "-", stdin=f"{line}\n{line}{end}".encode())
-    assert (ran.code, ran.out) == (2, "")
-    assert "standard input is JSON Lines, a value on each line" in ran.err
+    for end in ("", "\n"):
+        ran = lutum("check", "-", stdin=f"{line}\n{line}{end}".encode())
+        assert (ran.code, ran.out) == (2, ""), repr(end)
+        assert "standard input is JSON Lines, a value on each line" in ran.err, repr(end)
     for broken in ("{", "1\n2", f"{line}\n{{"):
         assert "standard input is no JSON: " in lutum("check", "-", stdin=broken.encode()).err
 

@@ -100,6 +100,7 @@ ON_A_FULL_DISK = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not FULL.exists(), reason="only Linux has a device that is always full")
 def test_a_full_disk_is_told(tmp_path: Path) -> None:
     """Output that cannot be written ends with exit code 2 and one line that says why."""

@@ -205,39 +205,37 @@ def test_an_approval_names_what_was_shown(lutum: Lutum, opened: Opened) -> None:
     assert "No call `t/7/c1` waits" in again.err
 
 
-@pytest.mark.parametrize(
-    ("options", "why"),
-    [
-        (("approve", "t/7/c1", "--digest", "00000000"), "not what you were shown"),
-        (("approve", "t/7/c1", "--digest", "0000"), "fewer than 8 digits"),
-        (("approve", "t/7/c1"), "`--digest`"),
-        (("edit", "t/7/c1", "--set", "cents=1", "--hooks", "desk:hooks"), "`--digest`"),
-        (("cancel", "t/7/c1", "--digest", "00000000"), "not what you were shown"),
-        (("approve", "t/7/c2"), "Did you mean `t/7/c1`?"),
-        (("approve",), "CONVERSATION/CALL"),
-        (("aprove", "t/7/c1"), "Did you mean `approve`?"),
-        (("edit", "t/7/c1"), "`--set NAME=JSON`"),
-        (("edit", "t/7/c1", "--set", "cents"), "`--set NAME=JSON`"),
-        (("edit", "t/7/c1", "--set", "to=bank"), "is no JSON"),
-        (("edit", "t/7/c1", "--set", "cents=1"), "`--hooks module:hooks`"),
-        (("edit", "t/7/c1", "--set", "cents=1", "--hooks", "desk:nothing"), "has no `nothing`"),
-        (("edit", "t/7/c1", "--set", "cents=1", "--hooks", "desk"), "`desk` names no"),
-        (("cancel", "t/7/c1", "--result", "1"), "`--result` does not go with"),
-        (("cancel", "t/7/c1", "--set", "cents=1"), "goes with `edit` only"),
-        (("edit", "t/7/c1", "--set", "cents=1", "--set", "cents=2"), "twice"),
-    ],
-)
-def test_what_is_refused_says_why_and_changes_nothing(
-    lutum: Lutum, opened: Opened, options: tuple[str, ...], why: str
-) -> None:
+REFUSED: list[tuple[tuple[str, ...], str]] = [
+    (("approve", "t/7/c1", "--digest", "00000000"), "not what you were shown"),
+    (("approve", "t/7/c1", "--digest", "0000"), "fewer than 8 digits"),
+    (("approve", "t/7/c1"), "`--digest`"),
+    (("edit", "t/7/c1", "--set", "cents=1", "--hooks", "desk:hooks"), "`--digest`"),
+    (("cancel", "t/7/c1", "--digest", "00000000"), "not what you were shown"),
+    (("approve", "t/7/c2"), "Did you mean `t/7/c1`?"),
+    (("approve",), "CONVERSATION/CALL"),
+    (("aprove", "t/7/c1"), "Did you mean `approve`?"),
+    (("edit", "t/7/c1"), "`--set NAME=JSON`"),
+    (("edit", "t/7/c1", "--set", "cents"), "`--set NAME=JSON`"),
+    (("edit", "t/7/c1", "--set", "to=bank"), "is no JSON"),
+    (("edit", "t/7/c1", "--set", "cents=1"), "`--hooks module:hooks`"),
+    (("edit", "t/7/c1", "--set", "cents=1", "--hooks", "desk:nothing"), "has no `nothing`"),
+    (("edit", "t/7/c1", "--set", "cents=1", "--hooks", "desk"), "`desk` names no"),
+    (("cancel", "t/7/c1", "--result", "1"), "`--result` does not go with"),
+    (("cancel", "t/7/c1", "--set", "cents=1"), "goes with `edit` only"),
+    (("edit", "t/7/c1", "--set", "cents=1", "--set", "cents=2"), "twice"),
+]
+
+
+def test_what_is_refused_says_why_and_changes_nothing(lutum: Lutum, opened: Opened) -> None:
     """A decision that does not fit ends with 2, says why, and leaves everything as it was."""
     before = opened(("c1", "refund", {"cents": 500}))
-    ran = lutum("inbox", "desk.db", *options, "--tools", "desk:Desk")
-    assert (ran.code, ran.out) == (2, "")
-    assert why in ran.err
-    assert ran.err.count("\n") == 1
-    with open_store("desk.db") as store:
-        assert store.waiting() == before
+    for options, why in REFUSED:
+        ran = lutum("inbox", "desk.db", *options, "--tools", "desk:Desk")
+        assert (ran.code, ran.out) == (2, ""), options
+        assert why in ran.err, (options, ran.err)
+        assert ran.err.count("\n") == 1, (options, ran.err)
+        with open_store("desk.db") as store:
+            assert store.waiting() == before, options
 
 
 def test_a_decision_needs_the_tools(lutum: Lutum, opened: Opened) -> None:

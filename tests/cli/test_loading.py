@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from .conftest import Lutum
 
 MISTAKES = {
@@ -43,17 +41,17 @@ MODULES = {
 }
 
 
-@pytest.mark.parametrize("reference", MISTAKES)
-def test_a_mistake_is_told_with_its_remedy(lutum: Lutum, tmp_path: Path, reference: str) -> None:
+def test_a_mistake_is_told_with_its_remedy(lutum: Lutum, tmp_path: Path) -> None:
     """What names no toolset ends with exit code 2, and one line that says what there is."""
     (tmp_path / "below").mkdir()
     for name, code in {**MODULES, "below/other": MODULES["one"]}.items():
         (tmp_path / f"{name}.py").write_text(code, encoding="utf-8")
-    ran = lutum("inspect", reference)
-    assert (ran.code, ran.out) == (2, "")
-    assert MISTAKES[reference] in ran.err
-    assert ran.err.startswith("lutum: ")
-    assert ran.err.count("\n") == 1
+    for reference, told in MISTAKES.items():
+        ran = lutum("inspect", reference)
+        assert (ran.code, ran.out) == (2, ""), reference
+        assert told in ran.err, (reference, ran.err)
+        assert ran.err.startswith("lutum: "), (reference, ran.err)
+        assert ran.err.count("\n") == 1, (reference, ran.err)
 
 
 def test_the_whole_traceback_is_shown_when_asked_for(lutum: Lutum, tmp_path: Path) -> None:
@@ -106,35 +104,33 @@ def test_an_interrupt_is_no_failure_of_the_module(lutum: Lutum, tmp_path: Path) 
     assert lutum("inspect", "slow:Tools").code in (1, 130)
 
 
-@pytest.mark.parametrize(
-    ("source", "name"),
-    [
-        ("def __getattr__(name): raise RuntimeError('not \\x1b[2K now')\n", "Tools"),
-        ("def __getattr__(name): raise SystemExit(3)\n", "Tools"),
-        (
-            "class Meta(type):\n def __getattr__(cls, name): 1 / 0\nclass A(metaclass=Meta): ...\n",
-            "A.B",
-        ),
-        ("class Odd:\n @property\n def __class__(self): 1 / 0\nodd = Odd()\n", "Tools"),
-        ("class Odd:\n @property\n def __class__(self): 1 / 0\nodd = Odd()\n", "odd"),
-        ("class E(Exception):\n def __str__(self): 1 / 0\nraise E\n", "Tools"),
-        (
-            "class E(Exception):\n def __str__(self): 1 / 0\ndef __getattr__(name): raise E\n",
-            "Tools",
-        ),
-        ("raise SystemExit('\\x1b[2K')\n", "Tools"),
-        ("number = 5\n", "number.Tools"),
-    ],
-    ids=range(9),
-)
-@pytest.mark.parametrize("flags", [(), ("--traceback",)], ids=["short", "traceback"])
-def test_a_hostile_module_is_a_failure_in_words(
-    lutum: Lutum, tmp_path: Path, source: str, name: str, flags: tuple[str, ...]
-) -> None:
+HOSTILE = [
+    ("def __getattr__(name): raise RuntimeError('not \\x1b[2K now')\n", "Tools"),
+    ("def __getattr__(name): raise SystemExit(3)\n", "Tools"),
+    (
+        "class Meta(type):\n def __getattr__(cls, name): 1 / 0\nclass A(metaclass=Meta): ...\n",
+        "A.B",
+    ),
+    ("class Odd:\n @property\n def __class__(self): 1 / 0\nodd = Odd()\n", "Tools"),
+    ("class Odd:\n @property\n def __class__(self): 1 / 0\nodd = Odd()\n", "odd"),
+    ("class E(Exception):\n def __str__(self): 1 / 0\nraise E\n", "Tools"),
+    (
+        "class E(Exception):\n def __str__(self): 1 / 0\ndef __getattr__(name): raise E\n",
+        "Tools",
+    ),
+    ("raise SystemExit('\\x1b[2K')\n", "Tools"),
+    ("number = 5\n", "number.Tools"),
+]
+
+
+def test_a_hostile_module_is_a_failure_in_words(lutum: Lutum, tmp_path: Path) -> None:
     """Whatever a module or its exceptions do when they are looked at, the user reads why."""
-    (tmp_path / "hostile_module.py").write_text(source, encoding="utf-8")
-    ran = lutum("inspect", f"hostile_module:{name}", *flags)
-    assert ran.code == 2
-    assert "error in lutum itself" not in ran.err
-    assert "hostile_module" in ran.err
-    assert all(char.isprintable() or char == "\n" for char in ran.err)
+    for number, (source, name) in enumerate(HOSTILE):
+        module = f"hostile_module_{number}"
+        (tmp_path / f"{module}.py").write_text(source, encoding="utf-8")
+        for flags in ((), ("--traceback",)):
+            ran = lutum("inspect", f"{module}:{name}", *flags)
+            assert ran.code == 2, (source, flags, ran)
+            assert "error in lutum itself" not in ran.err, (source, flags, ran)
+            assert module in ran.err, (source, flags, ran)
+            assert all(char.isprintable() or char == "\n" for char in ran.err), (source, flags, ran)

@@ -187,31 +187,31 @@ async def test_a_toolset_is_served_on_this_machine(desk: Path) -> None:
         assert process.wait(20) == 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["desk.py:Desk"], "Name one transport"),
-        (["desk.py:Desk", "--stdio", "--http", "0"], "Name one transport"),
-        (
-            ["desk.py:Desk", "--hooks", "desk.py:hooks", "--http", "0", "--host", "0.0.0.0"],
-            "knows no",
-        ),
-        (["desk.py:Desk", "--http", "99999"], "65535"),
-        (["desk.py:Desk", "--stdio", "--hooks", "desk.py:nobody"], "has no `nobody`"),
-        (["desk.py:Gap", "--stdio"], "Nobody does these tools"),
-        (["desk.py:Gap", "--stdio"], "`lutum_py.mcp.create_server(...)` that you run yourself"),
-        (["desk.py:Desk", "--stdio", "--hooks", "desk.py:others"], "Gap"),
-        (["desk.py:add", "--stdio"], "is no toolset"),
-    ],
-)
+REFUSED: Final[list[tuple[list[str], str]]] = [
+    (["desk.py:Desk"], "Name one transport"),
+    (["desk.py:Desk", "--stdio", "--http", "0"], "Name one transport"),
+    (
+        ["desk.py:Desk", "--hooks", "desk.py:hooks", "--http", "0", "--host", "0.0.0.0"],
+        "knows no",
+    ),
+    (["desk.py:Desk", "--http", "99999"], "65535"),
+    (["desk.py:Desk", "--stdio", "--hooks", "desk.py:nobody"], "has no `nobody`"),
+    (["desk.py:Gap", "--stdio"], "Nobody does these tools"),
+    (["desk.py:Gap", "--stdio"], "`lutum_py.mcp.create_server(...)` that you run yourself"),
+    (["desk.py:Desk", "--stdio", "--hooks", "desk.py:others"], "Gap"),
+    (["desk.py:add", "--stdio"], "is no toolset"),
+]
+
+
 def test_what_cannot_be_served_so_is_refused(
-    arguments: list[str], said: str, desk: Path, lutum: Lutum, monkeypatch: pytest.MonkeyPatch
+    desk: Path, lutum: Lutum, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both or no transport, another host, a wrong name or toolset: exit 2, and why."""
     monkeypatch.chdir(desk)
-    shown = lutum("mcp", "serve", *arguments)
-    assert shown.code == 2
-    assert said in shown.err
+    for arguments, said in REFUSED:
+        shown = lutum("mcp", "serve", *arguments)
+        assert shown.code == 2, arguments
+        assert said in shown.err, (arguments, shown.err)
 
 
 def test_a_port_that_is_taken_is_named(

@@ -6,7 +6,6 @@ import copy
 from collections import Counter
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -154,15 +153,14 @@ USUAL = {
 }
 
 
-@pytest.mark.parametrize("case", USUAL)
-def test_usual_changes(case: str) -> None:
+def test_usual_changes() -> None:
     """The changes that people make are judged as a reader would, and the reason names the field."""
-    new, answer, reason = USUAL[case]
-    verdict = judge(OLD, new)
-    assert (verdict.answer, verdict.reason if reason else None) == (answer, reason)
-    if answer == "no":
-        assert is_valid(verdict.example, OLD)
-        assert not is_valid(verdict.example, new)
+    for case, (new, answer, reason) in USUAL.items():
+        verdict = judge(OLD, new)
+        assert (verdict.answer, verdict.reason if reason else None) == (answer, reason), case
+        if answer == "no":
+            assert is_valid(verdict.example, OLD), case
+            assert not is_valid(verdict.example, new), case
 
 
 def test_most_pairs_get_a_definite_answer() -> None:

@@ -71,26 +71,26 @@ FILES = written()
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("wrong", FILES)
 def test_a_command_that_cannot_go_on_names_the_file(
-    lutum: Lutum, tmp_path: Path, wrong: str, command: str
+    lutum: Lutum, tmp_path: Path, command: str
 ) -> None:
     """Bytes of any kind are read, or refused with the name of their file, and never break it."""
-    file = tmp_path / "kept.json"
-    file.write_bytes(FILES[wrong])
-    ran = lutum(*(each.replace("FILE", str(file)) for each in COMMANDS[command]))
-    assert ran.code in (0, 1, 2)
-    assert "Traceback" not in ran.err
-    assert ran.code != 2 or str(file) in ran.err.replace("\n", "")
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_file_that_is_none_is_named(lutum: Lutum, tmp_path: Path, command: str) -> None:
-    """A directory, and what is not there, are named too."""
-    for file in (tmp_path, tmp_path / "gone" / "kept.json"):
+    for number, (wrong, data) in enumerate(FILES.items()):
+        file = tmp_path / f"kept_{number}.json"
+        file.write_bytes(data)
         ran = lutum(*(each.replace("FILE", str(file)) for each in COMMANDS[command]))
-        assert ran.code == 2
-        assert str(file) in ran.err.replace("\n", "")
+        assert ran.code in (0, 1, 2), (wrong, ran)
+        assert "Traceback" not in ran.err, (wrong, ran)
+        assert ran.code != 2 or str(file) in ran.err.replace("\n", ""), (wrong, ran)
+
+
+def test_a_file_that_is_none_is_named(lutum: Lutum, tmp_path: Path) -> None:
+    """A directory, and what is not there, are named too."""
+    for command, arguments in COMMANDS.items():
+        for file in (tmp_path, tmp_path / "gone" / "kept.json"):
+            ran = lutum(*(each.replace("FILE", str(file)) for each in arguments))
+            assert ran.code == 2, (command, ran)
+            assert str(file) in ran.err.replace("\n", ""), (command, ran)
 
 
 def test_a_long_number_is_no_error_of_the_command(lutum: Lutum, tmp_path: Path) -> None:
