@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import math
 from collections.abc import Iterator
 from functools import cache
@@ -19,7 +18,7 @@ from lutum_py._transcript.result import ToolResult
 from lutum_py.dialects import sse
 from tests.models import said
 
-from .recordings import WIRE
+from .recordings import answered, exchanges
 
 SAMPLES: Final = (
     said.Said(text="Let me see: 5 · 7 😀"),
@@ -138,16 +137,7 @@ def streams(dialect: str) -> tuple[list[Any], ...]:
 
 @cache
 def _recorded(dialect: str) -> tuple[tuple[Any, bool], ...]:
-    path = WIRE / f"{dialect}.jsonl"
-    if not path.exists():
-        return ()
-    with path.open(encoding="utf-8") as lines:
-        read = [json.loads(line) for line in lines]
-    return tuple(
-        (each["response"], each["stream"])
-        for each in read
-        if each["status"] == 200 and each["response"] is not None
-    )
+    return tuple((one.response, one.stream) for one in exchanges(dialect) if answered(one))
 
 
 def committed(turn: AssistantTurn) -> list[TranscriptItem] | None:

@@ -1,8 +1,9 @@
-"""The recorded traffic of real providers, where it lies beside the repository."""
+"""Exchanges with providers: the project's own, and those recorded where they lie beside it."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -14,7 +15,10 @@ import pytest
 
 from lutum_py import ToolMetadata, ToolResult
 
-WIRE = Path(__file__).resolve().parents[2].parent / "shared" / "wire"
+OWN = Path(__file__).resolve().parents[1] / "data" / "wire"
+"""A few exchanges, written for the project; the README beside them says how."""
+RECORDED = OWN.parents[3] / "shared" / "wire"
+"""Where recordings lie if `LUTUM_RECORDINGS` names no other folder; named empty, none are read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,11 +46,20 @@ class Recording:
         return self.stream and "event: error" in self.response
 
 
-def recordings(dialect: str, keep: Callable[[Recording], bool] | None = None) -> list[Recording]:
-    """Give the recordings of a dialect, and skip the test where there are none to read."""
-    found = [one for one in _read(dialect) if keep is None or keep(one)]
-    assert found, "no recording is of the kind that this test is about"
+def recordings(
+    dialect: str, keep: Callable[[Recording], bool] | None = None, *, at_least: int = 1
+) -> list[Recording]:
+    """Give the exchanges of a dialect; skip the test where the project's own are too few for it."""
+    found = [one for one in exchanges(dialect) if keep is None or keep(one)]
+    if len(found) < at_least and not _recorded():
+        pytest.skip("recordings of providers are not here: LUTUM_RECORDINGS names their folder")
+    assert len(found) >= at_least, "too few exchanges are of the kind that this test is about"
     return found
+
+
+def exchanges(dialect: str) -> list[Recording]:
+    """Give all exchanges of a dialect, the project's own first."""
+    return [one for folder in (OWN, *_recorded()) for one in _read(folder / f"{dialect}.jsonl")]
 
 
 def answered(one: Recording) -> bool:
@@ -85,11 +98,14 @@ def report(dialect: str, what: str, count: int, total: int) -> None:
     assert count == total
 
 
+def _recorded() -> list[Path]:
+    """Name the folder of recordings, if it is there."""
+    named = os.environ.get("LUTUM_RECORDINGS", str(RECORDED))
+    return [Path(named)] if named and Path(named).is_dir() else []
+
+
 @cache
-def _read(dialect: str) -> tuple[Recording, ...]:
-    path = WIRE / f"{dialect}.jsonl"
-    if not path.exists():
-        pytest.skip(f"the recorded provider traffic is not here: {path}")
+def _read(path: Path) -> tuple[Recording, ...]:
     with path.open(encoding="utf-8") as lines:
         return tuple(Recording(**_fields(json.loads(line))) for line in lines)
 
