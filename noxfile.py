@@ -1,4 +1,4 @@
-"""What a change must pass: `python -m nox`, and `python -m nox -t full` for what takes longer."""
+"""A first run of the checks, `python -m nox`; all that a change must pass, also `-t full`."""
 
 from __future__ import annotations
 
@@ -38,6 +38,8 @@ EXTRAS: Final = (
     "examples",
 )
 """The extras that the tests use: all of them."""
+FIRST: Final = ("testing", "cli", "mcp", "jsonschema")
+"""The extras of a first run: the tests of the others are skipped there."""
 PARALLEL: Final = ("-n", "logical", "--maxprocesses", "8", "--dist", "worksteal")
 """A process for each core: `auto` would count two threads of a core as one."""
 DOCS_SCRIPTS: Final = sorted(str(path) for path in Path("docs").glob("*.py"))
@@ -147,15 +149,9 @@ def test(session: nox.Session, *arguments: str) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Run the tests on this Python; every branch must be covered."""
-    install(session, "-e", package(*EXTRAS), *group("test"))
-    if session.posargs:
-        test(session)
-        return
-    session.run("coverage", "erase")
-    session.run("coverage", "run", "-m", "pytest", *PARALLEL)
-    session.run("coverage", "combine", "--quiet")
-    session.run("coverage", "report")
+    """Run the tests that are quick and want no SDK of a provider, and say what was skipped."""
+    install(session, "-e", package(*FIRST), *group("test"))
+    test(session, "--no-slow")
 
 
 @nox.session
@@ -168,7 +164,25 @@ def lint(session: nox.Session) -> None:
     session.run("lint-imports", env={"PYTHONPATH": "."})
 
 
-@nox.session
+@nox.session(default=False, tags=["full"])
+def coverage(session: nox.Session) -> None:
+    """Run all tests on this Python; every branch must be covered.
+
+    The recordings of providers are left out, so that what is covered is the same everywhere.
+    """
+    install(session, "-e", package(*EXTRAS), *group("full"))
+    session.env.setdefault("HYPOTHESIS_PROFILE", "ci")
+    session.env["LUTUM_RECORDINGS"] = ""
+    if session.posargs:
+        test(session)
+        return
+    session.run("coverage", "erase")
+    session.run("coverage", "run", "-m", "pytest", *PARALLEL)
+    session.run("coverage", "combine", "--quiet")
+    session.run("coverage", "report")
+
+
+@nox.session(default=False, tags=["full"])
 def typing(session: nox.Session) -> None:
     """Check types, and that four checkers see the typed idioms alike."""
     install(session, "-e", package(*EXTRAS), *group("typing"))
@@ -178,7 +192,7 @@ def typing(session: nox.Session) -> None:
     session.run("python", "tests/typing/check_idioms.py")
 
 
-@nox.session
+@nox.session(default=False, tags=["full"])
 def docs(session: nox.Session) -> None:
     """Run every fenced Python block of the README and the docs, and build the site strictly."""
     install(session, "-e", package(*EXTRAS), *group("docs"))
@@ -205,7 +219,7 @@ def tests_again(session: nox.Session) -> None:
     """Run the tests once more, with fewer examples: what the code does is tried on the first."""
     if not OTHERS:
         session.skip(f"of {', '.join(SUPPORTED)}, only Python {RUNNING} is here")
-    install(session, "-e", package(*EXTRAS), *group("test"))
+    install(session, "-e", package(*EXTRAS), *group("full"))
     session.env.setdefault("HYPOTHESIS_PROFILE", "again")
     test(session)
 
@@ -221,7 +235,7 @@ def minimums(session: nox.Session) -> None:
     requirements = [*PROJECT["project"]["dependencies"]]
     for key in EXTRAS:
         requirements.extend(extras[key])
-    install(session, "-e", package(*EXTRAS), *lowest(requirements), *group("test"))
+    install(session, "-e", package(*EXTRAS), *lowest(requirements), *group("full"))
     session.env.setdefault("HYPOTHESIS_PROFILE", "again")
     # The lowest SDKs do not know the tools that a provider searches.
     test(session, *MEETING_DEPENDENCIES, "--ignore=tests/models/test_many_tools.py")
@@ -244,7 +258,7 @@ def wheel(session: nox.Session) -> None:
         (file,) = built.glob("*.whl")
         # The version is the same from build to build, so pip must be told to take this one.
         install(session, "--force-reinstall", "--no-deps", str(file))
-        install(session, f"lutum-py[{','.join(EXTRAS)}] @ {file.as_uri()}", *group("test"))
+        install(session, f"lutum-py[{','.join(EXTRAS)}] @ {file.as_uri()}", *group("full"))
         for folder in ("docs", "examples", "tests"):
             shutil.copytree(folder, outside / folder)
         shutil.copy("pyproject.toml", outside)
@@ -255,7 +269,7 @@ def wheel(session: nox.Session) -> None:
 @nox.session(default=False)
 def soak(session: nox.Session) -> None:
     """Try what takes hours, in rounds with a seed each: `nox -s soak -- MINUTES`."""
-    install(session, "-e", package(*EXTRAS), *group("test"))
+    install(session, "-e", package(*EXTRAS), *group("full"))
     minutes = float(session.posargs[0]) if session.posargs else 60
     end = time.monotonic() + 60 * minutes
     while time.monotonic() < end:

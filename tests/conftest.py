@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import functools
+import inspect
 import os
 import signal
+from collections import defaultdict
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
 
 from tests.profiles import load_profile
 
@@ -17,3 +26,102 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # Coverage is measured in the processes that run tests, not in those that tests start.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.pop("COVERAGE_PROCESS_CONFIG", None)
+
+SLOW = "it takes many seconds: python -m nox -s coverage runs it, or python -m pytest -m slow"
+INSTALLED_BY = {
+    "anthropic": "-e '.[anthropic]'",
+    "dbos": "-e '.[examples]'",
+    "google": "-e '.[gemini]'",
+    "httpx2": "-e '.[mcp]'",
+    "jsonschema": "-e '.[jsonschema]'",
+    "mcp": "-e '.[mcp]'",
+    "mypy": "--group full",
+    "openai": "-e '.[openai]'",
+    "opentelemetry": "--group full",
+    "psycopg": "-e '.[postgres]'",
+    "rich": "-e '.[rich]'",
+    "selenium": "--group full",
+    "starlette": "-e '.[examples]'",
+    "temporalio": "-e '.[examples]'",
+    "typer": "-e '.[cli]'",
+    "uvicorn": "-e '.[examples]'",
+}
+"""What pip is told where a package is missing that only some tests are about."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--no-slow", action="store_true", help="skip the tests marked slow")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--no-slow"):
+        for item in items:
+            if item.get_closest_marker("slow"):
+                item.add_marker(pytest.mark.skip(reason=SLOW))
+
+
+class Module(pytest.Module):
+    """A file of tests, which is skipped where it imports a package that is not installed."""
+
+    def collect(self) -> Iterator[pytest.Item | pytest.Collector]:
+        try:
+            yield from super().collect()
+        except self.CollectError as error:
+            package = missing_package(error)
+            if package is None:
+                raise
+            how = f"python -m pip install {INSTALLED_BY[package]}"
+            pytest.skip(f"{package} is not installed: {how}", allow_module_level=True)
+
+
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module:
+    made: pytest.Module = Module.from_parent(parent, path=module_path)
+    return made
+
+
+def missing_package(error: BaseException) -> str | None:
+    """Name the package for which an import failed, if only some tests are about it."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ModuleNotFoundError):
+            package = (cause.name or "").partition(".")[0]
+            if package in INSTALLED_BY:
+                return package
+        cause = cause.__cause__ or cause.__context__
+    return None
+
+
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test that is a coroutine, and each of its examples, in an event loop of its own."""
+    test: Any = pyfuncitem.obj
+    drawn = getattr(test, "hypothesis", None)
+    if drawn is not None and inspect.iscoroutinefunction(drawn.inner_test):
+        drawn.inner_test = in_a_loop(drawn.inner_test)
+    if not inspect.iscoroutinefunction(test):
+        return None
+    given = pyfuncitem.funcargs
+    in_a_loop(test)(**{name: given[name] for name in inspect.signature(test).parameters})
+    return True
+
+
+def in_a_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    @functools.wraps(test)
+    def run(*args: Any, **options: Any) -> None:
+        asyncio.run(test(*args, **options))
+
+    return run
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what was skipped: one line a reason, with how many tests it kept from running."""
+    counts: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for report in terminalreporter.stats.get("skipped", []):
+        if isinstance(report.longrepr, tuple):
+            reason = report.longrepr[2].removeprefix("Skipped: ")
+            counts[reason][isinstance(report, pytest.CollectReport)] += 1
+    if not counts:
+        return
+    terminalreporter.section("what was skipped, and why")
+    for reason, (tests, files) in sorted(counts.items(), key=lambda each: each[1], reverse=True):
+        parts = [f"{count} {what}" for count, what in ((tests, "tests"), (files, "files")) if count]
+        terminalreporter.line(f"{' and '.join(parts)}: {reason}")

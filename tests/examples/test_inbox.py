@@ -8,7 +8,7 @@ import importlib
 import json
 import re
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -68,11 +68,11 @@ class Desk:
 
 
 @pytest.fixture
-async def desk(in_memory: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Desk]:
+def desk(in_memory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
     monkeypatch.syspath_prepend(EXAMPLE)
     made = Desk(in_memory)
     made.office.begin(made.store)
-    await made.go_on()
+    asyncio.run(made.go_on())
     yield made
     made.store.close()
     for name in MODULES:
