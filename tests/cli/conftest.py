@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 import pytest
 
@@ -111,8 +112,10 @@ def lutum(
     monkeypatch.delenv("COLUMNS", raising=False)
     before = set(sys.modules)
 
-    def run(*arguments: str | Path, stdin: bytes = b"") -> Ran:
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"))
+    def run(*arguments: str | Path, stdin: bytes | TextIO = b"") -> Ran:
+        if isinstance(stdin, bytes):
+            stdin = io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8")
+        monkeypatch.setattr("sys.stdin", stdin)
         with pytest.raises(SystemExit) as end:
             main([str(argument) for argument in arguments])
         captured = capfdbinary.readouterr()

@@ -241,13 +241,12 @@ def test_errors_that_nobody_foresaw_are_no_findings(
     assert checked().code == 0
 
 
-def test_what_is_nested_too_deeply_is_told(lutum: Lutum, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_nested_too_deeply_is_told(lutum: Lutum) -> None:
     """Where Python gives up on the depth of the input, one line says so."""
 
     class Deep(io.BytesIO):
         def read(self, size: int | None = -1) -> bytes:
             raise RecursionError
 
-    monkeypatch.setattr("tests.cli.conftest.io.BytesIO", Deep)
-    ran = lutum("check", "-")
+    ran = lutum("check", "-", stdin=io.TextIOWrapper(Deep()))
     assert (ran.code, ran.err) == (2, "lutum: the input is nested too deeply.\n")

@@ -118,11 +118,10 @@ def test_standard_streams_are_the_wire(
     params["clientInfo"] = {"name": "test", "version": "1"}
     hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
     in_read, in_write = os.pipe()
-    with open(in_read) as incoming, monkeypatch.context() as patch:  # noqa: PTH123
+    with open(in_read) as incoming:  # noqa: PTH123
         with open(in_write, "w") as client:  # noqa: PTH123
             client.write(json.dumps(hello) + "\n")
-        patch.setattr("tests.cli.conftest.io.TextIOWrapper", lambda *_, **__: incoming)
-        ran = lutum("mcp", "serve", "desk.py:Desk", "--stdio")
+        ran = lutum("mcp", "serve", "desk.py:Desk", "--stdio", stdin=incoming)
     (answer,) = ran.out.splitlines()
     assert ran.code == 0
     assert json.loads(answer)["result"]["serverInfo"]["name"] == "Desk"
