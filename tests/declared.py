@@ -6,23 +6,15 @@ import json
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
 
-from lutum_py import AnyToolCall, ToolDef, ToolMetadata
-from lutum_py._call.spec import ToolSpec
-from lutum_py._call.spec import spec_of as spec_of_tool
-from lutum_py._declare.schema_tool import spec_from_definition
-from lutum_py._declare.tool_input import find_spec
+from lutum_py import AnyToolCall, ToolMetadata, tool
 from lutum_py.errors import InvalidArgumentsError
 
 
-def spec_of(declared: Any) -> ToolSpec[Any, Any]:
-    """The specification of a function, a model or a definition."""
-    if isinstance(declared, ToolDef):
-        return spec_from_definition(declared)
-    if isinstance(declared, type) and issubclass(declared, BaseModel):
-        return find_spec(declared)
-    return spec_of_tool(declared)
+def spec_of(declared: Any) -> Any:
+    """What a member of a toolset is made of: of a function, a model or a definition."""
+    member: Any = tool(declared)
+    return member.spec
 
 
 def call_of(declared: Any, arguments: Any = "{}", *, id: str = "c1") -> Any:
@@ -52,7 +44,8 @@ def refusal(declared: Any, arguments: Any, *, redact: bool = False) -> str:
 
 def schema_of(declared: Any) -> dict[str, Any]:
     """The input schema of a tool."""
-    return spec_of(declared).definition.input_schema
+    schema: dict[str, Any] = spec_of(declared).definition.input_schema
+    return schema
 
 
 def declare(scope: dict[str, Any], source: str) -> Any:

@@ -13,16 +13,19 @@ from lutum_py import (
     AnyToolCall,
     AssistantTurn,
     NeedsTools,
+    Session,
     ToolInput,
     ToolMetadata,
     ToolRound,
     Toolset,
+    Transcript,
     tool,
     tool_fn,
     tool_input,
     toolset,
 )
 from lutum_py.errors import RoundClosedError
+from lutum_py.testing import ScriptedModel
 
 
 def input_of(call: AnyToolCall) -> Any:
@@ -132,3 +135,17 @@ def opened(
     finally:
         with suppress(RoundClosedError):
             outcome.round.discard()
+
+
+def turn_of(toolset: type[Toolset], transcript: Transcript | None = None) -> Any:
+    """A turn of a conversation with the tools of a toolset; nobody asks a model for it."""
+    session = Session() if transcript is None else Session(transcript)
+    return session.text_turn(ScriptedModel([])).tools(toolset)
+
+
+def offered(
+    toolset: type[Toolset], available: Any = None, transcript: Transcript | None = None
+) -> list[str]:
+    """The names of the tools that a turn offers, in their order."""
+    request = turn_of(toolset, transcript).available_tools(available).request()
+    return [each.name for each in request.tools]

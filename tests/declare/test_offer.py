@@ -7,20 +7,31 @@ from typing import Any
 import pytest
 
 from lutum_py import ToolAvailability, ToolChoice, ToolRequirement, Toolset, tool, toolset
-from lutum_py._declare.offer import (
-    Offer,
-    offered_definitions,
-)
+from lutum_py.dialects import openai_chat
 from lutum_py.errors import ToolConstraintError, UnknownToolError
-from tests.sample_tools import AppTools, DataTools, PingTools, TwinTools, opened, ping, sent
+from tests.sample_tools import (
+    AppTools,
+    DataTools,
+    PingTools,
+    TwinTools,
+    offered,
+    opened,
+    ping,
+    sent,
+    turn_of,
+)
 
 
 def names(available: Any, toolset: type[Toolset] = AppTools) -> list[str]:
-    return [each.name for each in toolset._offer.resolve(available).selectors]
+    return offered(toolset, available)
 
 
-def choice(requirement: ToolRequirement, available: Any = None) -> ToolChoice:
-    return AppTools._offer.choose(AppTools._offer.resolve(available), requirement)
+def choice(
+    requirement: ToolRequirement, available: Any = None, toolset: type[Toolset] = AppTools
+) -> ToolChoice:
+    asked = turn_of(toolset).available_tools(available).require(requirement)
+    made: ToolChoice = asked.request().tool_choice
+    return made
 
 
 ON = ["web_search", "get_user", "list_orders"]
@@ -59,13 +70,14 @@ def test_what_is_read_once_is_read_once() -> None:
     assert names(name for name in ["get_user"]) == ["get_user"]
 
 
-def test_an_offer_passes_through() -> None:
-    """What was worked out once is taken as it is, and the usual answers are kept."""
-    offered = AppTools._offer.resolve(None)
-    assert AppTools._offer.resolve(offered) is offered is AppTools._offer.default
-    assert AppTools._offer.all is AppTools._offer.resolve(ToolAvailability.all())
-    assert Offer(DataTools, tuple(DataTools)).default.selectors == tuple(DataTools)
-    assert DataTools._offer.default is DataTools._offer.all
+def test_the_usual_offers_are_kept() -> None:
+    """The definitions of all tools, and of those that are on, are put together once."""
+    usual = turn_of(AppTools).request().tools
+    assert turn_of(AppTools).available_tools(ToolAvailability.default()).request().tools is usual
+    every = turn_of(AppTools).available_tools_all().request().tools
+    assert every is AppTools.definitions()
+    assert DataTools.default_selectors() == tuple(DataTools)
+    assert turn_of(DataTools).request().tools is DataTools.definitions()
 
 
 def test_an_inner_selector_offers_every_path() -> None:
@@ -77,8 +89,9 @@ def test_an_inner_selector_offers_every_path() -> None:
 @pytest.mark.parametrize("given", [["nothing"], [PingTools.ping], [3]])
 def test_an_unknown_tool_cannot_be_offered(given: Any) -> None:
     """A name or selector of another toolset is an error that names it."""
-    with pytest.raises(UnknownToolError, match="AppTools"):
+    with pytest.raises(ToolConstraintError, match="AppTools") as raised:
         names(given)
+    assert isinstance(raised.value.__cause__, UnknownToolError)
 
 
 @pytest.mark.parametrize(
@@ -117,11 +130,10 @@ def test_a_requirement_becomes_a_choice(
 
 def test_a_required_tool_goes_by_its_path() -> None:
     """An inner selector stands for the one path that is on offer."""
-    offered = TwinTools._offer.default
     inner = ToolRequirement.specific(DataTools.get_user)
-    assert TwinTools._offer.choose(offered, inner) == ToolChoice("specific", "left_get_user")
+    assert choice(inner, toolset=TwinTools) == ToolChoice("specific", "left_get_user")
     with pytest.raises(ToolConstraintError, match="`get_user`, which is there twice"):
-        TwinTools._offer.choose(TwinTools._offer.all, inner)
+        choice(inner, ToolAvailability.all(), TwinTools)
 
 
 def test_no_tools_on_offer_disables_them() -> None:
@@ -170,7 +182,8 @@ def test_values_compare_and_hash() -> None:
 
 def test_the_last_description_of_a_tool_counts() -> None:
     """Descriptions come as pairs or a mapping, an inner selector means each path, the last wins."""
-    definitions = TwinTools._offer.all.definitions
+    definitions = TwinTools.definitions()
+    asked = turn_of(TwinTools).available_tools_all()
     pairs: list[tuple[Any, str]] = [
         (DataTools.get_user, "one"),
         (TwinTools.left.get_user, "two"),
@@ -178,26 +191,29 @@ def test_the_last_description_of_a_tool_counts() -> None:
     ]
     given: Any
     for given in (pairs, dict(pairs)):
-        described = TwinTools._offer.describe(definitions, given)
+        described = asked.describe_many_tools(given).request().tools
         assert [each.description for each in described if each.name.endswith("get_user")] == [
             "two",
             "3",
         ]
         assert [each.name for each in described] == [each.name for each in definitions]
         assert described[1] is definitions[1]
-    assert TwinTools._offer.describe(definitions, ()) is definitions
-    with pytest.raises(UnknownToolError):
-        TwinTools._offer.describe(definitions, [("nothing", "x")])
+    assert asked.describe_many_tools(()).request().tools is definitions
+    with pytest.raises(ToolConstraintError, match="'nothing'"):
+        asked.describe_many_tools([("nothing", "x")]).request()
+
+
+def rendered(*args: Any, **options: Any) -> list[dict[str, Any]]:
+    return [each["function"] for each in openai_chat.tools(*args, **options)]
 
 
 def test_dialects_get_toolsets_or_definitions() -> None:
     """What a dialect renders comes from a toolset, or is given as definitions."""
-    assert [each.name for each in offered_definitions(AppTools)] == ON
-    assert [each.name for each in offered_definitions(AppTools, ["get_user"])] == ["get_user"]
-    changed = offered_definitions(AppTools, None, {AppTools.web_search: "Look."})
-    assert changed[0].description == "Look."
-    listed = list(PingTools.definitions())
-    assert offered_definitions(listed) == tuple(listed)
+    assert [each["name"] for each in rendered(AppTools)] == ON
+    assert [each["name"] for each in rendered(AppTools, available=["get_user"])] == ["get_user"]
+    changed = rendered(AppTools, descriptions={AppTools.web_search: "Look."})
+    assert changed[0]["description"] == "Look."
+    assert rendered(list(PingTools.definitions())) == rendered(PingTools)
 
 
 def test_a_toolset_stands_for_its_tools_where_tools_are_offered_only() -> None:
@@ -213,7 +229,7 @@ def test_a_toolset_stands_for_its_tools_where_tools_are_offered_only() -> None:
         "list_orders",
     ]
     assert names([Db.admin, Db.ping], Db) == ["ping", "get_user", "list_orders"]
-    with pytest.raises(UnknownToolError, match="is no member of"):
+    with pytest.raises(ToolConstraintError, match="is no member of"):
         names([AppTools], Db)
-    with pytest.raises(UnknownToolError, match="is a whole toolset; name one tool of it"):
-        Db._offer.describe((), [(Db.admin, "text")])  # type: ignore[list-item]
+    with pytest.raises(ToolConstraintError, match="is a whole toolset; name one tool of it"):
+        turn_of(Db).describe_many_tools([(Db.admin, "text")]).request()

@@ -10,7 +10,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from lutum_py import AnySelector, Selector, ToolAvailability, Toolset
 from lutum_py.errors import UnknownToolError
-from tests.sample_tools import AppTools, DataTools, DeepTools, PingTools, sent, web_search
+from tests.sample_tools import AppTools, DataTools, DeepTools, PingTools, offered, sent, web_search
 
 
 class Empty(Toolset):
@@ -73,10 +73,7 @@ def test_a_selector_is_a_field_of_a_model() -> None:
     assert wanted.model_dump(mode="json") == {"tools": ["get_user", "delete_file"]}
     assert NextTools(tools=[AppTools.web_search]).tools == [AppTools.web_search]
     available = ToolAvailability.only(wanted.tools)
-    assert [each.name for each in AppTools._offer.resolve(available).selectors] == [
-        "delete_file",
-        "get_user",
-    ]
+    assert offered(AppTools, available) == ["delete_file", "get_user"]
 
 
 def test_the_schema_of_a_selector_is_the_enum_of_names() -> None:
