@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from html.parser import HTMLParser
 
@@ -15,6 +14,7 @@ from lutum_py import (
     AssistantItem,
     AssistantTurn,
     Attachment,
+    CommittedRound,
     ReasoningItem,
     RefusalItem,
     ServerToolItem,
@@ -25,26 +25,15 @@ from lutum_py import (
     ToolCallItem,
     ToolDef,
     ToolMetadata,
+    ToolResult,
     Toolset,
-)
-from lutum_py._text.escaping import LINES, visible
-from lutum_py._text.html import (
-    MARKS,
-    as_styles,
-    cut_text,
-    figure,
-    mark,
-    named,
-    note,
-    paragraph,
-    table,
+    visible,
 )
 from lutum_py.errors import CommitError, ExtraResult, MismatchedArguments, MissingResult
 from tests.round_tools import Shop, opened
 
 TAGS = {"div", "span", "strong", "table", "thead", "tbody", "tr", "th", "td"}
 SIGNS = st.sampled_from("<>&\"'\n\t\r\x00\x1b\u202e\u200b/=")
-ANY = st.text(st.one_of(st.characters(), SIGNS), max_size=60)
 # Half a surrogate pair does not get into messages or definitions.
 HOSTILE = st.text(st.one_of(st.characters(exclude_categories=["Cs"]), SIGNS), max_size=60)
 NASTY = "</td><script>alert(\"1\")</script><img src=x onerror='y'>&lt;\x1b[31m\u202e"
@@ -110,50 +99,6 @@ def read_safely(html: str) -> Read:
     return read
 
 
-# The elements.
-
-
-@given(ANY)
-def test_every_element_shows_hostile_text_as_it_is(text: str) -> None:
-    """Whatever the text, the tags are ours alone, and the text that is read is that text."""
-    html = figure(
-        text,
-        text,
-        paragraph(text, label=text),
-        paragraph(text, code=True),
-        named(text),
-        note(text),
-        mark(text, "bad"),
-        table((text,), [(text,)]),
-    )
-    read = read_safely(as_styles(html))
-    shown = visible(text, LINES)
-    found = [each for each in read.texts if each]
-    label = f"{shown}: " if shown else ""
-    expected = [shown, f" {shown}", label, *[shown] * 7]
-    assert found == [each for each in expected if each]
-
-
-@given(ANY, st.integers(1, 80))
-def test_a_long_text_is_cut_and_the_rest_is_counted(text: str, limit: int) -> None:
-    """What is shown is the beginning, and the count is of exactly what is left out."""
-    read = read_safely(as_styles(paragraph(text, limit)))
-    assert visible(text[:limit], LINES) in "".join(read.texts)
-    left = len(text) - limit
-    assert (f"… ({left:,} more characters)" in "".join(read.texts)) == (left > 0)
-    assert cut_text(text, limit) == (
-        text if left <= 0 else f"{text[:limit]}… ({left:,} more characters)"
-    )
-
-
-def test_marks_are_colours_alone() -> None:
-    """The colours are plain hexadecimal values, so none can end the style that it stands in."""
-    assert all(re.fullmatch(r"#[0-9a-f]{6}", colour) for colour in MARKS.values())
-
-
-# The displays.
-
-
 def hostile_toolset(text: str) -> str:
     schema = {
         "type": "object",
@@ -210,7 +155,12 @@ def hostile_session(text: str) -> str:
         ServerToolItem(text, {}),
         ToolCallItem(metadata),
     ]
-    session.transcript._items.append(AssistantTurn(items=items, model=text, finish_reason="length"))
+    turn = AssistantTurn(items=items, model=text, finish_reason="length")
+    (call,) = turn.tool_calls
+    result = ToolResult(
+        id=call.id, name=call.name, arguments=call.arguments, result=json.dumps(text)
+    )
+    session.transcript.append_round(CommittedRound(turn, [result]))
     session.push_ephemeral_user(text)
     return session._repr_html_()
 
@@ -226,7 +176,7 @@ def test_no_display_lets_hostile_text_out_of_its_place(
     """Names, ids, arguments, reasons, tickets and what was said stay text, with no tag or style."""
     html = display(text)
     assert styles_of(html) <= styles_of(display("plain"))
-    assert visible(text, LINES) in "".join(read_safely(html).texts)
+    assert visible(text, "\n\t") in "".join(read_safely(html).texts)
 
 
 @pytest.mark.parametrize(

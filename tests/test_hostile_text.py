@@ -12,6 +12,7 @@ from lutum_py import (
     Reject,
     RunNormally,
     Session,
+    ToolContext,
     ToolDef,
     ToolMetadata,
     ToolResult,
@@ -21,7 +22,6 @@ from lutum_py import (
     tool,
     tool_fn,
 )
-from lutum_py._context.context import ToolContext
 from lutum_py.testing import ScriptedModel
 
 HOSTILE = "pay\x1b[2K\r\x9b31m\x7f\u202e\u2028x\nmore"

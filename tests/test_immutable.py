@@ -32,8 +32,6 @@ def values() -> Iterator[tuple[object, str]]:
             "name description timeout idempotent input_schema digest capabilities",
         ),
         (selector.spec, "definition origin invocation call_type validate_json"),
-        (Shop._offer, "all default"),
-        (Shop._offer.all, "selectors by_name definitions"),
         (ToolContext.for_call(call), "call_id tool_name run agent cancellation resume snapshot"),
         (RunNormally(1), "input"),
         (ToolAvailability.all(), "mode"),
@@ -93,10 +91,3 @@ def test_a_plan_may_be_asked_again_by_others() -> None:
     assert (len(plan.pending), len(other.pending)) == (2, 0)
     assert type(other) is type(plan)
     other.resolve()
-
-
-def test_the_tools_on_offer_are_read_only() -> None:
-    """The mapping of an offer refuses changes like the offer itself."""
-    by_name: Any = Shop._offer.all.by_name
-    with pytest.raises(TypeError):
-        by_name["add"] = None

@@ -18,8 +18,7 @@ from lutum_py import (
     tool,
     tool_fn,
 )
-from lutum_py._declare.offer import offered_definitions
-from lutum_py._schema.input_model import FnInput
+from lutum_py.dialects import openai_chat
 from lutum_py.errors import DeveloperError, MisuseError, ToolDefinitionError
 from lutum_py.execution import execute_all_sync, execute_sync
 from lutum_py.testing import ScriptedModel
@@ -66,7 +65,7 @@ USES: dict[str, tuple[Callable[[Any], Any], str]] = {
         "Descriptions come as pairs of a selector and a text, as in `[(AppTools.search, ",
     ),
     "pairs": (
-        lambda given: Net._offer.describe(Net.definitions(), [given]),
+        lambda given: turn().describe_many_tools([given]).request(),
         "Descriptions come as pairs of a selector and a text, as in `[(AppTools.search, ",
     ),
     "call": (Net.parse_tool_call, "parse_tool_call takes a ToolMetadata, not "),
@@ -120,7 +119,7 @@ def test_a_wrong_argument_is_told(use: str, given: Any) -> None:
 def test_descriptions_are_pairs_or_a_mapping(given: Any) -> None:
     """Descriptions that cannot be gone through are told how they are written."""
     with pytest.raises(MisuseError, match="Descriptions are pairs or a mapping, not "):
-        offered_definitions(Net, descriptions=given)
+        openai_chat.tools(Net, descriptions=given)
 
 
 @pytest.mark.parametrize("given", [None, 3, "no name", ["x"]])
@@ -180,5 +179,5 @@ def test_defaults_that_stand_for_something_are_the_authors() -> None:
         "tool_fn": tool_fn,
         "unset": object(),
     }
-    assert issubclass(declare(scope, LENIENT).Input, FnInput)
+    assert list(declare(scope, LENIENT).Input.model_fields) == [*"abcdefghijk"]
     assert not made

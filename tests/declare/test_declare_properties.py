@@ -20,7 +20,6 @@ from pydantic_core import to_jsonable_python
 from typing_extensions import TypedDict
 
 from lutum_py import Skip, ToolContext, ToolDef, ToolMetadata, Toolset, tool, tool_fn
-from lutum_py._text.json import canonical_json
 from lutum_py.errors import InvalidArgumentsError
 from tests.declared import call_of, schema_of, spec_of
 
@@ -207,7 +206,7 @@ def in_any_order(data: Any) -> Any:
     if isinstance(data, dict):
         return {key: in_any_order(part) for key, part in data.items()}
     if isinstance(data, list):
-        return sorted(map(in_any_order, data), key=canonical_json)
+        return sorted(map(in_any_order, data), key=lambda part: json.dumps(part, sort_keys=True))
     return data
 
 

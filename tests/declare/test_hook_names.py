@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from lutum_py import HookSet, Toolset, tool, toolset
-from lutum_py._declare.hook_names import HOOK_SET_NAMES, generated_names, slot_of
 from lutum_py.errors import ToolDefinitionError
 from tests.sample_tools import AppTools, DataTools, list_orders, ping
 
@@ -17,37 +16,46 @@ def define(**body: Any) -> Any:
     return meta("Sample", (Toolset,), body)
 
 
-@pytest.mark.parametrize(
-    ("name", "slot"),
-    [
-        ("weather_hook", ("weather", "execution")),
-        ("weather_gate", ("weather", "gates")),
-        ("weather_before_hook", ("weather", "before")),
-        ("weather_after_hook", ("weather", "after")),
-        ("weather_description_hook", ("weather", "description")),
-        ("storm_description_hook", ("storm_description", "execution")),
-        ("_hook", None),
-        ("weather", None),
-        ("wether_hook", None),
-        ("weather_hooks", None),
-    ],
-)
-def test_a_name_stands_for_a_member_and_a_phase(name: str, slot: object) -> None:
-    """A generated name is a member and an ending; the longest ending that fits counts."""
-    assert slot_of(["weather", "storm_description"], name) == slot
+PHASES: dict[str, Any] = {
+    "hook": "execution",
+    "gate": "gates",
+    "before_hook": "before",
+    "after_hook": "after",
+    "description_hook": "description",
+}
 
 
-def test_each_member_has_five_names() -> None:
-    """Each member gives one name for each phase, and each leads back to it."""
-    names = list(generated_names(["a", "b"]))
-    assert len(set(names)) == 10
-    assert [slot_of(["a", "b"], name) for name in names[:5]] == [
-        ("a", "description"),
-        ("a", "before"),
-        ("a", "after"),
-        ("a", "execution"),
-        ("a", "gates"),
+def slots_of(toolset: Any, name: str) -> list[tuple[str, str]]:
+    """The members and phases for which a generated name registers a hook."""
+    hooks: HookSet[Any] = toolset.HookSet()
+    getattr(hooks, f"register_{name}")(lambda *args: None)
+    return [
+        (".".join(selector.path), phase)
+        for selector in toolset
+        for phase in PHASES.values()
+        if hooks.hooks_for(selector, phase)
     ]
+
+
+WEATHER = define(weather=tool(ping), storm_description=tool(list_orders))
+
+
+def test_a_name_stands_for_a_member_and_a_phase() -> None:
+    """Each member has a name for each phase; the longest ending that fits counts."""
+    expected = {
+        f"{member}_{ending}": [(member, phase)]
+        for member in ("weather", "storm_description")
+        for ending, phase in PHASES.items()
+    }
+    assert len(expected) == 10
+    assert {name: slots_of(WEATHER, name) for name in expected} == expected
+
+
+def test_no_other_name_is_generated() -> None:
+    """What is no member with an ending of a phase is no name of a hook."""
+    hooks: Any = WEATHER.HookSet()
+    names = ("_hook", "weather", "wether_hook", "weather_hooks", "storm_hook")
+    assert [name for name in names if hasattr(hooks, f"register_{name}")] == []
 
 
 @pytest.mark.parametrize("ending", ["description", "before", "after"])
@@ -85,7 +93,16 @@ def test_a_member_is_not_named_like_a_generated_method(name: str) -> None:
             define(**{"ping": tool(ping), name: member})
 
 
-def test_the_names_of_a_hook_set_are_known_without_it() -> None:
-    """What no member may be called is what a hook set has."""
+def refuses(name: str) -> bool:
+    try:
+        define(**{name: toolset(DataTools)})
+    except ToolDefinitionError:
+        return True
+    return False
+
+
+def test_no_group_is_called_like_what_a_hook_set_has() -> None:
+    """A group, whose hook set is an attribute of the outer one, has none of its names."""
     names = {*dir(HookSet), *dir(type(HookSet))}
-    assert {name for name in names if not name.startswith("_")} == HOOK_SET_NAMES
+    assert [name for name in names if not name.startswith("_") and not refuses(name)] == []
+    assert not refuses("anything_else")

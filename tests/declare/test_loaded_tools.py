@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import weakref
 from typing import Any, cast
 
 import pytest
@@ -22,9 +24,9 @@ from lutum_py import (
     tool,
     tool_search,
 )
-from lutum_py._declare.loaded import offered_in
 from lutum_py.errors import MisuseError
 from tests.many_tools import DEFERRED, ON, ManyTools, found, ping
+from tests.sample_tools import offered, turn_of
 
 
 def names(selectors: Any) -> list[str]:
@@ -116,7 +118,7 @@ def test_each_item_is_looked_at_once() -> None:
     for _ in range(100):
         append(transcript, found("forecast"))
     for _ in range(10):
-        offered_in(ManyTools._offer, transcript)
+        offered(ManyTools, transcript=transcript)
         ManyTools.loaded(transcript)
     append(transcript, found("crm_find_customer"))
     assert names(ManyTools.loaded(transcript)) == ["forecast", "crm_find_customer"]
@@ -126,10 +128,14 @@ def test_each_item_is_looked_at_once() -> None:
 def test_one_transcript_serves_many_toolsets() -> None:
     """What is kept of a transcript is bounded: toolsets of the moment do not pile up in it."""
     transcript = said_with(found("t"))
+    toolsets: list[weakref.ref[Any]] = []
     for number in range(50):
         made = Toolset.of(f"Made{number}", tool_search(), tool(ping, deferred=True))
         assert made.loaded(transcript) == ()
-    assert len(transcript.kept.loaded) <= 16
+        toolsets.append(weakref.ref(made))
+        del made
+    gc.collect()
+    assert sum(each() is not None for each in toolsets) <= 16
     assert names(ManyTools.loaded(said_with(found("forecast")))) == ["forecast"]
 
 
@@ -174,7 +180,7 @@ def test_what_is_no_conversation_is_refused(wrong: Any) -> None:
         (["forecast", "ping", "crm_refund_order"], ["ping", "forecast", "crm_refund_order"]),
         (ToolAvailability.only(["forecast"]), ["forecast"]),
         (ToolAvailability.all(), names(ManyTools)),
-        (ManyTools._offer.default, ON),
+        (ManyTools.default_selectors(), ON),
     ],
 )
 def test_loaded_tools_are_offered_last(available: Any, expected: list[str]) -> None:
@@ -183,17 +189,15 @@ def test_loaded_tools_are_offered_last(available: Any, expected: list[str]) -> N
     An offer that names all its tools is that exactly.
     """
     transcript = said_with(found("forecast", "crm_find_customer"))
-    assert names(offered_in(ManyTools._offer, transcript, available).selectors) == expected
+    assert offered(ManyTools, available, transcript) == expected
 
 
 def test_without_a_session_the_order_is_the_same() -> None:
     """`default_plus(loaded)` offers what a session offers, so that both have the same prefix."""
     transcript = said_with(found("forecast"), found("crm_find_customer"))
     available = ToolAvailability.default_plus(ManyTools.loaded(transcript))
-    assert (
-        ManyTools._offer.resolve(available).definitions
-        == offered_in(ManyTools._offer, transcript).definitions
-    )
+    alone = turn_of(ManyTools).available_tools(available).request()
+    assert alone.tools == turn_of(ManyTools, transcript).request().tools
 
 
 def test_a_toolset_without_a_search_loads_nothing() -> None:
@@ -201,5 +205,5 @@ def test_a_toolset_without_a_search_loads_nothing() -> None:
     made = Toolset.of("Silent", tool(ping, deferred=True))
     transcript = said_with(found("ping"))
     assert made.loaded(transcript) == ()
-    assert offered_in(made._offer, transcript).selectors == ()
-    assert names(offered_in(made._offer, transcript, ["ping"]).selectors) == ["ping"]
+    assert offered(made, transcript=transcript) == []
+    assert offered(made, ["ping"], transcript) == ["ping"]

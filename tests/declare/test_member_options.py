@@ -10,8 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py import MemoryResults, ResultCap, Toolset, tool, tool_fn, toolset
-from lutum_py._call.member_options import UNSAID, MemberOptions
+from lutum_py import (
+    AssistantTurn,
+    MemoryResults,
+    ResultCap,
+    Session,
+    ToolMetadata,
+    Toolset,
+    tool,
+    tool_fn,
+    toolset,
+)
 from lutum_py.errors import MisuseError, ToolDefinitionError
 
 
@@ -22,42 +31,78 @@ def log() -> str:
 
 
 A, B, C, D = (ResultCap(400 + at) for at in range(4))
+PLAIN = Toolset.of("Plain", log)["log"].options
+UNSAID: Any = PLAIN.result_cap
 
 
 def cap_of(toolset: Any, name: str = "log") -> Any:
     return toolset[name].options.result_cap
 
 
-@pytest.mark.parametrize("said", list(product((UNSAID, None, "cap"), repeat=4)))
-def test_the_innermost_word_counts(said: tuple[Any, ...]) -> None:
+def cuts(toolset: Any) -> bool:
+    """Whether the model reads a part only of a long result of the tool."""
+    call = ToolMetadata(id="c1", name="log", arguments="{}")
+    outcome = toolset.read_turn(AssistantTurn(tool_calls=[call]))
+    (made,) = outcome.round.tool_calls
+    committed = outcome.round.commit(Session(), [made.complete("x" * 1000)])
+    return len(committed.results[0].model_text) < 1000
+
+
+def test_the_innermost_word_counts() -> None:
     """Of tool, its class, the group and the outer class the first that says anything decides."""
-    caps = [own if word == "cap" else word for word, own in zip(said, (A, B, C, D), strict=True)]
-    of_tool, of_class, of_group, of_outer = caps
+    wrong: list[Any] = []
+    for said in product((UNSAID, None, "cap"), repeat=4):
+        caps = [
+            own if word == "cap" else word for word, own in zip(said, (A, B, C, D), strict=True)
+        ]
+        of_tool, of_class, of_group, of_outer = caps
 
-    class Inner(Toolset, result_cap=of_class):
-        log = tool(log, result_cap=of_tool)
+        class Inner(Toolset, result_cap=of_class):
+            log = tool(log, result_cap=of_tool)
 
-    class Outer(Toolset, result_cap=of_outer):
-        inner = toolset(Inner, result_cap=of_group)
+        class Outer(Toolset, result_cap=of_outer):
+            inner = toolset(Inner, result_cap=of_group)
 
-    assert cap_of(Inner) is next((each for each in caps[:2] if each is not UNSAID), UNSAID)
-    assert cap_of(Outer) is next((each for each in caps if each is not UNSAID), UNSAID)
-    assert Outer._caps_results is isinstance(cap_of(Outer), ResultCap)
+        first, last = (
+            next((each for each in some if each is not UNSAID), UNSAID) for some in (caps[:2], caps)
+        )
+        found = (cap_of(Inner), cap_of(Outer), cuts(Outer))
+        if found != (first, last, isinstance(last, ResultCap)):
+            wrong.append((said, found))
+    assert wrong == []
 
 
-options = st.builds(
-    MemberOptions,
-    off=st.booleans(),
-    prefix=st.sampled_from(["", "a_", "b_"]),
-    result_cap=st.sampled_from([UNSAID, None, A, B]),
+OPTIONS = st.fixed_dictionaries(
+    {
+        "off": st.booleans(),
+        "prefix": st.sampled_from(["", "a_", "b_"]),
+        "result_cap": st.sampled_from([UNSAID, None, A, B]),
+    }
 )
 
 
-@given(options, options, options)
-def test_nesting_is_associative(one: MemberOptions, two: MemberOptions, three: Any) -> None:
-    """It does not matter in which order groups are put into each other."""
-    assert one.inside(two).inside(three) == one.inside(two.inside(three))
-    assert one.inside(MemberOptions()) == one
+@given(OPTIONS, OPTIONS, OPTIONS)
+def test_what_is_said_of_groups_adds_up(one: Any, two: Any, three: Any) -> None:
+    """Groups in groups: any is off, all prefixes stand before the name, the innermost cap holds."""
+
+    class First(Toolset):
+        log = tool(log)
+
+    class Second(Toolset):
+        group = toolset(First, **one)
+
+    class Third(Toolset):
+        group = toolset(Second, **two)
+
+    class Fourth(Toolset):
+        group = toolset(Third, **three)
+
+    (made,) = Fourth
+    said = (one, two, three)
+    assert made.name == three["prefix"] + two["prefix"] + one["prefix"] + "log"
+    assert made.is_off is any(each["off"] for each in said)
+    caps = [each["result_cap"] for each in said if each["result_cap"] is not UNSAID]
+    assert made.options.result_cap is (caps[0] if caps else UNSAID)
 
 
 def test_the_word_of_a_class_is_inherited() -> None:
@@ -112,4 +157,4 @@ def test_what_is_no_cap_is_refused() -> None:
 
 def test_what_was_not_said_shows_as_dots() -> None:
     """In a signature and in a representation, what was left out reads as such."""
-    assert "result_cap=..., timeout=..., needs_approval=..." in repr(MemberOptions())
+    assert "result_cap=..., timeout=..., needs_approval=..." in repr(PLAIN)

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from lutum_py import ToolDef, ToolMetadata, Toolset, tool, toolset
-from lutum_py._schema.schema_check import schema_faults
 from lutum_py.errors import InvalidArgumentsError, MissingExtraError, ToolDefinitionError
 from tests.declared import call_of, refusal, schema_of, spec_of
 
@@ -170,15 +169,6 @@ def test_old_drafts_are_known() -> None:
     )
     assert refusal(definition, {"b": 1}).startswith("- ")
     assert "'a' is a required property" in refusal(definition, {"b": 1})
-
-
-def test_faults_are_listed_for_others() -> None:
-    """Data can be checked against a schema apart from any tool."""
-    schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
-    assert schema_faults("the answer", schema, {"a": 1}) == []
-    assert schema_faults("the answer", schema, {"a": "x"}) == [
-        "`$.a`: 'x' is not of type 'integer'"
-    ]
 
 
 def test_mending_follows_the_schema() -> None:

@@ -122,23 +122,6 @@ def test_a_dataclass_of_aliens_is_refused() -> None:
         tool_fn(call_me)
 
 
-def test_pairs_of_sound_parameters_that_fail_together() -> None:
-    """A model that fails as a whole is told as such."""
-    from lutum_py._schema.input_model import build_input_model
-    from lutum_py._schema.signature import REQUIRED, Parameter
-
-    sound = (Parameter("a", int, REQUIRED, None),)
-    with pytest.raises(ToolDefinitionError, match=r"Tool function `f` cannot become a tool: "):
-        build_input_model(
-            "X",
-            sound,
-            {"a": "model_config"},
-            module=__name__,
-            qualname="f.Input",
-            strict=False,
-        )
-
-
 def plain(a: int) -> int:
     return a
 

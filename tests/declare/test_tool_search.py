@@ -74,7 +74,7 @@ def test_no_more_are_found_than_were_asked_for() -> None:
 def test_a_search_gives_deferred_tools_of_the_toolset(query: str, limit: int) -> None:
     """Whatever is looked for, what comes is deferred, each once, and the same the next time."""
     first = search_tools(ManyTools, query, limit)
-    assert set(first) <= set(ManyTools._offer.deferred)
+    assert set(names(first)) <= set(DEFERRED)
     assert len(set(first)) == len(first) <= limit
     assert search_tools(ManyTools, query, limit) == first
 
@@ -255,7 +255,7 @@ def test_toolsets_of_run_time_defer_too() -> None:
     made = make()
     assert make() is made
     assert pickle.loads(pickle.dumps(made)) is made
-    assert names(made._offer.deferred) == ["find_customer"]
+    assert names(each for each in made if each.is_deferred) == ["find_customer"]
     assert Toolset.of("Run", tool_search(), find_customer) is not made
     assert Toolset.of("Run", tool_search(limit=2), tool(find_customer, deferred=True)) is not made
 

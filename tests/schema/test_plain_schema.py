@@ -256,3 +256,17 @@ def test_what_a_tool_does_not_have_it_never_has() -> None:
         with pytest.raises(AttributeError, match="made_up"):
             _ = spec.arguments.made_up
         assert spec.arguments.type is search.Input
+
+
+def test_pairs_of_sound_parameters_that_fail_together() -> None:
+    """A model that fails as a whole is told as such."""
+    sound = (Parameter("a", int, REQUIRED, None),)
+    with pytest.raises(ToolDefinitionError, match=r"Tool function `f` cannot become a tool: "):
+        build_input_model(
+            "X",
+            sound,
+            {"a": "model_config"},
+            module=__name__,
+            qualname="f.Input",
+            strict=False,
+        )

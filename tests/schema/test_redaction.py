@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import traceback
 from typing import Annotated, Any
 
@@ -10,7 +11,6 @@ from pydantic import AfterValidator, AwareDatetime, BeforeValidator
 from pydantic_core import PydanticCustomError
 
 from lutum_py import ToolDef, ToolMetadata, tool_fn
-from lutum_py._text.json import compact_json
 from lutum_py.errors import InvalidArgumentsError, ToolInputError
 from tests.declared import spec_of
 
@@ -60,7 +60,7 @@ by_schema = ToolDef.from_json_schema(
 
 def decoded(declared: Any, value: Any, *, redact: bool) -> Any:
     selector = spec_of(declared).free_selector
-    arguments = compact_json({"password": value})
+    arguments = json.dumps({"password": value})
     metadata = ToolMetadata(id="c1", name=selector.name, arguments=arguments)
     return selector.decode(metadata, redact=redact)
 

@@ -296,3 +296,12 @@ def test_small_schemas_are_told_as_large_ones_are(parts: int) -> None:
     wide: dict[str, Any] = {"properties": {str(at): TEXT for at in range(parts)}}
     assert fault_in(wide) is None
     assert localized(wide) is wide
+
+
+def test_faults_are_listed_for_others() -> None:
+    """Data can be checked against a schema apart from any tool."""
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    assert schema_faults("the answer", schema, {"a": 1}) == []
+    assert schema_faults("the answer", schema, {"a": "x"}) == [
+        "`$.a`: 'x' is not of type 'integer'"
+    ]

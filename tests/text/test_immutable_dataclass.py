@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import pytest
 
+from lutum_py._text.frozen import Frozen
 from lutum_py._text.immutable import dataclass
 
 T = TypeVar("T")
@@ -161,3 +162,13 @@ def test_two_threads_may_ask_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dataclasses, "dataclass", meanwhile)
     assert [kind(7, note="x")] == asked
     assert kind(7).note is None
+
+
+def test_a_class_without_fields_is_frozen_too() -> None:
+    """The base makes any class with slots immutable."""
+
+    class Unit(Frozen):
+        __slots__ = ()
+
+    assert Unit() == Unit()
+    assert repr(Unit()) == "Unit()"

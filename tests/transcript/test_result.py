@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from lutum_py import Attachment, ToolMetadata, ToolResult
-from lutum_py._text.frozen import Frozen
-from lutum_py._transcript.result import REJECTION_PREFIX, make_result, rejection
 from lutum_py.errors import InvalidValueError, TranscriptError
+from tests.round_tools import Shop
 
+REJECTION_PREFIX = "__lutum_rejected__: "
 METADATA = ToolMetadata(id="c1", name="add", arguments='{"a": 1}')
 FILE = Attachment(media_type="image", mime_type="image/png", url="https://e.org/a.png")
 
@@ -40,8 +40,7 @@ def test_what_the_model_reads(made: ToolResult, text: str) -> None:
 
 def test_a_string_that_is_none_is_read_as_it_is() -> None:
     """Text that only begins like a string is shown as it is, whoever made it."""
-    odd = make_result(METADATA, '"a" ', "success")
-    assert odd.model_text == "a"
+    assert result('"a" ').model_text == "a"
 
 
 def test_what_the_program_keeps() -> None:
@@ -72,7 +71,6 @@ def test_a_wrong_result_is_refused(told: dict[str, Any], expected: str) -> None:
 
 def test_results_are_values() -> None:
     """Results compare, hash, copy and pickle by what they say, and cannot be changed."""
-    quick = make_result(METADATA, "3", "success", "three", (FILE,), code="k")
     slow = ToolResult(
         id="c1",
         name="add",
@@ -82,6 +80,7 @@ def test_results_are_values() -> None:
         attachments=[FILE],
         code="k",
     )
+    quick = ToolResult.load_json(slow.dump_json())
     assert quick == slow
     assert len({quick, slow}) == 1
     assert quick != result("3")
@@ -94,16 +93,6 @@ def test_results_are_values() -> None:
             made.result = "4"
         with pytest.raises(FrozenInstanceError, match="cannot delete 'result': a ToolResult is"):
             del made.result
-
-
-def test_a_class_without_fields_is_frozen_too() -> None:
-    """The base makes any class with slots immutable."""
-
-    class Unit(Frozen):
-        __slots__ = ()
-
-    assert Unit() == Unit()
-    assert repr(Unit()) == "Unit()"
 
 
 def test_a_derived_class_is_a_value_of_the_same_fields() -> None:
@@ -124,7 +113,7 @@ def test_a_derived_class_is_a_value_of_the_same_fields() -> None:
 
 def test_only_a_rejection_has_a_reason() -> None:
     """The reason goes by the status: an output cannot pretend to be a rejection."""
-    rejected = rejection(METADATA, "no", code="denied")
+    rejected = Shop.parse_tool_call(METADATA).reject("no").result
     assert rejected.result == f'"{REJECTION_PREFIX}no"'
     assert rejected.rejection_reason == "no"
     assert rejected.status == "rejected"
@@ -175,8 +164,7 @@ def test_a_stored_result_says_what_it_is() -> None:
 
 def test_half_a_surrogate_pair_does_not_make_a_result_unreadable() -> None:
     """What the model sent may be quoted in a rejection, whatever it is."""
-    metadata = ToolMetadata(id="c1", name="\ud800", arguments="{}")
-    rejected = rejection(metadata, "no tool \ud800")
+    rejected = Shop.parse_tool_call(METADATA).reject("no tool \ud800").result
     assert rejected.rejection_reason == "no tool \ufffd"
     assert rejected.model_text == REJECTION_PREFIX + "no tool \ufffd"
 
@@ -203,7 +191,5 @@ def test_no_result_holds_a_number_that_nobody_reads() -> None:
 
 def test_a_deadline_shows_in_the_metadata() -> None:
     """A result of a call that did not finish in time says so in a word of its own."""
-    late = make_result(
-        ToolMetadata(id="c1", name="slow", arguments="{}"), "null", "error", code="timed_out"
-    )
+    late = result(status="error", code="timed_out")
     assert late.to_json()["metadata"] == {"code": "timed_out", "timed_out": True}

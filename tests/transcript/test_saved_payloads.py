@@ -9,13 +9,11 @@ from typing import Any
 
 import pytest
 
-from lutum_py import AssistantTurn, Message, ToolMetadata, Transcript, TurnRequest
-from lutum_py._transcript.committed import CommittedRound
-from lutum_py._transcript.result import make_result
+from lutum_py import AssistantTurn, CommittedRound, Message, ToolMetadata, Transcript, TurnRequest
 from lutum_py.errors import PlanError, TranscriptError
 from tests.dialects.every_dialect import as_response
 from tests.dialects.wire_laws import EACH
-from tests.round_tools import Shop
+from tests.round_tools import Shop, forged
 
 
 def saved(dialect: ModuleType) -> dict[str, Any]:
@@ -25,7 +23,7 @@ def saved(dialect: ModuleType) -> dict[str, Any]:
     turn = dialect.decode(as_response(dialect, said))
     transcript = Transcript()
     transcript.push(Message("user", "Add"))
-    results = [make_result(call, "3", "success") for call in turn.tool_calls]
+    results = [forged(call) for call in turn.tool_calls]
     transcript.append_round(CommittedRound(turn, results))
     data: dict[str, Any] = json.loads(transcript.dump_json())
     return data

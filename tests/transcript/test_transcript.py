@@ -11,10 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py import Attachment, Message, ServerToolItem, TextItem, ToolMetadata, Transcript
-from lutum_py._transcript.assistant import AssistantTurn, ReasoningItem, RefusalItem
-from lutum_py._transcript.committed import CommittedRound
-from lutum_py._transcript.transcript_view import TranscriptView
+from lutum_py import (
+    AssistantTurn,
+    Attachment,
+    CommittedRound,
+    Message,
+    ReasoningItem,
+    RefusalItem,
+    ServerToolItem,
+    Session,
+    TextItem,
+    ToolMetadata,
+    Transcript,
+)
+from lutum_py.testing import ScriptedModel
 from tests.round_tools import adds, check, check_transcript, forged, opened, turn
 
 
@@ -90,14 +100,17 @@ def test_a_copy_goes_its_own_way(again: Any) -> None:
 @given(st.integers(0, 6), st.lists(st.integers(0, 6)), st.data())
 def test_a_view_is_the_merged_list(length: int, places: list[int], data: st.DataObject) -> None:
     """A view with ephemeral items equals the list with those items in their places."""
-    transcript = said(length)
-    places = sorted(min(place, length) for place in places)
-    ephemeral = tuple((place, Message("system", f"e{n}")) for n, place in enumerate(places))
-    view = TranscriptView(transcript, length, ephemeral)
+    session = Session()
     expected: list[Any] = []
     for at in range(length + 1):
-        expected += [message for place, message in ephemeral if place == at]
-        expected += transcript[at : at + 1]
+        for place in places:
+            if min(place, length) == at:
+                session.push_ephemeral_user(f"e{len(expected)}")
+                expected.append(Message("user", f"e{len(expected)}"))
+        if at < length:
+            session.push_user(str(at))
+            expected.append(Message("user", str(at)))
+    view = session.text_turn(ScriptedModel([])).request().items
     assert list(view) == expected
     assert len(view) == len(expected)
     assert [view[at] for at in range(-len(view), len(view))] == expected + expected

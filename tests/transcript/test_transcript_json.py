@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lutum_py import (
+    AssistantTurn,
     Attachment,
+    CommittedRound,
     Message,
     ReasoningItem,
     RefusalItem,
@@ -23,8 +25,6 @@ from lutum_py import (
     Transcript,
     Usage,
 )
-from lutum_py._transcript.assistant import AssistantTurn, dump_turn
-from lutum_py._transcript.committed import CommittedRound
 from lutum_py.errors import TranscriptError
 from tests.round_tools import adds, any_text, check_transcript, done, forged, opened
 
@@ -330,7 +330,8 @@ def test_what_may_be_left_out_may_be_missing() -> None:
     data = whole()
     for key in ("usage", "payload", "model", "request_id", "finish_reason", "dialect"):
         del data["items"][1][key]
-    loaded = Transcript.load_json(json.dumps(data))[1]
+    transcript = Transcript.load_json(json.dumps(data))
+    loaded = transcript[1]
     assert isinstance(loaded, AssistantTurn)
     assert (loaded.usage, loaded.payload, loaded.model) == (None, None, None)
-    assert dump_turn(loaded)["usage"] is None
+    assert json.loads(transcript.dump_json())["items"][1]["usage"] is None
