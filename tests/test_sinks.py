@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sys
 import threading
-from collections.abc import Coroutine, Iterator
-from io import StringIO
-from operator import attrgetter
-from types import SimpleNamespace
+from collections.abc import Coroutine
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
 
-from lutum_py import SuspendTicket, ToolRoundPlan, execution
-from lutum_py._context.progress import ToolCallProgressState
-from lutum_py._round.events import CallEvent
-from lutum_py.errors import MissingExtraError
+from lutum_py import ToolCallProgressState
 from lutum_py.sinks import (
     ActivityDelta,
     ActivitySnapshot,
@@ -28,12 +20,9 @@ from lutum_py.sinks import (
     ListSink,
     LoggerSink,
     ObserverText,
-    RichProgressSink,
     ThrottledSink,
     ToolEvent,
 )
-
-from .round_tools import approval, gated, opened
 
 SECONDS = 10.0
 
@@ -330,147 +319,3 @@ def test_a_bound_is_positive() -> None:
     """A queue without room is refused."""
     with pytest.raises(ValueError, match=r"^`limit` is 0\. Give at least 1, or None"):
         AsyncSink(limit=0)
-
-
-# --- RichProgressSink
-
-bars_of = attrgetter("_progress.tasks")
-
-
-def shown(*events: ToolEvent) -> tuple[str, list[Any]]:
-    """Give the screen and the bars after these events."""
-    screen = StringIO()
-    with RichProgressSink(Console(file=screen, width=120)) as sink:
-        for event in events:
-            sink(event)
-    return screen.getvalue(), bars_of(sink)
-
-
-def test_each_call_has_one_bar() -> None:
-    """Reports of one call move one bar, and other events move none."""
-    screen, bars = shown(
-        report(progress=0.25, message="[bold]start"),
-        report(call_id="c2", loaded=3, total=4),
-        *OTHERS,
-        report(progress=0.5, message="[bold]more"),
-    )
-    assert [(bar.description, bar.completed, bar.total) for bar in bars] == [
-        ("index: [bold]more", 0.5, 1.0),
-        ("index", 3, 4),
-    ]
-    assert "index: [bold]more" in screen
-    assert "75%" in screen
-
-
-def test_a_call_without_figures_pulses() -> None:
-    """Where nobody knows how much is left, the bar has no total."""
-    _, bars = shown(report())
-    assert (bars[0].total, bars[0].completed) == (None, 0)
-
-
-@pytest.mark.parametrize(
-    ("figures", "total"), [({"loaded": 4, "total": 4}, 4), ({"progress": 0.9}, 1), ({}, 1)]
-)
-def test_a_call_that_is_done_fills_its_bar(figures: dict[str, Any], total: float) -> None:
-    """A finished call shows a full bar, whatever it reported last."""
-    _, bars = shown(report(), report("done", **figures))
-    assert (bars[0].completed, bars[0].total) == (total, total)
-    assert bars[0].description == "index [done]"
-    assert bars[0].stop_time is not None
-
-
-def test_a_call_that_failed_keeps_its_bar_where_it_was() -> None:
-    """A failure is named and does not look finished; a later report has a bar of its own."""
-    _, bars = shown(report(progress=0.5), report("failed", message="no space"), report())
-    assert (bars[0].completed, bars[0].total) == (0.5, 1.0)
-    assert bars[0].description == "index [failed]: no space"
-    assert len(bars) == 2
-
-
-class LookedUp(dict[str, str]):
-    """What may be looked up and not looked through."""
-
-    def __iter__(self) -> Iterator[str]:
-        raise AssertionError("All calls are looked through.")
-
-    keys = values = items = __iter__  # type: ignore[assignment]
-
-
-def test_counting_takes_each_call_the_same_time() -> None:
-    """However many calls there are, no call makes the display look through all of them."""
-    calls: list[Any] = [SimpleNamespace(id=str(at), name="add") for at in range(9)]
-    sink = RichProgressSink(Console(file=StringIO()), calls=calls)
-    sink._states = LookedUp(sink._states)
-    for call in calls:
-        with sink.around(call):
-            pass
-    assert "9 done" in bars_of(sink)[0].description
-
-
-def test_a_transient_display_leaves_nothing() -> None:
-    """The bars are shown while it runs, on the console that was given."""
-    sink = RichProgressSink(Console(file=StringIO()), transient=True)
-    sink(report(progress=0.5))
-    sink.close()
-    assert bars_of(sink)[0].completed == 0.5
-
-
-def test_without_rich_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A missing extra is an error that says what to install."""
-    monkeypatch.setitem(sys.modules, "rich.progress", None)
-    with pytest.raises(MissingExtraError, match=r'pip install "lutum-py\[rich\]"'):
-        RichProgressSink()
-
-
-def plan_of(count: int) -> ToolRoundPlan[Any]:
-    return opened(*((f"c{n}", "add", {"a": n}) for n in range(count))).plan()
-
-
-def test_bars_count_the_calls_of_a_plan() -> None:
-    """Calls are waiting before they are begun, running, then done; the last bars stay."""
-    screen, plan = StringIO(), plan_of(10)
-    with RichProgressSink(Console(file=screen, width=120), calls=plan.pending) as bars:
-        seen: list[str] = []
-
-        def on_event(event: CallEvent) -> None:
-            bars(event)
-            seen.append(bars._progress.tasks[0].description)
-
-        execution.run_sync(plan, on_event=on_event)
-    assert seen[0] == "calls: 0 done, 1 running, 9 waiting"
-    assert seen[-1] == "calls: 10 done, 0 running, 0 waiting"
-    assert screen.getvalue().count("add [success]") == 8
-    plan.discard()
-
-
-async def test_bars_go_around_calls_without_a_plan() -> None:
-    """`around` shows calls that are run by `execute_all`; one that raises has failed."""
-    screen, plan = StringIO(), plan_of(2)
-    with RichProgressSink(Console(file=screen, width=120)) as bars:
-        await execution.execute_all(plan.pending, around=bars.around)
-        with pytest.raises(KeyError), bars.around(plan.pending[0]):
-            raise KeyError
-    assert "calls: 2 done, 0 running, 0 waiting" in screen.getvalue()
-    assert "add [failed]" in screen.getvalue()
-    plan.discard()
-
-
-def test_a_call_that_waits_for_a_decision_is_waiting() -> None:
-    """A suspended call counts as waiting, also where its run was never shown, and so does one that
-    goes on.
-    """
-    ticket = SuspendTicket(id="t1", action="approve")
-    screen, plan = StringIO(), opened(("c1", "add", {"a": 1})).plan()
-    with RichProgressSink(Console(file=screen, width=120)) as bars:
-        with bars.around(plan.pending[0]) as take:
-            take(plan.pending[0].suspend(ticket))
-        assert "1 waiting" in bars._progress.tasks[0].description
-    assert "add [suspended]" in screen.getvalue()
-    plan.discard()
-    gate = opened(("c1", "add", {"a": 1}))
-    with RichProgressSink(Console(file=screen, width=120)) as bars:
-        asked = gate.apply_hooks_sync(gated(ticket), on_event=bars)
-        assert bars._progress.tasks[0].description == "calls: 0 done, 0 running, 1 waiting"
-        asked.resume(approval(asked, "c1"), on_event=bars)
-        assert bars._progress.tasks[0].description == "calls: 0 done, 0 running, 1 waiting"
-    asked.discard()

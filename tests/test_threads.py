@@ -6,10 +6,9 @@ import dis
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from itertools import count, pairwise
 from pathlib import Path
-from threading import Barrier, Event
+from threading import Barrier
 from types import CodeType, ModuleType
 from typing import Any, TypeVar
 
@@ -17,12 +16,20 @@ import pytest
 from pydantic import BaseModel
 
 import lutum_py
-from lutum_py import HookSet, ToolDef, ToolInput, ToolMetadata, Toolset, tool, tool_fn
-from lutum_py._call.spec import FnSpec
-from lutum_py._schema import output
-from lutum_py._text.immutable import dataclass
-from lutum_py._transcript.kept import Latest
-from lutum_py.errors import ToolOutputError
+from lutum_py import (
+    AssistantTurn,
+    CommittedRound,
+    HookSet,
+    ToolDef,
+    ToolInput,
+    ToolMetadata,
+    ToolResult,
+    Toolset,
+    Transcript,
+    tool,
+    tool_fn,
+    tool_search,
+)
 from tests.declared import call_of, spec_of
 
 R = TypeVar("R")
@@ -31,25 +38,22 @@ THREADS = 8
 ROUNDS = 25
 
 
-@pytest.fixture(autouse=True)
-def _threads_take_quick_turns() -> Iterator[None]:
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
-
-
 def at_once(work: Callable[[], R]) -> list[R]:
     """Let several threads do the same at the same moment."""
     together = Barrier(THREADS)
+    before = sys.getswitchinterval()
 
     def after_the_others() -> R:
         together.wait()
         return work()
 
-    with ThreadPoolExecutor(THREADS) as threads:
-        running = [threads.submit(after_the_others) for _ in range(THREADS)]
-        return [each.result() for each in running]
+    sys.setswitchinterval(1e-6)  # quick turns, which find what is not made at one go
+    try:
+        with ThreadPoolExecutor(THREADS) as threads:
+            running = [threads.submit(after_the_others) for _ in range(THREADS)]
+            return [each.result() for each in running]
+    finally:
+        sys.setswitchinterval(before)
 
 
 def function() -> Any:
@@ -118,39 +122,6 @@ def test_threads_that_ask_first_get_the_same(what: str) -> None:
         assert {id(each) for each in found} == {id(ask(made))}
 
 
-def test_the_class_of_calls_is_made_once() -> None:
-    """A thread that asks for it while another one makes it gets what that one makes."""
-    own = spec_of(function())
-    asked, found = Event(), []
-
-    class Watched(FnSpec[Any, Any]):
-        __slots__ = ()
-
-        def __getattr__(self, name: str) -> Any:
-            asked.set()
-            return super().__getattr__(name)  # type: ignore[misc]
-
-    spec = Watched(
-        definition=own.definition,
-        origin=own.origin,
-        arguments=own.arguments,
-        output=own.output,
-        invocation=own.invocation,
-    )
-
-    def make(spec: Any) -> None:
-        spec._put(_make=own_make)
-        asked.clear()
-        found.append(other.submit(lambda: spec.call_type))
-        asked.wait()
-        own_make(spec)
-
-    own_make: Any = own._make
-    spec._put(_named=own._named, _make=make)
-    with ThreadPoolExecutor(1) as other:
-        assert spec.call_type is found[0].result()
-
-
 def test_a_tool_that_is_built_while_it_is_built_is_one() -> None:
     """Where annotations run code that needs the tool itself, the one that it got is the tool."""
     inner: list[Any] = []
@@ -166,8 +137,6 @@ def test_a_tool_that_is_built_while_it_is_built_is_one() -> None:
         return int
 
     assert spec_of(add) is inner[0]
-    # As a thread does that waited for it.
-    assert add._build() is inner[0]
 
 
 def test_a_model_that_is_declared_while_it_is_declared_is_one() -> None:
@@ -186,29 +155,6 @@ def test_a_model_that_is_declared_while_it_is_declared_is_one() -> None:
 
     assert spec_of(AddArgs) is inner[0]
     assert spec_of(AddArgs) is inner[0]
-
-
-def test_an_output_is_checked_whoever_encodes_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What encodes outputs is not used before it is made to the end: a NaN never passes."""
-
-    @tool_fn
-    def measure() -> list[float]:
-        return [float("nan")]
-
-    own = output._trace_of
-    refused: list[object] = []
-
-    def meanwhile(core_schema: Any) -> Any:
-        monkeypatch.setattr(output, "_trace_of", own)
-        with pytest.raises(ToolOutputError, match="JSON has neither NaN nor infinities"):
-            call_of(measure).call_sync()
-        refused.append(core_schema)
-        return own(core_schema)
-
-    monkeypatch.setattr(output, "_trace_of", meanwhile)
-    with pytest.raises(ToolOutputError, match="JSON has neither NaN nor infinities"):
-        call_of(measure).call_sync()
-    assert refused
 
 
 def test_a_module_that_another_thread_loads_is_no_obstacle(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,36 +198,22 @@ def test_a_tool_with_a_description_hook_is_never_without() -> None:
         assert at_once(replace_it) == [{1}] * THREADS
 
 
-def test_threads_may_keep_values_at_once() -> None:
-    """However many threads put in and take out at once, the latest stay, and no more."""
-    numbers = count()
+def test_threads_may_ask_one_transcript_for_what_many_toolsets_loaded() -> None:
+    """However many threads read what a conversation has loaded, each gets that of its toolset."""
     for _ in range(ROUNDS):
-        kept = Latest[int](2)
+        transcript = Transcript()
+        call = ToolMetadata(id="c1", name="search_tools", arguments="{}")
+        result = ToolResult(id="c1", name=call.name, arguments="{}", result='["add"]')
+        transcript.append_round(CommittedRound(AssistantTurn(tool_calls=[call]), [result]))
+        made = [
+            Toolset.of(f"Many{place}", tool_search(), tool(function(), deferred=True))
+            for place in range(20)
+        ]
 
-        def put(kept: Latest[int] = kept) -> None:
-            for _ in range(100):
-                number = next(numbers)
-                kept.put(number, number)
-                kept.take(number - 1)
+        def ask(transcript: Transcript = transcript, made: Any = made) -> list[str]:
+            return [selector.name for each in made for selector in each.loaded(transcript)]
 
-        at_once(put)
-        assert len(kept) <= 2
-
-
-def test_values_may_be_made_at_once() -> None:
-    """Threads that are the first to use a value's class make equal values of it."""
-    for _ in range(ROUNDS):
-
-        @dataclass(frozen=True, slots=True)
-        class Pair:
-            left: int
-            right: str = "r"
-
-        def use(kind: Any = Pair) -> tuple[object, ...]:
-            made = kind(1)
-            return made, hash(made), repr(made), replace(made, left=2)
-
-        assert set(at_once(use)) == {use()}
+        assert at_once(ask) == [["add"] * 20] * THREADS
 
 
 def functions_in(code: CodeType) -> Iterator[CodeType]:

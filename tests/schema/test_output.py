@@ -14,9 +14,10 @@ from pydantic_core import ValidationError
 from typing_extensions import TypedDict
 
 from lutum_py import tool_fn
+from lutum_py._schema import output
 from lutum_py._schema.output import Output
 from lutum_py.errors import ToolDefinitionError, ToolOutputError
-from tests.declared import spec_of
+from tests.declared import call_of, spec_of
 
 
 class User(BaseModel):
@@ -236,3 +237,26 @@ def test_no_output_holds_a_number_that_nobody_reads() -> None:
     good: list[tuple[Any, Any]] = [(int, 10**4299), (str, "7" * 5000), (list[int], [7] * 5000)]
     for kind, value in good:
         assert json.loads(Output(kind).encode("t", value)) == value
+
+
+def test_an_output_is_checked_whoever_encodes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What encodes outputs is not used before it is made to the end: a NaN never passes."""
+
+    @tool_fn
+    def measure() -> list[float]:
+        return [float("nan")]
+
+    own = output._trace_of
+    refused: list[object] = []
+
+    def meanwhile(core_schema: Any) -> Any:
+        monkeypatch.setattr(output, "_trace_of", own)
+        with pytest.raises(ToolOutputError, match="JSON has neither NaN nor infinities"):
+            call_of(measure).call_sync()
+        refused.append(core_schema)
+        return own(core_schema)
+
+    monkeypatch.setattr(output, "_trace_of", meanwhile)
+    with pytest.raises(ToolOutputError, match="JSON has neither NaN nor infinities"):
+        call_of(measure).call_sync()
+    assert refused

@@ -14,6 +14,7 @@ import pytest
 
 from lutum_py._text.frozen import Frozen
 from lutum_py._text.immutable import dataclass
+from tests.test_threads import ROUNDS, at_once
 
 T = TypeVar("T")
 
@@ -172,3 +173,19 @@ def test_a_class_without_fields_is_frozen_too() -> None:
 
     assert Unit() == Unit()
     assert repr(Unit()) == "Unit()"
+
+
+def test_values_may_be_made_at_once() -> None:
+    """Threads that are the first to use a value's class make equal values of it."""
+    for _ in range(ROUNDS):
+
+        @dataclass(frozen=True, slots=True)
+        class Pair:
+            left: int
+            right: str = "r"
+
+        def use(kind: Any = Pair) -> tuple[object, ...]:
+            made = kind(1)
+            return made, hash(made), repr(made), dataclasses.replace(made, left=2)
+
+        assert set(at_once(use)) == {use()}
