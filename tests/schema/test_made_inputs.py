@@ -11,8 +11,6 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel
 from typing_extensions import TypedDict
 
 from lutum_py import ToolInput, tool_fn
-from lutum_py._schema.arguments import Arguments
-from lutum_py._schema.field_issues import field_issues
 from lutum_py.errors import InvalidArgumentsError, ToolInputError
 from tests.declared import call_of, refusal, schema_of, spec_of
 from tests.schema.query_tool import Filter, query
@@ -207,12 +205,16 @@ def test_data_without_a_json_form_is_refused() -> None:
     )
 
 
-def test_issues_can_be_read_without_a_tool() -> None:
-    """Without known fields an unknown one is just that."""
-    arguments = Arguments(Filter)
-    with pytest.raises(ValueError, match="more") as caught:
-        arguments.validate_json('{"name": "n", "more": 1}')
-    (issue,) = field_issues(caught.value)  # type: ignore[arg-type]
+def test_a_program_is_told_of_an_unknown_field_in_short() -> None:
+    """An unknown field of an input that a program made is just that."""
+
+    class Named(ToolInput[int]):
+        name: str
+
+    call = call_of(Named, {"name": "n"})
+    with pytest.raises(ToolInputError) as caught:
+        call.input = {"name": "n", "more": 1}
+    (issue,) = caught.value.fields
     assert str(issue) == "`more`: there is no such field (got 1)"
     assert issue.path == "more"
 

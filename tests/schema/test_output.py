@@ -63,6 +63,20 @@ class Open(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
+def encoded(kind: Any, value: Any) -> str:
+    """The result of a call of tool `t`; without a kind the tool declares no type."""
+
+    def t() -> Any:
+        return value
+
+    if kind is None:
+        del t.__annotations__["return"]
+    else:
+        t.__annotations__["return"] = kind
+    text: str = call_of(tool_fn(t)).call_sync().result
+    return text
+
+
 FITS: list[tuple[Any, Any, str]] = [
     (User, User(name="n"), '{"name":"n","age":0}'),
     (User, {"name": "n", "age": "3"}, '{"name":"n","age":3}'),
@@ -87,7 +101,7 @@ FITS: list[tuple[Any, Any, str]] = [
 @pytest.mark.parametrize(("kind", "value", "text"), FITS)
 def test_what_fits_is_encoded(kind: Any, value: Any, text: str) -> None:
     """An output of the declared type becomes JSON text, which a strict parser reads."""
-    assert Output(kind).encode("t", value) == text
+    assert encoded(kind, value) == text
     json.loads(text, parse_constant=pytest.fail)
 
 
@@ -112,7 +126,7 @@ UNFIT: list[tuple[Any, Any, str]] = [
 def test_what_does_not_fit_names_tool_and_field(kind: Any, value: Any, expected: str) -> None:
     """The error names the tool, the declared type, and each failing field, in a bounded text."""
     with pytest.raises(ToolOutputError) as caught:
-        Output(kind).encode("t", value)
+        encoded(kind, value)
     said = str(caught.value)
     assert said.startswith("The output of tool `t` does not fit its output type `")
     assert expected in said
@@ -144,7 +158,7 @@ LOST: list[tuple[Any, Any, str]] = [
 def test_a_number_that_json_cannot_carry_is_refused(kind: Any, value: Any, path: str) -> None:
     """A NaN or an infinity never becomes a null in silence: the error names tool and path."""
     with pytest.raises(ToolOutputError, match="The output of tool `t` ") as caught:
-        Output(kind).encode("t", value)
+        encoded(kind, value)
     (issue,) = caught.value.fields
     assert issue.path == path
     assert issue.message == "JSON has neither NaN nor infinities; give None or a text in its place"
@@ -155,7 +169,7 @@ def test_a_number_that_json_cannot_carry_is_refused(kind: Any, value: Any, path:
 def test_anything_must_at_least_be_json(value: Any) -> None:
     """A tool without a declared type gives what has a JSON form, and nothing else."""
     with pytest.raises(ToolOutputError, match="The output of tool `t` has no JSON form: "):
-        Output(None).encode("t", value)
+        encoded(None, value)
 
 
 def test_an_instance_that_serializes_badly_is_looked_into() -> None:
@@ -165,7 +179,7 @@ def test_an_instance_that_serializes_badly_is_looked_into() -> None:
         anything: Any = None
 
     with pytest.raises(ToolOutputError, match="Unable to serialize unknown type: <class 'object'>"):
-        Output(Odd).encode("t", Odd(anything=object()))
+        encoded(Odd, Odd(anything=object()))
 
 
 def test_outputs_are_read_back() -> None:
@@ -233,10 +247,10 @@ def test_no_output_holds_a_number_that_nobody_reads() -> None:
     bad: list[tuple[Any, Any]] = [(None, {"n": long}), (int, -long), (list[int], [long])]
     for kind, value in bad:
         with pytest.raises(ToolOutputError, match="has more than 4,300 digits, which Python"):
-            Output(kind).encode("t", value)
+            encoded(kind, value)
     good: list[tuple[Any, Any]] = [(int, 10**4299), (str, "7" * 5000), (list[int], [7] * 5000)]
     for kind, value in good:
-        assert json.loads(Output(kind).encode("t", value)) == value
+        assert json.loads(encoded(kind, value)) == value
 
 
 def test_an_output_is_checked_whoever_encodes_first(monkeypatch: pytest.MonkeyPatch) -> None:
