@@ -17,11 +17,12 @@ from lutum_py import (
     ToolMetadata,
 )
 from lutum_py.execution import execute_sync
+from tests.cases import over
 from tests.round_tools import Shop, adds, opened, turn
 
 
-def values() -> Iterator[tuple[object, str]]:
-    """Each value that users reach, with an attribute of it."""
+def values() -> Iterator[tuple[object, list[str]]]:
+    """Each value that users reach, with attributes of it."""
     selector = Shop.add
     metadata = ToolMetadata(id="c1", name="add", arguments='{"a":1}')
     call = Shop.parse_tool_call(metadata)
@@ -40,14 +41,10 @@ def values() -> Iterator[tuple[object, str]]:
         (turn(*adds(1)), "items payload"),
         (SuspendTicket(), "id action resume_mode"),
     ):
-        for name in names.split():
-            yield value, name
+        yield value, names.split()
 
 
-@pytest.mark.parametrize(
-    ("value", "name"),
-    [pytest.param(*each, id=f"{type(each[0]).__name__}.{each[1]}") for each in values()],
-)
+@over("value, name", [(value, name) for value, names in values() for name in names])
 def test_a_value_cannot_be_changed(value: Any, name: str) -> None:
     """Assigning to an attribute, a made-up one too, or deleting it is an error."""
     before = getattr(value, name)

@@ -22,6 +22,7 @@ from lutum_py.dialects import openai_chat
 from lutum_py.errors import DeveloperError, MisuseError, ToolDefinitionError
 from lutum_py.execution import execute_all_sync, execute_sync
 from lutum_py.testing import ScriptedModel
+from tests.cases import over
 from tests.declared import declare
 
 
@@ -105,7 +106,7 @@ def turn() -> Any:
 
 
 @pytest.mark.parametrize("use", USES)
-@pytest.mark.parametrize("given", WRONG, ids=["none", "number", "object"])
+@over("given", WRONG)
 def test_a_wrong_argument_is_told(use: str, given: Any) -> None:
     """What is wanted, and what came, stands in an error of the developer's branch."""
     call, said = USES[use]

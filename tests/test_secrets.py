@@ -25,6 +25,7 @@ from lutum_py import (
 )
 from lutum_py.dialects import openai_chat
 from lutum_py.testing import ScriptedModel
+from tests.cases import over
 
 SECRET = "HUNTER2"
 MASK = "*" * 10
@@ -98,8 +99,8 @@ def test_no_representation_of_a_call_or_its_ends_holds_a_secret(
     assert f"{len(call.metadata.arguments)} characters" in repr(call.metadata)
 
 
-@pytest.mark.parametrize("decision", [RunNormally, Complete, Reject])
-@pytest.mark.parametrize(("toolset", "name", "arguments"), CALLS, ids=range(len(CALLS)))
+@over("decision", [RunNormally, Complete, Reject])
+@over("toolset, name, arguments", CALLS)
 def test_no_display_of_a_decided_plan_holds_a_secret(
     toolset: Any, name: str, arguments: Any, decision: Any
 ) -> None:
@@ -166,8 +167,8 @@ def test_the_payload_of_a_turn_is_not_spelled_out() -> None:
     assert SECRET in str(turn.payload)
 
 
-@pytest.mark.parametrize(
-    ("schema", "value", "shown"),
+@over(
+    "schema, value, shown",
     [
         ({"properties": {"a": {"writeOnly": True}}}, {"a": 1, "b": 2}, {"a": MASK, "b": 2}),
         ({"additionalProperties": PASSWORD}, {"a": "x"}, {"a": MASK}),
@@ -200,7 +201,6 @@ def test_the_payload_of_a_turn_is_not_spelled_out() -> None:
         ),
         ({"properties": {"a": {"type": "string"}}}, {"a": "x"}, {"a": "x"}),
     ],
-    ids=range(11),
 )
 def test_what_a_schema_declares_secret_is_masked_wherever_it_stands(
     schema: Any, value: Any, shown: Any

@@ -23,6 +23,7 @@ from lutum_py.sinks import (
     ThrottledSink,
     ToolEvent,
 )
+from tests.cases import over
 
 SECONDS = 10.0
 
@@ -127,8 +128,8 @@ def passed(clock: Clock, *steps: tuple[float, ToolEvent]) -> list[bool]:
     return seen
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "after", "passes"),
+@over(
+    "first, second, after, passes",
     [
         ({"progress": 0.5}, {"progress": 0.509}, 0.099, False),
         ({"progress": 0.5}, {"progress": 0.509}, 0.1, True),

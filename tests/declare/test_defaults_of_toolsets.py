@@ -10,6 +10,7 @@ import pytest
 from lutum_py import AnyToolCall, ResultCap, ToolMetadata, Toolset, tool, tool_fn, toolset
 from lutum_py.errors import ToolDefinitionError
 from lutum_py.execution import execute
+from tests.cases import over
 
 
 @tool_fn
@@ -103,7 +104,7 @@ def test_the_time_holds_for_every_way_to_run() -> None:
     assert outcome.code == "timed_out"
 
 
-@pytest.mark.parametrize("given", [0, -1, True, "2", float("inf"), float("nan")])
+@over("given", [0, -1, True, "2", float("inf"), float("nan")])
 def test_a_time_is_a_positive_number(given: Any) -> None:
     """Anything else is refused, wherever it is said."""
     for declare in (

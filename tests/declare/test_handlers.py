@@ -22,6 +22,7 @@ from lutum_py import (
 )
 from lutum_py.errors import LifecycleError, MisuseError, ToolConstraintError, ToolOutputError
 from lutum_py.execution import execute, execute_all, execute_all_sync, execute_sync
+from tests.cases import over
 from tests.sample_tools import sent
 
 
@@ -204,8 +205,8 @@ def test_an_annotation_without_a_value_is_no_context() -> None:
     assert done(run, "l_greet", {"db": 1}, who="Ada") == "Ada1"
 
 
-@pytest.mark.parametrize(
-    ("selector", "function", "said"),
+@over(
+    "selector, function, said",
     [
         (Inner.greet, lambda: "x", "it is called with the input of the tool"),
         (App.ask, lambda text: "x", "got an unexpected keyword argument 'question'"),

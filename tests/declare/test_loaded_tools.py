@@ -25,6 +25,7 @@ from lutum_py import (
     tool_search,
 )
 from lutum_py.errors import MisuseError
+from tests.cases import over
 from tests.many_tools import DEFERRED, ON, ManyTools, found, ping
 from tests.sample_tools import offered, turn_of
 
@@ -139,7 +140,7 @@ def test_one_transcript_serves_many_toolsets() -> None:
     assert names(ManyTools.loaded(said_with(found("forecast")))) == ["forecast"]
 
 
-@pytest.mark.parametrize(
+@over(
     "output", ['"forecast"', "{}", '{"forecast": 1}', "null", "3", '[{"name": "forecast"}]', "[[]]"]
 )
 def test_a_result_of_another_form_loads_nothing(output: str) -> None:
@@ -155,15 +156,15 @@ def test_what_the_model_reads_loads_nothing() -> None:
     assert names(ManyTools.loaded(said_with(found("forecast", message="…")))) == ["forecast"]
 
 
-@pytest.mark.parametrize("wrong", [3, None, "items", ManyTools, Transcript])
+@over("wrong", [3, None, "items", ManyTools, Transcript])
 def test_what_is_no_conversation_is_refused(wrong: Any) -> None:
     """Loaded tools are read from a transcript, a session or items; all else is a misuse."""
     with pytest.raises(MisuseError, match="Loaded tools are read from"):
         ManyTools.loaded(wrong)
 
 
-@pytest.mark.parametrize(
-    ("available", "expected"),
+@over(
+    "available, expected",
     [
         (None, [*ON, "forecast", "crm_find_customer"]),
         (ToolAvailability.default(), [*ON, "forecast", "crm_find_customer"]),

@@ -12,6 +12,7 @@ from typing_extensions import TypedDict
 
 from lutum_py import FnCall, FnSelector, Skip, ToolContext, Toolset, tool, tool_fn
 from lutum_py.errors import ToolDefinitionError
+from tests.cases import over
 from tests.declared import call_of, declare
 
 
@@ -63,8 +64,8 @@ def test_the_input_is_of_the_type_that_is_named() -> None:
     assert Tools.ask.definition.title == "Ask"
 
 
-@pytest.mark.parametrize(
-    ("source", "said"),
+@over(
+    "source, said",
     [
         (
             "def f(question: Question, other: int) -> str: ...",

@@ -9,6 +9,7 @@ import pytest
 from lutum_py import ToolAvailability, ToolChoice, ToolRequirement, Toolset, tool, toolset
 from lutum_py.dialects import openai_chat
 from lutum_py.errors import ToolConstraintError, UnknownToolError
+from tests.cases import over
 from tests.sample_tools import (
     AppTools,
     DataTools,
@@ -38,8 +39,8 @@ ON = ["web_search", "get_user", "list_orders"]
 EVERY = ["web_search", "delete_file", "get_user", "list_orders"]
 
 
-@pytest.mark.parametrize(
-    ("available", "expected"),
+@over(
+    "available, expected",
     [
         (None, ON),
         (ToolAvailability.default(), ON),
@@ -94,8 +95,8 @@ def test_an_unknown_tool_cannot_be_offered(given: Any) -> None:
     assert isinstance(raised.value.__cause__, UnknownToolError)
 
 
-@pytest.mark.parametrize(
-    ("available", "reasons"),
+@over(
+    "available, reasons",
     [
         (None, ["not_available"]),
         (ToolAvailability.all(), []),
@@ -141,8 +142,8 @@ def test_no_tools_on_offer_disables_them() -> None:
     assert choice(ToolRequirement.optional(), []) == ToolChoice("none")
 
 
-@pytest.mark.parametrize(
-    ("requirement", "available", "text"),
+@over(
+    "requirement, available, text",
     [
         (ToolRequirement.specific("delete_file"), None, "`delete_file`, which is not among"),
         (ToolRequirement.specific(AppTools.web_search), ["get_user"], "`get_user`. Offer it with"),

@@ -15,6 +15,7 @@ import pytest
 
 from lutum_py import ToolDef, ToolMetadata, Toolset, tool, toolset
 from lutum_py.errors import InvalidArgumentsError, MissingExtraError, ToolDefinitionError
+from tests.cases import over
 from tests.declared import call_of, refusal, schema_of, spec_of
 
 SCHEMA = {
@@ -85,7 +86,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("text", REFUSED)
+@over("text", REFUSED)
 def test_what_does_not_fit_is_told(text: str) -> None:
     """Every failing place is named as for a typed tool."""
     assert sorted(refusal(FIND, text).splitlines()) == sorted(REFUSED[text].splitlines())
@@ -289,7 +290,7 @@ WRONG: dict[str, tuple[Any, str]] = {
 }
 
 
-@pytest.mark.parametrize("case", WRONG)
+@over("case", WRONG)
 def test_a_wrong_toolset_is_refused(case: str) -> None:
     """What is wrong with the definitions is said when the toolset is made."""
     arguments, expected = WRONG[case]

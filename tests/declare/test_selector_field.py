@@ -10,6 +10,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from lutum_py import AnySelector, Toolset, tool, tool_fn, toolset
 from lutum_py.errors import UnknownToolError
+from tests.cases import over
 
 
 @tool_fn
@@ -66,7 +67,7 @@ def test_the_schema_is_the_enum_of_names(mode: Any) -> None:
         assert schema["type"] == "string"
 
 
-@pytest.mark.parametrize("value", ["delete", 3, None, Files.read, ["read"], {"a": 1}])
+@over("value", ["delete", 3, None, Files.read, ["read"], {"a": 1}])
 def test_a_wrong_value_is_told_which_are_right(value: Any) -> None:
     """Anything but a name or selector of the toolset is refused with the names that there are."""
     with pytest.raises(ValidationError) as caught:

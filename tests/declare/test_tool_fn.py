@@ -19,6 +19,7 @@ from typing_extensions import TypedDict
 
 from lutum_py import Skip, ToolCapabilities, tool_fn
 from lutum_py.errors import InvalidArgumentsError
+from tests.cases import over
 from tests.declared import call_of, refusal, schema_of, spec_of
 
 
@@ -148,7 +149,7 @@ def test_generated_classes_have_honest_names() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@over(
     "found",
     [
         web_search,

@@ -13,6 +13,7 @@ from pydantic import AliasChoices, Field, RootModel
 
 from lutum_py import ToolContext, tool_fn
 from lutum_py.errors import ToolDefinitionError
+from tests.cases import over
 from tests.declared import declare
 
 from .test_tool_fn import Service
@@ -88,7 +89,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("source", REFUSED)
+@over("source", REFUSED)
 def test_what_cannot_be_a_tool_is_refused(source: str) -> None:
     """A definition error is raised at import, and names function, parameter and remedy."""
     with pytest.raises(ToolDefinitionError) as caught:
@@ -190,7 +191,7 @@ DECORATIONS: dict[str, tuple[Callable[[], Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("case", DECORATIONS)
+@over("case", DECORATIONS)
 def test_a_wrong_decoration_is_refused(case: str) -> None:
     """A decorator that is misused says how it is used."""
     decorate, expected = DECORATIONS[case]

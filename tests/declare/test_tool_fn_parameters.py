@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, Field
 
 from lutum_py import Skip, ToolContext, tool_fn
 from lutum_py.errors import ToolDefinitionError
+from tests.cases import over
 from tests.declared import call_of, declare, refusal, schema_of
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@over("name", HOSTILE)
 def test_any_parameter_name_works(name: str) -> None:
     """A parameter may be called anything: on the wire, in the constructor and in the call."""
     f = declare(globals(), f"@tool_fn\ndef f({name}: int): return {name}")

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel, computed_field
 
 from lutum_py import ToolCapabilities, ToolDef, ToolEffect, ToolInput, tool, tool_input
 from lutum_py.errors import ToolDefinitionError, ToolOutputError
+from tests.cases import over
 from tests.declare.declared_inputs import Decorated
 from tests.declared import call_of, refusal, schema_of, spec_of
 
@@ -159,7 +160,7 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize("name", NAMES)
+@over("name", NAMES)
 def test_the_default_name_is_that_of_the_class(name: str) -> None:
     """The name is the class name in snake case without a trailing `Args` or `Input`."""
     model = type(name, (BaseModel,), {"__module__": __name__})
@@ -361,8 +362,8 @@ class Computed(ToolInput[int]):
         return 2 * self.a
 
 
-@pytest.mark.parametrize(
-    ("model", "arguments"),
+@over(
+    "model, arguments",
     [
         (GetUserArgs, {"user_id": "u"}),
         (SearchInput, {"query": "q"}),

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field, RootModel
 
 from lutum_py import ToolInput, tool, tool_input
 from lutum_py.errors import ToolDefinitionError
+from tests.cases import over
 from tests.declare.declared_inputs import Decorated
 from tests.declared import call_of, spec_of
 
@@ -153,7 +154,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("case", WRONG)
+@over("case", WRONG)
 def test_what_cannot_be_a_tool_is_refused(case: str) -> None:
     """A model that cannot be a tool is a definition error that names it and the remedy."""
     declare, expected = WRONG[case]

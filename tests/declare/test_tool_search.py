@@ -24,6 +24,7 @@ from lutum_py import (
 )
 from lutum_py.errors import MisuseError, ToolDefinitionError, UnknownToolError
 from lutum_py.execution import execute, execute_sync
+from tests.cases import over
 from tests.many_tools import (
     DEFERRED,
     ON,
@@ -42,8 +43,8 @@ def names(selectors: Any) -> list[str]:
     return [each.name for each in selectors]
 
 
-@pytest.mark.parametrize(
-    ("query", "expected"),
+@over(
+    "query, expected",
     [
         ("find_customer", ["crm_find_customer"]),
         ("findCustomers", ["crm_find_customer"]),

@@ -31,6 +31,7 @@ from lutum_py.errors import (
     ToolDefinitionError,
     UnknownToolError,
 )
+from tests.cases import over
 from tests.declare.defining import define
 from tests.sample_tools import (
     AppTools,
@@ -282,7 +283,7 @@ def test_parsing_raises_what_the_model_got_wrong() -> None:
     assert (caught.value.tool, caught.value.call_id) == ("delete_file", "c7")
 
 
-@pytest.mark.parametrize("reason", ["tool_calls", "stop", "length", "STOP", None])
+@over("reason", ["tool_calls", "stop", "length", "STOP", None])
 def test_a_turn_needs_tools_whatever_its_finish_reason(reason: str | None) -> None:
     """A turn with calls or issues needs tools, whatever its finish reason says."""
     for call in (sent("web_search", query="x"), sent("nothing")):

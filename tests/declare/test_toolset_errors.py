@@ -19,6 +19,7 @@ from lutum_py import (
 from lutum_py.errors import (
     ToolDefinitionError,
 )
+from tests.cases import over
 from tests.declare.defining import define
 from tests.sample_tools import (
     AppTools,
@@ -46,8 +47,8 @@ def test_a_toolset_with_members_has_no_subclasses() -> None:
     assert Derived.names() == ["ping"]
 
 
-@pytest.mark.parametrize(
-    ("value", "shown"),
+@over(
+    "value, shown",
     [
         (3, "= 3`"),
         (ping, "ping"),
@@ -84,8 +85,8 @@ def test_a_member_is_declared_once() -> None:
             odd = tool(ping)  # noqa: PIE794
 
 
-@pytest.mark.parametrize(
-    ("name", "owner"),
+@over(
+    "name, owner",
     [
         ("definitions", "Toolset"),
         ("dump_session", "Toolset"),
@@ -142,8 +143,8 @@ def bare() -> None: ...
 def cached() -> None: ...
 
 
-@pytest.mark.parametrize(
-    ("declared", "text"),
+@over(
+    "declared, text",
     [
         (bare, r"`bare` is not a tool. Decorate it with `@tool_fn`"),
         (cached, r"`cached` is not a tool any more: a decorator above `@tool_fn`"),

@@ -10,6 +10,7 @@ import pytest
 
 from lutum_py import ToolDef, ToolInput, Toolset, tool, tool_fn, tool_input, toolset
 from lutum_py.errors import MisuseError, ToolDefinitionError
+from tests.cases import over
 from tests.declared import call_of
 from tests.sample_tools import sent
 
@@ -76,8 +77,8 @@ def test_it_pickles_where_its_tools_do() -> None:
         pickle.dumps(Toolset.of("Bound", add, Service().ping))
 
 
-@pytest.mark.parametrize(
-    ("make", "said"),
+@over(
+    "make, said",
     [
         (lambda: Toolset.of("Two", add, add), "two tools are called 'add' on the wire"),
         (lambda: Toolset.of("no name", add), "needs a Python name, got 'no name'"),

@@ -9,9 +9,8 @@ import pickle
 import warnings
 from typing import Any
 
-import pytest
-
 from lutum_py import errors
+from tests.cases import over
 
 KINDS = [
     (errors.InvalidArguments, "invalid_arguments", "Invalid arguments: why"),
@@ -24,7 +23,7 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "code", "text"), KINDS)
+@over("kind, code, text", KINDS)
 def test_a_tool_error_has_a_stable_code_and_text(
     kind: type[errors.ToolError], code: str, text: str
 ) -> None:
@@ -33,7 +32,7 @@ def test_a_tool_error_has_a_stable_code_and_text(
     assert (error.code, str(error), error.reason) == (code, text, "why")
 
 
-@pytest.mark.parametrize(("kind", "code", "text"), KINDS)
+@over("kind, code, text", KINDS)
 def test_a_tool_error_pickles(kind: type[errors.ToolError], code: str, text: str) -> None:
     """A tool error that was raised on another machine says the same here."""
     again = pickle.loads(pickle.dumps(kind("why")))
@@ -63,7 +62,7 @@ def test_every_exception_is_of_one_branch() -> None:
             assert sum(issubclass(kind, branch) for branch in branches) == 1, name
 
 
-@pytest.mark.parametrize(
+@over(
     "error",
     [
         errors.UnknownToolError("no", name="x", suggestion="y"),
@@ -94,28 +93,30 @@ def documented() -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("name", documented())
-def test_each_exception_shows_its_cause_and_its_remedy(name: str) -> None:
+def test_each_exception_shows_its_cause_and_its_remedy() -> None:
     """The docstring of each exception has the line that causes it and the line that mends it."""
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     runner = doctest.DocTestRunner(verbose=False, optionflags=flags)
     finder, shared = doctest.DocTestFinder(recurse=False), dict[str, Any](vars(errors))
+    failed: list[tuple[str, int, list[Any]]] = []
     with warnings.catch_warnings():
         # An example may leave its round open, which a program should not.
         warnings.simplefilter("ignore", ResourceWarning)
         for found in finder.find(errors, "errors", globs=shared):
             found.globs = shared
-            runner.run(found, clear_globs=False)
-        (own,) = finder.find(getattr(errors, name), name, module=errors)
-        raised = [example.exc_msg for example in own.examples if example.exc_msg]
-        own.globs = dict(shared)
-        results = runner.run(own)
+            assert runner.run(found, clear_globs=False).failed == 0
+        for name in documented():
+            (own,) = finder.find(getattr(errors, name), name, module=errors)
+            raised = [example.exc_msg for example in own.examples if example.exc_msg]
+            own.globs = dict(shared)
+            results = runner.run(own)
+            told = all(f"{name}: " in said or name == "ToolError" for said in raised)
+            if results.failed or not raised or not told:
+                failed.append((name, results.failed, raised))
         del own, found
         shared.clear()
         gc.collect()
-    assert results.failed == 0
-    assert raised
-    assert all(f"{name}: " in said or name == "ToolError" for said in raised)
+    assert failed == []
 
 
 def test_the_tree_names_every_exception() -> None:

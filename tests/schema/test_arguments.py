@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Literal, Optional
 
-import pytest
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from lutum_py import ToolInput, tool_fn
+from tests.cases import over
 from tests.declared import call_of, refusal
 from tests.schema.query_tool import Filter, query
 
@@ -20,7 +20,7 @@ def idle(times: int = 1) -> None:
     """Need nothing."""
 
 
-@pytest.mark.parametrize("text", ["", " ", "\n\t ", "null", " null\n", '""', "{}"])
+@over("text", ["", " ", "\n\t ", "null", " null\n", '""', "{}"])
 def test_nothing_means_no_arguments(text: str) -> None:
     """Nothing at all, blanks and `null` mean `{}`; the raw text stays what it was."""
     call = call_of(idle, text)
@@ -61,7 +61,7 @@ MENDED: dict[str, tuple[dict[str, Any], dict[str, Any], tuple[str, ...]]] = {
 }
 
 
-@pytest.mark.parametrize("case", MENDED)
+@over("case", MENDED)
 def test_what_leaves_no_doubt_is_mended(case: str) -> None:
     """A container sent as a string is read, `null` for an optional field is left out; recorded."""
     sent, expected, places = MENDED[case]
@@ -128,7 +128,7 @@ NOT_MENDED = {
 }
 
 
-@pytest.mark.parametrize("text", NOT_MENDED)
+@over("text", NOT_MENDED)
 def test_what_leaves_doubt_is_refused(text: str) -> None:
     """Every failing field is named with what was expected and what came."""
     assert refusal(query, text) == NOT_MENDED[text]
@@ -224,7 +224,7 @@ GARBAGE = {
 }
 
 
-@pytest.mark.parametrize("text", GARBAGE, ids=[text[:30] for text in GARBAGE])
+@over("text", GARBAGE)
 def test_garbage_is_an_error_that_can_be_read(text: str) -> None:
     """Whatever comes, the answer says what is wrong and where, in a bounded text."""
     said = refusal(query, text)

@@ -24,6 +24,7 @@ from lutum_py import (
     risk_of,
 )
 from lutum_py.errors import ToolDefinitionError
+from tests.cases import over
 
 KINDS = st.sampled_from(EffectKind)
 EFFECTS = st.builds(
@@ -59,7 +60,7 @@ modify_credential | yes | irreversible         | always  | block
 ROWS = [[cell.strip() for cell in line.split("|")] for line in TABLE.strip().splitlines()]
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
+@over("row", ROWS)
 def test_each_kind_has_its_row(row: list[str]) -> None:
     """A kind's row says whether it changes anything, its defaults and its floor."""
     kind, mutating, reversibility, confirmation, floor = row
@@ -78,8 +79,8 @@ def test_the_table_holds_every_kind_and_nothing_else() -> None:
     assert set(EFFECT_DEFAULTS) == set(EffectKind)
 
 
-@pytest.mark.parametrize(
-    ("kind", "risk"),
+@over(
+    "kind, risk",
     [
         ("read_file", "allow"),
         ("network_request", "review"),
@@ -184,8 +185,8 @@ def test_effects_are_immutable() -> None:
     assert effect.kind is EffectKind.DEPLOY
 
 
-@pytest.mark.parametrize(
-    ("arguments", "text"),
+@over(
+    "arguments, text",
     [
         ({"kind": "delet_file"}, r"Unknown effect kind 'delet_file'\. Did you mean 'delete_file'"),
         ({"kind": "xyz"}, r"Unknown effect kind 'xyz'\. There are: read_file, "),
@@ -204,8 +205,8 @@ def test_an_effect_refuses_what_it_does_not_know(arguments: dict[str, Any], text
         ToolEffect.from_dict(arguments)
 
 
-@pytest.mark.parametrize(
-    ("data", "text"),
+@over(
+    "data, text",
     [
         ({"emits_progres": True}, "Did you mean 'emits_progress'"),
         ({"emits_progress": 1}, "'emits_progress' is 1. Give a bool"),

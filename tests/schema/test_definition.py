@@ -13,6 +13,7 @@ import pytest
 
 from lutum_py import ToolCapabilities, ToolDef, tool_fn
 from lutum_py.errors import MisuseError, ToolDefinitionError
+from tests.cases import over
 
 
 def define(schema: Any, name: str = "t", **more: Any) -> ToolDef:
@@ -68,7 +69,7 @@ EDITS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("edit", EDITS)
+@over("edit", EDITS)
 def test_a_schema_cannot_be_changed(edit: str) -> None:
     """A schema that was read refuses every change, so digest, validator and wire agree with it."""
     digest = FULL.digest
@@ -180,7 +181,7 @@ OBJECTS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("schema", OBJECTS)
+@over("schema", OBJECTS)
 def test_a_schema_that_may_be_an_objects_is_taken(schema: dict[str, Any]) -> None:
     """A schema of an object is completed; one that refers or branches is left as it is."""
     made = define(schema).input_schema
@@ -200,7 +201,7 @@ FOREIGN: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("schema", "shown"), FOREIGN)
+@over("schema, shown", FOREIGN)
 def test_another_schema_is_refused(schema: Any, shown: str) -> None:
     """The arguments of a tool are an object, so its schema is that of one."""
     with pytest.raises(ToolDefinitionError) as caught:
@@ -239,7 +240,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("told", "expected"), WRONG)
+@over("told, expected", WRONG)
 def test_a_wrong_definition_is_refused(told: dict[str, Any], expected: str) -> None:
     """What is wrong with a definition is said where it is made."""
     with pytest.raises(ToolDefinitionError) as caught:

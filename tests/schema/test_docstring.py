@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lutum_py._schema.docstring import Docstring, parse_docstring
+from tests.cases import over
 
 GOOGLE = """Search the web.
 
@@ -106,7 +107,7 @@ PROSE = [
 ]
 
 
-@pytest.mark.parametrize("text", PROSE)
+@over("text", PROSE)
 def test_prose_is_never_eaten(text: str) -> None:
     """What only resembles a section stays in the description, as it is."""
     assert parse_docstring(text) == Docstring(text, {})
@@ -204,7 +205,7 @@ def test_parsing_inverts_writing(
     assert parse_docstring(text) == Docstring(description, {name: say for name, _, say in entries})
 
 
-@pytest.mark.parametrize(
+@over(
     "title",
     [
         "Keyword Args",
@@ -226,7 +227,7 @@ def test_every_parameter_title_counts(title: str) -> None:
         assert parse_docstring(text) == Docstring("Do.", {"x": "An x."})
 
 
-@pytest.mark.parametrize(
+@over(
     "text",
     [
         "Args:\n    a, b (int): Both.",

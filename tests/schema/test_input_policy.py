@@ -24,6 +24,7 @@ from typing_extensions import TypedDict
 from lutum_py import ToolInput, tool_fn, tool_input
 from lutum_py._schema.closed_schema import close_top, infinity_in
 from lutum_py.errors import ToolInputError, ToolOutputError
+from tests.cases import over
 from tests.declared import call_of, refusal, schema_of, spec_of
 
 UNKNOWN = "there is no such field"
@@ -99,7 +100,7 @@ CLOSED = [Plain, Recursive, Checked, Standard, Own, Typed]
 OPEN = [Allowing, Ignoring, Tolerant, TypedAllowing]
 
 
-@pytest.mark.parametrize("kind", CLOSED)
+@over("kind", CLOSED)
 def test_unknown_arguments_are_refused(kind: Any) -> None:
     """A type that says nothing of unknown arguments takes none, and its schema says so."""
     tool = tool_of(kind)
@@ -108,8 +109,8 @@ def test_unknown_arguments_are_refused(kind: Any) -> None:
     assert call_of(tool, {"a": 1}).input
 
 
-@pytest.mark.parametrize("kind", OPEN)
-@pytest.mark.parametrize("strict", [False, True])
+@over("kind", OPEN)
+@over("strict", [False, True])
 def test_a_policy_of_the_author_holds(kind: Any, strict: bool) -> None:
     """A type whose own config says what becomes of unknown arguments is taken at its word."""
     tool = tool_of(kind, strict=strict)
@@ -282,7 +283,7 @@ def test_numbers_are_finite_without_a_change_to_the_class() -> None:
     assert Unbounded.model_validate_json('{"b": "nan"}').b != 0
 
 
-@pytest.mark.parametrize(
+@over(
     "name", ["type", "default", "metadata", "members", "expected", "serialization", "cls", "config"]
 )
 def test_fields_may_be_called_like_words_of_pydantic(name: str) -> None:

@@ -17,6 +17,7 @@ from lutum_py import tool_fn
 from lutum_py._schema import output
 from lutum_py._schema.output import Output
 from lutum_py.errors import ToolDefinitionError, ToolOutputError
+from tests.cases import over
 from tests.declared import call_of, spec_of
 
 
@@ -98,7 +99,7 @@ FITS: list[tuple[Any, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "value", "text"), FITS)
+@over("kind, value, text", FITS)
 def test_what_fits_is_encoded(kind: Any, value: Any, text: str) -> None:
     """An output of the declared type becomes JSON text, which a strict parser reads."""
     assert encoded(kind, value) == text
@@ -122,7 +123,7 @@ UNFIT: list[tuple[Any, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "value", "expected"), UNFIT)
+@over("kind, value, expected", UNFIT)
 def test_what_does_not_fit_names_tool_and_field(kind: Any, value: Any, expected: str) -> None:
     """The error names the tool, the declared type, and each failing field, in a bounded text."""
     with pytest.raises(ToolOutputError) as caught:
@@ -154,7 +155,7 @@ LOST: list[tuple[Any, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "value", "path"), LOST)
+@over("kind, value, path", LOST)
 def test_a_number_that_json_cannot_carry_is_refused(kind: Any, value: Any, path: str) -> None:
     """A NaN or an infinity never becomes a null in silence: the error names tool and path."""
     with pytest.raises(ToolOutputError, match="The output of tool `t` ") as caught:
@@ -165,7 +166,7 @@ def test_a_number_that_json_cannot_carry_is_refused(kind: Any, value: Any, path:
     assert issue.received in ("nan", "inf", "-inf")
 
 
-@pytest.mark.parametrize("value", [object(), b"\xff", endless, {"a": lambda: 0}, "\ud800"])
+@over("value", [object(), b"\xff", endless, {"a": lambda: 0}, "\ud800"])
 def test_anything_must_at_least_be_json(value: Any) -> None:
     """A tool without a declared type gives what has a JSON form, and nothing else."""
     with pytest.raises(ToolOutputError, match="The output of tool `t` has no JSON form: "):

@@ -20,6 +20,7 @@ from lutum_py._schema.input_model import build_input_model, field_names
 from lutum_py._schema.plain_schema import plain_schema
 from lutum_py._schema.signature import REQUIRED, Parameter
 from lutum_py.errors import ToolDefinitionError
+from tests.cases import over
 
 # As values, for annotations that are made here.
 LIST: Any = list
@@ -108,7 +109,7 @@ def from_pydantic(parameters: tuple[Parameter, ...]) -> str:
     return json.dumps(Arguments(model, documented=False).json_schema())
 
 
-@pytest.mark.parametrize("annotation", TYPES, ids=str)
+@over("annotation", TYPES)
 def test_a_schema_that_is_written_straight_is_that_of_pydantic(annotation: Any) -> None:
     """For every default and description it is the same text, or none at all."""
     for default, about in product(DEFAULTS, ABOUT):
@@ -119,7 +120,7 @@ def test_a_schema_that_is_written_straight_is_that_of_pydantic(annotation: Any) 
 
 
 @pytest.mark.parametrize("name", ["default", "properties", "required", "type", "items", "examples"])
-@pytest.mark.parametrize("annotation", TYPES, ids=str)
+@over("annotation", TYPES)
 def test_a_parameter_may_be_called_like_a_keyword(annotation: Any, name: str) -> None:
     """Its schema is written as pydantic writes it, which takes some of these names for the word."""
     for default in DEFAULTS:
@@ -177,13 +178,13 @@ USUAL: list[tuple[Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("annotation", "default"), USUAL, ids=str)
+@over("annotation, default", USUAL)
 def test_usual_parameters_need_no_model(annotation: Any, default: Any) -> None:
     """Texts, numbers, choices, lists, mappings and what may be None are written straight."""
     assert plain_schema((Parameter("x", annotation, default, "What it is."),)) is not None
 
 
-@pytest.mark.parametrize(
+@over(
     "parameter",
     [
         Parameter("x", int, "a", None),
@@ -192,7 +193,6 @@ def test_usual_parameters_need_no_model(annotation: Any, default: Any) -> None:
         Parameter("x", list[int], ["a"], None),
         Parameter("x", str | None, 5, None),
     ],
-    ids=str,
 )
 def test_a_default_that_does_not_fit_is_left_to_pydantic(parameter: Parameter) -> None:
     """It is refused there, when the tool is declared."""

@@ -22,6 +22,7 @@ from lutum_py.dialects._facts import facts_of
 from lutum_py.dialects._schema.compiler import compile_schema
 from lutum_py.dialects._schema.restore import decoder_of
 from lutum_py.errors import ToolDefinitionError
+from tests.cases import over
 from tests.declared import call_of, refusal
 from tests.instructions import calls
 
@@ -103,7 +104,7 @@ LOST: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("case", LOST)
+@over("case", LOST)
 def test_a_reference_that_leads_nowhere_is_refused(case: str) -> None:
     """Each kind of reference is followed when the tool is declared, not when a call comes."""
     with pytest.raises(ToolDefinitionError) as caught:
@@ -133,7 +134,7 @@ NAMED = {
 }
 
 
-@pytest.mark.parametrize("case", FOUND)
+@over("case", FOUND)
 def test_a_reference_within_the_document_is_followed(case: str) -> None:
     """Pointers, anchors and identifiers all lead to what they name."""
     definition = tool_of(
@@ -209,8 +210,8 @@ def test_a_chain_without_end_is_refused() -> None:
         assert problem in fault.problem
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("strict", [False, True])
+@over("dialect", DIALECTS)
+@over("strict", [False, True])
 def test_doubled_definitions_are_compiled_in_time(dialect: str, strict: bool) -> None:
     """25 levels of definitions that each stand twice in the next are compiled, or refused."""
     for make in (fields, twice("anyOf"), twice("oneOf"), twice("allOf")):

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lutum_py._text.bm25 import Bm25, words_in
+from tests.cases import over
 
 WORDS = ("cat", "dog", "bird", "fish", "horse")
 TEXT = st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join)
@@ -50,8 +51,8 @@ def test_equal_texts_come_in_their_order() -> None:
     assert Bm25([["cat"], ["dog"], ["cat"], ["cat"]]).ranked("cat", 2) == [0, 2]
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
+@over(
+    "text, words",
     [
         ("crm_find_customer", ["crm", "find", "customer"]),
         ("findCustomerById", ["find", "customer", "id"]),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lutum_py import visible
 from lutum_py._text.escaping import quoted, visible_json, words_of
+from tests.cases import over
 
 ANY = st.text(st.characters()) | st.text(st.sampled_from("a\x1b[\r\n\t\x9b\x7f\u202e\u2028\ud800 "))
 
@@ -32,8 +32,8 @@ def test_what_is_kept_stays(text: str) -> None:
     assert shown.replace("\n", "").isprintable()
 
 
-@pytest.mark.parametrize(
-    ("char", "shown"),
+@over(
+    "char, shown",
     [
         ("\x1b", "\\x1b"),
         ("\r", "\\r"),

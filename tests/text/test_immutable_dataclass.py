@@ -14,6 +14,7 @@ import pytest
 
 from lutum_py._text.frozen import Frozen
 from lutum_py._text.immutable import dataclass
+from tests.cases import over
 from tests.test_threads import ROUNDS, at_once
 
 T = TypeVar("T")
@@ -113,7 +114,7 @@ ASKED: dict[str, Callable[[Any], object]] = {
 }
 
 
-@pytest.mark.parametrize("question", ASKED)
+@over("question", ASKED)
 def test_a_dataclass_is_like_that_of_the_standard_library(question: str) -> None:
     """Whatever is asked of one first, the answer is that of the standard decorator."""
     ask = ASKED[question]

@@ -16,6 +16,7 @@ from lutum_py._text.json import (
     shorten,
 )
 from lutum_py._text.suggestion import did_you_mean, names_for_message
+from tests.cases import over
 
 
 class Grumpy:
@@ -23,8 +24,8 @@ class Grumpy:
         raise RuntimeError("no")
 
 
-@pytest.mark.parametrize(
-    ("value", "shown"),
+@over(
+    "value, shown",
     [
         ("x" * 200, repr("x" * 80) + "…"),
         ("short", "'short'"),
@@ -37,7 +38,6 @@ class Grumpy:
         (10**5000, "a value of type int"),
         (Grumpy(), "a value of type Grumpy"),
     ],
-    ids=range(10),
 )
 def test_any_value_can_be_shown(value: Any, shown: str) -> None:
     """Whatever came is shown in a bounded text, and never fails to be."""
@@ -58,8 +58,8 @@ def test_types_are_shown_as_written() -> None:
     assert len(type_name(Annotated[int, "x" * 500])) < 130
 
 
-@pytest.mark.parametrize(
-    ("name", "known", "near"),
+@over(
+    "name, known, near",
     [
         ("web_serach", ["read", "web_search"], "web_search"),
         ("WebSearch", ["web-search"], "web-search"),
@@ -68,7 +68,6 @@ def test_types_are_shown_as_written() -> None:
         ("x" * 1_000_000, ["x" * 64], "x" * 64),
         ("read", [], None),
     ],
-    ids=range(6),
 )
 def test_the_nearest_name_is_suggested(name: str, known: list[str], near: str | None) -> None:
     """A near name is suggested whatever its case and separators; a far one never."""

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from lutum_py import Cache
 from lutum_py.errors import InvalidValueError, MisuseError
+from tests.cases import over
 
 
 @given(st.booleans(), st.booleans(), st.integers(0, 6))
@@ -26,8 +27,8 @@ def test_no_request_has_more_markers_than_are_taken(tools: bool, system: bool, t
             Cache(tools=tools, system=system, turns=turns)
 
 
-@pytest.mark.parametrize(
-    ("fields", "expected"),
+@over(
+    "fields, expected",
     [
         ({"tools": 1}, "True or False for `tools`"),
         ({"system": None}, "True or False for `system`"),

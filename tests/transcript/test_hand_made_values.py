@@ -29,6 +29,7 @@ from lutum_py import (
     Usage,
 )
 from lutum_py.errors import InvalidValueError, MisuseError
+from tests.cases import over
 
 SAID: Any = [Message("user", "Hi")]
 FILE: Any = {"media_type": "image", "mime_type": "image/png", "url": "data:,x"}
@@ -237,7 +238,7 @@ MISUSES: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("make", "fields", "said"), MISUSES)
+@over("make, fields, said", MISUSES)
 def test_a_field_of_a_wrong_type_is_told(
     make: Callable[..., Any], fields: dict[str, Any], said: str
 ) -> None:
@@ -280,7 +281,7 @@ UNFIT: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("make", "fields", "said"), UNFIT)
+@over("make, fields, said", UNFIT)
 def test_a_value_that_no_provider_takes_is_told(
     make: Callable[..., Any], fields: dict[str, Any], said: str
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from lutum_py import Attachment, ToolMetadata, ToolResult
 from lutum_py.errors import InvalidValueError, TranscriptError
+from tests.cases import over
 from tests.round_tools import Shop
 
 REJECTION_PREFIX = "__lutum_rejected__: "
@@ -22,8 +23,8 @@ def result(text: str = "null", **more: Any) -> ToolResult:
     return ToolResult(id="c1", name="add", arguments="{}", result=text, **more)
 
 
-@pytest.mark.parametrize(
-    ("made", "text"),
+@over(
+    "made, text",
     [
         (result('"plain"'), "plain"),
         (result('{"a":1}'), '{"a":1}'),
@@ -51,8 +52,8 @@ def test_what_the_program_keeps() -> None:
     assert result(status="indeterminate").is_error
 
 
-@pytest.mark.parametrize(
-    ("told", "expected"),
+@over(
+    "told, expected",
     [
         ({"text": "{"}, "ToolResult 'c1' of tool 'add': `result` must be JSON text, got '{' (EOF"),
         ({"text": "NaN"}, "`result` must be JSON text, got 'NaN'"),

@@ -11,6 +11,7 @@ import pytest
 
 from lutum_py import AssistantTurn, CommittedRound, Message, ToolMetadata, Transcript, TurnRequest
 from lutum_py.errors import PlanError, TranscriptError
+from tests.cases import over
 from tests.dialects.every_dialect import as_response
 from tests.dialects.wire_laws import EACH
 from tests.round_tools import Shop, forged
@@ -50,8 +51,8 @@ def other_dialect(data: dict[str, Any]) -> None:
 
 
 @EACH
-@pytest.mark.parametrize(
-    ("edit", "said"),
+@over(
+    "edit, said",
     [
         (dropped_call, "its payload makes"),
         (renamed_call, "its payload makes"),
@@ -82,7 +83,7 @@ def test_what_loads_renders(dialect: ModuleType) -> None:
     assert loaded[1].payload["x"] == "\ufffd"  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("dialect", [None, "my_own", "sse", "_wire", "..models", "no-name"])
+@over("dialect", [None, "my_own", "sse", "_wire", "..models", "no-name"])
 def test_a_payload_of_no_dialect_is_kept(dialect: str | None) -> None:
     """What is no dialect of the library's is not asked: its payload is kept as it is."""
     transcript = Transcript()

@@ -26,6 +26,7 @@ from lutum_py import (
     Usage,
 )
 from lutum_py.errors import TranscriptError
+from tests.cases import over
 from tests.round_tools import adds, any_text, check_transcript, done, forged, opened
 
 # A program's own text is refused where no provider would take it; a model may send any.
@@ -219,7 +220,7 @@ FOREIGN = {
 }
 
 
-@pytest.mark.parametrize("text", FOREIGN, ids=[text[:60] for text in FOREIGN])
+@over("text", FOREIGN)
 def test_what_is_no_transcript_is_refused(text: str) -> None:
     """Foreign, cut or future files are told apart, and the error says what was found."""
     with pytest.raises(TranscriptError, match=FOREIGN[text]):
@@ -275,7 +276,7 @@ DAMAGE: dict[str, tuple[list[Any], Any, str]] = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGE)
+@over("damage", DAMAGE)
 def test_damage_is_told_by_its_place(damage: str) -> None:
     """A damaged entry is an error that says where it is, and what stands there."""
     path, value, message = DAMAGE[damage]
@@ -315,7 +316,7 @@ INVALID: dict[str, tuple[Any, str]] = {
 }
 
 
-@pytest.mark.parametrize("case", INVALID)
+@over("case", INVALID)
 def test_an_invalid_transcript_is_not_loaded(case: str) -> None:
     """A file that a provider would refuse as a conversation is refused, with the place."""
     change, message = INVALID[case]

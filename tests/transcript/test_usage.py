@@ -17,6 +17,7 @@ from lutum_py.dialects import (
     openai_chat,
     openai_responses,
 )
+from tests.cases import over
 from tests.dialects.recordings import recordings, whole
 
 FIELDS = (
@@ -47,7 +48,7 @@ def test_the_order_of_adding_does_not_matter(one: Usage, two: Usage, three: Usag
     assert one + Usage() == one
 
 
-@pytest.mark.parametrize("other", [1, 5, False, None, "5"])
+@over("other", [1, 5, False, None, "5"])
 def test_only_a_usage_is_added(other: Any) -> None:
     """Anything but a usage, or the nothing that `sum` begins with, is a TypeError."""
     with pytest.raises(TypeError):
