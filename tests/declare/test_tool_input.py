@@ -230,7 +230,7 @@ def test_a_union_is_told_of_its_tags() -> None:
 def test_the_target_of_an_effect_is_an_argument_of_some_member_of_a_union() -> None:
     """What an effect acts on is looked for in every model of a union."""
 
-    def declare(target: str) -> ToolDef:
+    def declare(target: str) -> Any:
         effect = ToolEffect("write_file", target)
 
         @tool_input(output=str, capabilities=ToolCapabilities(effects=[effect]))
