@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
@@ -26,13 +27,13 @@ from lutum_py import (
     ToolRound,
     ToolRoundPlan,
     Toolset,
+    Transcript,
+    TranscriptItem,
     tool,
     tool_fn,
 )
-from lutum_py._transcript.request import TranscriptItem
-from lutum_py._transcript.transcript import Transcript
-from lutum_py.testing import ScriptedModel
-from lutum_py.testing._scripted_model import TranscriptCheck
+from lutum_py.errors import ResumeError, RoundClosedError
+from lutum_py.testing import ScriptedModel, assert_transcript_valid
 
 
 class Receipt(BaseModel):
@@ -69,6 +70,28 @@ def ask(question: str, context: ToolContext) -> str:
 @tool_fn
 def wipe(path: str) -> None:
     """Delete a file."""
+
+
+class Slip(BaseModel):
+    """What every copy of an input shares, so that it can be changed in place behind a call."""
+
+    amount: int
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Slip:
+        return self
+
+
+@tool_fn
+def charge(slip: Slip, note: str = "") -> int:
+    """Charge what the slip says."""
+    return slip.amount
+
+
+class Till(Toolset):
+    charge = tool(charge)
+
+
+CHARGE = ("p", "charge", {"slip": {"amount": 20}})
 
 
 class Shop(Toolset):
@@ -126,9 +149,19 @@ def forged(metadata: ToolMetadata, result: str = "0") -> ToolResult:
 def close(*ends: ToolRound[Any] | ToolRoundPlan[Any]) -> None:
     """Discard what is still open."""
     for end in ends:
-        state = end if isinstance(end, ToolRound) else end._state
-        if state._closed_by is None:
+        with suppress(RoundClosedError):
             end.discard()
+
+
+def is_closed(plan: ToolRoundPlan[Any]) -> bool:
+    """Whether the round of a plan has ended: it refuses a decision about any call."""
+    try:
+        plan.resume(Decision(call_id="of no round", action="cancel"))
+    except RoundClosedError:
+        return True
+    except ResumeError:
+        return False
+    raise AssertionError("a decision about no call was taken in")
 
 
 def approval(plan: ToolRoundPlan[Any], call_id: str, **fields: Any) -> Decision:
@@ -155,9 +188,7 @@ def gated(
 
 def check(items: Iterable[TranscriptItem]) -> None:
     """Raise unless a provider would take these items."""
-    checking = TranscriptCheck()
-    checking.take(items)
-    checking.finish()
+    assert_transcript_valid(items)
 
 
 def check_transcript(transcript: Transcript) -> None:

@@ -43,9 +43,7 @@ from lutum_py import (
     tool_fn,
     visible,
 )
-from lutum_py._declare.toolset_meta import ToolsetMeta
 from lutum_py.dialects import DIALECTS
-from lutum_py.dialects._wire_form import wire_form_of
 from lutum_py.errors import (
     CommitError,
     DialectError,
@@ -59,7 +57,7 @@ from lutum_py.errors import (
     ToolDefinitionError,
     ToolOutputError,
 )
-from lutum_py.testing import ScriptedModel, assert_transcript_valid
+from lutum_py.testing import ScriptedClient, ScriptedModel, assert_transcript_valid
 from tests import hostile
 from tests.profiles import scaled
 from tests.round_tools import (
@@ -112,6 +110,15 @@ FIT = {
     "fail": '{"value":"\ude00\\u001b[2K"}',
 }
 MODULES = {name: import_module(path) for name, path in DIALECTS.items()}
+
+
+def written(turn: AssistantTurn, dialect: str, number: int) -> dict[str, Any]:
+    """A turn as the response of a provider to its so many-th request."""
+    client = ScriptedClient([turn], dialect, check=False)
+    client.requests.extend({} for _ in range(number - 1))
+    return client.create()
+
+
 ways = st.sampled_from(["by hand", *MODULES])
 modes = st.sampled_from([*ResumeMode])
 decisions = st.sampled_from(["run", "rewrite", "complete", "reject", "block", "suspend", "raise"])
@@ -185,8 +192,7 @@ class Loops(RuleBasedStateMachine):
         with may_refuse(DialectError):
             if way == "by hand":
                 return made
-            response = wire_form_of(way).response(made, self.calls)
-            decoded: AssistantTurn = MODULES[way].decode(response)
+            decoded: AssistantTurn = MODULES[way].decode(written(made, way, self.calls))
             return decoded
         return None
 
@@ -204,7 +210,8 @@ class Loops(RuleBasedStateMachine):
                 )
                 made = Toolset.from_definitions("Made", [definition, *Desk.definitions()])
             else:
-                made = ToolsetMeta("Made", (Toolset,), {name: tool(echo), "add": tool(add)})
+                meta: Any = type(Toolset)
+                made = meta("Made", (Toolset,), {name: tool(echo), "add": tool(add)})
             for dialect in MODULES.values():
                 encoded(dialect.tools(made))
             self.toolsets.append(made)

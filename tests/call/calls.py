@@ -7,6 +7,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from lutum_py import (
+    Decision,
+    SuspendTicket,
     ToolCall,
     ToolInput,
     Toolset,
@@ -14,6 +16,7 @@ from lutum_py import (
     tool_fn,
     toolset,
 )
+from lutum_py.testing import ScriptedModel
 from tests.declared import call_of
 
 
@@ -39,6 +42,26 @@ class Inner(Toolset):
 class Outer(Toolset):
     left = toolset(Inner, prefix="left_")
     right = toolset(Inner, prefix="right_")
+
+
+def suspended(
+    name: str, arguments: Any, ticket: SuspendTicket, toolset: type[Toolset] = Inner
+) -> tuple[Any, Any]:
+    """A call of a round that waits under a ticket, and the plan of the round."""
+    outcome: Any = toolset.read_turn(ScriptedModel.tool_calls(("c1", name, arguments)))
+    plan = outcome.round.plan()
+    (call,) = plan.pending
+    plan.suspend(call.suspend(ticket))
+    return call, plan
+
+
+def approve(plan: Any) -> Decision:
+    """Approve the call that waits; the round is given up."""
+    (waiting,) = plan.suspended
+    decision: Decision = waiting.approve()
+    plan.resume(decision)
+    plan.discard()
+    return decision
 
 
 def added(a: int = 1, **more: Any) -> ToolCall[Any, Sum]:

@@ -10,8 +10,16 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from lutum_py import Attachment, Reply, ToolMetadata, ToolResult, Toolset, tool, tool_fn
-from lutum_py._transcript.request import TurnRequest
+from lutum_py import (
+    Attachment,
+    Reply,
+    ToolMetadata,
+    ToolResult,
+    Toolset,
+    TurnRequest,
+    tool,
+    tool_fn,
+)
 from lutum_py.dialects import DIALECTS
 from lutum_py.errors import InvalidValueError, MisuseError
 

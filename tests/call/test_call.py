@@ -16,16 +16,14 @@ from lutum_py import (
     Attachment,
     CallStatus,
     Complete,
-    Decision,
     Reject,
     RunNormally,
     SuspendTicket,
     ToolMetadata,
     tool_fn,
 )
-from lutum_py._call.approval import Approval
 from lutum_py.errors import LifecycleError, ToolInputError, ToolOutputError
-from tests.call.calls import FindArgs, Inner, Outer, Sum, add, added
+from tests.call.calls import FindArgs, Inner, Outer, Sum, add, added, approve, suspended
 from tests.declared import call_of, spec_of
 
 
@@ -214,11 +212,9 @@ def travellers() -> list[AnyToolCall]:
     )
     failed = added()
     failed.fail("x")
-    suspended = added()
-    waiting = suspended.suspend(SuspendTicket(id="s", action="ask"))
-    decision = Decision(call_id="c1", action="resume", decision_id="d")
-    suspended.go_on(Approval(decision, waiting.ticket, waiting.digest, is_of_tool=False))
-    return [added(), bound, failed, suspended, call_of(FindArgs, {"words": ["w"]})]
+    approved, plan = suspended("add", {"a": 1}, SuspendTicket(id="s", action="ask"))
+    approve(plan)
+    return [added(), bound, failed, approved, call_of(FindArgs, {"words": ["w"]})]
 
 
 @pytest.mark.parametrize("index", range(5))

@@ -13,16 +13,17 @@ from pydantic import BaseModel
 
 from lutum_py import (
     CallStatus,
-    Decision,
     ResumeMode,
     SuspendTicket,
     ToolMetadata,
+    Toolset,
+    tool,
     tool_fn,
 )
-from lutum_py._call.approval import Approval
 from lutum_py.errors import LifecycleError, ToolInputError
-from tests.call.calls import Inner, Outer, add, added
+from tests.call.calls import Inner, Outer, add, added, approve, suspended
 from tests.declared import call_of
+from tests.round_tools import Till
 
 # The input.
 
@@ -52,26 +53,27 @@ def test_an_input_changed_in_place_is_seen() -> None:
 
 def test_an_approved_call_runs_as_it_was_approved() -> None:
     """A call that goes on by a decision is frozen, and refused where it was changed in place."""
-    call = added()
     ticket = SuspendTicket(id="s1", action="confirm", resume_mode=ResumeMode.PASS_DECISION_TO_TOOL)
-    suspended = call.suspend(ticket)
+    call, plan = suspended("add", {"a": 1}, ticket)
     with pytest.raises(LifecycleError, match="is frozen: a decision is bound to it"):
         call.input = add.Input(a=2)
-    decision = Decision(call_id="c1", action="resume", decision_id="d1")
-    call.go_on(Approval(decision, suspended.ticket, suspended.digest, is_of_tool=False))
+    decision = approve(plan)
     assert call.approval is call.resume is decision
     assert (call.suspension_id, call.suspension_reason) == ("s1", "confirm")
     with pytest.raises(LifecycleError, match="is frozen"):
         call.with_input({"a": 3})
-    call._input.__dict__["a"] = 100
+    assert call.call_sync().output == {"total": 2}
+    call, plan = suspended("charge", {"slip": {"amount": 20}}, ticket, Till)
+    approve(plan)
+    call.input.slip.amount = 100
     with pytest.raises(LifecycleError) as caught:
         call.call_sync()
     assert str(caught.value) == (
-        "Call 'c1' of tool `add` no longer is what was approved: its input was changed in place. "
-        "Reject it, and let the model make another one."
+        "Call 'c1' of tool `charge` no longer is what was approved: its input was changed in "
+        "place. Reject it, and let the model make another one."
     )
-    call._input.__dict__["a"] = 1
-    assert call.call_sync().output == {"total": 2}
+    call.input.slip.amount = 20
+    assert call.call_sync().output == 20
 
 
 def test_a_function_cannot_change_what_was_approved() -> None:
@@ -88,11 +90,12 @@ def test_a_function_cannot_change_what_was_approved() -> None:
         return taken
 
     failed: list[bool] = []
-    metadata = ToolMetadata(id="c1", name="drain", arguments="{}")
-    call = drain.Call(metadata, drain.Input(items=[1, 2]))
-    waiting = call.suspend(SuspendTicket(id="s1", action="confirm"))
-    decision = Decision(call_id="c1", action="resume", decision_id="d1")
-    call.go_on(Approval(decision, waiting.ticket, waiting.digest, is_of_tool=False))
+
+    class Sinks(Toolset):
+        drain_ = tool(drain)
+
+    call, plan = suspended("drain", {"items": [1, 2]}, SuspendTicket(id="s1"), Sinks)
+    approve(plan)
     for run in (call.call_sync, call.again().invoke_sync):
         if not failed:
             with pytest.raises(OSError, match="once"):

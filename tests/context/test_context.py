@@ -13,16 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py._context.cancellation import CancellationToken
-from lutum_py._context.context import RunIdentity, ToolContext, ToolSuspended
-from lutum_py._context.progress import (
-    ActivityDelta,
-    ActivitySnapshot,
-    ObserverText,
-    ToolEvent,
-)
-from lutum_py._context.state import State, StateKey
+from lutum_py import CancellationToken, RunIdentity, State, StateKey, ToolContext, ToolSuspended
 from lutum_py.errors import ToolError
+from lutum_py.sinks import ActivityDelta, ActivitySnapshot, ObserverText, ToolEvent
 
 CALL = SimpleNamespace(id="c1", name="index")
 VISITS = StateKey("visits", default=0)

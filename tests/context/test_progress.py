@@ -11,15 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py._context.progress import (
-    TOOL_CALL_PROGRESS_ACTIVITY_TYPE,
-    TOOL_CALL_PROGRESS_SCHEMA,
-    ActivityDelta,
-    ActivitySnapshot,
-    ObserverText,
-    ProgressStatus,
-    ToolCallProgressState,
-)
+from lutum_py import TOOL_CALL_PROGRESS_ACTIVITY_TYPE, ProgressStatus, ToolCallProgressState
+from lutum_py.sinks import ActivityDelta, ActivitySnapshot, ObserverText
 
 COUNTS = st.none() | st.integers(min_value=0)
 TEXTS = st.none() | st.text(max_size=5)
@@ -41,7 +34,7 @@ OUT_OF_RANGE = st.floats(max_value=0, exclude_max=True) | st.floats(min_value=1,
 def test_the_names_on_the_wire() -> None:
     """The words of the protocol are fixed."""
     assert TOOL_CALL_PROGRESS_ACTIVITY_TYPE == "tool-call-progress"
-    assert TOOL_CALL_PROGRESS_SCHEMA == "tool-call-progress.v1"
+    assert ToolCallProgressState.schema == "tool-call-progress.v1"
     assert [status.value for status in ProgressStatus] == [
         "pending",
         "running",

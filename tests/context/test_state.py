@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py._context.state import State, StateKey
+from lutum_py import State, StateKey
 from lutum_py.errors import SavedDataError
 
 NAMES = st.text(min_size=1, max_size=8)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -11,8 +12,6 @@ import pytest
 from lutum_py import CallStatus, SuspendedCall, SuspendTicket, ToolSuspended
 from lutum_py.errors import Cancelled, RoundClosedError, TimedOut
 from lutum_py.execution import Outcome, execute, execute_all, outcomes_of, run
-from lutum_py.execution._run import Run
-from lutum_py.execution._settings import Settings
 
 from .running import LATE, SOON, Stubborn, Tools, calls_of, plan_of, running, settled, until
 
@@ -315,24 +314,24 @@ def test_a_batch_that_winds_up_after_an_interrupt_can_be_cancelled() -> None:
 
 def test_a_run_that_is_dropped_says_nothing() -> None:
     """Where its coroutine is closed, as a loop that goes away does, the call stays as it was."""
+    begun: list[int] = []
 
     async def act(n: int) -> object:
-        await asyncio.sleep(0)
+        begun.append(n)
+        await asyncio.Event().wait()
         return n
 
-    (call,) = calls_of(1, Tools.doing_alone)
-    settings = Settings(
-        skipped={"act": act},
-        default_timeout=None,
-        grace=SOON,
-        raise_errors=False,
-        around=None,
-        handlers=None,
-    )
-    coroutine = Run(call, None, settings).run_alone(None)
-    coroutine.send(None)
-    coroutine.close()
-    assert call.status is CallStatus.RUNNING
+    calls = calls_of(2, Tools.doing_alone)
+    loop = asyncio.new_event_loop()
+    said: list[str] = []
+    loop.set_exception_handler(lambda _, what: said.append(what["message"]))
+    task = loop.create_task(execute_all(calls, skipped={"act": act}))
+    loop.run_until_complete(until(lambda: len(begun) == 2))
+    loop.close()
+    del task
+    gc.collect()
+    assert [call.status for call in calls] == [CallStatus.RUNNING] * 2
+    assert set(said) == {"Task was destroyed but it is pending!"}
 
 
 def test_a_stubborn_run_that_breaks_down_late_breaks_nothing() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from lutum_py import (
     AnyToolCall,
@@ -22,7 +22,8 @@ from lutum_py import (
     tool,
     tool_fn,
 )
-from lutum_py._hooks.capability_gate import GateAction, GatePolicy
+
+GateAction: TypeAlias = Literal["allow", "suspend", "block"]
 
 
 def make(*effects: ToolEffect | str, background_safe: bool = False) -> ToolFn[..., Any, str]:
@@ -41,7 +42,7 @@ def call_of(function: ToolFn[..., Any, str], id: str = "c1", **arguments: Any) -
     return call
 
 
-def ask(call: AnyToolCall, policy: GatePolicy | None = None, **options: Any) -> object:
+def ask(call: AnyToolCall, policy: Any = None, **options: Any) -> object:
     """What the gate says of one call."""
     return capability_gate(policy, **options)(call, None)
 

@@ -12,11 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lutum_py import (
+    EFFECT_DEFAULTS,
     AnyToolCall,
     Block,
     Complete,
+    Confirmation,
+    EffectKind,
     HandledCall,
     RejectedCall,
+    Reversibility,
     RiskLevel,
     RunIdentity,
     SuspendedCall,
@@ -24,15 +28,9 @@ from lutum_py import (
     ToolMetadata,
     capability_gate,
 )
-from lutum_py._hooks.capability_gate import GateAction
-from lutum_py._schema.capabilities import (
-    EFFECT_DEFAULTS,
-    Confirmation,
-    EffectKind,
-    Reversibility,
-)
 from lutum_py.errors import HookError, ToolDefinitionError
 from tests.hooks.gating import (
+    GateAction,
     Ops,
     action_of,
     ask,

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from pydantic import field_serializer
 
 from lutum_py import (
     AnyToolCall,
@@ -21,7 +22,6 @@ from lutum_py import (
     Toolset,
     tool,
 )
-from lutum_py._schema.arguments import Arguments
 from tests.sample_tools import ALICE, AppTools, GetUserArgs, sent
 
 USER = sent("get_user", "u1", user_id="alice")
@@ -38,6 +38,24 @@ class Anything(ToolInput[str]):
 
 class AnyTools(Toolset):
     anything = tool(Anything)
+
+
+written: list[int] = []
+
+
+class Counted(ToolInput[str]):
+    """Notes when it is serialised."""
+
+    x: int
+
+    @field_serializer("x")
+    def noted(self, x: int) -> int:
+        written.append(x)
+        return x
+
+
+class CountedTools(Toolset):
+    counted = tool(Counted)
 
 
 def decide(hooks: Any) -> None:
@@ -106,19 +124,19 @@ def test_records_come_in_order(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_nothing_is_encoded_where_the_level_is_off(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Where INFO is off, a decision is neither logged nor serialised."""
-
-    def encode(self: Arguments, value: Any) -> Any:
-        raise AssertionError("encoded")
-
-    monkeypatch.setattr(Arguments, "to_shown", encode)
+    hooks = CountedTools.HookSet()
+    hooks.on(CountedTools.counted)(lambda metadata, input: RunNormally(input))
+    call = sent("counted", x=1)
     with caplog.at_level(logging.WARNING, "lutum.tool_hook"):
-        decide(hooked(NEW))
-    assert caplog.records == []
-    with caplog.at_level(logging.INFO, "lutum.tool_hook"), pytest.raises(AssertionError):
-        decide(hooked(NEW))
+        CountedTools.parse_tool_call(call).hook_sync(hooks)
+    assert (caplog.records, written) == ([], [])
+    with caplog.at_level(logging.INFO, "lutum.tool_hook"):
+        CountedTools.parse_tool_call(call).hook_sync(hooks)
+    assert written == [1]
+    written.clear()
 
 
 def test_an_input_without_json_is_shown_instead(caplog: pytest.LogCaptureFixture) -> None:

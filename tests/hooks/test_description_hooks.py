@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lutum_py import ToolDef
-from lutum_py._declare.offer import offered_definitions
+from lutum_py.dialects import openai_chat
 from lutum_py.errors import HookError
 from tests.sample_tools import AppTools, DataTools, DeepTools, TwinTools
 
@@ -89,7 +89,8 @@ def test_overrides_go_into_a_turn() -> None:
     hooks = AppTools.HookSet()
     hooks.describe(AppTools.data.get_user)(lambda definition: "Who is it?")
     overrides = hooks.description_overrides_sync()
-    described = {d.name: d.description for d in offered_definitions(AppTools, None, overrides)}
+    tools = openai_chat.tools(AppTools, descriptions=overrides)
+    described = {each["function"]["name"]: each["function"]["description"] for each in tools}
     assert described["get_user"] == "Who is it?"
     assert described["web_search"] == "Search the public web."
 

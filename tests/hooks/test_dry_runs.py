@@ -24,8 +24,7 @@ from lutum_py import (
     tool_fn,
     tool_input,
 )
-from lutum_py._hooks.capability_gate import GateAction
-from tests.hooks.gating import Ops, ask, blocked, call_of, deploy, make, plan_of
+from tests.hooks.gating import GateAction, Ops, ask, blocked, call_of, deploy, make, plan_of
 from tests.sample_tools import input_of
 
 

@@ -10,6 +10,7 @@ import pytest
 from lutum_py import (
     AnyToolCall,
     Block,
+    CallGate,
     Complete,
     Decision,
     HandledCall,
@@ -23,9 +24,9 @@ from lutum_py import (
     ToolMetadata,
     ToolResult,
 )
-from lutum_py._hooks.gate_decisions import CallGate
 from lutum_py.errors import HookError
 from tests.hooks.asked import returned
+from tests.round_tools import Till
 from tests.sample_tools import (
     ALICE,
     AppTools,
@@ -370,13 +371,15 @@ class TestDecisions:
 
     def test_an_input_changed_in_place_is_asked_about_again(self) -> None:
         """An approval holds for the digest that was approved: a changed input is suspended anew."""
-        with opened(AppTools, USER) as asked:
-            plan = asked.apply_hooks_sync(gated(Suspend(TICKET)))
+        hooks = Till.HookSet()
+        hooks.gate(Till.charge)(lambda metadata, input: Suspend(TICKET))
+        with opened(Till, sent("charge", "u1", slip={"amount": 20})) as asked:
+            plan = asked.apply_hooks_sync(hooks)
             approved = plan.suspended[0].digest
-            self.resumed(None, plan)
-            plan.pending[0]._input.__dict__["user_id"] = "mallory"
-            again = plan.apply_hooks_sync(gated(Suspend(TICKET)))
-            assert [input_of(each.call).user_id for each in again.suspended] == ["mallory"]
+            plan.resume(plan.suspended[0].approve())
+            input_of(plan.pending[0]).slip.amount = 2000
+            again = plan.apply_hooks_sync(hooks)
+            assert [input_of(each.call).slip.amount for each in again.suspended] == [2000]
             assert again.suspended[0].digest != approved
 
 

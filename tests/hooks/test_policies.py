@@ -224,7 +224,7 @@ class Marked:
         return None
 
     @marks.before()
-    def _noted(self, metadata: ToolMetadata, input: Any) -> None:
+    def noted(self, metadata: ToolMetadata, input: Any) -> None:
         self.seen.append(metadata.id)
 
     @marks.after(DataTools.get_user)
@@ -246,7 +246,7 @@ def test_marked_methods_are_registered_whatever_their_names() -> None:
     assert functions(hooks, DataTools.get_user) == [policy.nobody, policy.get_user_hook]
     assert functions(hooks, DataTools.get_user, "gates") == [policy.zzz_gate]
     assert functions(hooks, DataTools.list_orders, "gates") == [policy.zzz_gate]
-    assert functions(hooks, DataTools.list_orders, "before") == [policy._noted]
+    assert functions(hooks, DataTools.list_orders, "before") == [policy.noted]
     assert functions(hooks, DataTools.get_user, "after") == [policy.looked]
     assert hooks.description_overrides_sync() == [(DataTools.get_user, "Told.")]
     call = DataTools.parse_tool_call(sent("get_user", user_id="nobody"))
@@ -284,8 +284,8 @@ def test_marks_are_inherited_taken_out_and_kept_by_static_methods() -> None:
     found = functions(hooks, DataTools.get_user)
     assert found == [policy.nobody, policy.get_user_hook, policy.free]
     assert functions(hooks, DataTools.get_user, "gates") == []
-    assert functions(hooks, DataTools.list_orders, "before") == [policy._noted]
-    policy._noted = refined = lambda metadata, input: None  # type: ignore[method-assign]
+    assert functions(hooks, DataTools.list_orders, "before") == [policy.noted]
+    policy.noted = refined = lambda metadata, input: None  # type: ignore[method-assign]
     hooks = DataTools.HookSet()
     hooks.register_hooks(policy)
     assert functions(hooks, DataTools.list_orders, "before") == [refined]

@@ -14,8 +14,24 @@ from lutum_py import (
     ToolMetadata,
     ToolRoundPlan,
 )
-from lutum_py._round.sorted_calls import SortedCalls
 from tests.round_tools import Shop, add, adds, gated, opened
+
+TOLD = (
+    "toolset",
+    "pending",
+    "in_doubt",
+    "suspended",
+    "handled",
+    "rejected",
+    "recoverable_tool_call_issues",
+    "finished",
+    "decisions",
+    "resumed",
+    "edits",
+    "calls",
+    "blocked",
+    "is_settled",
+)
 
 
 def waits(
@@ -48,19 +64,21 @@ def capped(most: int = 10) -> HookSet[Any]:
     return hooks
 
 
-def snapshot(plan: ToolRoundPlan[Any]) -> list[Any]:
-    """All that a plan holds, and how far its round and calls are."""
-    state = plan._state
-    shared = (state._amending, state._ran_before, state._started, state._closed_by)
-    calls = [(each.call.status, each.call.digest) for each in plan.suspended]
-    return [getattr(plan, name) for name in SortedCalls.__slots__] + [shared, calls]
+def snapshot(plan: ToolRoundPlan[Any]) -> dict[str, Any]:
+    """All that a plan tells of itself and its calls."""
+    told = {name: getattr(plan, name) for name in TOLD}
+    open_calls = (*plan.pending, *plan.in_doubt, *(each.call for each in plan.suspended))
+    told["open"] = [(each.id, each.status, each.digest, each.approval) for each in open_calls]
+    told["text"] = repr(plan)
+    return told
 
 
 def refused(
     plan: ToolRoundPlan[Any], decision: Decision, hooks: Any, error: type[Exception], text: str
 ) -> None:
-    """An edit is refused, and nothing has changed."""
+    """An edit is refused, nothing has changed, and so it is refused again."""
     before = snapshot(plan)
-    with pytest.raises(error, match=text):
-        plan.amend_sync(decision, hooks)
-    assert snapshot(plan) == before
+    for _ in range(2):
+        with pytest.raises(error, match=text):
+            plan.amend_sync(decision, hooks)
+        assert snapshot(plan) == before

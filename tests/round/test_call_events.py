@@ -7,6 +7,7 @@ import logging
 from typing import Any
 
 import pytest
+from pydantic import field_serializer
 
 from lutum_py import (
     AnyToolCall,
@@ -17,17 +18,17 @@ from lutum_py import (
     Suspend,
     SuspendTicket,
     ToolContext,
+    ToolInput,
     ToolMetadata,
     Toolset,
     log_events,
     tool,
     tool_fn,
 )
-from lutum_py._round import rows
 from lutum_py.errors import HookError
 from lutum_py.execution import run_sync
 from lutum_py.sinks import AsyncSink, ListSink, LoggerSink
-from tests.round_tools import Shop, add, adds, close, gated, opened
+from tests.round_tools import Shop, close, gated, opened
 
 
 def kinds(events: list[CallEvent]) -> list[tuple[str, str, str]]:
@@ -260,28 +261,50 @@ def test_a_log_that_nobody_reads_is_not_written(caplog: pytest.LogCaptureFixture
     close(plan)
 
 
-def test_a_decision_is_told_with_the_row_of_its_call_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever became of a call, a listener gets its row as the plan has it: no other is made."""
-    made: list[CallRow] = []
+written: list[int] = []
+
+
+class Sale(ToolInput[str]):
+    """Notes when its arguments are written down."""
+
+    item: int
+
+    @field_serializer("item")
+    def noted(self, item: int) -> int:
+        written.append(item)
+        return item
+
+
+class Market(Toolset):
+    sale = tool(Sale)
+
+
+def test_a_decision_is_told_with_the_row_of_its_call_alone() -> None:
+    """Whatever became of a call, a listener gets its row as the plan has it, and no other call's
+    arguments are written down for that.
+    """
     told: list[CallRow] = []
-
-    def making(*values: Any) -> CallRow:
-        made.append(CallRow(*values))
-        return made[-1]
-
+    seen: list[set[int]] = []
     as_result = SuspendTicket(resume_mode=ResumeMode.USE_DECISION_AS_TOOL_RESULT)
-    hooks = gated(SuspendTicket(), Shop.add)
-    hooks.gate(Shop.shout)(lambda metadata, input: Suspend(as_result))
-    calls = (*adds(3), ("c3", "shout", {"text": "a"}))
-    plan = opened(*calls).apply_hooks_sync(hooks)
+    hooks, again = Market.HookSet(), Market.HookSet()
+    hooks.gate()(lambda metadata, input: Suspend(as_result if input.item == 3 else SuspendTicket()))
+    again.on(Market.sale)(lambda metadata, input: RunNormally(Sale(item=input.item + 1)))
+    calls = [(f"c{item}", "sale", {"item": item}) for item in range(4)]
+    plan = opened(*calls, toolset=Market).apply_hooks_sync(hooks)
     yes, no, edited, answered = plan.suspended
-    again = Shop.HookSet()
-    again.on(Shop.add)(lambda metadata, input: RunNormally(add.Input(a=input.a + 1)))
-    monkeypatch.setattr(rows, "CallRow", making)
+
+    def listen(event: CallEvent) -> None:
+        told.append(event.row)
+
     for decision in (yes.approve(), no.cancel("no"), answered.approve(result="A", reason="mine")):
-        plan.resume(decision, on_event=lambda event: told.append(event.row))
-    plan.amend_sync(edited.edit({"a": 5}), again, on_event=lambda event: told.append(event.row))
-    assert made == told
+        written.clear()
+        plan.resume(decision, on_event=listen)
+        seen.append(set(written))
+    edit = edited.edit({"item": 5})
+    written.clear()
+    plan.amend_sync(edit, again, on_event=listen)
+    seen.append(set(written))
+    assert seen == [{0}, {1}, {3}, {2, 5, 6}]
     shown = plan.calls
     assert sorted(told, key=lambda row: row.id) == list(shown)
     assert [row.state for row in shown] == ["pending", "rejected", "suspended", "handled"]

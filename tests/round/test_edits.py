@@ -23,12 +23,13 @@ from lutum_py import (
     tool,
     tool_fn,
 )
-from lutum_py._schema.secrets import MASK
 from lutum_py.errors import (
     ResumeError,
 )
 from tests.round.edits import capped, refused, waits
 from tests.round_tools import Shop, check_transcript, close, done, opened
+
+MASK = "**********"
 
 
 def test_edits_say_what_was_shown_edited_and_run() -> None:

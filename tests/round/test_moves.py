@@ -10,7 +10,7 @@ import pytest
 
 from lutum_py import Session, SuspendTicket, ToolRoundPlan
 from lutum_py.errors import CommitError, LifecycleError, ResumeError, RoundClosedError
-from tests.round_tools import Shop, add, adds, close, forged, gated, opened
+from tests.round_tools import Shop, add, adds, close, forged, gated, is_closed, opened
 
 
 class Moves:
@@ -63,7 +63,7 @@ def after(place: str, move: str) -> str | type[Exception]:
 
 def places(on: Moves) -> list[str]:
     """Where the call stands; a closed round says no more of it."""
-    if on.plan._state._closed_by is not None:
+    if is_closed(on.plan):
         return ["closed"]
     names = ("pending", "in_doubt", "suspended", "finished", "handled", "rejected")
     return [name for name in names if getattr(on.plan, name)]

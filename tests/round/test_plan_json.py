@@ -19,6 +19,7 @@ from lutum_py import (
     ResumeMode,
     RunNormally,
     Session,
+    Suspend,
     SuspendTicket,
     ToolContext,
     ToolInput,
@@ -32,8 +33,10 @@ from lutum_py import (
 from lutum_py.errors import LifecycleError, PlanError, ResumeError, RoundClosedError
 from tests.round.saved_plans import dumped, entry, loaded, planned
 from tests.round_tools import (
+    CHARGE,
     Receipt,
     Shop,
+    Till,
     add,
     adds,
     any_text,
@@ -53,19 +56,17 @@ def facts(plan: ToolRoundPlan[Any]) -> dict[str, Any]:
 
     def call(each: Any) -> Any:
         known = (each.metadata, each.input, each.status, each.mended, each.digest)
-        return (*known, tuple(each._approvals()))
+        return (*known, each.approval, each.resume, each.ticket, each.suspension_id)
 
     return {
-        "turn": plan._state.turn,
-        "started": plan._state._started,
         "pending": [call(each) for each in plan.pending],
         "handled": [(h.metadata, h.input, h.output, h.result) for h in plan.handled],
         "rejected": [(r.metadata, r.call.input, r.reason, r.source) for r in plan.rejected],
         "suspended": [(call(s.call), s.ticket, s.digest, s.was_started) for s in plan.suspended],
         "in_doubt": [call(each) for each in plan.in_doubt],
         "finished": plan.finished,
-        "ended": {id: call(each) for id, each in plan._ended.items()},
-        "asked": (plan._state._ran_before, plan._asked_after, plan._owes_after),
+        "rows": plan.calls,
+        "edits": plan.edits,
         "issues": plan.recoverable_tool_call_issues,
         "decisions": plan.decisions,
         "resumed": plan.resumed,
@@ -242,10 +243,12 @@ def test_an_input_without_json_form_is_not_saved() -> None:
 
 def test_an_input_changed_while_it_waits_is_not_saved() -> None:
     """A plan whose suspended input was changed in place is not saved as if nothing were."""
-    plan = planned()
-    plan.suspended[0].call._input.amount = 2000
+    hooks = Till.HookSet()
+    hooks.gate(Till.charge)(lambda metadata, input: Suspend(SuspendTicket()))
+    plan = opened(CHARGE, toolset=Till).apply_hooks_sync(hooks)
+    input_of(plan.suspended[0].call).slip.amount = 2000
     with pytest.raises(
-        PlanError, match="call 'p' of tool `pay` was changed while it was suspended"
+        PlanError, match="call 'p' of tool `charge` was changed while it was suspended"
     ):
         plan.dump_json()
     close(plan)
@@ -294,7 +297,7 @@ def test_any_text_survives(text: str, extra: str) -> None:
         key=b"k" + text.encode("utf-8", "replace"),
     )
     assert facts(again) == before
-    close(again)
+    assert again.abort(Session(), "seen").turn == said
 
 
 def test_python_data_is_sealed_as_json_reads_it() -> None:
@@ -304,8 +307,8 @@ def test_python_data_is_sealed_as_json_reads_it() -> None:
     )
     outcome: Any = Shop.read_turn(said)
     again = loaded(outcome.round.plan().dump_json())
-    assert again._state.turn.payload == {"pair": [1, 2], "10": "ten", "9": "nine"}
-    close(again)
+    turned = again.abort(Session(), "seen").turn
+    assert turned.payload == {"pair": [1, 2], "10": "ten", "9": "nine"}
 
 
 def test_statuses_survive() -> None:

@@ -14,12 +14,16 @@ from hypothesis import strategies as st
 from lutum_py import (
     Session,
 )
-from lutum_py._text.json import canonical_json
 from lutum_py.errors import PlanError
 from tests.round.saved_plans import dumped, entry, loaded, planned
 from tests.round_tools import (
     close,
 )
+
+
+def canonical_json(value: object) -> str:
+    """JSON text that equal data always gives."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
 def sealed(data: dict[str, Any]) -> dict[str, Any]:

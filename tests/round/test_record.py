@@ -21,8 +21,6 @@ from lutum_py import (
     ToolMetadata,
     ToolRoundPlan,
 )
-from lutum_py._round import record as record_module
-from lutum_py._round.sorted_calls import _SLOTS, SortedCalls
 from lutum_py.errors import (
     CommitError,
     DuplicateResult,
@@ -35,6 +33,8 @@ from lutum_py.errors import (
     PlanError,
     UnresolvedSuspension,
 )
+from tests.every_line import every_line
+from tests.round.edits import snapshot
 from tests.round.test_plan_seal import sealed
 from tests.round_tools import (
     Receipt,
@@ -52,10 +52,10 @@ from tests.round_tools import (
 
 def faults(plan: ToolRoundPlan[Any], outcome: Any) -> tuple[Any, ...]:
     """Why a plan does not take an outcome; nothing of it has changed."""
-    before = [getattr(plan, name) for name in SortedCalls.__slots__]
+    before = snapshot(plan)
     with pytest.raises(CommitError) as caught:
         plan.record(outcome)
-    assert [getattr(plan, name) for name in SortedCalls.__slots__] == before
+    assert snapshot(plan) == before
     return caught.value.faults
 
 
@@ -325,14 +325,16 @@ def test_both_decisions_of_a_call_survive() -> None:
     assert reloaded(Shop.load_plan(text)).dump_json() == text
     plan = Shop.load_plan(text)
     call = next(each for each in plan.pending if each.id == "a")
-    own, gate = call._approvals()
-    assert (own.decision.by, own.ticket.id, own.is_of_tool) == ("bob", "own", True)
-    assert (gate.decision.by, gate.ticket.id, gate.is_of_tool) == ("ann", "t", False)
-    assert call.approval == own.decision
+    own, gate = call.approval, call.resume
+    assert own is not None
+    assert gate is not None
+    assert (own.by, gate.by) == ("bob", "ann")
+    assert call.ticket is not None
+    assert call.ticket.id == "t"
     context = ToolContext.for_call(call)
     assert (context.suspension_id, context.suspension_reason) == ("own", "approve")
-    assert context.resume == gate.decision  # the tool's own question asked for no answer
-    assert own.decision.at.endswith("+00:00")
+    assert context.resume == gate  # the tool's own question asked for no answer
+    assert own.at.endswith("+00:00")
     close(plan)
 
 
@@ -404,14 +406,16 @@ def test_plans_sort_their_calls_however_results_come(data: st.DataObject) -> Non
             waiting.append(call_id)
         if data.draw(st.booleans()):
             assert len(plan.pending) == 6 - len(recorded) - len(waiting)
-    copy = plan.copy()
-    for seen in (plan, copy):
+    other = plan.apply_hooks_sync(Shop.HookSet())
+    for seen in (plan, other):
         assert [call.id for call in seen.pending] == [
             each for each in calls if each not in recorded and each not in waiting
         ]
         assert list(seen.finished) == [recorded[each] for each in calls if each in recorded]
         assert [each.call.id for each in seen.suspended] == waiting
-        assert dict(seen._ended) == {each: calls[each] for each in recorded}
+        assert [(row.id, row.result) for row in seen.calls] == [
+            (each, recorded.get(each)) for each in calls
+        ]
     close(plan)
 
 
@@ -444,60 +448,107 @@ def test_threads_record_and_look_at_once() -> None:
     assert [result.id for result in plan.resolve().results] == [call.id for call in calls]
 
 
-def test_threads_that_record_the_first_results_at_once_keep_all(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Where several threads begin to record, what each of them came with is in the plan."""
+def three_calls() -> tuple[ToolRoundPlan[Any], list[AnyToolCall]]:
     plan = opened(*adds(3)).plan()
-    calls = plan.pending
-    others = iter(calls[1:])
-    faults = record_module._faults
-
-    def meanwhile(*asked: Any) -> Any:
-        for call in others:
-            plan.record(forged(call.metadata))
-        return faults(*asked)
-
-    monkeypatch.setattr(record_module, "_faults", meanwhile)
-    plan.record(forged(calls[0].metadata))
-    assert [result.id for result in plan.finished] == [call.id for call in calls]
-    assert plan.pending == ()
-    close(plan)
+    return plan, list(plan.pending)
 
 
-class Interrupting:
-    """A slot whose emptying is interrupted."""
+def closed(made: Any) -> None:
+    close(made[0])
 
-    def __delete__(self, calls: object) -> None:
+
+def test_what_is_recorded_or_looked_at_meanwhile_is_kept() -> None:
+    """Whenever others record or look while a result is recorded, all of it is in the plan."""
+
+    def step(made: Any) -> None:
+        plan, (first, *_) = made
+        plan.record(forged(first.metadata))
+
+    def meanwhile(made: Any) -> None:
+        plan, (_, second, third) = made
+        plan.record(forged(second.metadata))
+        assert third in plan.pending
+        assert second not in plan.pending
+        plan.suspend(third.suspend(SuspendTicket()))
+
+    lines = 0
+    for line, (plan, (first, second, third)), raised in every_line(
+        three_calls, step, meanwhile, in_thread=True, drop=closed
+    ):
+        where = f"line {line}"
+        assert raised is None, where
+        assert [result.id for result in plan.finished] == [first.id, second.id], where
+        assert [each.call for each in plan.suspended] == [third], where
+        assert plan.pending == (), where
+        close(plan)
+        lines += 1
+    assert lines > 10
+
+
+def test_recording_that_is_interrupted_is_done_again() -> None:
+    """An interrupt at any moment while a result is taken in leaves the plan with it, or open for it
+    to be recorded again.
+    """
+
+    def step(made: Any) -> None:
+        plan, (first, *_) = made
+        plan.record(forged(first.metadata))
+
+    def interrupt(_: Any) -> None:
         raise KeyboardInterrupt
 
-
-@pytest.mark.parametrize("slot", sorted(_SLOTS))
-def test_recording_that_is_interrupted_is_done_again(
-    slot: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An interrupt while a result is taken in leaves the plan as it was, open for the result."""
-    plan = opened(*adds(2)).plan()
-    first, second = plan.pending
-    with monkeypatch.context() as patched:
-        patched.setitem(_SLOTS, slot, Interrupting())
-        with pytest.raises(KeyboardInterrupt):
+    missing = 0
+    for line, (plan, (first, *others)), raised in every_line(
+        three_calls, step, interrupt, drop=closed
+    ):
+        where = f"line {line}"
+        assert isinstance(raised, KeyboardInterrupt), where
+        if not plan.finished:
+            missing += 1
             plan.record(forged(first.metadata))
-    plan.record(forged(first.metadata))
-    assert plan.pending == (second,)
-    assert [result.id for result in plan.finished] == [first.id]
-    close(plan)
+        assert plan.pending == tuple(others), where
+        assert [result.id for result in plan.finished] == [first.id], where
+        close(plan)
+    assert missing > 10
 
 
-def test_what_another_thread_has_sorted_meanwhile_is_given() -> None:
-    """A look that began while the calls were not sorted finds them where they are sorted now."""
-    plan = opened(*adds(2)).plan()
-    first, second = plan.pending
+def test_a_look_finds_what_is_recorded_meanwhile() -> None:
+    """Whenever others record and look while somebody looks, either state is seen, whole."""
+
+    def prepare() -> Any:
+        plan, calls = three_calls()
+        plan.record(forged(calls[0].metadata))
+        return plan, calls, []
+
+    def look(made: Any) -> None:
+        plan, _, seen = made
+        seen.append([call.id for call in plan.pending])
+
+    def meanwhile(made: Any) -> None:
+        plan, (_, second, _), _ = made
+        plan.record(forged(second.metadata))
+        assert [call.id for call in plan.pending] == ["c2"]
+
+    lines = 0
+    for line, (plan, _, (seen,)), raised in every_line(
+        prepare, look, meanwhile, in_thread=True, drop=closed
+    ):
+        assert raised is None, f"line {line}"
+        assert seen in (["c1", "c2"], ["c2"]), f"line {line}"
+        assert [call.id for call in plan.pending] == ["c2"], f"line {line}"
+        assert [result.id for result in plan.finished] == ["c0", "c1"], f"line {line}"
+        close(plan)
+        lines += 1
+    assert lines > 5
+
+
+def test_a_plan_has_the_attributes_of_a_plan_alone() -> None:
+    """A name that is none of its attributes is an AttributeError in Python's own words, also after
+    a result was recorded.
+    """
+    plan, (first, *_) = three_calls()
     plan.record(first.call_sync())
-    assert [plan.pending, plan.__getattr__("pending")] == [(second,), (second,)]
-    plan.suspend(second.suspend(SuspendTicket()))
-    assert [plan.__getattr__("pending"), plan.pending] == [(), ()]
-    assert [result.id for result in plan.__getattr__("finished")] == [first.id]
+    wrong: Any = plan
     with pytest.raises(AttributeError, match="'ToolRoundPlan' object has no attribute 'pendng'"):
-        plan.__getattr__("pendng")
+        wrong.pendng  # noqa: B018
     close(plan)

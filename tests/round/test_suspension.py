@@ -37,8 +37,10 @@ from lutum_py.errors import (
     UnresolvedSuspension,
 )
 from tests.round_tools import (
+    CHARGE,
     Receipt,
     Shop,
+    Till,
     add,
     adds,
     approval,
@@ -371,8 +373,10 @@ def test_an_input_is_frozen_while_it_waits_and_after() -> None:
 
 def test_an_input_changed_in_place_is_found_out() -> None:
     """An input that is changed in place while it waits can no longer be approved."""
-    plan = waiting(PAY)
-    plan.suspended[0].call._input.amount = 2000
+    hooks = Till.HookSet()
+    hooks.gate(Till.charge)(lambda metadata, input: Suspend(SuspendTicket()))
+    plan = opened(CHARGE, toolset=Till).apply_hooks_sync(hooks)
+    input_of(plan.suspended[0].call).slip.amount = 2000
     for decision in (approval(plan, "p"), Decision(call_id="p", action="cancel")):
         with pytest.raises(ResumeError, match="was changed while it was suspended"):
             plan.resume(decision)
@@ -388,7 +392,13 @@ def test_an_approved_input_changed_in_place_does_not_run() -> None:
     assert isinstance(call, AnyToolCall)
     input_of(call).__dict__["a"] = 999  # a copy: what was approved is out of reach
     assert input_of(call).a != 999
-    call._input.__dict__["a"] = 1000
+    close(plan)
+    hooks = Till.HookSet()
+    hooks.gate(Till.charge)(lambda metadata, input: Suspend(SuspendTicket()))
+    plan = opened(CHARGE, toolset=Till).apply_hooks_sync(hooks)
+    call = plan.resume(approval(plan, "p"))
+    assert isinstance(call, AnyToolCall)
+    input_of(call).slip.amount = 1000
     with pytest.raises(LifecycleError, match="no longer is what was approved"):
         call.call_sync()
     close(plan)

@@ -27,14 +27,9 @@ from lutum_py import (
     View,
     result_reader,
 )
-from lutum_py._round.cut import digest_of_item
-from lutum_py._round.view import CLEARED, DROPPED
-from lutum_py._transcript.result import with_message
-from lutum_py._transcript.transcript_view import Front, TranscriptView
 from lutum_py.dialects import anthropic_messages, openai_chat
 from lutum_py.errors import (
     DeveloperError,
-    DialectError,
     InvalidValueError,
     MisuseError,
     SavedDataError,
@@ -45,6 +40,8 @@ from tests.round_tools import Shop
 
 PICTURE = Attachment(media_type="image", mime_type="image/png", url="https://e.org/a.png")
 LONG = "x" * 300
+CLEARED = "[This result was removed to save room. Call the tool again if it is needed.]"
+DROPPED = "[Earlier parts of this conversation were left out to save room.]"
 
 
 def committed(number: int, output: str = LONG, name: str = "add", **fields: Any) -> CommittedRound:
@@ -128,21 +125,18 @@ def test_a_view_whose_span_would_split_a_round_is_of_another_transcript() -> Non
     """Whoever edited the transcript or the view, no round is sent in halves."""
     transcript = conversation(4)
     view = View().drop_rounds(transcript, span=(4, 8))
-    saved = json.loads(transcript.dump_json())
-    calls = [*saved["items"][2]["items"], saved["items"][4]["items"][1]]
-    saved["items"][2]["items"] = calls
-    saved["items"][4] = saved["items"][5]
-    saved["items"][5] = saved["items"][1]
-    edited = Transcript.load_json(json.dumps(saved))
-    with pytest.raises(ViewError, match="no round ends where the cut does"):
-        view.of(edited)
-    (cut,) = view.cuts
-    for wrong in (
-        replace(cut, start=5),
-        replace(cut, stop=7, digest=digest_of_item(transcript[6])),
-    ):
+    for at in (2, 6):  # one round is made of two: that around the start of the cut, or its end
+        saved = json.loads(transcript.dump_json())
+        calls = [*saved["items"][at]["items"], saved["items"][at + 2]["items"][1]]
+        saved["items"][at]["items"] = calls
+        saved["items"][at + 2] = saved["items"][at + 3]
+        saved["items"][at + 3] = saved["items"][1]
+        edited = Transcript.load_json(json.dumps(saved))
         with pytest.raises(ViewError, match="no round ends where the cut does"):
-            View((wrong,)).of(transcript)
+            view.of(edited)
+    (cut,) = view.cuts
+    with pytest.raises(ViewError, match="no round ends where the cut does"):
+        View((replace(cut, start=5),)).of(transcript)
 
 
 def test_older_results_read_a_short_text() -> None:
@@ -235,8 +229,16 @@ def test_a_notice_that_a_result_only_looks_like_is_no_notice() -> None:
     text = "x" * 300 + said + "offset=9) ...]\n" + "y" * 300
     transcript = Transcript()
     transcript.push(Message("user", "Go"))
-    (result,) = committed(0, "short", status="error").results
-    transcript.append_round(CommittedRound(committed(0).turn, [with_message(result, text)]))
+    (call,) = committed(0).turn.tool_calls
+    result = ToolResult(
+        id=call.id,
+        name=call.name,
+        arguments=call.arguments,
+        result='"short"',
+        status="error",
+        message=text,
+    )
+    transcript.append_round(CommittedRound(committed(0).turn, [result]))
     transcript.append_round(committed(1))
     shown = read(View().cap_results(transcript, max_bytes=250), transcript)[2]
     assert "bytes left out" in shown
@@ -574,20 +576,6 @@ def test_the_wire_form_is_had_without_a_session_or_a_model() -> None:
     again = openai_chat.messages(view.of(transcript))
     assert again[0]["content"] == "Be brief."
     assert len(again[3]["tool_calls"]) == 1
-
-
-def test_a_model_refuses_a_view_that_a_provider_would_refuse() -> None:
-    """A view whose front splits a round, or puts a message before its results, is an HTTP 400."""
-    transcript = conversation(2)
-    model = ScriptedModel([ScriptedModel.text("yes")] * 3)
-    split = Front((transcript[3],), (3,), (3,), 4)
-    for items in (
-        TranscriptView(transcript, 6, (), split),
-        TranscriptView(transcript, 6, ((5, Message("user", "no")),)),
-    ):
-        with pytest.raises(DialectError, match="A provider would refuse this request"):
-            model.respond_sync(TurnRequest(items=items))
-    model.respond_sync(TurnRequest(items=View().of(transcript)))
 
 
 def test_names_that_are_replaced_follow_the_tools_on_offer() -> None:

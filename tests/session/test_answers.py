@@ -22,21 +22,14 @@ from lutum_py import (
     NoAnswer,
     RefusalItem,
     Session,
+    StreamEvent,
     TextItem,
     Toolset,
     TurnRequest,
     tool,
     tool_fn,
 )
-from lutum_py._text.partial_json import PartialJson
-from lutum_py._transcript.stream_events import (
-    ArgumentsDelta,
-    CallCompleted,
-    CallStarted,
-    StreamEvent,
-    TextDelta,
-    TurnFinished,
-)
+from lutum_py.dialects import openai_chat
 from lutum_py.errors import (
     MisuseError,
     ToolConstraintError,
@@ -339,7 +332,7 @@ def test_a_text_is_mended_as_arguments_are() -> None:
 
 
 class InPieces:
-    """A model that gives its turn in small pieces, read as dialects read them."""
+    """A model that gives its turn in small pieces, as a provider's stream comes in."""
 
     def __init__(self, turn: AssistantTurn) -> None:
         self.turn = turn
@@ -347,16 +340,17 @@ class InPieces:
     def stream_sync(self, request: TurnRequest) -> Iterator[StreamEvent]:
         (call,) = self.turn.tool_calls or (None,)
         text = self.turn.text if call is None else call.arguments
-        arguments = PartialJson()
-        if call is not None:
-            yield CallStarted(0, call.id, call.name)
+        decoder = openai_chat.StreamDecoder()
         for begin in range(0, len(text), 100):
             piece = text[begin : begin + 100]
-            partial = arguments.view(arguments.add(piece))
-            yield TextDelta(piece) if call is None else ArgumentsDelta(0, piece, partial)
-        if call is not None:
-            yield CallCompleted(0, call)
-        yield TurnFinished(self.turn)
+            delta: dict[str, Any] = {"content": piece}
+            if call is not None:
+                function = {"name": call.name, "arguments": piece}
+                delta = {"tool_calls": [{"index": 0, "id": call.id, "function": function}]}
+            yield from decoder.feed({"choices": [{"index": 0, "delta": delta}]})
+        reason = "stop" if call is None else "tool_calls"
+        yield from decoder.feed({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
+        yield from decoder.close()
 
 
 @pytest.mark.parametrize("by", ["tool", "format"])

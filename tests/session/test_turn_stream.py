@@ -8,22 +8,23 @@ from typing import Any
 
 import pytest
 
-from lutum_py import AssistantTurn, Session, TurnRequest, Usage
-from lutum_py._transcript.assistant import (
-    ReasoningItem,
-    RefusalItem,
-    ServerToolItem,
-    TextItem,
-)
-from lutum_py._transcript.stream_events import (
+from lutum_py import (
     ArgumentsDelta,
+    AssistantTurn,
     CallCompleted,
     CallStarted,
     ReasoningDelta,
+    ReasoningItem,
     RefusalDelta,
+    RefusalItem,
+    ServerToolItem,
+    Session,
     StreamEvent,
     TextDelta,
+    TextItem,
     TurnFinished,
+    TurnRequest,
+    Usage,
     UsageReported,
 )
 from lutum_py.errors import DialectError, DuplicateToolCallIdError, LifecycleError

@@ -26,6 +26,7 @@ from typing import Annotated, Any, Final, NoReturn
 from uuid import uuid4
 
 from lutum_py import (
+    ResumeMode,
     Skip,
     Suspend,
     SuspendTicket,
@@ -37,7 +38,6 @@ from lutum_py import (
     tool,
     tool_fn,
 )
-from lutum_py._context.suspension import ResumeMode
 from lutum_py.errors import ResumeError, StaleError, StoreError
 from lutum_py.store import Claim, Store, open_store
 from lutum_py.testing import ScriptedModel

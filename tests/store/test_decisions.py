@@ -18,11 +18,11 @@ from lutum_py import (
     Suspend,
     SuspendedCall,
     SuspendTicket,
+    ToolMetadata,
     Toolset,
     tool,
     tool_fn,
 )
-from lutum_py._transcript.metadata import ToolMetadata
 from lutum_py.errors import InvalidValueError, LifecycleError, MisuseError, ResumeError
 from lutum_py.store import Store, open_store
 from lutum_py.testing import ScriptedModel
