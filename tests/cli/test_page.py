@@ -50,6 +50,7 @@ def outputs_in(folder: Path, text: str) -> str:
     return BLOCK.sub(run, text)
 
 
+@pytest.mark.slow
 def test_the_page_shows_what_is_printed(tmp_path: Path) -> None:
     """Each output on the page is what its command prints, when all are typed in order."""
     if not PAGE.exists():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -95,6 +96,7 @@ print(json.dumps(told))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "options"), [("pay", ()), ("approve", ("--approve", "all"))])
 def test_a_full_disk_is_called_that(in_memory: Path, name: str, options: tuple[str, ...]) -> None:
     """Whichever statement finds no room, the user reads so, and the same command goes on later."""
@@ -220,28 +222,50 @@ def without_a_result(text: str) -> str:
     return json.dumps({**saved, "transcript": json.dumps(transcript)})
 
 
-@pytest.mark.parametrize(
-    ("column", "change"),
-    [
-        ("plan", more_money),
-        ("plan", other_message),
-        ("plan", lambda text: text[:-20]),
-        ("note", without_a_result),
-    ],
-    ids=["arguments", "ticket", "cut off", "transcript"],
-)
-@pytest.mark.parametrize("name", ["pay", "approve", "resume"])
-def test_an_edited_row_is_refused_in_one_line(
-    name: str, column: str, change: Callable[[str], str], tmp_path: Path
-) -> None:
+EDITS: Final[dict[str, tuple[str, Callable[[str], str]]]] = {
+    "arguments": ("plan", more_money),
+    "ticket": ("plan", other_message),
+    "cut off": ("plan", lambda text: text[:-20]),
+    "transcript": ("note", without_a_result),
+}
+COMMANDS: Final = ("pay", "approve", "resume")
+REFUSING: Final = """
+import contextlib, io, json, os, sys
+example, *folders = sys.argv[1:]
+sys.path.insert(0, example)
+told = []
+for folder in folders:
+    os.chdir(folder)
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
+        status = __import__(os.path.basename(folder)).main([])
+    told.append((status, said.getvalue()))
+print(json.dumps(told))
+"""
+
+
+def test_an_edited_row_is_refused_in_one_line(tmp_path: Path) -> None:
     """What was changed behind the store's back is refused, in one line, and nothing is paid."""
     assert command("pay", tmp_path)[0] == 0
-    edit(tmp_path, column, change)
-    status, said = command(name, tmp_path)
-    assert status == 1
-    assert re.match("StoreError: .*was edited by somebody else", said)
-    assert said.count("\n") == 1
-    assert payments_in(tmp_path) == 0
+    folders: list[Path] = []
+    for edited, (column, change) in EDITS.items():
+        for name in COMMANDS:
+            folders.append(tmp_path / edited / name)
+            shutil.copytree(tmp_path / "approval-data", folders[-1] / "approval-data")
+            edit(folders[-1], column, change)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", REFUSING, str(EXAMPLE), *map(str, folders)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    for folder, (status, said) in zip(folders, json.loads(done.stdout), strict=True):
+        assert status == 1, (folder, said)
+        assert re.match("StoreError: .*was edited by somebody else", said), (folder, said)
+        assert said.count("\n") == 1, (folder, said)
+        assert payments_in(folder) == 0, folder
 
 
 def payments_in(folder: Path) -> int:

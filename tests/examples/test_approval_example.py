@@ -130,7 +130,7 @@ def outcome_in(folder: Path) -> Outcome:
     """Collect what the desk and the world have on record at the end."""
     from lutum_py import ToolResult, TurnRequest
     from lutum_py.store import open_store
-    from lutum_py.testing._scripted_model import TranscriptCheck
+    from lutum_py.testing import assert_transcript_valid
 
     module = importlib.import_module("desk")
     desk = module.Desk
@@ -143,9 +143,7 @@ def outcome_in(folder: Path) -> Outcome:
     finally:
         world.close()
     transcript, finished = stored.session.transcript, stored.session.finished()
-    check = TranscriptCheck()
-    check.take(transcript)
-    check.finish()
+    assert_transcript_valid(transcript)
     violations: list[str] = []
     for name in DIALECTS:
         dialect = importlib.import_module(f"lutum_py.dialects.{name}")
@@ -239,6 +237,7 @@ def boundaries(outcome: Outcome) -> Iterator[list[int]]:
             yield [NEVER] * position + [statement]
 
 
+@pytest.mark.slow
 def test_a_kill_at_any_step_loses_nothing_and_repeats_nothing(
     undisturbed: Outcome, in_memory: Path
 ) -> None:
@@ -256,6 +255,7 @@ def test_a_kill_at_any_step_loses_nothing_and_repeats_nothing(
     assert {len(outcome["letters"]) for outcome in unknown} == {0, 1}
 
 
+@pytest.mark.slow
 def test_kills_in_a_row_lose_nothing_and_repeat_nothing(
     undisturbed: Outcome, in_memory: Path
 ) -> None:

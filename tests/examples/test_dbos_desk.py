@@ -11,11 +11,16 @@ from typing import Final
 
 import pytest
 
+pytest.importorskip("dbos", reason="dbos is not installed: python -m pip install -e '.[examples]'")
+
 # Its tables take the clock by a word that older versions of SQLite do not have.
-pytestmark = pytest.mark.skipif(
-    sys.version_info >= (3, 12) and sqlite3.sqlite_version_info < (3, 42),
-    reason=f"DBOS on Python 3.12 and later needs SQLite 3.42; here is {sqlite3.sqlite_version}",
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        sys.version_info >= (3, 12) and sqlite3.sqlite_version_info < (3, 42),
+        reason=f"DBOS on Python 3.12 and later needs SQLite 3.42; here is {sqlite3.sqlite_version}",
+    ),
+]
 
 EXAMPLE: Final = Path(__file__).resolve().parents[2] / "examples" / "dbos_desk.py"
 

@@ -65,27 +65,27 @@ def nobody(question: str) -> None:
     return None
 
 
+OUTSIDE = [
+    "..",
+    "../secret.txt",
+    "docs/../../secret.txt",
+    "out/secret.txt",
+    "link",
+    "/etc/passwd",
+    "a\0b",
+]
+
+
 @pytest.mark.parametrize("name", ["list_files", "read_file", "search_text", "write_file"])
-@pytest.mark.parametrize(
-    "path",
-    [
-        "..",
-        "../secret.txt",
-        "docs/../../secret.txt",
-        "out/secret.txt",
-        "link",
-        "/etc/passwd",
-        "a\0b",
-    ],
-)
-def test_no_tool_reaches_out_of_the_root(agent: Any, root: Path, name: str, path: str) -> None:
+def test_no_tool_reaches_out_of_the_root(agent: Any, root: Path, name: str) -> None:
     """`..`, absolute paths and symbolic links that leave the root are rejected for every tool."""
     (root / "out").symlink_to("..")
     (root / "link").symlink_to(root.parent / "secret.txt")
     more = {"search_text": {"query": "frog"}, "write_file": {"text": "x"}}.get(name, {})
-    decided = decide(agent, root, name, lambda question: True, path=path, **more)
-    assert isinstance(decided, RejectedCall)
-    assert decided.reason.startswith("that ")
+    for path in OUTSIDE:
+        decided = decide(agent, root, name, lambda question: True, path=path, **more)
+        assert isinstance(decided, RejectedCall), path
+        assert decided.reason.startswith("that "), path
 
 
 @pytest.mark.parametrize("path", ["docs/../README.md", "./README.md", "link", "{root}/README.md"])

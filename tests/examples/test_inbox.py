@@ -154,12 +154,10 @@ async def test_a_form_is_of_one_browser_and_one_version(desk: Desk) -> None:
     assert (await send(desk.browser(), form, word="approve")).status_code == 403
     assert (await send(mia, form, word="pay")).status_code == 400
     assert (await send(mia, form, word="edit")).status_code == 400
-    forged = httpx2.Cookies({"lutum_inbox": "WyJhIiwiTWlhIl0.00"})
-    assert (
-        await httpx2.AsyncClient(transport=mia._transport, cookies=forged).post(
-            f"http://{HOST}/decide", data=form, headers=ORIGIN
-        )
-    ).status_code == 403
+    forger = desk.browser()
+    forger.cookies.set("lutum_inbox", "WyJhIiwiTWlhIl0.00")
+    answer = await forger.post("/decide", data=form, headers=ORIGIN)
+    assert answer.status_code == 403
     assert desk.left() == before
 
 

@@ -11,6 +11,8 @@ from typing import Final
 
 import pytest
 
+pytest.importorskip("mcp", reason="mcp is not installed: python -m pip install -e '.[mcp]'")
+
 EXAMPLE: Final = Path(__file__).resolve().parents[2] / "examples" / "mcp_desk.py"
 
 
@@ -38,21 +40,17 @@ def run(*arguments: str | Path) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize(
-    ("word", "said", "letters"),
-    [
-        ("yes", "Ada's letter: sent to Ada\n", ["Ada: There are 168 of them."]),
-        ("no", "Ada's letter: [tool_error] Cancelled: the user declined.\n", []),
-    ],
-)
-def test_a_person_answers_in_another_process(
-    word: str, said: str, letters: list[str], tmp_path: Path
-) -> None:
+def test_a_person_answers_in_another_process(tmp_path: Path) -> None:
     """The question outlives its process and connection; the letter goes out once, or not."""
     outbox, state = tmp_path / "outbox.txt", tmp_path / "state.json"
+    answers = {
+        "no": ("Ada's letter: [tool_error] Cancelled: the user declined.\n", []),
+        "yes": ("Ada's letter: sent to Ada\n", ["Ada: There are 168 of them."]),
+    }
     with served(outbox) as url:
-        asked = run("ask", url, "--state", state)
-        assert asked.startswith("send_letter asks: Send Ada this? There are 168 of them.\n")
-        assert not outbox.exists()
-        assert run("answer", url, word, "--state", state) == said
-    assert (outbox.read_text().splitlines() if outbox.exists() else []) == letters
+        for word, (said, letters) in answers.items():
+            asked = run("ask", url, "--state", state)
+            assert asked.startswith("send_letter asks: Send Ada this? There are 168 of them.\n")
+            assert not outbox.exists(), word
+            assert run("answer", url, word, "--state", state) == said
+            assert (outbox.read_text().splitlines() if outbox.exists() else []) == letters, word

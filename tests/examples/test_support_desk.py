@@ -9,6 +9,8 @@ from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
+
 from tests.examples.support_kills import DESK, STEPS, killed_and_well, lines_of_steps, points, run
 
 KILLS = 6
@@ -31,6 +33,7 @@ def test_nothing_over_the_limit_is_refunded_before_the_yes(in_memory: Path) -> N
         assert shop.execute("SELECT number FROM refunds").fetchall() == [("A2",)]
 
 
+@pytest.mark.slow
 def test_killed_at_any_line_each_refund_is_made_once(in_memory: Path) -> None:
     """Some lines, others each time; the soak takes all of them."""
     with TemporaryDirectory(dir=in_memory) as first:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import uvicorn
 from mcp import Client, StdioServerParameters
-from mcp.server import Server, ServerRequestContext
+from mcp.server import MCPServer, Server, ServerRequestContext
 from mcp.types import (
     CallToolRequestParams,
     CallToolResult,
@@ -65,13 +65,15 @@ class Served:
         self.received: list[CallToolRequestParams] = []
         self.listings = 0
         self.does = does
-        self.server: Server[Any] = Server("served", on_list_tools=self._list, on_call_tool=self._do)
+        self.server: Server[Any] = Server(
+            "served", on_list_tools=self._list, on_call_tool=self.call
+        )
 
     async def _list(self, request: Request, params: PaginatedRequestParams | None) -> Any:
         self.listings += 1
         return ListToolsResult(tools=self.tools)
 
-    async def _do(self, request: Request, params: CallToolRequestParams) -> Answer:
+    async def call(self, request: Request, params: CallToolRequestParams) -> Answer:
         self.received.append(params)
         if callable(self.does):
             return await self.does(request, params)
@@ -79,7 +81,7 @@ class Served:
 
 
 @asynccontextmanager
-async def over_http(server: Server[Any]) -> AsyncIterator[str]:
+async def over_http(server: Server[Any] | MCPServer) -> AsyncIterator[str]:
     """Serve on the loopback, and give the address."""
     listening = socket.create_server(("127.0.0.1", 0))
     app = server.streamable_http_app()
@@ -103,7 +105,7 @@ KINDS: Final = ("direct", "legacy", "http", "http legacy")
 
 @asynccontextmanager
 async def connected(
-    server: Server[Any] | Served, kind: str = "direct", **options: Any
+    server: Server[Any] | MCPServer | Served, kind: str = "direct", **options: Any
 ) -> AsyncIterator[Client]:
     """Open a client of a server in this process."""
     real = server.server if isinstance(server, Served) else server

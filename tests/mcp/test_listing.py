@@ -94,25 +94,27 @@ async def test_a_client_that_is_not_open_is_a_mistake() -> None:
 HOSTILE_NAMES = ["", "a b", "a" * 129, "naïve", "x\n", "../etc", "a\x1b[2K", "a\u202eb", "{x}"]
 
 
-@pytest.mark.parametrize("name", HOSTILE_NAMES)
-async def test_a_name_that_the_protocol_does_not_have_is_refused(name: str) -> None:
+async def test_a_name_that_the_protocol_does_not_have_is_refused() -> None:
     """One odd name keeps its tool out and no other, and is shown without what does not print."""
-    remote = await taken(Served([described(name), described("fine")]))
-    assert [selector.name for selector in remote.toolset] == ["fine"]
-    (refused,) = remote.refused
-    assert "its name is none of" in refused.reason
-    assert (refused.name + refused.reason).isprintable()
+    for name in HOSTILE_NAMES:
+        remote = await taken(Served([described(name), described("fine")]))
+        assert [selector.name for selector in remote.toolset] == ["fine"], repr(name)
+        assert len(remote.refused) == 1, repr(name)
+        (refused,) = remote.refused
+        assert "its name is none of" in refused.reason, repr(name)
+        assert (refused.name + refused.reason).isprintable(), repr(name)
 
 
-@pytest.mark.parametrize(
-    "name", ["definitions", "__init__", "mro", "Hooks", "register_x_hook", "_x", "-", "1", "."]
-)
-async def test_a_tool_may_be_called_like_anything_of_ours(name: str) -> None:
+OUR_NAMES = ["definitions", "__init__", "mro", "Hooks", "register_x_hook", "_x", "-", "1", "."]
+
+
+async def test_a_tool_may_be_called_like_anything_of_ours() -> None:
     """No name of a server's tool reaches what a toolset has of its own."""
-    remote = await taken(Served([described(name), described("x"), described("x_description")]))
-    assert len(remote.toolset) == 3
-    assert remote.toolset[wire_name(name)].definition.name == wire_name(name)
-    assert callable(remote.toolset.definitions)
+    for name in OUR_NAMES:
+        remote = await taken(Served([described(name), described("x"), described("x_description")]))
+        assert len(remote.toolset) == 3, name
+        assert remote.toolset[wire_name(name)].definition.name == wire_name(name), name
+        assert callable(remote.toolset.definitions), name
 
 
 @example("a" * 128)
@@ -140,30 +142,27 @@ async def test_names_that_meet_are_both_refused() -> None:
 CIRCLE = {"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}]}}}
 
 
-@pytest.mark.parametrize(
-    ("schema", "reason"),
-    [
-        ({"type": "object", "properties": {"a": {"type": "strnig"}}}, "Invalid JSON schema"),
-        ({"type": "object", "properties": {"a": {"$ref": "https://example.org/a"}}}, "nothing is"),
-        ({"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}}, "nowhere in it"),
-        ({"type": "object", "properties": {"a": CIRCLE["$defs"]["a"]}, **CIRCLE}, "back to itself"),  # type: ignore[index]
-        ({"type": "object", "properties": {"a": NESTED}}, "stand in each other"),
-        ({"type": "object", "default": 10**5000}, "no plain JSON"),
-        ({"type": "object", "description": "x" * 100_000}, "100,0"),
-        ({"type": "object", "default": "\ud800"}, "surrogate"),
-    ],
-    ids=range(8),
-)
-async def test_a_schema_that_cannot_be_held_against_arguments_is_refused(
-    schema: Any, reason: str
-) -> None:
+BAD_SCHEMAS: list[tuple[Any, str]] = [
+    ({"type": "object", "properties": {"a": {"type": "strnig"}}}, "Invalid JSON schema"),
+    ({"type": "object", "properties": {"a": {"$ref": "https://example.org/a"}}}, "nothing is"),
+    ({"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}}, "nowhere in it"),
+    ({"type": "object", "properties": {"a": CIRCLE["$defs"]["a"]}, **CIRCLE}, "back to itself"),  # type: ignore[index]
+    ({"type": "object", "properties": {"a": NESTED}}, "stand in each other"),
+    ({"type": "object", "default": 10**5000}, "no plain JSON"),
+    ({"type": "object", "description": "x" * 100_000}, "100,0"),
+    ({"type": "object", "default": "\ud800"}, "surrogate"),
+]
+
+
+async def test_a_schema_that_cannot_be_held_against_arguments_is_refused() -> None:
     """Invalid, endless, foreign, deep and huge schemas keep out their tool and no other."""
-    remote = await taken(Served([described("bad", input_schema=schema), described("fine")]))
-    assert list(remote.listed) == ["fine"]
-    (refused,) = remote.refused
-    assert refused.name == "bad"
-    assert reason in refused.reason
-    assert refused.reason.isprintable()
+    for schema, reason in BAD_SCHEMAS:
+        remote = await taken(Served([described("bad", input_schema=schema), described("fine")]))
+        assert list(remote.listed) == ["fine"], reason
+        assert [refused.name for refused in remote.refused] == ["bad"], reason
+        (refused,) = remote.refused
+        assert reason in refused.reason, (reason, refused.reason)
+        assert refused.reason.isprintable(), reason
 
 
 async def test_an_output_schema_is_checked_likewise() -> None:
@@ -303,26 +302,25 @@ async def test_only_takes_what_it_names() -> None:
         await taken(server, only="c")
 
 
-@pytest.mark.parametrize(
-    ("trusted", "hints", "risk", "is_idempotent"),
-    [
-        (False, None, RiskLevel.REQUIRE_CONFIRMATION, False),
-        (False, {"read_only_hint": True, "idempotent_hint": True}, "require_confirmation", False),
-        (True, None, "require_confirmation", False),
-        (True, {"read_only_hint": True}, "review", True),
-        (True, {"read_only_hint": True, "open_world_hint": False}, "allow", True),
-        (True, {"destructive_hint": False}, "review", False),
-        (True, {"destructive_hint": True, "idempotent_hint": True}, "require_confirmation", True),
-    ],
-)
-async def test_hints_lower_a_risk_only_where_the_server_is_trusted(
-    trusted: bool, hints: Any, risk: str, is_idempotent: bool
-) -> None:
+HINTS: list[tuple[bool, Any, str, bool]] = [
+    (False, None, RiskLevel.REQUIRE_CONFIRMATION, False),
+    (False, {"read_only_hint": True, "idempotent_hint": True}, "require_confirmation", False),
+    (True, None, "require_confirmation", False),
+    (True, {"read_only_hint": True}, "review", True),
+    (True, {"read_only_hint": True, "open_world_hint": False}, "allow", True),
+    (True, {"destructive_hint": False}, "review", False),
+    (True, {"destructive_hint": True, "idempotent_hint": True}, "require_confirmation", True),
+]
+
+
+async def test_hints_lower_a_risk_only_where_the_server_is_trusted() -> None:
     """Whoever wrote a server cannot talk its tools out of being confirmed."""
-    annotations = None if hints is None else ToolAnnotations(**hints)
-    remote = await taken(Served([described(annotations=annotations)]), trusted=trusted)
-    (definition,) = remote.toolset.definitions()
-    assert (risk_of(definition.capabilities), definition.idempotent) == (risk, is_idempotent)
+    for trusted, hints, risk, is_idempotent in HINTS:
+        annotations = None if hints is None else ToolAnnotations(**hints)
+        remote = await taken(Served([described(annotations=annotations)]), trusted=trusted)
+        (definition,) = remote.toolset.definitions()
+        told = (risk_of(definition.capabilities), definition.idempotent)
+        assert told == (risk, is_idempotent), (trusted, hints)
 
 
 @pytest.mark.parametrize("trusted", [True, False])
@@ -366,30 +364,31 @@ async def test_a_deadline_of_all_tools() -> None:
     assert (await taken(Served([described()]), timeout=3)).toolset.definitions()[0].timeout == 3
 
 
-@pytest.mark.parametrize(
-    ("change", "kind"),
-    [
-        ({"description": "other"}, "text"),
-        ({"title": "other"}, "text"),
-        ({"icons": [Icon(src="data:,")]}, "text"),
-        ({"annotations": ToolAnnotations(title="other")}, "text"),
-        ({"input_schema": {**OBJECT, "description": "other"}}, "text"),
-        ({"input_schema": {**OBJECT, "required": ["a"]}}, "schema"),
-        ({"output_schema": OBJECT}, "schema"),
-        ({"annotations": ToolAnnotations(read_only_hint=True)}, "schema"),
-        ({"meta": {"at": 3}}, None),
-    ],
-)
-async def test_a_change_is_told_by_its_kind(change: Any, kind: str | None) -> None:
+CHANGES: list[tuple[Any, str | None]] = [
+    ({"description": "other"}, "text"),
+    ({"title": "other"}, "text"),
+    ({"icons": [Icon(src="data:,")]}, "text"),
+    ({"annotations": ToolAnnotations(title="other")}, "text"),
+    ({"input_schema": {**OBJECT, "description": "other"}}, "text"),
+    ({"input_schema": {**OBJECT, "required": ["a"]}}, "schema"),
+    ({"output_schema": OBJECT}, "schema"),
+    ({"annotations": ToolAnnotations(read_only_hint=True)}, "schema"),
+    ({"meta": {"at": 3}}, None),
+]
+
+
+async def test_a_change_is_told_by_its_kind() -> None:
     """Words are told from what a call means; what is for programs alone is no change."""
-    server = Served([described("a"), described("b")])
-    async with connected(server) as client:
-        before = await remote_tools(client, "Remote")
-        server.tools = [described("a", **change), described("b")]
-        after = await before.refresh()
-        assert (after is before) is (kind is None)
-        assert (after.digest == before.digest) is (kind is None)
-        assert after.changed_since(before) == ({} if kind is None else {"a": kind})
+    for change, kind in CHANGES:
+        server = Served([described("a"), described("b")])
+        async with connected(server) as client:
+            before = await remote_tools(client, "Remote")
+            server.tools = [described("a", **change), described("b")]
+            after = await before.refresh()
+            assert (after is before) is (kind is None), change
+            assert (after.digest == before.digest) is (kind is None), change
+            told = {} if kind is None else {"a": kind}
+            assert after.changed_since(before) == told, change
 
 
 async def test_tools_come_and_go_where_they_are_asked_for() -> None:

@@ -92,52 +92,58 @@ URL = ElicitRequest(params=ElicitRequestURLParams(message="Log in", url="https:/
 MADE = {"role": "assistant", "content": {"type": "text", "text": "Hello"}, "model": "m"}
 
 
+ASKED: list[tuple[Any, str, Any, Any]] = [
+    (form(COUNT, "N?"), "N?", {"n": 3}, {"action": "accept", "content": {"n": 3}}),
+    (form(YES), "?", None, {"action": "accept", "content": {}}),
+    (form(YES), "?", "decline", {"action": "decline"}),
+    (form(COUNT), "?", "decline", {"action": "decline"}),
+    (form(COUNT), "?", "cancel", {"action": "cancel"}),
+    (URL, "Log in\nhttps://example.org/in", "accept", {"action": "accept"}),
+    (URL, "Log in\nhttps://example.org/in", "decline", {"action": "decline"}),
+    (SAMPLE, "The server asks for an answer of a model.", MADE, MADE),
+    (
+        ListRootsRequest(),
+        "The server asks which folders it may work in.",
+        {"roots": [{"uri": "file:///a"}]},
+        {"roots": [{"uri": "file:///a"}]},
+    ),
+]
+
+
 @pytest.mark.parametrize("kind", ["direct", "http"])
-@pytest.mark.parametrize(
-    ("request_", "message", "result", "sent"),
-    [
-        (form(COUNT, "N?"), "N?", {"n": 3}, {"action": "accept", "content": {"n": 3}}),
-        (form(YES), "?", None, {"action": "accept", "content": {}}),
-        (form(YES), "?", "decline", {"action": "decline"}),
-        (form(COUNT), "?", "decline", {"action": "decline"}),
-        (form(COUNT), "?", "cancel", {"action": "cancel"}),
-        (URL, "Log in\nhttps://example.org/in", "accept", {"action": "accept"}),
-        (URL, "Log in\nhttps://example.org/in", "decline", {"action": "decline"}),
-        (SAMPLE, "The server asks for an answer of a model.", MADE, MADE),
-        (
-            ListRootsRequest(),
-            "The server asks which folders it may work in.",
-            {"roots": [{"uri": "file:///a"}]},
-            {"roots": [{"uri": "file:///a"}]},
-        ),
-    ],
-    ids=["form", "yes", "no", "decline", "cancel", "url", "url declined", "sampling", "roots"],
-)
-async def test_a_decision_answers_what_a_server_asks(
-    kind: str, request_: Any, message: str, result: Any, sent: Any
-) -> None:
+async def test_a_decision_answers_what_a_server_asks(kind: str) -> None:
     """Each question waits as a ticket, and the decision goes out with the server's state."""
-    server = Served([described()], once(asking(k=request_, state="S")))
+    current: list[Any] = [None]
+
+    async def does(request: Request, params: Any) -> Answer:
+        return await current[0](request, params)
+
+    server = Served([described()], does)
     async with connected(server, kind) as client:
         remote = await remote_tools(client, "Remote")
-        plan = planned(remote)
-        plan.record(await execute(plan.pending[0]))
-        (waiting,) = plan.suspended
-        ticket = waiting.ticket
-        assert (ticket.action, ticket.message) == ("mcp_input", message)
-        assert ticket.resume_mode == "pass_decision_to_tool"
-        assert list(ticket.parameters["requests"]) == ["k"]
-        assert ticket.parameters["request_state"] == "S"
-        plan.resume(waiting.approve(result=result))
-        plan.record(await execute(plan.pending[0]))
-        (answered,) = plan.resolve().results
-    told = json.loads(answered.model_text)
-    assert told.pop("state") == "S"
-    assert {key: told["k"][key] for key in sent} == sent
-    first, second = server.received
-    assert (first.input_responses, first.request_state) == (None, None)
-    assert second.arguments == first.arguments == {"a": 1}
-    assert list(second.input_responses or {}) == ["k"]
+        for request_, message, result, sent in ASKED:
+            case = (message, result)
+            current[0] = once(asking(k=request_, state="S"))
+            server.received.clear()
+            plan = planned(remote)
+            plan.record(await execute(plan.pending[0]))
+            assert len(plan.suspended) == 1, case
+            (waiting,) = plan.suspended
+            ticket = waiting.ticket
+            assert (ticket.action, ticket.message) == ("mcp_input", message), case
+            assert ticket.resume_mode == "pass_decision_to_tool", case
+            assert list(ticket.parameters["requests"]) == ["k"], case
+            assert ticket.parameters["request_state"] == "S", case
+            plan.resume(waiting.approve(result=result))
+            plan.record(await execute(plan.pending[0]))
+            (answered,) = plan.resolve().results
+            told = json.loads(answered.model_text)
+            assert told.pop("state") == "S", case
+            assert {key: told["k"][key] for key in sent} == sent, case
+            first, second = server.received
+            assert (first.input_responses, first.request_state) == (None, None), case
+            assert second.arguments == first.arguments == {"a": 1}, case
+            assert list(second.input_responses or {}) == ["k"], case
 
 
 async def test_several_questions_are_answered_by_their_keys() -> None:
@@ -300,7 +306,7 @@ async def test_a_resolver_of_the_sdk_asks_by_a_ticket(kind: str) -> None:
     """What a server of the SDK's own framework asks for is answered by a decision."""
     functions = MCPServer("functions")
     functions.tool()(wipe)
-    async with connected(functions._lowlevel_server, kind) as client:
+    async with connected(functions, kind) as client:
         remote = await remote_tools(client, "Remote")
         turn = AssistantTurn(
             tool_calls=[ToolMetadata(id="c1", name="wipe", arguments='{"path": "/tmp"}')]

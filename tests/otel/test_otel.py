@@ -15,6 +15,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 from lutum_py import (
     AnyToolCall,
     Decision,
+    RunNormally,
     SuspendTicket,
     ToolDef,
     ToolMetadata,
@@ -138,8 +139,13 @@ def test_arguments_without_a_json_form_are_shown_shortened(
     schema = {"properties": {"pin": {"writeOnly": True}}}
     definition = ToolDef.from_json_schema(name="free", description="", input_schema=schema)
     free = Toolset.from_definitions("Free", [definition])
-    call = call_of({"a": 1}, "free", free)
-    call._input = {"pin": 1234, "a": {1, 2}}
+    hooks = free.HookSet()
+
+    @hooks.on(free["free"])
+    def what_is_no_json(metadata: ToolMetadata, input: Any) -> RunNormally:
+        return RunNormally({"pin": 1234, "a": {1, 2}})
+
+    call = call_of({"a": 1}, "free", free).hook_sync(hooks)
     with open_recorded.tracer.span(call):
         pass
     told = open_recorded.seen()["gen_ai.tool.call.arguments"]

@@ -83,17 +83,17 @@ def test_a_wrong_loop_by_hand_is_told_its_fault(loop: loops.Loop) -> None:
 @pytest.mark.parametrize(
     "dialect", [openai_chat, openai_responses, anthropic_messages, gemini_generate_content]
 )
-@pytest.mark.parametrize("name", ["-", "1a", "-a", "a.b", "no such tool!", "a" * 65])
-def test_another_name_is_no_change_where_the_provider_refuses_it(name: str, dialect: Any) -> None:
+def test_another_name_is_no_change_where_the_provider_refuses_it(dialect: Any) -> None:
     """Each provider refuses other names; what its dialect writes in their place is taken for it."""
-    call = ToolCallItem(ToolMetadata(id="c1", name=name, arguments="{}"))
-    form = wire_form_of(dialect.NAME)
-    turn = dialect.decode(form.response(AssistantTurn(items=[call]), 1))
-    outcome = Small.read_turn(turn)
-    assert isinstance(outcome, NeedsTools)
-    kept = list(form.said_in(dialect.messages(outcome.round.resolve())))
-    given = [(turn, list(form.said_in(form.messages_of(turn.payload))))]
-    assert not list(judge(given, kept, gave_up=False, was_stopped=False))
+    for name in ("-", "1a", "-a", "a.b", "no such tool!", "a" * 65):
+        call = ToolCallItem(ToolMetadata(id="c1", name=name, arguments="{}"))
+        form = wire_form_of(dialect.NAME)
+        turn = dialect.decode(form.response(AssistantTurn(items=[call]), 1))
+        outcome = Small.read_turn(turn)
+        assert isinstance(outcome, NeedsTools), name
+        kept = list(form.said_in(dialect.messages(outcome.round.resolve())))
+        given = [(turn, list(form.said_in(form.messages_of(turn.payload))))]
+        assert not list(judge(given, kept, gave_up=False, was_stopped=False)), name
 
 
 def test_an_odd_name_cannot_be_kept_by_hand() -> None:
