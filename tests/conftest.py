@@ -7,6 +7,7 @@ import functools
 import inspect
 import os
 import signal
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
@@ -30,6 +31,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 SLOW = "it takes many seconds: python -m nox -s coverage runs it, or python -m pytest -m slow"
 INSTALLED_BY = {
     "anthropic": "-e '.[anthropic]'",
+    "anyio": "-e '.[mcp]'",
     "dbos": "-e '.[examples]'",
     "google": "-e '.[gemini]'",
     "httpx2": "-e '.[mcp]'",
@@ -70,6 +72,9 @@ class Module(pytest.Module):
             package = missing_package(error)
             if package is None:
                 raise
+            # Half a module would stay, and a file that imports from it would fail by another error.
+            place = self.path.relative_to(self.config.rootpath).with_suffix("")
+            sys.modules.pop(".".join(place.parts), None)
             how = f"python -m pip install {INSTALLED_BY[package]}"
             pytest.skip(f"{package} is not installed: {how}", allow_module_level=True)
 
@@ -123,5 +128,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         return
     terminalreporter.section("what was skipped, and why")
     for reason, (tests, files) in sorted(counts.items(), key=lambda each: each[1], reverse=True):
-        parts = [f"{count} {what}" for count, what in ((tests, "tests"), (files, "files")) if count]
+        parts = [
+            f"{count} {what}{'s' * (count > 1)}"
+            for count, what in ((tests, "test"), (files, "file"))
+            if count
+        ]
         terminalreporter.line(f"{' and '.join(parts)}: {reason}")
