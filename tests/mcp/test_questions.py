@@ -113,17 +113,12 @@ ASKED: list[tuple[Any, str, Any, Any]] = [
 @pytest.mark.parametrize("kind", ["direct", "http"])
 async def test_a_decision_answers_what_a_server_asks(kind: str) -> None:
     """Each question waits as a ticket, and the decision goes out with the server's state."""
-    current: list[Any] = [None]
-
-    async def does(request: Request, params: Any) -> Answer:
-        return await current[0](request, params)
-
-    server = Served([described()], does)
+    server = Served([described()])
     async with connected(server, kind) as client:
         remote = await remote_tools(client, "Remote")
         for request_, message, result, sent in ASKED:
             case = (message, result)
-            current[0] = once(asking(k=request_, state="S"))
+            server.does = once(asking(k=request_, state="S"))
             server.received.clear()
             plan = planned(remote)
             plan.record(await execute(plan.pending[0]))

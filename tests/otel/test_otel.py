@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -17,6 +17,7 @@ from lutum_py import (
     Decision,
     RunNormally,
     SuspendTicket,
+    ToolCall,
     ToolDef,
     ToolMetadata,
     Toolset,
@@ -141,11 +142,12 @@ def test_arguments_without_a_json_form_are_shown_shortened(
     free = Toolset.from_definitions("Free", [definition])
     hooks = free.HookSet()
 
-    @hooks.on(free["free"])
-    def what_is_no_json(metadata: ToolMetadata, input: Any) -> RunNormally:
+    @hooks.on(cast("Any", free["free"]))
+    def what_is_no_json(metadata: ToolMetadata, input: Any) -> RunNormally[Any]:
         return RunNormally({"pin": 1234, "a": {1, 2}})
 
     call = call_of({"a": 1}, "free", free).hook_sync(hooks)
+    assert isinstance(call, ToolCall)
     with open_recorded.tracer.span(call):
         pass
     told = open_recorded.seen()["gen_ai.tool.call.arguments"]
