@@ -380,6 +380,9 @@ def test_looking_makes_no_store(lutum: Lutum, tmp_path: Path) -> None:
 @pytest.fixture
 def postgres() -> Iterator[Postgres]:
     """A server of its own."""
+    pytest.importorskip(
+        "psycopg", reason="psycopg is not installed: python -m pip install -e '.[postgres]'"
+    )
     running = server()
     yield running
     running.remove()
