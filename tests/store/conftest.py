@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from lutum_py.store import Store, open_store
-from tests.store.desk import KEY, Clock
+from tests.store.beside import Clock, watched
+from tests.store.desk import KEY
 from tests.store.servers import Postgres, server
 
 
@@ -18,6 +19,13 @@ def postgres() -> Iterator[Postgres]:
     running = server()
     yield running
     running.remove()
+
+
+@pytest.fixture(autouse=True)
+def connections() -> Iterator[None]:
+    """Watch the connections of the stores of each test."""
+    with watched():
+        yield
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -39,4 +47,4 @@ def store(where: str) -> Iterator[Store]:
 @pytest.fixture
 def clock(store: Store) -> Clock:
     """The clock of that store's database, which stands still."""
-    return Clock(store)
+    return Clock()

@@ -101,25 +101,3 @@ def states(store: Store, id: str = "one") -> dict[str, str]:
     found |= {each.metadata.id: "rejected" for each in plan.rejected}
     found |= {each.metadata.id: "handled" for each in plan.handled}
     return found
-
-
-class Clock:
-    """Let the clock of a database stand still, and move when it is told to."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        with store._database.write() as rows:
-            rows.run("CREATE TABLE clock (milliseconds BIGINT)")
-            rows.run("INSERT INTO clock VALUES (1000000)")
-        self.set_for(store)
-
-    @staticmethod
-    def set_for(store: Store) -> None:
-        """Let another store of the same database go by it as well."""
-        database = store._database
-        now = "(SELECT milliseconds FROM clock)"
-        database._dialect = database._dialect._replace(now=now)
-
-    def move(self, seconds: float) -> None:
-        with self._store._database.write() as rows:
-            rows.run("UPDATE clock SET milliseconds = milliseconds + ?", round(seconds * 1000))

@@ -41,6 +41,7 @@ from lutum_py import (
 from lutum_py.errors import ResumeError, StaleError, StoreError
 from lutum_py.store import Claim, Store, open_store
 from lutum_py.testing import ScriptedModel
+from tests.store.beside import Others, others
 
 KEY: Final = b"a key of the kill driver"
 LEASE: Final = 0.3
@@ -243,11 +244,11 @@ class Run:
             die_after(lines, __file__)
         bank = Bank(self.folder / "bank.db")
         step = {"worker": work, "approver": approve}[role]
-        with open_store(self.where, key=KEY) as store:
+        with open_store(self.where, key=KEY) as store, others(self.where) as rows:
             while True:
                 is_last = (self.folder / "last").exists()
                 try:
-                    has_room = not is_last and len(self.open_ones(store)) < OPEN
+                    has_room = not is_last and len(self.open_ones(rows)) < OPEN
                     if role == "worker" and has_room:
                         produce(store, random)
                     done = step(store, bank, random)
@@ -260,15 +261,14 @@ class Run:
                 else:
                     if done:
                         continue
-                    if is_last and not self.open_ones(store):
+                    if is_last and not self.open_ones(rows):
                         return
                     time.sleep(0.01)
 
-    def open_ones(self, store: Store) -> list[str]:
-        with store._database.read() as rows:
-            return [
-                id for (id,) in rows.all("SELECT id FROM lutum_conversation WHERE plan IS NOT NULL")
-            ]
+    def open_ones(self, rows: Others) -> list[str]:
+        return [
+            id for (id,) in rows.all("SELECT id FROM lutum_conversation WHERE plan IS NOT NULL")
+        ]
 
     def tell(self, what: str) -> None:
         with (self.folder / what).open("a") as told:

@@ -16,6 +16,7 @@ import pytest
 
 __all__ = ["Postgres", "server"]
 
+DRIVER: Final = "psycopg is not installed: pip install -e '.[postgres]'"
 INSTALL: Final = "PostgreSQL is not here; `apt-get install postgresql` brings it"
 
 
@@ -94,11 +95,17 @@ class Postgres:
         address = f"postgresql://lutum@127.0.0.1:{self.port}/postgres"
         with psycopg.connect(address, autocommit=True) as connection:
             connection.execute(f"CREATE SCHEMA {schema}")
-        return f"{address}?options=-csearch_path%3D{schema}"
+        return f"{address}?options=-csearch_path%3D{schema},pg_catalog"
+
+
+def needs_driver() -> None:
+    """Skip a test of PostgreSQL where its driver is not installed."""
+    pytest.importorskip("psycopg", reason=DRIVER)
 
 
 def server() -> Postgres:
-    """Start a server, or skip the test where none is installed."""
+    """Start a server, or skip the test where none is installed, or no driver."""
+    needs_driver()
     folder = binaries()
     if folder is None:
         pytest.skip(INSTALL)

@@ -16,12 +16,12 @@ from lutum_py.errors import (
     StaleError,
 )
 from lutum_py.store import Claim, Store, open_store
+from tests.store.beside import Clock, others
 from tests.store.desk import (
     ASK,
     KEY,
     LOOK,
     PAY,
-    Clock,
     Desk,
     approve,
     begun,
@@ -221,7 +221,7 @@ def test_a_claim_that_is_not_the_last_one_does_nothing(
     ENDS[end](store, claim, clock)
 
     def told() -> Any:
-        with store._database.read() as rows:
+        with others() as rows:
             tables = ("lutum_conversation", "lutum_call")
             return [sorted(rows.all(f"SELECT * FROM {table}")) for table in tables]
 
@@ -234,11 +234,10 @@ def test_a_claim_that_is_not_the_last_one_does_nothing(
 def test_whoever_claimed_since_is_named(where: str) -> None:
     """A worker that woke too late reads who has its call."""
     with open_store(where, key=KEY, owner="me") as store:
-        clock = Clock(store)
+        clock = Clock()
         late = paying(store, lease=1)
         clock.move(1)
         with open_store(where, key=KEY, owner="somebody else") as other:
-            clock.set_for(other)
             claimed(other)
             with pytest.raises(StaleError, match="was claimed again since, by somebody else"):
                 store.begin(late)

@@ -25,6 +25,7 @@ from lutum_py.errors import (
     StoreError,
 )
 from lutum_py.store import Store, open_store
+from tests.store.beside import others
 from tests.store.desk import (
     ASK,
     KEY,
@@ -229,7 +230,7 @@ def test_a_round_is_given_up_without_its_toolset(store: Store) -> None:
     """A plan that no longer loads does not keep its conversation from going on."""
     store.save("one", plan_of(PAY), note="first")
     stored = store.load("one")
-    with store._database.write() as rows:  # nor one of whose rows somebody edited
+    with others() as rows:  # nor one of whose rows somebody edited
         rows.run("UPDATE lutum_call SET token = 7")
     assert store.load("one") == stored
     assert store.save("one", None, note="given up", version=stored.version) == 2

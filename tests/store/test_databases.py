@@ -10,51 +10,38 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any
 from unittest.mock import patch
 
 import pytest
 
 from lutum_py.errors import MissingExtraError, MisuseError, StaleError, StoreError
 from lutum_py.store import Store, open_store
-from lutum_py.store._database import SQLITE
+from tests.store.beside import between, driver_error, last, made, others
 from tests.store.desk import KEY, LOOK, PAY, Desk, approve, begun, claimed, plan_of, states
-from tests.store.servers import Postgres
+from tests.store.servers import Postgres, needs_driver
 
 
 def test_tables_of_another_version_are_refused(where: str) -> None:
     """A store whose tables another release made is not touched."""
     for version in (0, 2):
-        with open_store(where) as store, store._database.write() as rows:
+        open_store(where).close()
+        with others(where) as rows:
             rows.run("UPDATE lutum_store SET version = ?", version)
         with pytest.raises(StoreError, match=rf"are of version {version}; this release knows"):
             open_store(where)
-        with open_store_anyway(where) as database, database.write() as rows:
+        with others(where) as rows:
             rows.run("UPDATE lutum_store SET version = 1")
-    with open_store(where) as store, store._database.write() as rows:
+    open_store(where).close()
+    with others(where) as rows:
         rows.run("DELETE FROM lutum_store")
     with pytest.raises(StoreError, match=r"are of version \[\]"):
         open_store(where)
 
 
-class open_store_anyway:
-    """The database of a store that is refused."""
-
-    def __init__(self, where: str) -> None:
-        from lutum_py.store._database import database_at
-
-        self._database = database_at(where)
-
-    def __enter__(self) -> Any:
-        return self._database
-
-    def __exit__(self, *_: object) -> None:
-        self._database.close()
-
-
 def test_a_table_of_somebody_else_is_refused(where: str) -> None:
     """A table of the same name that is none of ours is left as it is."""
-    with open_store_anyway(where) as database, database.write() as rows:
+    with others(where) as rows:
         rows.run("CREATE TABLE lutum_store (something TEXT)")
     with pytest.raises(StoreError, match=r"failed .*already exists"):
         open_store(where)
@@ -68,6 +55,11 @@ def test_what_is_no_database_is_refused(tmp_path: Path) -> None:
     assert isinstance(raised.value.__cause__, sqlite3.Error)
     with pytest.raises(StoreError, match="unable to open database file"):
         open_store(tmp_path / "missing" / "store.db")
+
+
+def test_a_server_that_is_not_there_is_told_so() -> None:
+    """An address at which nobody answers is said by the driver's own words."""
+    needs_driver()
     with pytest.raises(StoreError, match=r"failed .*Nothing was changed"):
         open_store("postgresql://nobody@127.0.0.1:1/none")
 
@@ -110,6 +102,7 @@ def test_an_address_is_one_of_postgresql() -> None:
 )
 def test_an_address_that_is_not_well_formed_is_not_shown(where: str) -> None:
     """Where a password might be read as something else, nothing of the address is shown."""
+    needs_driver()
     with pytest.raises(MisuseError, match="not well-formed") as raised:
         open_store(f"postgresql://{where}")
     error = raised.value
@@ -119,15 +112,22 @@ def test_an_address_that_is_not_well_formed_is_not_shown(where: str) -> None:
 
 def test_a_connection_that_cannot_be_prepared_is_given_up(store: Store) -> None:
     """Where a new connection fails before its first transaction, the next step makes another."""
-    database = store._database
-    right = database._dialect
-    database._drop()
-    database._dialect = right._replace(first=("nonsense",))
-    with pytest.raises(StoreError, match="syntax error"):
+    told: list[str] = []
+
+    def fails(connection: Any, sql: str, is_done: bool) -> None:
+        if connection is not lost and sql.startswith(("SET ", "PRAGMA synchronous")):
+            told.append(sql)
+            raise driver_error("no such setting")
+
+    lost = last()
+    lose(lost)
+    with between(fails), pytest.raises(StoreError, match="no such setting"):
         store.ids()
-    assert database._connection is None
-    database._dialect = right
+    assert told
+    assert is_closed(last())
+    count = len(made)
     assert store.ids() == []
+    assert len(made) == count + 1
 
 
 def test_passwords_are_not_shown(postgres: Postgres) -> None:
@@ -138,8 +138,8 @@ def test_passwords_are_not_shown(postgres: Postgres) -> None:
 
 def test_sqlite_survives_the_loss_of_power(tmp_path: Path) -> None:
     """SQLite writes ahead, and waits until what is written is on the disk."""
-    with open_store(tmp_path / "store.db") as store:
-        connection = store._database._connection
+    with open_store(tmp_path / "store.db"):
+        connection = last()
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
 
@@ -147,19 +147,34 @@ def test_sqlite_survives_the_loss_of_power(tmp_path: Path) -> None:
 def test_whoever_opens_first_is_waited_for(tmp_path: Path) -> None:
     """Where another process keeps the file from being switched to WAL, the store waits for it."""
     path = tmp_path / "store.db"
-    waits: list[float] = []
+    tried: list[bool] = []
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("CREATE TABLE foreign_table (one)")
         other.execute("BEGIN IMMEDIATE")
 
-        def wait(seconds: float) -> None:
-            waits.append(seconds)
-            if len(waits) == 2:
-                other.execute("COMMIT")
+        def wait(connection: Any, sql: str, is_done: bool) -> None:
+            if sql == "PRAGMA journal_mode = WAL" and not (is_done or connection is other):
+                tried.append(is_done)
+                if len(tried) == 3:
+                    other.execute("COMMIT")
 
-        with patch("lutum_py.store._database.sleep", wait), open_store(path) as store:
+        with between(wait), open_store(path) as store:
             store.save("one", None, note="")
-    assert len(waits) == 2
+    assert len(tried) == 3
+
+
+OPEN_LATE = """
+import sys, time
+real = time.monotonic
+time.monotonic = lambda: 1000 * real()
+from lutum_py.errors import StoreError
+from lutum_py.store import open_store
+try:
+    open_store(sys.argv[1])
+except StoreError as error:
+    print(error)
+"""
+"""A process for which a second is over in a millisecond."""
 
 
 def test_nobody_is_waited_for_without_end(tmp_path: Path) -> None:
@@ -167,12 +182,10 @@ def test_nobody_is_waited_for_without_end(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("CREATE TABLE foreign_table (one)")
-        other.execute("BEGIN EXCLUSIVE")
-        with (
-            patch("lutum_py.store._database.BUSY_SECONDS", 0),
-            pytest.raises(StoreError, match="database is locked"),
-        ):
-            open_store(path)
+        other.execute("BEGIN IMMEDIATE")
+        command = [sys.executable, "-c", OPEN_LATE, str(path)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert "database is locked" in done.stdout
 
 
 def test_a_store_is_made_by_many_at_once(where: str) -> None:
@@ -279,34 +292,17 @@ def test_a_store_does_not_go_along_with_a_fork(where: str) -> None:
 # Databases that fail in the middle of it.
 
 
-class Failing:
-    """A connection that fails before one of its statements, or after it."""
-
-    def __init__(self, connection: Any, fail: Callable[[str], None], after: bool) -> None:
-        self._connection = connection
-        self._fail = fail
-        self._after = after
-
-    def execute(self, sql: str, *values: Any) -> Any:
-        if not self._after:
-            self._fail(sql)
-        done = self._connection.execute(sql, *values)
-        if self._after:
-            self._fail(sql)
-        return done
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._connection, name)
-
-
 class Faults:
-    """Let a store's database fail at one statement, or at the end of a transaction."""
+    """Let the connection that was made last fail at one statement, or after one."""
 
-    def __init__(self, store: Store, at: int | str, error: Exception, *, lost: bool) -> None:
-        self._database, self._at, self._error, self._lost = store._database, at, error, lost
+    def __init__(self, at: int | str, error: Exception, *, lost: bool) -> None:
+        self._at, self._error, self._lost = at, error, lost
+        self._connection = last()
         self.came = False
 
-    def _fail(self, sql: str) -> None:
+    def __call__(self, connection: Any, sql: str, is_done: bool) -> None:
+        if connection is not self._connection or is_done is not (self._at == "COMMIT"):
+            return
         if self._lost and sql.startswith("BEGIN"):  # which is tried again, with a new connection
             return
         if isinstance(self._at, int):
@@ -314,30 +310,33 @@ class Faults:
         if self._at in (0, sql):
             self.came, self._at = True, -1
             if self._lost:
-                self._real.close()
+                lose(connection)
             raise self._error
 
-    def __enter__(self) -> Self:
-        self._real = self._database._connection
-        self._database._connection = Failing(self._real, self._fail, self._at == "COMMIT")
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        if isinstance(self._database._connection, Failing):
-            self._database._connection = self._real
+def lose(connection: Any) -> None:
+    """Close a connection as the other end does: the driver knows of it by then."""
+    connection.close()
 
 
-def failure(store: Store) -> Exception:
-    kind = store._database._dialect.error
-    if kind is sqlite3.Error:
-        return sqlite3.OperationalError("database or disk is full")
-    import psycopg
+def is_closed(connection: Any) -> bool:
+    try:
+        connection.execute("SELECT 1")
+    except (sqlite3.Error, StoreError):
+        return True
+    except Exception:  # noqa: BLE001 - of the other driver
+        return True
+    return False
 
-    return psycopg.OperationalError("server closed the connection unexpectedly")
+
+def failure() -> Exception:
+    if isinstance(last(), sqlite3.Connection):
+        return driver_error("database or disk is full")
+    return driver_error("server closed the connection unexpectedly")
 
 
-def everything(store: Store) -> list[Any]:
-    with store._database.read() as rows:
+def everything() -> list[Any]:
+    with others() as rows:
         tables = ("lutum_conversation", "lutum_call")
         return [sorted(rows.all(f"SELECT * FROM {table}"), key=str) for table in tables]
 
@@ -387,49 +386,38 @@ def test_a_step_that_failed_changed_nothing(where: str, lost: bool) -> None:
     with open_store(where, key=KEY) as store:
         failed = 0
         for step in steps(store):
-            before = everything(store)
+            before = everything()
             for number in range(1, 100):
-                with Faults(store, number, failure(store), lost=lost) as faults:
+                store.ids()  # with another connection, where one was lost
+                faults = Faults(number, failure(), lost=lost)
+                with between(faults):
                     told = what_fails(step)
                     assert lost or told is None or "Nothing was changed" in told
                 if not faults.came:
                     break
                 failed += 1
-                assert everything(store) == before
-            assert everything(store) != before
+                assert everything() == before
+            assert everything() != before
         assert failed > 40
 
 
 def test_another_process_is_told_by_its_number(tmp_path: Path) -> None:
     """Whatever its id is, a process that did not open the store is refused, and closes nothing."""
     store = open_store(tmp_path / "store.db")
-    with patch("lutum_py.store._database.os.getpid", return_value=-1):
+    with patch("os.getpid", return_value=-1):
         with pytest.raises(MisuseError, match="opened before this process was forked"):
             store.ids()
         store.close()
-    assert store._database._connection is not None
+    assert not is_closed(last())
     store.close()
-    assert store._database._connection is None
-
-
-class Lost:
-    """A connection that the other end has closed, as a driver knows by then."""
-
-    closed = True
-
-    def execute(self, sql: str) -> None:
-        raise sqlite3.OperationalError("server closed the connection")
-
-    def close(self) -> None:
-        """It is closed already."""
+    assert is_closed(last())
 
 
 def test_a_connection_that_is_known_to_be_lost_is_made_anew(tmp_path: Path) -> None:
     """The next step after a loss connects again, and finds what was kept."""
     with open_store(tmp_path / "store.db") as store:
         store.save("one", None, note="note")
-        store._database._connection.close()
-        store._database._connection = Lost()
+        lose(last())
         assert store.load("one").note == "note"
 
 
@@ -441,31 +429,25 @@ def test_a_store_says_where_it_is(tmp_path: Path) -> None:
 
 def test_a_connection_that_cannot_begin_is_closed(tmp_path: Path) -> None:
     """Where a new connection does not take its first statement, it is closed and not kept."""
-    connections: list[sqlite3.Connection] = []
-    connect = sqlite3.connect
 
-    def connected(*arguments: Any, **options: Any) -> sqlite3.Connection:
-        connections.append(connect(*arguments, **options))
-        return connections[-1]
+    def fails(connection: Any, sql: str, is_done: bool) -> None:
+        if sql.startswith("BEGIN"):
+            raise driver_error("no such column: absent")
 
-    odd = SQLITE._replace(first=("PRAGMA synchronous = FULL", "SELECT absent"))
     with (
-        patch("lutum_py.store._database.SQLITE", odd),
-        patch("sqlite3.connect", connected),
+        between(fails),
         pytest.raises(StoreError, match=r"no such column: absent\)\. Nothing was changed"),
     ):
         open_store(tmp_path / "store.db")
-    for connection in connections:
-        with pytest.raises(sqlite3.ProgrammingError, match="closed database"):
-            connection.execute("SELECT 1")
-    assert connections
+    assert made
+    assert all(map(is_closed, made))
 
 
 def test_a_disk_that_is_full(tmp_path: Path) -> None:
     """A full disk is said in the database's words, nothing is lost, and with room it goes on."""
     with open_store(tmp_path / "store.db", key=KEY) as store:
         store.save("one", plan_of(LOOK), note="")
-        connection = store._database._connection
+        connection = last()
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
         connection.execute(f"PRAGMA max_page_count = {pages}")
         plan = plan_of(LOOK)
@@ -485,7 +467,7 @@ def test_a_commit_whose_answer_was_lost_is_in_doubt(postgres: Postgres) -> None:
         claim = claimed(store)
         told = "it is not known whether that took effect"
         with (
-            Faults(store, "COMMIT", failure(store), lost=True),
+            between(Faults("COMMIT", failure(), lost=True)),
             pytest.raises(StoreError, match=told),
         ):
             store.begin(claim)
@@ -493,7 +475,7 @@ def test_a_commit_whose_answer_was_lost_is_in_doubt(postgres: Postgres) -> None:
         call = begun(store, claim)
         result = call.call_sync()
         with (
-            Faults(store, "COMMIT", failure(store), lost=True),
+            between(Faults("COMMIT", failure(), lost=True)),
             pytest.raises(StoreError, match=told),
         ):
             store.finish(claim, result)
@@ -519,21 +501,19 @@ def test_a_server_that_was_restarted_is_found_again(postgres: Postgres) -> None:
 def test_an_interrupted_step_is_undone(store: Store) -> None:
     """Whatever is raised in the middle of a transaction, it is undone."""
     store.save("one", None, note="")
-    before = everything(store)
+    before = everything()
 
-    def interrupted() -> None:
-        with store._database.write() as rows:
-            rows.run("DELETE FROM lutum_conversation")
+    def interrupt(connection: Any, sql: str, is_done: bool) -> None:
+        if is_done and sql.startswith("UPDATE lutum_conversation"):
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    assert everything(store) == before
+    with between(interrupt), pytest.raises(KeyboardInterrupt):
+        store.save("one", None, note="longer", version=1)
+    assert everything() == before
 
 
 def test_whoever_stops_in_a_transaction_does_not_hold_up_others(postgres: Postgres) -> None:
     """A worker that is stopped in the middle of a step loses its connection, not the others."""
-    with open_store(postgres.fresh()) as store:
-        connection = cast("Any", store._database)._connection
-        shown = connection.execute("SHOW idle_in_transaction_session_timeout").fetchone()
+    with open_store(postgres.fresh()):
+        shown = last().execute("SHOW idle_in_transaction_session_timeout").fetchone()
         assert re.fullmatch(r"\d+s", shown[0])

@@ -26,6 +26,7 @@ from lutum_py import (
 from lutum_py.errors import InvalidValueError, LifecycleError, MisuseError, ResumeError
 from lutum_py.store import Store, open_store
 from lutum_py.testing import ScriptedModel
+from tests.store.beside import between, last
 from tests.store.desk import KEY, LOOK, PAY, Desk, begun, claimed, hooks, plan_of, states
 
 
@@ -146,23 +147,23 @@ def test_a_decision_is_the_result_where_the_ticket_says_so(store: Store) -> None
     assert (store.settled(), states(store)) == (["one"], {"c2": "handled"})
 
 
-def test_a_decision_and_workers_do_not_wait_for_each_other(store: Store) -> None:
+def test_a_decision_and_workers_do_not_wait_for_each_other(store: Store, where: str) -> None:
     """What is begun and finished while somebody decides is not lost, nor is the decision."""
     store.save("one", plan_of(PAY, LOOK, ("c4", "pay", {"cents": 2})), note="")
     claim = claimed(store)
     first, second = store.waiting()
-    plan_text = store._plan
+    mine, come = last(), list[str]()
+    with open_store(where, key=KEY) as other:
 
-    def meanwhile(*arguments: Any) -> Any:
-        """A plan that was read; meanwhile the other call is decided on, and a third finished."""
-        plan = plan_text(*arguments)
-        store._plan = plan_text  # type: ignore[method-assign]
-        store.decide("one", second.cancel("no"), Desk)
-        store.finish(claim, begun(store, claim).call_sync())
-        return plan
+        def meanwhile(connection: Any, sql: str, is_done: bool) -> None:
+            """The plan was read; now the other call is decided on, and a third finished."""
+            if connection is mine and sql == "COMMIT" and is_done and not come:
+                come.append(sql)
+                other.decide("one", second.cancel("no"), Desk)
+                other.finish(claim, begun(other, claim).call_sync())
 
-    store._plan = meanwhile  # type: ignore[method-assign, assignment]
-    assert store.decide("one", first.approve(), Desk) is not None
+        with between(meanwhile):
+            assert store.decide("one", first.approve(), Desk) is not None
     assert states(store) == {"c1": "pending", "c2": "success", "c4": "rejected"}
 
 

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +15,9 @@ import pytest
 from lutum_py import CallStatus
 from lutum_py.errors import LutumError, PlanError, StaleError, StoreError
 from lutum_py.store import Store, open_store
-from lutum_py.store._rows import SavedCall, prepare, replace_rows
-from tests.store.desk import KEY, LOOK, Clock, Desk, begun, claimed, plan_of
+from tests.store.beside import Clock, Row, last, sealed
+from tests.store.beside import others as somebody
+from tests.store.desk import KEY, LOOK, Desk, begun, claimed, plan_of
 
 TABLES = {
     "lutum_store": ("one",),
@@ -50,22 +52,24 @@ def filled(store: Store) -> None:
 def image() -> bytes:
     """Such a store, as bytes."""
     with open_store(":memory:", key=KEY) as store:
-        clock = Clock(store)
+        clock = Clock()
         filled(store)
         clock.move(10)
-        return store._database._connection.serialize()  # type: ignore[no-any-return]
+        return bytes(last().serialize())
 
 
 def restored() -> Store:
+    saved = image()
     store = open_store(":memory:", key=KEY)
-    store._database._connection.deserialize(image())
-    Clock.set_for(store)
+    last().deserialize(saved)
+    clock = Clock()
+    clock.move(10)
     return store
 
 
-def rows_of(store: Store) -> Iterator[tuple[str, str, str, Any]]:
+def values() -> Iterator[tuple[str, str, str, Any]]:
     """Each value: its table, what finds its row, its column, and itself."""
-    connection = store._database._connection
+    connection = last()
     for table, keys in TABLES.items():
         cursor = connection.execute(f"SELECT * FROM {table}")
         names = [each[0] for each in cursor.description]
@@ -155,7 +159,8 @@ def run_to_the_end(store: Store) -> tuple[list[Any], list[Any]]:
     return log, seen
 
 
-def test_every_leaf_of_every_row_counts() -> None:
+@pytest.mark.slow
+def test_every_leaf_of_every_row_counts(tmp_path: Path) -> None:
     """Whatever is edited in any row, one leaf at a time: it is refused, or changes nothing; and
     nothing is paid that was not approved, or twice.
     """
@@ -165,7 +170,7 @@ def test_every_leaf_of_every_row_counts() -> None:
     with restored() as store:
         edits = [
             (table, found, column, other)
-            for table, found, column, value in rows_of(store)
+            for table, found, column, value in values()
             for other in others(value)
             if other != value
         ]
@@ -173,14 +178,15 @@ def test_every_leaf_of_every_row_counts() -> None:
     with_effect = []
     for table, found, column, other in edits:
         with restored() as store:
-            database = store._database._connection
             try:
-                database.execute(f"UPDATE {table} SET {column} = ? WHERE {found}", (other,))
+                last().execute(f"UPDATE {table} SET {column} = ? WHERE {found}", (other,))
             except sqlite3.IntegrityError:  # the database itself refuses it
                 continue
             if table == "lutum_store":
+                tables = tmp_path / "edited.db"
+                tables.write_bytes(last().serialize())
                 with pytest.raises(StoreError):
-                    prepare(store._database)
+                    open_store(tables, key=KEY)
                 continue
             now, then = run_to_the_end(store)
             refused = any(isinstance(each, str) for each in then)
@@ -190,19 +196,28 @@ def test_every_leaf_of_every_row_counts() -> None:
     assert with_effect == []
 
 
-def forge(store: Store, place: int, **fields: Any) -> None:
+def row_at(place: int) -> Row:
+    return next(row for row in every_row() if row["place"] == place)
+
+
+def write(row: Row) -> None:
+    """Add a row as somebody would who has the key."""
+    made = sealed(row, KEY)
+    with somebody() as rows:
+        marks = ", ".join("?" * len(made))
+        rows.run(f"INSERT INTO lutum_call ({', '.join(made)}) VALUES ({marks})", *made.values())
+
+
+def forge(place: int, **fields: Any) -> None:
     """Change a row as somebody would who has the key."""
-    with store._database.write() as rows:
-        row, _ = SavedCall.at(rows, "one", place)
-        assert row is not None
-        row._replace(**fields).write(rows, KEY)
+    row = row_at(place)
+    with somebody() as rows:
+        rows.run("DELETE FROM lutum_call WHERE place = ? AND conversation = 'one'", place)
+    write({**row, **fields})
 
 
-def with_body(store: Store, place: int, **fields: Any) -> str:
-    with store._database.read() as rows:
-        row, _ = SavedCall.at(rows, "one", place)
-        assert row is not None
-        return json.dumps({**json.loads(row.body), **fields})
+def with_body(place: int, **fields: Any) -> str:
+    return json.dumps({**json.loads(row_at(place)["body"]), **fields})
 
 
 def test_a_row_that_its_plan_does_not_allow_is_not_run(store: Store, clock: Clock) -> None:
@@ -211,7 +226,7 @@ def test_a_row_that_its_plan_does_not_allow_is_not_run(store: Store, clock: Cloc
     """
     store.save("one", plan_of(*CALLS[:2], LOOK), note="")
     for state, begun_by in (("ready", 0), ("begun", 3)):
-        forge(store, 0, state=state, token=3, begun=begun_by, until=0)
+        forge(0, state=state, token=3, begun=begun_by, until=0)
         with pytest.raises(PlanError, match="says that it may be run, and the plan does not"):
             store.claim(Desk)
         with pytest.raises(PlanError, match=f"does not fit the plan: it is {state}, the call is"):
@@ -222,7 +237,7 @@ def test_a_row_that_its_plan_does_not_allow_is_not_run(store: Store, clock: Cloc
 def test_a_row_of_other_arguments_is_not_run(store: Store) -> None:
     """A row whose digest is not that of the call is a PlanError."""
     store.save("one", plan_of(LOOK), note="")
-    forge(store, 0, body=with_body(store, 0, digest="sha256:0"))
+    forge(0, body=with_body(0, digest="sha256:0"))
     with pytest.raises(PlanError, match="it is of other arguments"):
         store.claim(Desk)
 
@@ -232,7 +247,7 @@ def test_a_call_that_was_begun_is_not_made_ready(store: Store) -> None:
     plan = plan_of(LOOK)
     plan.pending[0].move_to(CallStatus.RUNNING)
     store.save("one", plan, note="")
-    forge(store, 0, state="ready")
+    forge(0, state="ready")
     with pytest.raises(PlanError, match="it is ready, the call was begun"):
         store.claim(Desk)
 
@@ -242,10 +257,8 @@ def test_a_result_of_another_call_is_not_recorded(store: Store) -> None:
     store.save("one", plan_of(LOOK, ("c9", "look", {"place": "Rome"})), note="")
     claim = claimed(store)
     store.finish(claim, begun(store, claim).call_sync())
-    with store._database.read() as rows:
-        body = SavedCall.of(rows, "one")[0].body
-    result = {**json.loads(body)["result"], "name": "pay"}
-    forge(store, 0, body=with_body(store, 0, result=result))
+    result = {**json.loads(row_at(0)["body"])["result"], "name": "pay"}
+    forge(0, body=with_body(0, result=result))
     with pytest.raises(PlanError, match="its result is of another call"):
         store.load("one", Desk)
 
@@ -254,7 +267,7 @@ def test_a_decision_needs_the_row_of_its_call(store: Store) -> None:
     """Where plan and row say otherwise of what waits, nothing is decided."""
     store.save("one", plan_of(*CALLS[:1]), note="")
     (waiting,) = store.waiting()
-    forge(store, 0, state="done")
+    forge(0, state="done")
     with pytest.raises(PlanError, match="waits by its plan, and its row says otherwise"):
         store.decide("one", waiting.approve(), Desk)
 
@@ -262,14 +275,13 @@ def test_a_decision_needs_the_row_of_its_call(store: Store) -> None:
 def test_rows_are_those_of_the_plan(store: Store) -> None:
     """A row that was removed or added is missed, or one too many."""
     store.save("one", plan_of(*CALLS[:2]), note="")
-    with store._database.write() as rows:
-        row, _ = SavedCall.at(rows, "one", 1)
-        assert row is not None
+    row = row_at(1)
+    with somebody() as rows:
         rows.run("DELETE FROM lutum_call WHERE place = 1")
     with pytest.raises(PlanError, match=r"The rows of the calls \[0\] are not those .* \[0, 1\]"):
         store.load("one", Desk)
-    with store._database.write() as rows:
-        replace_rows(rows, "one", [row._replace(place=each) for each in range(3)], KEY)
+    for place in (1, 2):
+        write({**row, "place": place})
     with pytest.raises(PlanError, match=r"The rows of the calls \[0, 1, 2\] are not those"):
         store.load("one", Desk)
 
@@ -277,12 +289,12 @@ def test_rows_are_those_of_the_plan(store: Store) -> None:
 def test_rows_are_not_moved(store: Store) -> None:
     """A row of another conversation, or of another round, is none of this one."""
     store.save("one", plan_of(LOOK), note="")
-    old = dict(zip(SavedCall._fields, next(iter(every_row(store))), strict=True))
+    (old,) = every_row()
     store.save("one", plan_of(LOOK), note="", version=1)
-    forge(store, 0, round=old["round"])
+    forge(0, round=old["round"])
     with pytest.raises(StoreError, match="is not of an open round of conversation 'one'"):
         store.claim(Desk)
-    with store._database.write() as rows:
+    with somebody() as rows:
         rows.run("UPDATE lutum_call SET conversation = 'two', until = 0")
     with pytest.raises(StoreError, match="There is no conversation 'two'"):
         store.claim(Desk)
@@ -295,13 +307,13 @@ def test_an_older_plan_is_not_put_back(store: Store, with_digest: bool) -> None:
     store.save("one", plan_of(LOOK), note="")
 
     def plan() -> Any:
-        with store._database.read() as rows:
-            return rows.one("SELECT plan, plan_digest FROM lutum_conversation")
+        with somebody() as rows:
+            return rows.all("SELECT plan, plan_digest FROM lutum_conversation")[0]
 
     older = plan()
     store.save("one", plan_of(LOOK, ("c9", "look", {"place": "Rome"})), note="", version=1)
     text, digest = older if with_digest else (older[0], plan()[1])
-    with store._database.write() as rows:
+    with somebody() as rows:
         rows.run("UPDATE lutum_conversation SET plan = ?, plan_digest = ?", text, digest)
     for step in (lambda: store.claim(Desk), lambda: store.load("one", Desk)):
         with pytest.raises(StoreError, match="was edited by somebody else"):
@@ -320,15 +332,15 @@ def test_a_row_that_was_edited_after_it_was_claimed(store: Store, column: str, m
         "release": lambda: store.release(claim),
         "finish": lambda: store.finish(claim, claim.call.complete("seen")),
     }
-    with store._database.write() as rows:
+    with somebody() as rows:
         rows.run(f"UPDATE lutum_call SET {column} = {column} + 1")
     with pytest.raises((StoreError, StaleError)):
         steps[move]()
 
 
-def every_row(store: Store) -> list[Any]:
-    with store._database.read() as rows:
-        return list(rows.all("SELECT * FROM lutum_call"))
+def every_row() -> list[Row]:
+    with somebody() as rows:
+        return rows.named("lutum_call")
 
 
 def test_the_key_decides(where: str) -> None:
@@ -364,23 +376,23 @@ def test_whoever_has_another_key_spoils_nothing(
     """A worker that was given another key, or none, is refused, and the others go on as before."""
     store.save("one", plan_of(LOOK), note="")
     store.save("two", plan_of(LOOK), note="")
-    before = every_row(store)
+    before = every_row()
     with open_store(where, key=key) as other:
         for _ in range(2):
             with pytest.raises(StoreError):
                 other.claim(Desk)
         assert other.claim(Desk) is None  # each was an error once, and is left alone
         assert other.claim(Desk, id="two") is None
-    assert every_row(store) == before
+    assert every_row() == before
     assert {claimed(store).id, claimed(store).id} == {"one", "two"}
 
 
 def test_a_row_that_does_not_fit_is_tried_again(store: Store, clock: Clock) -> None:
     """A row that is left alone is claimed once the lease is over and it is as it was."""
     store.save("one", plan_of(LOOK), note="")
-    (row,) = every_row(store)
-    for token, found in ((1, None), (row[4], "c2")):
-        with store._database.write() as rows:
+    (row,) = every_row()
+    for token, found in ((1, None), (row["token"], "c2")):
+        with somebody() as rows:
             rows.run("UPDATE lutum_call SET token = ?", token)
         clock.move(10)
         if found is None:
@@ -406,7 +418,7 @@ def test_without_a_key_careless_edits_are_found(where: str, table: str, column: 
     with open_store(where) as store:
         store.save("one", plan_of(*CALLS[:1]), note="note")
         store.waiting()
-        with store._database.write() as rows:
+        with somebody() as rows:
             changed = f"{column} + 1" if column in ("version", "token") else f"{column} || ' '"
             rows.run(f"UPDATE {table} SET {column} = {changed}")
         with pytest.raises(StoreError, match="was edited by somebody else, so nothing of it"):
@@ -419,12 +431,12 @@ def test_without_a_key_careless_edits_are_found(where: str, table: str, column: 
 def test_a_value_that_no_store_writes_is_an_edit() -> None:
     """Bytes where a number or text was are refused like any other edit."""
     with restored() as store:
-        store._database._connection.execute("UPDATE lutum_call SET owner = X'00FF'")
+        last().execute("UPDATE lutum_call SET owner = X'00FF'")
         with pytest.raises(StoreError, match="was edited by somebody else"):
             store.load("one", Desk)
-        store._database._connection.execute("UPDATE lutum_conversation SET note = X'00FF'")
+        last().execute("UPDATE lutum_conversation SET note = X'00FF'")
         with pytest.raises(StoreError, match="The note of conversation 'one' was edited"):
             store.load("one")
-        store._database._connection.execute("UPDATE lutum_conversation SET seal = X'00FF'")
+        last().execute("UPDATE lutum_conversation SET seal = X'00FF'")
         with pytest.raises(StoreError, match="Conversation 'one' was edited"):
             store.load("one")

@@ -28,6 +28,7 @@ def killed(program: str, where: str, folder: Path, *options: int) -> dict[str, i
     return counted
 
 
+@pytest.mark.slow
 def test_after_a_kill_at_any_line_a_call_is_not_begun_done_or_in_doubt(
     where: str, tmp_path: Path
 ) -> None:
@@ -38,6 +39,7 @@ def test_after_a_kill_at_any_line_a_call_is_not_begun_done_or_in_doubt(
     assert {"missing", "suspended", "pending", "in doubt", "success"} <= told.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_what_is_killed_or_paused_pays_once_what_was_approved(
     where: str, tmp_path: Path, seed: int

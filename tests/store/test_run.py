@@ -12,9 +12,10 @@ import pytest
 from lutum_py import AnyToolCall, CallEvent, Session, ToolContext, Toolset, tool, tool_fn
 from lutum_py.errors import InvalidValueError, MisuseError, StaleError, StoreError
 from lutum_py.execution import ExecutionErrors, outcomes_of
-from lutum_py.store import Claim, Store, Stored
+from lutum_py.store import Claim, Store, Stored, open_store
 from lutum_py.testing import ScriptedModel
-from tests.store.desk import ASK, LOOK, PAY, Clock, Desk, approve, claimed, plan_of, states
+from tests.store.beside import Clock, between, driver_error, last
+from tests.store.desk import ASK, KEY, LOOK, PAY, Desk, approve, claimed, plan_of, states
 
 
 class Gate:
@@ -123,8 +124,8 @@ def test_a_claim_key_ends_in_the_key_without_the_conversation(store: Store) -> N
     model = ScriptedModel([ScriptedModel.tool_calls(("c0", "key", {}))])
     outcome: Any = session.text_turn(model).tools(Hall).collect_sync()
     plan = outcome.round.plan()
-    own = plan.pending[0]._own_key
-    assert plan.pending[0].idempotency_key == f"chat/0/{own}"
+    own = plan.pending[0].idempotency_key.removeprefix("chat/0/")
+    assert "/" not in own
     store.save("one", plan, note="")
     claim = claimed_of(store)
     assert claim.key == f"one/1/{own}" == store.begin(claim).idempotency_key
@@ -190,32 +191,36 @@ def states_of(store: Store) -> dict[str, str]:
     return ran(store.load("one", Hall))
 
 
-@pytest.mark.parametrize("step", ["_claim_ready", "begin"])
-def test_a_run_that_is_cancelled_at_a_step_leaves_nothing_claimed(
-    store: Store, step: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("step", ["claim", "begin"])
+def test_a_run_that_is_cancelled_at_a_step_leaves_nothing_claimed(store: Store, step: str) -> None:
     """Cancelled between claim and begin it is given back; after it, it has its outcome."""
     loop: Any = None
     task: Any = None
-    real = getattr(store, step)
+    written = 0  # of transactions that changed a row: to claim is the first, to begin the second
 
-    def cutting(*given: Any) -> Any:
-        done = real(*given)
-        loop.call_soon_threadsafe(task.cancel)
-        return done
+    def cutting(connection: Any, sql: str, is_done: bool) -> None:
+        nonlocal written
+        if connection is not last() or task is None or not is_done:
+            return
+        if sql.startswith("UPDATE lutum_call"):
+            connection.has_written = True
+        elif sql == "COMMIT" and getattr(connection, "has_written", False):
+            connection.has_written = False
+            written += 1
+            if written == (1 if step == "claim" else 2):
+                loop.call_soon_threadsafe(task.cancel)
 
     async def go() -> None:
         nonlocal loop, task
         Gate()
         loop = asyncio.get_running_loop()
         kept(store, *waits("a"))
-        monkeypatch.setattr(store, step, cutting)
         task = asyncio.create_task(store.run("one", Hall, grace=0))
-        with pytest.raises(asyncio.CancelledError):
+        with between(cutting), pytest.raises(asyncio.CancelledError):
             await task
 
     asyncio.run(go())
-    monkeypatch.undo()
+    assert written >= (1 if step == "claim" else 2)
     if step == "begin":
         assert states_of(store)["c0"] in ("cancelled", "indeterminate")
     else:
@@ -338,18 +343,20 @@ def test_what_is_wrong_with_a_run_is_found_before_it_is_on_record(store: Store) 
     store.release(claimed_of(store))
 
 
-@pytest.mark.parametrize("step", ["_claim_ready", "begin", "finish"])
-def test_a_database_that_fails_ends_the_run_with_what_is_known(
-    store: Store, step: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("step", ["claim", "begin", "finish"])
+def test_a_database_that_fails_ends_the_run_with_what_is_known(store: Store, step: str) -> None:
     """The error comes out, with the outcome that could not be put on record, if there is one."""
+    left = ["claim", "begin", "finish"].index(step)  # each of them changes the row of the call once
 
-    def fails(*given: Any) -> Any:
-        raise StoreError("the disk is full")
+    def fails(connection: Any, sql: str, is_done: bool) -> None:
+        nonlocal left
+        if not is_done and sql.startswith("UPDATE lutum_call"):
+            left -= 1
+            if left == -1:
+                raise driver_error("the disk is full")
 
     kept(store, ("c0", "key", {}))
-    monkeypatch.setattr(store, step, fails)
-    with pytest.raises(StoreError, match="disk is full") as caught:
+    with between(fails), pytest.raises(StoreError, match="disk is full") as caught:
         asyncio.run(store.run("one", Hall))
     assert len(outcomes_of(caught.value)) == (step == "finish")
 
@@ -371,38 +378,28 @@ def test_somebody_who_was_quicker_is_let_be(store: Store, monkeypatch: pytest.Mo
     store.release(claims[0])
 
 
-def test_a_call_that_somebody_claims_first_is_passed_over(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_call_that_somebody_claims_first_is_passed_over(store: Store, where: str) -> None:
     """Between looking and claiming another worker may come; the next call is taken then."""
     kept(store, ("c0", "key", {}), ("c1", "key", {}))
-    real = store._take
-    taken: list[Claim] = []
+    mine, taken = last(), list[Claim]()
+    with open_store(where, key=KEY) as other:
 
-    def late(id: str, place: int, lease: float) -> Any:
-        if not taken:
-            monkeypatch.setattr(store, "_take", real)
-            taken.append(claimed_of(store))
-        return real(id, place, lease)
+        def late(connection: Any, sql: str, is_done: bool) -> None:
+            to_write = sql.startswith("BEGIN") and ("IMMEDIATE" in sql or "READ WRITE" in sql)
+            if connection is mine and to_write and not is_done and not taken:
+                taken.append(claimed_of(other))
 
-    monkeypatch.setattr(store, "_take", late)
-    assert ran(asyncio.run(store.run("one", Hall))) == {"c0": "pending", "c1": "success"}
-    store.release(taken[0])
+        with between(late):
+            assert ran(asyncio.run(store.run("one", Hall))) == {"c0": "pending", "c1": "success"}
+        other.release(taken[0])
 
 
-def test_no_sql_is_done_on_the_event_loop(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_sql_is_done_on_the_event_loop(store: Store) -> None:
     """Whatever a database waits for, other tasks go on."""
     threads: set[str] = set()
-    for step in ("_claim_ready", "begin", "finish", "load", "release"):
-        real = getattr(store, step)
-
-        def noted(*given: Any, _real: Any = real) -> Any:
-            threads.add(threading.current_thread().name)
-            return _real(*given)
-
-        monkeypatch.setattr(store, step, noted)
     kept(store, ("c0", "key", {}))
-    asyncio.run(store.run("one", Hall)).plan.discard()  # type: ignore[union-attr]
+    with between(lambda *_: threads.add(threading.current_thread().name)):
+        asyncio.run(store.run("one", Hall)).plan.discard()  # type: ignore[union-attr]
     assert threads
     assert threading.main_thread().name not in threads
 

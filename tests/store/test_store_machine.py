@@ -15,7 +15,8 @@ from lutum_py import SuspendTicket
 from lutum_py.errors import MisuseError, StaleError
 from lutum_py.store import Claim, Store, open_store
 from tests.profiles import scaled
-from tests.store.desk import KEY, Clock, Desk, plan_of, states
+from tests.store.beside import Clock, watched
+from tests.store.desk import KEY, Desk, plan_of, states
 from tests.store.servers import Postgres
 
 IDS = st.sampled_from(["a", "b"])
@@ -64,8 +65,10 @@ class Stores(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
+        self.watching = watched()
+        self.watching.__enter__()
         self.store: Store = open_store(self.where(), key=KEY)
-        self.clock = Clock(self.store)
+        self.clock = Clock()
         self.now = 0.0
         self.talks: dict[str, Talk] = {}
         self.claims: list[tuple[Claim, Known]] = []
@@ -73,6 +76,7 @@ class Stores(RuleBasedStateMachine):
     def teardown(self) -> None:
         if hasattr(self, "store"):
             self.store.close()
+            self.watching.__exit__(None, None, None)
 
     @rule(id=IDS, tools=st.lists(st.sampled_from(sorted(ARGUMENTS)), min_size=1, max_size=4))
     def open(self, id: str, tools: list[str]) -> None:
