@@ -194,9 +194,9 @@ def test_a_round_costs_the_same_for_each_call() -> None:
 def test_a_turn_costs_the_same_however_long_the_conversation(
     loop: Callable[[int], object], limit: int
 ) -> None:
-    """The thousandth turn takes as many instructions as the hundredth."""
-    counts = [instructions(partial(loop, turns)) for turns in (100, 200, 1000)]
-    later, earlier = (counts[2] - counts[1]) / 800, (counts[1] - counts[0]) / 100
+    """The six hundredth turn takes as many instructions as the hundredth."""
+    counts = [instructions(partial(loop, turns)) for turns in (100, 200, 600)]
+    later, earlier = (counts[2] - counts[1]) / 400, (counts[1] - counts[0]) / 100
     assert later <= earlier * 1.01
     assert later <= limit
 
@@ -313,27 +313,27 @@ def test_no_call_leaves_a_reference_cycle(work: Callable[[], object]) -> None:
         gc.enable()
 
 
-def test_a_million_decoded_calls_leave_nothing_behind() -> None:
+def test_decoded_calls_leave_nothing_behind() -> None:
     """Memory does not grow with the number of decoded calls: not one block in a thousand calls."""
     one = metadata()
     parse = Tools.parse_tool_call
     parse(one)
     gc.collect()
     before = sys.getallocatedblocks()
-    for _ in range(1_000_000):
+    for _ in range(200_000):
         parse(one)
     gc.collect()
-    assert sys.getallocatedblocks() - before < 1000
+    assert sys.getallocatedblocks() - before < 200
 
 
 def test_a_transcript_holds_at_most_three_times_its_json() -> None:
-    """10,000 turns with results of a kilobyte cost memory in proportion to their text."""
+    """3,000 turns with results of a kilobyte cost memory in proportion to their text."""
     tracemalloc.start()
     try:
         before, _ = tracemalloc.get_traced_memory()
         session = Session()
         session.push_user("go")
-        for index in range(10_000):
+        for index in range(3_000):
             turn = AssistantTurn(tool_calls=[metadata(index)])
             outcome = Tools.read_turn(turn)
             assert isinstance(outcome, NeedsTools)
@@ -490,7 +490,7 @@ def answer(plan: ToolRoundPlan[Any], waiting: SuspendedCall) -> None:
 def test_a_call_that_waits_among_many_takes_few_instructions(
     move: Callable[[ToolRoundPlan[Any], SuspendedCall], object], limit: int
 ) -> None:
-    """To let a call wait and to decide about it takes as much among 400 as among 20."""
+    """To let a call wait and to decide about it takes as much among 200 as among 20."""
 
     def deciding(calls: int) -> Callable[[], object]:
         turn = AssistantTurn(tool_calls=[metadata(index) for index in range(calls)])
@@ -508,7 +508,7 @@ def test_a_call_that_waits_among_many_takes_few_instructions(
 
         return decide
 
-    early, later = each_of(deciding, 10, 20), each_of(deciding, 200, 400)
+    early, later = each_of(deciding, 10, 20), each_of(deciding, 100, 200)
     assert later <= early * 1.01
     assert later <= limit
 
