@@ -127,7 +127,7 @@ def test_what_nobody_does_is_missing_and_complete_names_it() -> None:
         "Nobody does these tools of App: `left.greet`, `right.greet`. Write "
         "`@run.on(App.left.greet)` above a function for each."
     )
-    with pytest.raises(MisuseError, match="Nobody does tool `l_greet`"):
+    with pytest.raises(MisuseError, match="`l_greet`"):
         done(run, "l_greet", who="Ada")
     run.on(App.left.greet)(lambda input: input.who)
     assert [each.name for each in run.missing()] == ["r_greet"]
@@ -229,7 +229,7 @@ def test_a_tool_is_done_by_one_handler() -> None:
     """A second handler of a tool is refused, and names the first."""
     run = App.Handlers()
     run.on(App.left.greet)(Greeter().greet)
-    with pytest.raises(MisuseError, match=r"is done by `Greeter.greet` already"):
+    with pytest.raises(MisuseError, match=r"`Greeter.greet`"):
         run.on(Inner.greet)(lambda input: "x")
     assert [each.name for each in run.missing()] == ["r_greet"]
 
@@ -267,11 +267,11 @@ def test_what_is_missing_is_passed_to_the_table() -> None:
 def test_calls_of_other_tools_are_refused() -> None:
     """A call of another toolset, or what is no call, is told what to do instead."""
     run: Any = Inner.Handlers()
-    with pytest.raises(MisuseError, match="These are handlers of Inner, and tool `odd`"):
+    with pytest.raises(MisuseError, match=r"Inner.*`odd`"):
         run.call_sync(call_of("odd", first=1))
-    with pytest.raises(MisuseError, match="Handlers are given a call, not 3"):
+    with pytest.raises(MisuseError, match="not 3"):
         asyncio.run(run(3))
-    with pytest.raises(MisuseError, match="Handlers are given a call, not None"):
+    with pytest.raises(MisuseError, match="not None"):
         run.call_sync(None)
     free = shout.Call(sent("shout", "c1", text="a"), shout.Input(text="a"))
     assert asyncio.run(run(free)).output == "A"

@@ -89,7 +89,7 @@ def test_names_that_do_not_meet_are_fine() -> None:
 def test_a_member_is_not_named_like_a_generated_method(name: str) -> None:
     """A member cannot have the name of a method that its hook set generates."""
     for member in (tool(list_orders), toolset(DataTools)):
-        with pytest.raises(ToolDefinitionError, match=f"member `{name}` has the name of"):
+        with pytest.raises(ToolDefinitionError, match=f"`{name}`"):
             define(**{"ping": tool(ping), name: member})
 
 

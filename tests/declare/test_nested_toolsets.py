@@ -117,7 +117,7 @@ def test_nesting_twice_under_one_prefix_is_refused() -> None:
     """Without different prefixes the names meet, and the error names both paths."""
     with pytest.raises(
         ToolDefinitionError,
-        match=r"Same`: a\.get_user and b\.get_user are both called 'p_get_user'.*prefix=",
+        match=r"a\.get_user and b\.get_user .*'p_get_user'.*prefix=",
     ):
 
         class Same(Toolset):
@@ -167,7 +167,7 @@ def test_an_inner_selector_stands_for_every_path() -> None:
         "right_list_orders",
     ]
     for stranger in (DeepTools.query, AppTools.data.get_user):
-        with pytest.raises(UnknownToolError, match="is no member of TwinTools"):
+        with pytest.raises(UnknownToolError, match="TwinTools"):
             TwinTools.select(stranger)
 
 

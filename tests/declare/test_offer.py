@@ -133,7 +133,7 @@ def test_a_required_tool_goes_by_its_path() -> None:
     """An inner selector stands for the one path that is on offer."""
     inner = ToolRequirement.specific(DataTools.get_user)
     assert choice(inner, toolset=TwinTools) == ToolChoice("specific", "left_get_user")
-    with pytest.raises(ToolConstraintError, match="`get_user`, which is there twice"):
+    with pytest.raises(ToolConstraintError, match=r"`get_user`.* twice"):
         choice(inner, ToolAvailability.all(), TwinTools)
 
 
@@ -163,13 +163,13 @@ def test_what_is_not_offered_cannot_be_required(
 def test_values_that_say_nothing_are_refused() -> None:
     """An availability or requirement of an unknown mode is an error when it is made."""
     wrong: Any = "onyl"
-    with pytest.raises(ToolConstraintError, match="Availability 'onyl' is none of"):
+    with pytest.raises(ToolConstraintError, match="'onyl'"):
         ToolAvailability(wrong)
-    with pytest.raises(ToolConstraintError, match="Requirement 'onyl' is none of"):
+    with pytest.raises(ToolConstraintError, match="'onyl'"):
         ToolRequirement(wrong)
-    with pytest.raises(ToolConstraintError, match="names a tool where its mode is 'specific'"):
+    with pytest.raises(ToolConstraintError, match="'specific'"):
         ToolRequirement("specific")
-    with pytest.raises(ToolConstraintError, match="got mode 'optional' and 'web_search'"):
+    with pytest.raises(ToolConstraintError, match="'optional' and 'web_search'"):
         ToolRequirement("optional", "web_search")
 
 
@@ -232,5 +232,5 @@ def test_a_toolset_stands_for_its_tools_where_tools_are_offered_only() -> None:
     assert names([Db.admin, Db.ping], Db) == ["ping", "get_user", "list_orders"]
     with pytest.raises(ToolConstraintError, match="is no member of"):
         names([AppTools], Db)
-    with pytest.raises(ToolConstraintError, match="is a whole toolset; name one tool of it"):
+    with pytest.raises(ToolConstraintError, match="whole toolset"):
         turn_of(Db).describe_many_tools([(Db.admin, "text")]).request()

@@ -77,12 +77,12 @@ def test_what_is_not_there_is_not_found() -> None:
     store = MemoryResults()
     store.put("h", "text")
     read_more = result_reader(store)
-    with pytest.raises(NotFound, match="no result is kept under the handle 'g'"):
+    with pytest.raises(NotFound, match="handle 'g'"):
         read_more("g")
     with pytest.raises(NotFound) as raised:
         read_more("g" * 100_000)
     assert len(str(raised.value)) < 200
-    with pytest.raises(NotFound, match="ends before character 4: it has 4 characters"):
+    with pytest.raises(NotFound, match="character 4"):
         read_more("h", 4)
     assert read_more.name == "read_more"
     assert read_more.definition.idempotent
@@ -90,8 +90,8 @@ def test_what_is_not_there_is_not_found() -> None:
 
 def test_readers_that_cannot_work_are_refused() -> None:
     """A reader has a store, and a bound of 400 at least."""
-    with pytest.raises(InvalidValueError, match="result_reader: max_bytes=10 leaves no room"):
+    with pytest.raises(InvalidValueError, match="max_bytes=10"):
         result_reader(MemoryResults(), max_bytes=10)
     wrong: Any = {}
-    with pytest.raises(MisuseError, match="result_reader: a store is an object with"):
+    with pytest.raises(MisuseError, match="store"):
         result_reader(wrong)

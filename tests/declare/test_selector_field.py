@@ -78,7 +78,7 @@ def test_a_wrong_value_is_told_which_are_right(value: Any) -> None:
 
 def test_a_toolset_without_tools_has_no_selectors() -> None:
     """There is nothing to choose from in an empty toolset."""
-    with pytest.raises(ValidationError, match="this toolset has no tools to choose from"):
+    with pytest.raises(ValidationError, match="no tools"):
         TypeAdapter(Empty.Selector).validate_json('"read"')
 
 

@@ -94,7 +94,7 @@ def test_a_wrong_name_is_told_which_are_right(given: Any) -> None:
 
 def test_an_empty_toolset_has_nothing_to_choose() -> None:
     """The selector of a toolset without tools takes no value."""
-    with pytest.raises(ValidationError, match="no tools to choose from"):
+    with pytest.raises(ValidationError, match="no tools"):
         TypeAdapter(Empty.Selector).validate_python("x")
 
 

@@ -117,9 +117,9 @@ def test_a_dataclass_of_aliens_is_refused() -> None:
     def call_me(form: Form) -> int:
         return 0
 
-    with pytest.raises(ToolDefinitionError, match="parameter `ship` of type `Ship` has no schema"):
+    with pytest.raises(ToolDefinitionError, match="`ship` of type `Ship`"):
         tool_fn(board)
-    with pytest.raises(ToolDefinitionError, match=r"its arguments have no JSON schema \(Cannot"):
+    with pytest.raises(ToolDefinitionError, match="no JSON schema"):
         tool_fn(call_me)
 
 

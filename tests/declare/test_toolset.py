@@ -84,9 +84,9 @@ def test_a_wire_name_looks_a_selector_up() -> None:
     ) as caught:
         AppTools["get_usr"]
     assert (caught.value.name, caught.value.suggestion) == ("get_usr", "get_user")
-    with pytest.raises(LookupError, match="It has `web_search`, `delete_file`"):
+    with pytest.raises(LookupError, match="`web_search`, `delete_file`"):
         AppTools["zzzzzz"]
-    with pytest.raises(UnknownToolError, match="3 is no selector of AppTools"):
+    with pytest.raises(UnknownToolError, match=r"3 .*AppTools"):
         AppTools[typing.cast("Any", 3)]
 
 
@@ -108,9 +108,9 @@ def test_members_are_fixed() -> None:
     """Members can neither be assigned nor deleted nor added."""
     closed: Any = AppTools
     for name in ("web_search", "anything", "_offer"):
-        with pytest.raises(AttributeError, match=f"AppTools.{name} cannot be assigned"):
+        with pytest.raises(AttributeError, match=f"AppTools.{name}"):
             setattr(closed, name, 1)
-    with pytest.raises(AttributeError, match=r"AppTools.web_search cannot be deleted"):
+    with pytest.raises(AttributeError, match=r"AppTools.web_search"):
         del closed.web_search
     assert AppTools.web_search.name == "web_search"
 
@@ -332,12 +332,10 @@ def test_selecting_finds_every_member() -> None:
     assert AppTools.select(DataTools.get_user) == (AppTools.data.get_user,)
     with pytest.raises(
         UnknownToolError,
-        match=r"<Selector AppTools.data.get_user: 'get_user'> is no member of DataTools",
+        match=r"AppTools.data.get_user.* DataTools",
     ):
         DataTools.select(AppTools.data.get_user)
-    with pytest.raises(
-        UnknownToolError, match="is no selector of AppTools, nor the name of one"
-    ) as caught:
+    with pytest.raises(UnknownToolError, match="AppTools") as caught:
         AppTools.select(typing.cast("Any", web_search))
     assert caught.value.name == "web_search"
 
@@ -402,13 +400,13 @@ def test_methods_may_come_from_anywhere() -> None:
 
 def test_a_turn_is_not_read_with_tools_that_are_not_there() -> None:
     """A name in `available` is the program's, so a wrong one is no mistake of the model's."""
-    with pytest.raises(ToolConstraintError, match="cannot be read: AppTools has no tool 'nope'"):
+    with pytest.raises(ToolConstraintError, match="'nope'"):
         AppTools.read_turn(AssistantTurn(text="Hi"), ["nope"])
 
 
 def test_functions_that_were_meant_as_tools_are_named() -> None:
     """A body of plain functions, and beside members one that is no method, is no silent nothing."""
-    with pytest.raises(ToolDefinitionError, match=r"`Kit`: `read`, `write` are functions, but no"):
+    with pytest.raises(ToolDefinitionError, match=r"`Kit`: `read`, `write` "):
 
         class Kit(Toolset):
             def read(self, path: str) -> str: ...  # type: ignore[empty-body]
@@ -422,7 +420,7 @@ def test_functions_that_were_meant_as_tools_are_named() -> None:
         names: dict[str, Any] = {}
         exec(f"class Box:\n    {source}", names)
         body = {"ping": tool(ping), "fetch": names["Box"].fetch}
-        with pytest.raises(ToolDefinitionError, match=r"`fetch` is a function, but no tool"):
+        with pytest.raises(ToolDefinitionError, match=r"`fetch`"):
             define(body)
     for source in ("def fetch(self): ...", "def fetch(*args): ...", "def fetch(_self): ..."):
         names = {}

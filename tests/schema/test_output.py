@@ -236,7 +236,7 @@ def test_a_type_that_is_none_is_refused() -> None:
     def make() -> Alien:
         return Alien()
 
-    with pytest.raises(ToolDefinitionError, match="its output type `Alien` has no schema"):
+    with pytest.raises(ToolDefinitionError, match="output type `Alien`"):
         tool_fn(make)
 
 
@@ -247,7 +247,7 @@ def test_no_output_holds_a_number_that_nobody_reads() -> None:
     long = 10**4300
     bad: list[tuple[Any, Any]] = [(None, {"n": long}), (int, -long), (list[int], [long])]
     for kind, value in bad:
-        with pytest.raises(ToolOutputError, match="has more than 4,300 digits, which Python"):
+        with pytest.raises(ToolOutputError, match="4,300 digits"):
             encoded(kind, value)
     good: list[tuple[Any, Any]] = [(int, 10**4299), (str, "7" * 5000), (list[int], [7] * 5000)]
     for kind, value in good:

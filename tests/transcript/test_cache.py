@@ -51,7 +51,7 @@ def test_what_means_nothing_is_refused() -> None:
     """An unknown ttl, no name, and items of no content are refused where they are said."""
     with pytest.raises(InvalidValueError, match="ttl='2h' is none of '5m' and '1h'"):
         Cache(ttl="2h")
-    with pytest.raises(InvalidValueError, match="covers=3 items of what"):
+    with pytest.raises(InvalidValueError, match="covers=3"):
         Cache(covers=3)
     with pytest.raises(InvalidValueError, match="content is blank"):
         Cache(content=" ")

