@@ -355,19 +355,14 @@ def _no_description(given: object) -> MisuseError:
 
 
 def offered_definitions(
-    toolset: type[Any] | Iterable[ToolDef],
-    available: Available = None,
-    descriptions: Descriptions = (),
+    toolset: type[Any], available: Available = None, descriptions: Descriptions = ()
 ) -> tuple[ToolDef, ...]:
     """Give the definitions that a dialect is to render.
 
     Args:
-        toolset: A toolset, or definitions as they are.
+        toolset: A toolset.
         available: Which of its tools; those that are on by default.
         descriptions: Descriptions that hold for this turn.
     """
-    given: Any = toolset
-    offer: Offer | None = getattr(given, "_offer", None)
-    if offer is None:
-        return tuple(given)
+    offer: Offer = toolset._offer
     return offer.describe(offer.resolve(available).definitions, descriptions)

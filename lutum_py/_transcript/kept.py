@@ -48,9 +48,6 @@ class Latest(Generic[V]):
             for oldest in list(self._values)[: -self._most]:
                 self._values.pop(oldest, None)
 
-    def __len__(self) -> int:
-        return len(self._values)
-
 
 class Kept:
     """Hold what is kept of one transcript.
