@@ -10,6 +10,7 @@ import signal
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Coroutine, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,8 @@ INSTALLED_BY = {
     "uvicorn": "-e '.[examples]'",
 }
 """What pip is told where a package is missing that only some tests are about."""
+NEEDED_IN = {"cli": ("typer", "rich", "jsonschema"), "mcp": ("mcp",)}
+"""What the tests of a folder need, though few of its files import it."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -66,17 +69,24 @@ class Module(pytest.Module):
     """A file of tests, which is skipped where it imports a package that is not installed."""
 
     def collect(self) -> Iterator[pytest.Item | pytest.Collector]:
+        place = self.path.relative_to(self.config.rootpath).with_suffix("").parts
+        for package in NEEDED_IN.get(place[-2], ()):
+            if find_spec(package) is None:
+                skip_file(package)
         try:
             yield from super().collect()
         except self.CollectError as error:
-            package = missing_package(error)
-            if package is None:
+            missing = missing_package(error)
+            if missing is None:
                 raise
             # Half a module would stay, and a file that imports from it would fail by another error.
-            place = self.path.relative_to(self.config.rootpath).with_suffix("")
-            sys.modules.pop(".".join(place.parts), None)
-            how = f"python -m pip install {INSTALLED_BY[package]}"
-            pytest.skip(f"{package} is not installed: {how}", allow_module_level=True)
+            sys.modules.pop(".".join(place), None)
+            skip_file(missing)
+
+
+def skip_file(package: str) -> None:
+    how = f"python -m pip install {INSTALLED_BY[package]}"
+    pytest.skip(f"{package} is not installed: {how}", allow_module_level=True)
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module:
