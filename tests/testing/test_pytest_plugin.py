@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -202,6 +203,10 @@ def test_a_project_that_uses_nothing_is_left_alone(pytester: pytest.Pytester) ->
     assert (found.returncode, found.stderr) == (0, ""), found.stdout
 
 
+@pytest.mark.skipif(
+    find_spec("coverage") is None,
+    reason="coverage is not installed: python -m pip install --group full",
+)
 def test_it_runs_under_coverage(pytester: pytest.Pytester) -> None:
     """Under `coverage run -m pytest` the plugin works, and is measured from its first line."""
     pytester.makepyfile(
