@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lutum_py._schema.definition import ToolDef
-from lutum_py._transcript.assistant import AssistantTurn
-from lutum_py._transcript.metadata import ToolMetadata
-from lutum_py._transcript.result import ToolResult
+from lutum_py import AssistantTurn, ToolDef, ToolMetadata, ToolResult
 
 ECHO = ToolDef.from_json_schema(name="echo", description="Say it", input_schema={"type": "object"})
 CALL = {"type": "tool_use", "id": "t1", "name": "echo", "input": {"b": None, "a": [1]}}

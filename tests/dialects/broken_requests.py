@@ -12,13 +12,14 @@ from lutum_py.dialects import (
     openai_chat,
     openai_responses,
 )
-from lutum_py.dialects._facts import facts_of
+
+from .every_dialect import KEYS
 
 
 def broken_request(dialect: str, random: Random) -> Any:
     """Make a body, or its list alone."""
     said = [_MAKERS.get(dialect, _chat)(random) for _ in range(random.randint(0, 7))]
-    return said if random.random() < 0.5 else {facts_of(dialect).key: said}
+    return said if random.random() < 0.5 else {KEYS[dialect]: said}
 
 
 def _fill(random: Random, made: dict[str, Any], **choices: tuple[Any, ...]) -> dict[str, Any]:

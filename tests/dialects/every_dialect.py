@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from lutum_py.dialects._facts import facts_of
+from lutum_py import AssistantTurn
+from lutum_py.testing import ScriptedClient
 
 OF_LIBRARY = [
     "openai_chat",
@@ -21,12 +22,42 @@ OF_LIBRARY = [
 ]
 OF_PAGE = "plain_chat"
 NAMES = [*OF_LIBRARY, OF_PAGE]
+KEYS = {
+    "openai_chat": "messages",
+    "openai_responses": "input",
+    "anthropic_messages": "messages",
+    "gemini_generate_content": "contents",
+    OF_PAGE: "messages",
+}
+"""The field of a request that holds the conversation."""
+TRUNCATED = {
+    "openai_chat": ["length"],
+    "openai_responses": ["max_output_tokens"],
+    "anthropic_messages": ["max_tokens", "model_context_window_exceeded"],
+    "gemini_generate_content": ["MAX_TOKENS"],
+    OF_PAGE: ["limit"],
+}
+"""The finish reasons that say that a limit on tokens ended the turn."""
+TAKEN_NAMES = {
+    "openai_chat": r"[a-zA-Z0-9_-]{1,64}",
+    "openai_responses": r"[a-zA-Z0-9_-]{1,64}",
+    "anthropic_messages": r"[a-zA-Z0-9_-]{1,128}",
+    "gemini_generate_content": r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}",
+    OF_PAGE: r"[a-zA-Z0-9_-]{1,64}",
+}
+"""The names of tools that each provider takes."""
 DIALECTS = pytest.mark.parametrize("dialect", NAMES, indirect=True)
 
 
 def key_of(dialect: ModuleType) -> str:
     """The field of a request that holds the conversation."""
-    return facts_of(dialect.NAME).key
+    return KEYS[dialect.NAME]
+
+
+def response_of(name: str, turn: AssistantTurn, number: int = 1) -> dict[str, Any]:
+    """Give a turn as the provider writes it in its response of this number."""
+    client = ScriptedClient([turn] * number, name, check=False)
+    return [client.create() for _ in range(number)][-1]
 
 
 def as_response(dialect: ModuleType, said: list[Any]) -> dict[str, Any]:

@@ -24,12 +24,10 @@ from lutum_py import (
     tool_fn,
 )
 from lutum_py.dialects import DIALECTS
-from lutum_py.dialects._facts import facts_of
-from lutum_py.dialects._wire_form import wire_form_of
 from lutum_py.errors import ViewError
 from lutum_py.testing import strategies
 
-from .every_dialect import OF_LIBRARY
+from .every_dialect import KEYS, OF_LIBRARY, response_of
 
 
 @tool_fn
@@ -68,7 +66,7 @@ def dialect_of(name: str) -> Any:
 
 def closed(name: str, body: dict[str, Any]) -> str:
     """Give what was said in a body, without the brackets that its end closes."""
-    return json.dumps(body[facts_of(name).key]).rstrip("]}")
+    return json.dumps(body[KEYS[name]]).rstrip("]}")
 
 
 @st.composite
@@ -82,7 +80,7 @@ def rounds(draw: st.DrawFn, number: int) -> CommittedRound:
     turn = AssistantTurn(text=said.text, tool_calls=metadatas, usage=draw(USAGES))
     home = draw(st.sampled_from([*OF_LIBRARY, None]))
     if home is not None and (metadatas or said.text):
-        turn = dialect_of(home).decode(wire_form_of(home).response(turn, number))
+        turn = dialect_of(home).decode(response_of(home, turn, number + 1))
     results = [
         ToolResult(
             id=call.id,

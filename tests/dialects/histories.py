@@ -11,8 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from lutum_py._text.json import is_array, is_object
-from lutum_py.dialects.gemini_generate_content._decode import tidy
+from .plain import in_camel_case, is_array, is_object
 
 FREE = ("arguments", "args", "input", "response", "parameters")
 
@@ -88,7 +87,7 @@ def _anthropic(request: dict[str, Any]) -> Iterator[Any]:
 def _gemini(request: dict[str, Any]) -> Iterator[Any]:
     told: dict[str, Any] = request.get("systemInstruction") or {}
     yield from (("system", part) for part in told.get("parts", ()))
-    for content in tidy(request["contents"]):
+    for content in in_camel_case(request["contents"]):
         for part in content["parts"]:
             if "functionResponse" in part:
                 yield part

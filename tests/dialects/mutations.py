@@ -10,11 +10,7 @@ from itertools import islice
 from random import Random
 from typing import Any, Final
 
-from lutum_py._transcript.assistant import AssistantTurn
-from lutum_py._transcript.committed import CommittedRound
-from lutum_py._transcript.message import Message
-from lutum_py._transcript.request import TranscriptItem
-from lutum_py._transcript.result import ToolResult
+from lutum_py import AssistantTurn, CommittedRound, Message, ToolResult, TranscriptItem
 from lutum_py.dialects import sse
 from tests.models import said
 

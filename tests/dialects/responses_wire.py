@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lutum_py._schema.definition import ToolDef
-from lutum_py._transcript.metadata import ToolMetadata
-from lutum_py._transcript.result import ToolResult
+from lutum_py import ToolDef, ToolMetadata, ToolResult
 
 ECHO = ToolDef.from_json_schema(
     name="echo",

@@ -7,23 +7,21 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from lutum_py._schema.definition import ToolDef
-from lutum_py.dialects._facts import facts_of
-from lutum_py.dialects._schema.compiler import CompiledSchema, compile_schema
+from lutum_py import ToolDef
+from lutum_py.dialects import (
+    anthropic_messages,
+    gemini_generate_content,
+    openai_chat,
+    openai_responses,
+)
+from lutum_py.dialects.anthropic_messages import CompiledSchema
 
-OPENAI = facts_of("openai_chat")
-RESPONSES = facts_of("openai_responses")
-ANTHROPIC = facts_of("anthropic_messages")
-GEMINI = facts_of("gemini_generate_content")
-FORMS = [
-    (dialect, strict)
-    for dialect in (OPENAI, RESPONSES, ANTHROPIC, GEMINI)
-    for strict in (False, True)
-]
+EVERY = (openai_chat, openai_responses, anthropic_messages, gemini_generate_content)
+FORMS = [(dialect, strict) for dialect in EVERY for strict in (False, True)]
 EVERY_FORM = pytest.mark.parametrize(
     ("dialect", "strict"),
     FORMS,
-    ids=[f"{dialect.name}-{strict}" for dialect, strict in FORMS],
+    ids=[f"{dialect.NAME}-{strict}" for dialect, strict in FORMS],
 )
 
 
@@ -37,16 +35,16 @@ def of(model: type[BaseModel]) -> ToolDef:
 
 def strict_openai(properties: Any, **more: Any) -> CompiledSchema:
     schema = {"type": "object", "properties": properties, **more}
-    return compile_schema(tool(schema), OPENAI, strict=True)
+    return openai_chat.compile(tool(schema), strict=True)
 
 
 def strict_anthropic(properties: Any, **more: Any) -> CompiledSchema:
     schema = {"type": "object", "properties": properties, **more}
-    return compile_schema(tool(schema), ANTHROPIC, strict=True)
+    return anthropic_messages.compile(tool(schema), strict=True)
 
 
 def gemini(schema: Any) -> CompiledSchema:
-    return compile_schema(tool(schema), GEMINI)
+    return gemini_generate_content.compile(tool(schema))
 
 
 def lost(compiled: CompiledSchema) -> list[tuple[str, str]]:

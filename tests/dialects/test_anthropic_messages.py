@@ -7,14 +7,7 @@ from typing import Any
 
 import pytest
 
-from lutum_py._transcript.assistant import (
-    ReasoningItem,
-    RefusalItem,
-    ServerToolItem,
-    TextItem,
-    Usage,
-)
-from lutum_py._transcript.metadata import ToolMetadata
+from lutum_py import ReasoningItem, RefusalItem, ServerToolItem, TextItem, ToolMetadata, Usage
 from lutum_py.dialects import anthropic_messages as dialect
 from lutum_py.errors import DialectError
 

@@ -8,23 +8,24 @@ from typing import Any
 
 import pytest
 
-from lutum_py._schema.definition import ToolDef
-from lutum_py._transcript.assistant import (
+from lutum_py import (
     AssistantTurn,
+    Attachment,
+    CommittedRound,
+    Message,
     ReasoningItem,
     RefusalItem,
     TextItem,
+    ToolChoice,
+    ToolDef,
+    TranscriptItem,
+    TurnRequest,
 )
-from lutum_py._transcript.attachment import Attachment
-from lutum_py._transcript.committed import CommittedRound
-from lutum_py._transcript.message import Message
-from lutum_py._transcript.request import TranscriptItem, TurnRequest
-from lutum_py._transcript.result import rejection
-from lutum_py._transcript.tool_choice import ToolChoice
 from lutum_py.dialects import anthropic_messages as dialect
 from lutum_py.errors import ToolDefinitionError
 
 from .anthropic_wire import CALL, ECHO, call_of, response, result, turn_of
+from .plain import rejected
 
 
 def test_a_round_goes_back_as_it_came() -> None:
@@ -41,7 +42,7 @@ def test_a_round_goes_back_as_it_came() -> None:
     other = {**CALL, "id": "t2", "caller": {"type": "direct"}}
     turn = dialect.decode(response(thinking, cited, {"type": "text", "text": " "}, CALL, other))
     first, second = turn.tool_calls
-    done = CommittedRound(turn, [result(first), rejection(second, "no")])
+    done = CommittedRound(turn, [result(first), rejected(second, "no")])
     assert dialect.messages(done) == [
         {
             "role": "assistant",

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lutum_py.dialects import anthropic_messages as dialect
-from lutum_py.dialects._repair.violations import OUTCOME_UNKNOWN
 
 from .anthropic_wire import USER
+from .plain import OUTCOME_UNKNOWN
 
 
 def said_results(*ids: str, text: str = "") -> dict[str, Any]:

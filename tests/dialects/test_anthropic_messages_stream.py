@@ -6,14 +6,16 @@ from typing import Any
 
 import pytest
 
-from lutum_py._transcript.assistant import ReasoningItem, TextItem, Usage
-from lutum_py._transcript.metadata import ToolMetadata
-from lutum_py._transcript.stream_events import (
+from lutum_py import (
     ArgumentsDelta,
     CallCompleted,
     CallStarted,
     ReasoningDelta,
+    ReasoningItem,
     TextDelta,
+    TextItem,
+    ToolMetadata,
+    Usage,
     UsageReported,
 )
 from lutum_py.dialects import anthropic_messages as dialect

@@ -15,17 +15,16 @@ from lutum_py import (
     AssistantTurn,
     Attachment,
     Cache,
+    CommittedRound,
     Message,
     Session,
     ToolChoice,
     ToolDef,
     ToolMetadata,
     Transcript,
+    TranscriptItem,
     TurnRequest,
 )
-from lutum_py._transcript.committed import CommittedRound
-from lutum_py._transcript.request import TranscriptItem
-from lutum_py._transcript.result import make_result
 from lutum_py.dialects import (
     anthropic_messages,
     gemini_generate_content,
@@ -35,6 +34,7 @@ from lutum_py.dialects import (
 from lutum_py.errors import InvalidValueError
 
 from .every_dialect import DIALECTS
+from .plain import done
 
 TOOLS = tuple(
     ToolDef.from_json_schema(name=name, input_schema={"type": "object"}) for name in ("one", "two")
@@ -60,7 +60,7 @@ def play(session: Session, step: str, number: int) -> None:
             ToolMetadata(id=f"c{number}_{at}", name="one", arguments="{}")
             for at in range(1 if step == "round" else 3)
         ]
-        results = [make_result(call, '"done"', "success") for call in calls]
+        results = [done(call) for call in calls]
         transcript.append_round(CommittedRound(AssistantTurn(tool_calls=calls), results))
     elif step == "answer":
         transcript.append_turn(AssistantTurn(text="Well."))
@@ -278,7 +278,7 @@ STORY: list[TranscriptItem] = [
     Message("system", "Be brief."),
     Message("user", "Hello"),
     AssistantTurn(tool_calls=[CALL]),
-    make_result(CALL, '"done"', "success"),
+    done(CALL),
     AssistantTurn(text="Hi"),
     Message("user", "And?"),
 ]

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import json
+from itertools import product
 from types import ModuleType
 from typing import Any
 
 import pytest
 from hypothesis import given
 
-from lutum_py._text.json import compact_json
-from lutum_py._transcript.assistant import AssistantTurn
-from lutum_py._transcript.metadata import ToolMetadata
-from lutum_py._transcript.stream_events import (
+from lutum_py import (
     ArgumentsDelta,
+    AssistantTurn,
     CallCompleted,
     CallStarted,
     StreamEvent,
-    TextDelta,
-    TurnFinished,
 )
 from lutum_py.dialects import (
     anthropic_messages,
     openai_responses,
 )
-from lutum_py.dialects._stream.call_reports import CallReports
 
 from .every_dialect import DIALECTS, OF_LIBRARY, streams
+from .plain import compact
 from .recordings import Recording, recordings, report
 from .test_hostile_requests import VALUES
 
@@ -119,59 +115,28 @@ def test_calls_that_stand_in_the_first_event_are_told() -> None:
     assert sorted(begun) == ["a", "b", "z"]
 
 
-def test_a_call_whose_id_comes_late_is_still_one_call() -> None:
-    """A call that began under an id of ours, before the host named its own, completes once."""
-    reports = CallReports()
-    assert len(reports.of([CallStarted(0, "ours", "f")])) == 1
-    (end,) = reports.missing([ToolMetadata(id="theirs", name="f", arguments="")])
-    assert isinstance(end, CallCompleted)
-    assert end.index == 0
-
-
-def test_a_call_that_begins_twice_is_told_once() -> None:
-    """A second word of a call that has begun, as hosts send it, is passed over."""
-    reports = CallReports()
-    begun = CallStarted(0, "c1", "f")
-    assert reports.of([begun, begun]) == [begun]
-    assert reports.of([begun]) == []
-
-
-def test_an_event_of_no_call_goes_on_as_it_is() -> None:
-    """What is of no call is neither kept nor told twice."""
-    finished = TurnFinished(AssistantTurn(text="Hi"))
-    assert CallReports().of([finished, TextDelta("a"), TextDelta("a")]) == [
-        finished,
-        TextDelta("a"),
-        TextDelta("a"),
-    ]
-
-
 UNKNOWN = [{"type": "brand.new", "id": "no", "model": "no"}, {"x": 1}, {"event": None}]
 
 
 @DIALECTS
-@pytest.mark.parametrize("unknown", UNKNOWN, ids=json.dumps)
-@pytest.mark.parametrize("place", [0, 1, -1], ids=["first", "second", "last"])
-def test_unknown_events_stand_apart(
-    dialect: ModuleType, unknown: dict[str, Any], place: int
-) -> None:
+def test_unknown_events_stand_apart(dialect: ModuleType) -> None:
     """An event of a kind that nobody knows is kept beside the turn, and changes nothing of it."""
     events = streams()[dialect.NAME]
     told, turn = fed(dialect, events)
-    broken = list(events)
-    broken.insert(place if place >= 0 else len(events) - 1, unknown)
-    more, disturbed = fed(dialect, broken)
-    assert disturbed.payload == {**turn.payload, "unknown_events": [unknown]}
-    assert more[:-1] == told[:-1]
-    assert disturbed.items == turn.items
-    assert dialect.messages([disturbed]) == dialect.messages([turn])
-    assert dialect.decode(disturbed.payload) == disturbed
     assert "unknown_events" not in turn.payload
+    for unknown, place in product(UNKNOWN, (0, 1, len(events) - 1)):
+        more, disturbed = fed(dialect, [*events[:place], unknown, *events[place:]])
+        case = (unknown, place)
+        assert disturbed.payload == {**turn.payload, "unknown_events": [unknown]}, case
+        assert more[:-1] == told[:-1], case
+        assert disturbed.items == turn.items, case
+        assert dialect.messages([disturbed]) == dialect.messages([turn]), case
+        assert dialect.decode(disturbed.payload) == disturbed, case
 
 
 def is_json_object(value: Any) -> bool:
     try:
-        compact_json(value)
+        compact(value)
     except ValueError:
         return False
     return isinstance(value, dict)

@@ -13,28 +13,45 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lutum_py import Toolset, tool, tool_fn
-from lutum_py._schema.definition import ToolDef
-from lutum_py._transcript.assistant import AssistantTurn, dump_turn, load_turn
-from lutum_py._transcript.message import Message
-from lutum_py._transcript.metadata import ToolMetadata
-from lutum_py._transcript.request import TranscriptItem, TurnRequest
-from lutum_py._transcript.result import ToolResult, rejection
-from lutum_py._transcript.saved import Saved
-from lutum_py._transcript.tool_choice import ToolChoice
-from lutum_py.cli._commands import run
+from lutum_py import (
+    AssistantTurn,
+    CommittedRound,
+    Message,
+    ToolChoice,
+    ToolDef,
+    ToolMetadata,
+    ToolResult,
+    Toolset,
+    Transcript,
+    TranscriptItem,
+    TurnRequest,
+    tool,
+    tool_fn,
+)
+from lutum_py.cli import main
 from lutum_py.dialects import DIALECTS as LIST
 from lutum_py.dialects import openai_chat
-from lutum_py.dialects._facts import facts_of
 from lutum_py.dialects._wire_form import wire_form_of
-from lutum_py.errors import DialectError, MisuseError, TranscriptError
+from lutum_py.errors import DialectError, MisuseError
 from lutum_py.testing import ScriptedClient
 from tests.instructions import instructions
 from tests.profiles import scaled
 
-from .every_dialect import DIALECTS, NAMES, OF_LIBRARY, as_response, bodies, key_of
+from .every_dialect import (
+    DIALECTS,
+    NAMES,
+    OF_LIBRARY,
+    TRUNCATED,
+    as_response,
+    bodies,
+    key_of,
+    response_of,
+)
+from .plain import compact, done, rejected
 
 BAD = "no such tool!"
+EMPTY_IS_MISSING = ("anthropic_messages",)
+"""Where `{}` may stand for arguments that a limit cut off before they began."""
 SHARED = {
     "NAME",
     "StreamDecoder",
@@ -60,10 +77,6 @@ ARGUMENTS = st.dictionaries(TEXTS, JSON_VALUES, max_size=3)
 TOOLS = st.sampled_from(["search", "get_user", "x"])
 
 
-def compact(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
 @st.composite
 def turns(draw: st.DrawFn, number: int = 0) -> AssistantTurn:
     """A turn that says or asks something; the ids of its calls come nowhere else."""
@@ -82,7 +95,7 @@ def results(draw: st.DrawFn, call: ToolMetadata) -> ToolResult:
     """A result of any status, in short or at length."""
     status = draw(st.sampled_from(["success", "error", "rejected", "cancelled", "indeterminate"]))
     if status == "rejected":
-        return rejection(call, draw(TEXTS))
+        return rejected(call, draw(TEXTS))
     return ToolResult(
         id=call.id,
         name=call.name,
@@ -283,7 +296,7 @@ def said_by_a_user(dialect: ModuleType) -> list[Any]:
 
 
 def said_by_hand(dialect: ModuleType, turn: AssistantTurn) -> AssistantTurn:
-    decoded: AssistantTurn = dialect.decode(wire_form_of(dialect.NAME).response(turn, 1))
+    decoded: AssistantTurn = dialect.decode(response_of(dialect.NAME, turn))
     return decoded
 
 
@@ -298,18 +311,20 @@ def test_a_turn_that_a_limit_ended_says_so(dialect: ModuleType, arguments: str) 
     said = AssistantTurn(text="Hm", tool_calls=[call], cut_off="answer")
     turn = said_by_hand(dialect, said)
     assert turn.is_truncated
-    assert turn.finish_reason in facts_of(dialect.NAME).truncated
+    assert turn.finish_reason in TRUNCATED[dialect.NAME]
     text = turn.tool_calls[0].arguments
-    is_empty = facts_of(dialect.NAME).empty_is_missing and text == "{}"
+    is_empty = dialect.NAME in EMPTY_IS_MISSING and text == "{}"
     assert turn.cut_off == ("arguments" if not text or is_empty else "answer")
     assert said_by_hand(dialect, AssistantTurn(text="Hm", cut_off="answer")).cut_off == "answer"
-    assert load_turn(Saved(dump_turn(turn), "$", TranscriptError)) == turn
+    transcript = Transcript()
+    transcript.append_round(CommittedRound(turn, [done(call) for call in turn.tool_calls]))
+    assert Transcript.load_json(transcript.dump_json())[0] == turn
 
 
 def test_the_words_of_saved_turns_are_known() -> None:
     """A turn that was saved without a word on what was cut off is known by its finish reason."""
     for name in OF_LIBRARY:
-        for reason in facts_of(name).truncated:
+        for reason in TRUNCATED[name]:
             assert AssistantTurn(text="Hm", finish_reason=reason).is_truncated
 
 
@@ -336,11 +351,15 @@ def test_the_command_line_speaks_every_dialect(
     """A request of any dialect is checked by its rules, and a name of none is refused."""
     body = tmp_path / "body.json"
     body.write_text(json.dumps(bodies(BAD)[dialect.NAME]), encoding="utf-8")
-    assert run(["check", str(body), "--dialect", dialect.NAME]) == 1
+    with pytest.raises(SystemExit) as found:
+        main(["check", str(body), "--dialect", dialect.NAME])
+    assert found.value.code == 1
     out = capsys.readouterr().out
     assert f"request body of {dialect.NAME}" in out
     assert "invalid_tool_name" in out
-    assert run(["check", str(body), "--dialect", "smoke_signals"]) == 2
+    with pytest.raises(SystemExit) as refused:
+        main(["check", str(body), "--dialect", "smoke_signals"])
+    assert refused.value.code == 2
     assert "'smoke_signals' is not one of" in capsys.readouterr().err
 
 

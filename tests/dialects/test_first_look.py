@@ -19,14 +19,13 @@ from lutum_py import (
     ToolResult,
     TurnRequest,
 )
-from lutum_py._text.json import is_array, is_object
 from lutum_py.dialects import DIALECTS
-from lutum_py.dialects._facts import facts_of
 from lutum_py.dialects._repair.conversation import Form
 
 from .broken_requests import broken_request
-from .every_dialect import OF_LIBRARY
+from .every_dialect import KEYS, OF_LIBRARY
 from .growing import dialect_of
+from .plain import is_array, is_object
 
 EVERY = pytest.mark.parametrize("name", OF_LIBRARY)
 IDS = ("id", "call_id", "tool_call_id", "tool_use_id")
@@ -58,7 +57,7 @@ def conversation(name: str, random: Random) -> list[Any]:
 
 def said_by(name: str, items: list[Any]) -> list[Any]:
     body: dict[str, Any] = dialect_of(name).encode_request(TurnRequest(items=items))
-    said: list[Any] = body[facts_of(name).key]
+    said: list[Any] = body[KEYS[name]]
     return said
 
 
@@ -159,7 +158,7 @@ def _put(objects: list[dict[str, Any]], odd: dict[str, Any], random: Random, oft
 
 def requests(name: str, count: int) -> Iterator[Any]:
     """Requests in order and next to it, and some that are far from it."""
-    key, form = facts_of(name).key, form_of(name)
+    key, form = KEYS[name], form_of(name)
     for seed in range(count):
         random = Random(seed)
         yield (said := disordered(conversation(name, random), random))
@@ -198,7 +197,7 @@ def test_what_the_library_writes_is_in_order_at_the_first_look(name: str) -> Non
     form = replace(form_of(name), mend=never)
     for seed in range(50):
         said = conversation(name, Random(seed))
-        assert form.check(said) == form.check({facts_of(name).key: said}) == []
+        assert form.check(said) == form.check({KEYS[name]: said}) == []
         mended, changes = form.repair(said)
         assert mended == said
         assert mended is not said

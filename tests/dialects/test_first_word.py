@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from lutum_py import AssistantTurn, Message, Session, ToolMetadata, TurnRequest
-from lutum_py._transcript.request import TranscriptItem
-from lutum_py._transcript.result import make_result
+from lutum_py import AssistantTurn, Message, Session, ToolMetadata, TranscriptItem, TurnRequest
 from lutum_py.dialects import anthropic_messages, gemini_generate_content
 from lutum_py.errors import InvalidValueError
 from lutum_py.models import Anthropic
 
+from .plain import done
+
 CALL = ToolMetadata(id="c1", name="add", arguments="{}")
-ROUND: list[TranscriptItem] = [AssistantTurn(tool_calls=[CALL]), make_result(CALL, "3", "success")]
+ROUND: list[TranscriptItem] = [AssistantTurn(tool_calls=[CALL]), done(CALL, "3")]
 FRONT = pytest.mark.parametrize(
     ("dialect", "key"),
     [(anthropic_messages, "messages"), (gemini_generate_content, "contents")],

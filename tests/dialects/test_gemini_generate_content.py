@@ -10,12 +10,7 @@ from typing import Any
 
 import pytest
 
-from lutum_py._transcript.assistant import (
-    ReasoningItem,
-    ServerToolItem,
-    TextItem,
-    Usage,
-)
+from lutum_py import ReasoningItem, ServerToolItem, TextItem, Usage
 from lutum_py.dialects import gemini_generate_content as dialect
 from lutum_py.errors import DialectError
 

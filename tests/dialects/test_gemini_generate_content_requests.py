@@ -7,24 +7,23 @@ import copy
 
 import pytest
 
-from lutum_py._schema.definition import ToolDef
-from lutum_py._transcript.assistant import (
+from lutum_py import (
     AssistantTurn,
+    Attachment,
+    CommittedRound,
+    Message,
     ReasoningItem,
     RefusalItem,
     TextItem,
+    ToolChoice,
+    ToolDef,
+    TurnRequest,
 )
-from lutum_py._transcript.attachment import Attachment
-from lutum_py._transcript.committed import CommittedRound
-from lutum_py._transcript.message import Message
-from lutum_py._transcript.request import TurnRequest
-from lutum_py._transcript.result import rejection
-from lutum_py._transcript.tool_choice import ToolChoice
 from lutum_py.dialects import gemini_generate_content as dialect
-from lutum_py.dialects.gemini_generate_content._encode import FOREIGN_SIGNATURE
 from lutum_py.errors import ToolDefinitionError
 
 from .gemini_wire import CALL, ECHO, USER, call_of, response, result
+from .plain import FOREIGN_SIGNATURE, rejected
 
 
 def test_a_round_goes_back_as_it_came() -> None:
@@ -38,7 +37,7 @@ def test_a_round_goes_back_as_it_came() -> None:
     ]
     turn = dialect.decode(response(*parts))
     first, second = turn.tool_calls
-    done = CommittedRound(turn, [result(first, '{"a":1}'), rejection(second, "no")])
+    done = CommittedRound(turn, [result(first, '{"a":1}'), rejected(second, "no")])
     assert dialect.messages(done) == [
         {"role": "model", "parts": parts},
         {

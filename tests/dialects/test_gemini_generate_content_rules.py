@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lutum_py.dialects import gemini_generate_content as dialect
-from lutum_py.dialects._repair.violations import NOT_SHOWN, OUTCOME_UNKNOWN
 
 from .gemini_wire import USER
+from .plain import NOT_SHOWN, OUTCOME_UNKNOWN
 
 
 def called(*names: str) -> dict[str, Any]:

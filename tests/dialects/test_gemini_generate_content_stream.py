@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from lutum_py._transcript.assistant import Usage
-from lutum_py._transcript.stream_events import (
+from lutum_py import (
     ArgumentsDelta,
     CallCompleted,
     CallStarted,
     ReasoningDelta,
     TextDelta,
     TurnFinished,
+    Usage,
     UsageReported,
 )
 from lutum_py.dialects import gemini_generate_content as dialect

@@ -8,18 +8,14 @@ from typing import Any
 
 import pytest
 
-from lutum_py._transcript.assistant import AssistantTurn
-from lutum_py._transcript.metadata import ToolMetadata
-from lutum_py._transcript.stream_events import (
+from lutum_py import (
     ArgumentsDelta,
+    AssistantTurn,
     CallCompleted,
     CallStarted,
-    ReasoningDelta,
-    RefusalDelta,
     StreamEvent,
     TextDelta,
 )
-from lutum_py.dialects._stream.pairs import Pairs
 from tests.models.said import Said
 
 from .mutations import WRITERS
@@ -151,29 +147,6 @@ def test_halves_in_streamed_arguments(dialect: ModuleType, pieces: list[str], te
     assert [each.metadata for each in told if isinstance(each, CallCompleted)] == [asked]
     repr(told).encode()
     goes_on(turn)
-
-
-def test_halves_wait_apart() -> None:
-    """Each kind of delta, and each call, has its own half that waits; a call's comes out before
-    the call is complete, and all others at the end.
-    """
-    call = CallCompleted(0, ToolMetadata(id="c1", name="add", arguments="{}"))
-    pairs = Pairs()
-    events: list[StreamEvent] = [
-        TextDelta("\ud83d"),
-        ReasoningDelta("\ud83d"),
-        ArgumentsDelta(0, "\ud83d", {}),
-        ArgumentsDelta(1, "x\ud83d", {}),
-    ]
-    assert pairs.of(events) == [ArgumentsDelta(1, "x", {})]
-    assert pairs.of([TextDelta("\ude00"), call]) == [
-        TextDelta("\U0001f600"),
-        ArgumentsDelta(0, "\ufffd", {}),
-        call,
-    ]
-    assert pairs.of([RefusalDelta("no"), call]) == [RefusalDelta("no"), call]
-    assert pairs.rest() == [ReasoningDelta("\ufffd"), ArgumentsDelta(1, "\ufffd", {})]
-    assert pairs.rest() == []
 
 
 def test_a_call_that_begins_can_be_shown() -> None:

@@ -10,26 +10,32 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from lutum_py import Attachment, Toolset, Transcript, tool, tool_fn
-from lutum_py._transcript.assistant import AssistantTurn
-from lutum_py._transcript.committed import CommittedRound
-from lutum_py._transcript.message import Message
-from lutum_py._transcript.request import TranscriptItem, TurnRequest
-from lutum_py._transcript.result import ToolResult, rejection
+from lutum_py import (
+    AssistantTurn,
+    Attachment,
+    CommittedRound,
+    Message,
+    ToolResult,
+    Toolset,
+    Transcript,
+    TranscriptItem,
+    TurnRequest,
+    tool,
+    tool_fn,
+)
 from lutum_py.dialects import (
     anthropic_messages,
     gemini_generate_content,
     openai_chat,
     openai_responses,
 )
-from lutum_py.dialects._repair.violations import NOT_SHOWN
-from lutum_py.dialects._wire.history import NOTHING_LEFT
 from lutum_py.errors import DialectError, HistoryError
 from lutum_py.testing.strategies import scripts
 from tests.profiles import scaled
 
 from .broken_requests import broken_request
 from .every_dialect import DIALECTS, as_response, key_of
+from .plain import NOT_SHOWN, NOTHING_LEFT, rejected
 from .test_every_dialect import calls_of, conversations
 
 PNG = "data:image/png;base64,iVBORw0KGgo="
@@ -113,7 +119,7 @@ def test_whatever_a_model_asks_comes_back(
     transcript.push(Message("user", "Go"))
     for turn in script:
         if turn.tool_calls:
-            answers = [rejection(call, "no") for call in turn.tool_calls]
+            answers = [rejected(call, "no") for call in turn.tool_calls]
             transcript.append_round(CommittedRound(turn, answers))
         else:
             transcript.append_turn(turn)

@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-from lutum_py._transcript.assistant import (
+from lutum_py import (
     AssistantTurn,
+    Attachment,
+    Message,
     ReasoningItem,
     RefusalItem,
     ServerToolItem,
     TextItem,
     ToolCallItem,
+    ToolMetadata,
+    TurnRequest,
     Usage,
 )
-from lutum_py._transcript.attachment import Attachment
-from lutum_py._transcript.message import Message
-from lutum_py._transcript.metadata import ToolMetadata
-from lutum_py._transcript.request import TurnRequest
 from lutum_py.dialects import openai_chat as dialect
 from lutum_py.errors import DialectError
 

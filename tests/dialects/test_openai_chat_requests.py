@@ -8,13 +8,8 @@ from typing import Any
 
 import pytest
 
-from lutum_py._declare.member import tool as member
-from lutum_py._declare.tool_fn import tool_fn
-from lutum_py._schema.definition import ToolDef
-from lutum_py._toolset import Toolset
-from lutum_py._transcript.message import Message
-from lutum_py._transcript.request import TurnRequest
-from lutum_py._transcript.tool_choice import ToolChoice
+from lutum_py import Message, ToolChoice, ToolDef, Toolset, TurnRequest, tool_fn
+from lutum_py import tool as member
 from lutum_py.dialects import openai_chat as dialect
 from lutum_py.errors import ToolDefinitionError
 

@@ -9,22 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py._transcript.assistant import (
-    AssistantTurn,
-    ReasoningItem,
-    RefusalItem,
-    TextItem,
-    Usage,
-)
-from lutum_py._transcript.metadata import ToolMetadata
-from lutum_py._transcript.stream_events import (
+from lutum_py import (
     ArgumentsDelta,
+    AssistantTurn,
     CallCompleted,
     CallStarted,
     ReasoningDelta,
+    ReasoningItem,
     RefusalDelta,
+    RefusalItem,
     TextDelta,
+    TextItem,
+    ToolMetadata,
     TurnFinished,
+    Usage,
     UsageReported,
 )
 from lutum_py.dialects import openai_chat as dialect

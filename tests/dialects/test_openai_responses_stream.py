@@ -6,20 +6,18 @@ from typing import Any
 
 import pytest
 
-from lutum_py._transcript.assistant import (
-    AssistantTurn,
-    ReasoningItem,
-    TextItem,
-    Usage,
-)
-from lutum_py._transcript.stream_events import (
+from lutum_py import (
     ArgumentsDelta,
+    AssistantTurn,
     CallCompleted,
     CallStarted,
     ReasoningDelta,
+    ReasoningItem,
     RefusalDelta,
     TextDelta,
+    TextItem,
     TurnFinished,
+    Usage,
     UsageReported,
 )
 from lutum_py.dialects import openai_responses as dialect

@@ -9,19 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py import AssistantTurn, Message, TurnRequest
-from lutum_py._transcript.request import TranscriptItem
-from lutum_py._transcript.result import make_result
+from lutum_py import AssistantTurn, Message, TranscriptItem, TurnRequest
 from lutum_py.dialects import (
     anthropic_messages,
     gemini_generate_content,
     openai_chat,
     openai_responses,
 )
-from lutum_py.dialects._wire.other_model import told_apart
-from lutum_py.dialects.gemini_generate_content._encode import FOREIGN_SIGNATURE
 
 from .every_dialect import DIALECTS
+from .plain import FOREIGN_SIGNATURE, done
 from .recordings import answered, recordings
 
 SAME = [
@@ -54,36 +51,45 @@ def made_by(model: str | None) -> AssistantTurn:
     return AssistantTurn(text="Hi", model=model)
 
 
+def is_told_apart(made: str | None, *names: str) -> bool:
+    """Whether the reasoning of a turn stays behind where these are the names of who is asked."""
+    said = {"role": "assistant", "content": "Hi", "reasoning": "Hm."}
+    turn = openai_chat.decode({"model": made, "choices": [{"message": said}]})
+    body = sent(openai_chat, turn, names)
+    assert ("reasoning" in body["messages"][1]) is not bool(body.losses)
+    return bool(body.losses)
+
+
 def test_no_name_takes_long_to_compare() -> None:
     """A name of many revisions, which a host made up, is compared step by step."""
-    assert told_apart(made_by("gpt-5" + "-v1:0" * 200 + "x"), ("gpt-5",))
+    assert is_told_apart("gpt-5" + "-v1:0" * 200 + "x", "gpt-5")
 
 
-@pytest.mark.parametrize(("one", "other"), SAME)
-def test_a_date_makes_no_other_model(one: str, other: str) -> None:
+def test_a_date_makes_no_other_model() -> None:
     """A date, `latest`, a revision and the path of a host are no difference, either way."""
-    assert not told_apart(made_by(one), (other,))
-    assert not told_apart(made_by(other), (one,))
-    assert not told_apart(made_by(other), ("gpt-x", one))
+    for one, other in SAME:
+        assert not is_told_apart(one, other), (one, other)
+        assert not is_told_apart(other, one), (one, other)
+        assert not is_told_apart(other, "gpt-x", one), (one, other)
 
 
-@pytest.mark.parametrize(("one", "other"), APART)
-def test_models_of_one_family_are_told_apart(one: str, other: str) -> None:
+def test_models_of_one_family_are_told_apart() -> None:
     """Another size, another version and another host are another model."""
-    assert told_apart(made_by(one), (other,))
-    assert told_apart(made_by(other), (one,))
+    for one, other in APART:
+        assert is_told_apart(one, other), (one, other)
+        assert is_told_apart(other, one), (one, other)
 
 
 @given(st.text(max_size=12))
 def test_what_is_not_known_is_the_same(name: str) -> None:
     """Without a name on either side, and with the very same name, nothing is left out."""
-    assert not told_apart(made_by(None), (name,))
-    assert not told_apart(made_by(name), ())
-    assert not told_apart(made_by(name), (name,))
+    assert not is_told_apart(None, name)
+    assert not is_told_apart(name)
+    assert not is_told_apart(name, name)
 
 
 def answers(turn: AssistantTurn) -> list[TranscriptItem]:
-    results = [make_result(call, '"done"', "success") for call in turn.tool_calls]
+    results = [done(call) for call in turn.tool_calls]
     return [Message("user", "Go"), turn, *results, Message("user", "On")]
 
 

@@ -20,12 +20,12 @@ from lutum_py import (
     Cache,
     CommittedRound,
     Message,
+    ReasoningItem,
     ToolResult,
     Transcript,
     TurnRequest,
     View,
 )
-from lutum_py._transcript.assistant import ReasoningItem
 from lutum_py.dialects import anthropic_messages
 from tests.profiles import scaled
 

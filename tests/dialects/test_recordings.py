@@ -13,8 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from lutum_py._text.json import compact_json
-from lutum_py._transcript.stream_events import (
+from lutum_py import (
     ArgumentsDelta,
     CallCompleted,
     CallStarted,
@@ -34,6 +33,7 @@ from lutum_py.errors import DialectError
 from tests.profiles import scaled
 
 from .every_dialect import OF_LIBRARY
+from .plain import compact
 from .recordings import answer, answered, chunks_of, recordings, report, streamed, whole
 
 DIALECTS = pytest.mark.parametrize("dialect", OF_LIBRARY, indirect=True)
@@ -101,13 +101,13 @@ def said(dialect: ModuleType, response: Any) -> tuple[list[tuple[str, str]], str
     """Read calls and text of a whole response in the plainest way."""
     if dialect is anthropic_messages:
         blocks = response["content"]
-        calls = [(b["name"], compact_json(b["input"])) for b in blocks if b["type"] == "tool_use"]
+        calls = [(b["name"], compact(b["input"])) for b in blocks if b["type"] == "tool_use"]
         return calls, "".join(block["text"] for block in blocks if block["type"] == "text")
     if dialect is gemini_generate_content:
         parts = response["candidates"][0]["content"]["parts"]
         found = [part["functionCall"] for part in parts if "functionCall" in part]
         text = "".join(part.get("text", "") for part in parts if not part.get("thought"))
-        return [(call["name"], compact_json(call["args"])) for call in found], text
+        return [(call["name"], compact(call["args"])) for call in found], text
     if dialect is openai_chat:
         message = response["choices"][0]["message"]
         listed = [
@@ -117,7 +117,7 @@ def said(dialect: ModuleType, response: Any) -> tuple[list[tuple[str, str]], str
         return listed, message.get("content") or ""
     calls = [
         # The search for tools has no name there, and an object for arguments.
-        ("tool_search", compact_json(item["arguments"]))
+        ("tool_search", compact(item["arguments"]))
         if item["type"] == "tool_search_call"
         else (item["name"], item["arguments"])
         for item in response["output"]
@@ -326,7 +326,7 @@ def check_events(dialect: ModuleType, events: list[StreamEvent], turn: Any) -> N
 
 def object_of(text: str) -> str:
     """Write arguments as a dialect does that has objects for them."""
-    return compact_json(json.loads(text or "{}"))
+    return compact(json.loads(text or "{}"))
 
 
 def spelled(dialect: ModuleType, raw: str) -> tuple[str, list[str], str | None]:

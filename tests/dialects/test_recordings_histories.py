@@ -9,17 +9,14 @@ from typing import Any
 
 import pytest
 
-from lutum_py import Transcript
-from lutum_py._transcript.request import TurnRequest
-from lutum_py.cli._convert import encoded_for
+from lutum_py import Message, Transcript, TurnRequest
 from lutum_py.dialects import DIALECTS as LIST
-from lutum_py.dialects._repair.violations import NOT_SHOWN
-from lutum_py.dialects._wire.history import NOTHING_LEFT
-from lutum_py.dialects._wire.losses import Loss
-from lutum_py.dialects.gemini_generate_content._decode import tidy
+from lutum_py.dialects.anthropic_messages import Loss
+from lutum_py.errors import InvalidValueError
 
 from .every_dialect import OF_LIBRARY
 from .histories import at, compacted, pieces, without
+from .plain import NOT_SHOWN, NOTHING_LEFT, in_camel_case
 from .recordings import Recording, recordings, report
 
 DIALECTS = pytest.mark.parametrize("dialect", OF_LIBRARY, indirect=True)
@@ -33,7 +30,7 @@ def expected(dialect: Any, request: dict[str, Any], losses: list[Loss]) -> list[
     """What has to come back: all that the losses do not name, and what they say of the rest."""
     left = copy.deepcopy(request)
     if dialect.NAME == "gemini_generate_content":
-        left["contents"] = tidy(left["contents"])
+        left["contents"] = in_camel_case(left["contents"])
     for loss in losses:
         holder, key = at(left, loss.where)
         if "comes back under `output`" in loss.text:
@@ -48,6 +45,19 @@ def expected(dialect: Any, request: dict[str, Any], losses: list[Loss]) -> list[
         else:
             without(left, loss.where)
     return pieces(dialect.NAME, compacted(left))
+
+
+def encoded_for(name: str, transcript: Transcript) -> dict[str, Any]:
+    """Make a request; where the provider wants to hear the user first, let the user begin."""
+    encode: Any = import_module(LIST[name]).encode_request
+    try:
+        body: dict[str, Any] = encode(TurnRequest(items=transcript))
+    except InvalidValueError:
+        told = [isinstance(each, Message) and each.role != "user" for each in transcript]
+        first = told.index(False) if False in told else len(told)
+        begun = [*transcript[:first], Message("user", NOT_SHOWN), *transcript[first:]]
+        body = encode(TurnRequest(items=begun))
+    return body
 
 
 def said(dialect: Any, body: dict[str, Any]) -> list[Any]:

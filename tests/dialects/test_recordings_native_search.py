@@ -16,10 +16,9 @@ from lutum_py import (
     TurnRequest,
     tool_search,
 )
-from lutum_py._text.json import is_array
 from lutum_py.dialects import anthropic_messages, openai_responses
-from lutum_py.dialects._wire_form import objects
 
+from .plain import is_array, objects
 from .recordings import Recording, answered, recordings
 
 RATES = ToolDef.from_json_schema(

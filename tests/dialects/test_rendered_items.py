@@ -8,13 +8,18 @@ from typing import Any
 
 import pytest
 
-from lutum_py import NeedsTools, Session, ToolDef, Toolset
-from lutum_py._transcript.assistant import AssistantTurn
-from lutum_py._transcript.message import Message
-from lutum_py._transcript.metadata import ToolMetadata
-from lutum_py._transcript.request import TurnRequest
-from lutum_py._transcript.result import ToolResult
-from lutum_py._transcript.tool_choice import ToolChoice
+from lutum_py import (
+    AssistantTurn,
+    Message,
+    NeedsTools,
+    Session,
+    ToolChoice,
+    ToolDef,
+    ToolMetadata,
+    ToolResult,
+    Toolset,
+    TurnRequest,
+)
 from lutum_py.dialects import anthropic_messages, openai_chat, openai_responses
 
 from .every_dialect import DIALECTS, key_of
@@ -61,15 +66,15 @@ def test_what_holds_items_or_is_one_is_told_apart(dialect: ModuleType) -> None:
 
 
 @DIALECTS
-@pytest.mark.parametrize("number", ["1e999", "-1E+400", "9" * 400 + ".0", "1e-999", "1e308"])
-def test_a_number_that_python_cannot_hold_is_sent(dialect: ModuleType, number: str) -> None:
+def test_a_number_that_python_cannot_hold_is_sent(dialect: ModuleType) -> None:
     """However large a number is in what was called or answered, its body is JSON."""
-    call = ToolMetadata(id="c", name="echo", arguments=f'{{"n":{number}}}')
-    result = ToolResult(id="c", name="echo", arguments=call.arguments, result=number)
-    items: list[Any] = [Message("user", "Go"), AssistantTurn(tool_calls=[call]), result]
-    body = dialect.encode_request(TurnRequest(items=items))
-    json.dumps(body, allow_nan=False)
-    assert not dialect.check(body)
+    for number in ("1e999", "-1E+400", "9" * 400 + ".0", "1e-999", "1e308"):
+        call = ToolMetadata(id="c", name="echo", arguments=f'{{"n":{number}}}')
+        result = ToolResult(id="c", name="echo", arguments=call.arguments, result=number)
+        items: list[Any] = [Message("user", "Go"), AssistantTurn(tool_calls=[call]), result]
+        body = dialect.encode_request(TurnRequest(items=items))
+        assert "NaN" not in json.dumps(body, allow_nan=False), number
+        assert not dialect.check(body), number
 
 
 @DIALECTS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Annotated, Any, Literal
 
 import jsonschema
@@ -12,17 +13,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, RootModel, create_model
 
-from lutum_py.dialects._facts import Facts
-from lutum_py.dialects._schema.compiler import compile_schema
+from lutum_py.dialects import (
+    anthropic_messages,
+    gemini_generate_content,
+    openai_chat,
+    openai_responses,
+)
 from lutum_py.errors import ToolDefinitionError
 from tests.profiles import scaled
 
 from .schema_tools import (
-    ANTHROPIC,
+    EVERY,
     EVERY_FORM,
-    GEMINI,
-    OPENAI,
-    RESPONSES,
     lost,
     of,
     strict_openai,
@@ -123,7 +125,7 @@ def sent_as(schema: Any, value: Any) -> Any:
 @settings(max_examples=scaled(40), suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_every_value_of_the_authors_type_survives(
-    dialect: Facts, strict: bool, data: st.DataObject
+    dialect: ModuleType, strict: bool, data: st.DataObject
 ) -> None:
     """What the author's model accepts has a form under the compiled schema, which decodes to it."""
     root = data.draw(roots())
@@ -132,7 +134,7 @@ def test_every_value_of_the_authors_type_survives(
     # Every field is spelled out: what a model left out is a matter of its defaults.
     value = given_value.model_dump(mode="json", by_alias=True)
     given_value = made.model_validate(value)
-    compiled = compile_schema(of(made), dialect, strict=strict)
+    compiled = dialect.compile(of(made), strict=strict)
     schema = compiled.schema
     assert schema["type"] == "object"
     jsonschema.Draft202012Validator.check_schema(schema)
@@ -153,7 +155,7 @@ def test_what_is_left_out_stays_left_out(data: st.DataObject) -> None:
     """A null for an optional property of a type without null decodes to a call without it."""
     one = data.draw(models(scalars().filter(lambda each: each.type is not type(None))))
     value = data.draw(one.values)
-    compiled = compile_schema(of(one.type), OPENAI, strict=True)
+    compiled = openai_chat.compile(of(one.type), strict=True)
     sent = sent_as(compiled.schema, value)
     jsonschema.validate(sent, compiled.schema)
     assert compiled.decoder(sent) == value
@@ -167,7 +169,7 @@ def test_a_null_that_the_author_knows_stays() -> None:
         unknown: int = 5
         required: int
 
-    decoder = compile_schema(of(Args), OPENAI, strict=True).decoder
+    decoder = openai_chat.compile(of(Args), strict=True).decoder
     sent = '{"known":null,"unknown":null,"required":null}'
     assert decoder(sent) == '{"known":null,"required":null}'
 
@@ -186,8 +188,8 @@ def test_the_schema_goes_out_as_it_is_without_strict() -> None:
         "properties": {"a": {"$ref": "#/$defs/A", "description": "an A"}},
         "$defs": {"A": {"type": "string", "maxLength": 3, "default": None}},
     }
-    for dialect in (OPENAI, RESPONSES, ANTHROPIC):
-        compiled = compile_schema(tool(schema), dialect)
+    for dialect in (openai_chat, openai_responses, anthropic_messages):
+        compiled = dialect.compile(tool(schema))
         assert compiled.schema == schema
         assert compiled.schema["properties"] is not schema["properties"]
         assert compiled.losses == ()
@@ -217,7 +219,7 @@ class Tagged(RootModel[Annotated[Cat | Dog, Field(discriminator="kind")]]):
 @pytest.mark.parametrize("model", [Pet, Tagged])
 def test_a_union_at_the_root_becomes_one_object(model: type[BaseModel]) -> None:
     """Without strict mode a root union is merged, in words that say which fields go together."""
-    compiled = compile_schema(of(model), ANTHROPIC)
+    compiled = anthropic_messages.compile(of(model))
     schema = compiled.schema
     assert schema["type"] == "object"
     assert schema["properties"]["kind"]["enum"] == ["cat", "dog"]
@@ -243,16 +245,14 @@ class Owner(RootModel[Annotated[Home | Lone, Field(discriminator="kind")]]):
     pass
 
 
-@pytest.mark.parametrize(
-    "dialect", [OPENAI, RESPONSES, ANTHROPIC, GEMINI], ids=lambda facts: facts.name
-)
-def test_a_merged_root_keeps_only_what_it_refers_to(dialect: Facts) -> None:
+@pytest.mark.parametrize("dialect", EVERY, ids=lambda dialect: dialect.NAME)
+def test_a_merged_root_keeps_only_what_it_refers_to(dialect: ModuleType) -> None:
     """Of a union that was merged, neither its discriminator goes out nor the definitions that only
     the union referred to; what a field refers to stays.
     """
-    schema = compile_schema(of(Tagged), dialect).schema
+    schema = dialect.compile(of(Tagged)).schema
     assert not schema.keys() & {"$defs", "discriminator"}
-    schema = compile_schema(of(Owner), dialect).schema
+    schema = dialect.compile(of(Owner)).schema
     assert "discriminator" not in schema
     assert sorted(schema["$defs"]) == ["Cat", "Dog"]
     jsonschema.validate({"kind": "home", "pets": [{"kind": "dog", "name": "Rex"}]}, schema)
@@ -263,19 +263,19 @@ def test_a_merged_root_keeps_only_what_it_refers_to(dialect: Facts) -> None:
             "Node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}},
         },
     }
-    assert list(compile_schema(tool(recursive), dialect).schema["$defs"]) == ["Node"]
+    assert list(dialect.compile(tool(recursive)).schema["$defs"]) == ["Node"]
 
 
 def test_a_union_at_the_root_is_wrapped_in_strict_mode() -> None:
     """In strict mode a root union stands under one property, which the decoder takes away."""
-    compiled = compile_schema(of(Pet), OPENAI, strict=True)
+    compiled = openai_chat.compile(of(Pet), strict=True)
     assert list(compiled.schema["properties"]) == ["value"]
     sent = {"value": {"kind": "cat", "lives": None}}
     jsonschema.validate(sent, compiled.schema)
     assert compiled.decoder(sent) == {"kind": "cat"}
     assert compiled.decoder({"kind": "cat"}) == {"kind": "cat"}
     plain = {"anyOf": [{"type": "object", "properties": {}, "additionalProperties": False}]}
-    assert "$defs" not in compile_schema(tool(plain), ANTHROPIC, strict=True).schema
+    assert "$defs" not in anthropic_messages.compile(tool(plain), strict=True).schema
 
 
 def test_a_merged_root_knows_every_way_to_write_an_object() -> None:
@@ -295,17 +295,17 @@ def test_a_merged_root_knows_every_way_to_write_an_object() -> None:
             }
         },
     }
-    compiled = compile_schema(tool(schema), OPENAI)
+    compiled = openai_chat.compile(tool(schema))
     assert compiled.schema["properties"]["a"] == {"allOf": [{"type": "integer"}, {"maximum": 9}]}
     assert compiled.schema["required"] == ["c"]
     assert "form 1: a" in compiled.schema["description"]
     assert compiled.schema["additionalProperties"] is False
     closed = {"type": "object", "properties": {}, "additionalProperties": False}
     both = {"anyOf": [{**closed, "title": "A"}, closed]}
-    assert compile_schema(tool(both), OPENAI).schema["additionalProperties"] is False
-    assert "A: no arguments" in compile_schema(tool(both), OPENAI).schema["description"]
+    assert openai_chat.compile(tool(both)).schema["additionalProperties"] is False
+    assert "A: no arguments" in openai_chat.compile(tool(both)).schema["description"]
     for key in ("allOf", "oneOf"):
-        one = compile_schema(tool({key: [closed]}), OPENAI)
+        one = openai_chat.compile(tool({key: [closed]}))
         assert one.schema["properties"] == {}
         assert one.losses == ()
 
@@ -330,7 +330,7 @@ def test_a_merged_root_knows_every_way_to_write_an_object() -> None:
 def test_a_property_of_two_alternatives_takes_both(nodes: list[Any], merged: Any) -> None:
     """A property that alternatives describe differently takes what either of them takes."""
     schema = {"oneOf": [{"type": "object", "properties": {"x": node}} for node in nodes]}
-    assert compile_schema(tool(schema), OPENAI).schema["properties"]["x"] == merged
+    assert openai_chat.compile(tool(schema)).schema["properties"]["x"] == merged
 
 
 @pytest.mark.parametrize(
@@ -340,7 +340,7 @@ def test_a_property_of_two_alternatives_takes_both(nodes: list[Any], merged: Any
 def test_a_root_that_is_no_object_is_refused(inner: Any, what: str) -> None:
     """An alternative at the root that is no object has no form anywhere, and is told as it is."""
     with pytest.raises(ToolDefinitionError, match=rf"\(root\).*one JSON object, but .* {what}\."):
-        compile_schema(tool({"anyOf": [inner]}), GEMINI)
+        gemini_generate_content.compile(tool({"anyOf": [inner]}))
 
 
 def test_a_reference_that_leads_nowhere_is_refused() -> None:
@@ -348,7 +348,7 @@ def test_a_reference_that_leads_nowhere_is_refused() -> None:
     for reference in ("other.json#/x", "#/$defs/Missing", "#/properties/b"):
         schema = {"type": "object", "properties": {"a": {"items": [{"$ref": reference}]}}}
         with pytest.raises(ToolDefinitionError, match=r"properties\.a\.items.*nowhere in it"):
-            compile_schema(tool(schema), OPENAI)
+            openai_chat.compile(tool(schema))
 
 
 def test_a_reference_to_the_whole_becomes_a_definition() -> None:
@@ -358,6 +358,6 @@ def test_a_reference_to_the_whole_becomes_a_definition() -> None:
         "properties": {"next": {"$ref": "#"}, "again": {"$ref": "#"}},
         "$defs": {"Arguments": {"type": "string"}},
     }
-    compiled = compile_schema(tool(schema), GEMINI)
+    compiled = gemini_generate_content.compile(tool(schema))
     assert compiled.schema["properties"]["next"] == {"$ref": "#/$defs/Arguments_"}
     jsonschema.validate({"next": {"next": {}}}, compiled.schema)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
 import jsonschema
 import pytest
 
-from lutum_py.dialects._facts import Facts
-from lutum_py.dialects._schema.compiler import compile_schema
+from lutum_py.dialects import anthropic_messages, gemini_generate_content
 from lutum_py.errors import ToolDefinitionError
 
 from .schema_tools import (
-    ANTHROPIC,
     EVERY_FORM,
-    GEMINI,
     Holder,
     Tree,
     gemini,
@@ -58,10 +56,10 @@ def test_gemini_says_what_it_does_not_enforce() -> None:
 
 def test_gemini_takes_recursion_through_optional_properties_only() -> None:
     """A cycle of required properties alone is refused; one through a default is kept."""
-    compiled = compile_schema(of(Tree), GEMINI)
+    compiled = gemini_generate_content.compile(of(Tree))
     jsonschema.validate({"name": "a", "children": [{"name": "b"}]}, compiled.schema)
     with pytest.raises(ToolDefinitionError, match=r"^Tool '\w+', at `.*Chain → Chain"):
-        compile_schema(of(Holder), GEMINI)
+        gemini_generate_content.compile(of(Holder))
 
 
 def test_gemini_references_stand_alone() -> None:
@@ -89,7 +87,7 @@ def test_gemini_references_stand_alone() -> None:
 
 @EVERY_FORM
 def test_a_definition_that_is_described_inside_itself_stays_a_reference(
-    dialect: Facts, strict: bool
+    dialect: ModuleType, strict: bool
 ) -> None:
     """Words beside a reference to the very definition that holds it cannot be put in place."""
     schema = {
@@ -102,20 +100,20 @@ def test_a_definition_that_is_described_inside_itself_stays_a_reference(
             }
         },
     }
-    if (dialect, strict) == (ANTHROPIC, True):
+    if (dialect, strict) == (anthropic_messages, True):
         with pytest.raises(ToolDefinitionError, match="Node → Node"):
-            compile_schema(tool(schema), dialect, strict=strict)
+            dialect.compile(tool(schema), strict=strict)
         return
-    compiled = compile_schema(tool(schema), dialect, strict=strict)
+    compiled = dialect.compile(tool(schema), strict=strict)
     value: dict[str, Any] = {"default": {"next": {}}}
     assert compiled.decoder(value) == value
-    is_rewritten = dialect == GEMINI or strict
+    is_rewritten = dialect == gemini_generate_content or strict
     assert [loss.keyword for loss in compiled.losses] == ["$ref"] * is_rewritten
 
 
 @EVERY_FORM
-def test_a_schema_that_only_means_itself_is_refused(dialect: Facts, strict: bool) -> None:
+def test_a_schema_that_only_means_itself_is_refused(dialect: ModuleType, strict: bool) -> None:
     """A circle without any property in it has no form anywhere."""
     circle = {"anyOf": [{"$ref": "#/$defs/A"}]}
     with pytest.raises(ToolDefinitionError, match="leads back to itself"):
-        compile_schema(tool({**circle, "$defs": {"A": circle}}), dialect, strict=strict)
+        dialect.compile(tool({**circle, "$defs": {"A": circle}}), strict=strict)

@@ -1,43 +1,41 @@
-"""The way back from the form of a strict schema to the form of the author."""
+"""Parts of the schema compiler alone: what fits a schema, and how large one may be."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
+from lutum_py.dialects._schema.openai import check_openai_limits
 from lutum_py.dialects._schema.restore import fits
 
 from .schema_tools import (
     strict_openai,
 )
 
+FITTING: list[tuple[Any, list[Any], list[Any]]] = [
+    (True, [1], []),
+    (False, [], [1]),
+    ({"type": "object", "required": ["a"]}, [{"a": 1}], [{}, []]),
+    ({"additionalProperties": False, "properties": {"a": {}}}, [{"a": 1}], [{"b": 1}]),
+    ({"type": "array", "items": {"type": "null"}, "minItems": 1}, [[None]], [[], [1]]),
+    ({"prefixItems": [{"type": "string"}], "maxItems": 2}, [["a", 1]], [[1], ["a", 1, 1]]),
+    ({"const": 1}, [1, 1.0], [True, "1"]),
+    ({"enum": ["a", False]}, ["a", False], [0]),
+    ({"type": ["integer", "boolean"]}, [1, 2.0, True], [1.5, "a"]),
+    ({"type": "number", "minimum": 1, "exclusiveMaximum": 3}, [1], [0, 3, True]),
+    ({"type": "number", "maximum": 1, "exclusiveMinimum": 0}, [1], [2, 0]),
+    ({"minLength": 2, "maxLength": 3, "pattern": "^a"}, ["ab"], ["a", "abcd", "ba"]),
+    ({"pattern": "("}, ["anything"], []),
+    ({"type": "a newer type"}, ["anything"], []),
+    ({"anyOf": [{"type": "string"}]}, ["a"], [1]),
+    ({"allOf": [{"type": "string"}, {"minLength": 1}]}, ["a"], [""]),
+]
 
-@pytest.mark.parametrize(
-    ("schema", "good", "bad"),
-    [
-        (True, [1], []),
-        (False, [], [1]),
-        ({"type": "object", "required": ["a"]}, [{"a": 1}], [{}, []]),
-        ({"additionalProperties": False, "properties": {"a": {}}}, [{"a": 1}], [{"b": 1}]),
-        ({"type": "array", "items": {"type": "null"}, "minItems": 1}, [[None]], [[], [1]]),
-        ({"prefixItems": [{"type": "string"}], "maxItems": 2}, [["a", 1]], [[1], ["a", 1, 1]]),
-        ({"const": 1}, [1, 1.0], [True, "1"]),
-        ({"enum": ["a", False]}, ["a", False], [0]),
-        ({"type": ["integer", "boolean"]}, [1, 2.0, True], [1.5, "a"]),
-        ({"type": "number", "minimum": 1, "exclusiveMaximum": 3}, [1], [0, 3, True]),
-        ({"type": "number", "maximum": 1, "exclusiveMinimum": 0}, [1], [2, 0]),
-        ({"minLength": 2, "maxLength": 3, "pattern": "^a"}, ["ab"], ["a", "abcd", "ba"]),
-        ({"pattern": "("}, ["anything"], []),
-        ({"type": "a newer type"}, ["anything"], []),
-        ({"anyOf": [{"type": "string"}]}, ["a"], [1]),
-        ({"allOf": [{"type": "string"}, {"minLength": 1}]}, ["a"], [""]),
-    ],
-)
-def test_a_value_fits_as_far_as_structure_goes(schema: Any, good: Any, bad: Any) -> None:
+
+def test_a_value_fits_as_far_as_structure_goes() -> None:
     """A value fits a schema where its structure and plain bounds are kept."""
-    assert all(fits(schema, value, {}) for value in good)
-    assert not any(fits(schema, value, {}) for value in bad)
+    for schema, good, bad in FITTING:
+        assert [value for value in good if not fits(schema, value, {})] == [], schema
+        assert [value for value in bad if fits(schema, value, {})] == [], schema
 
 
 def test_a_union_is_decoded_by_the_alternative_that_fits() -> None:
@@ -74,3 +72,10 @@ def test_a_definition_that_only_leads_to_itself_takes_any_value() -> None:
     """A reference that never arrives says nothing of a value, and does not hang."""
     defs = {"A": {"$ref": "#/$defs/A"}}
     assert fits({"$ref": "#/$defs/A"}, 1, defs)
+
+
+def test_a_property_of_any_value_has_no_levels() -> None:
+    """Where a schema is no object there is nothing to count, and no limit is passed."""
+    schema: dict[str, Any] = {"type": "object", "properties": {"anything": True}}
+    check_openai_limits("t", schema)
+    assert schema == {"type": "object", "properties": {"anything": True}}

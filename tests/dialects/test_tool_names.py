@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+import re
+from importlib import import_module
 from types import ModuleType
 from typing import Any, Generic, TypeVar
 
@@ -11,19 +13,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py import ToolInput, Toolset, tool, tool_fn, toolset
-from lutum_py._schema.definition import ToolDef
-from lutum_py._transcript.assistant import AssistantTurn
-from lutum_py._transcript.message import Message
-from lutum_py._transcript.metadata import ToolMetadata
-from lutum_py._transcript.request import TranscriptItem, TurnRequest
-from lutum_py._transcript.result import ToolResult
+from lutum_py import (
+    AssistantTurn,
+    Message,
+    ToolDef,
+    ToolInput,
+    ToolMetadata,
+    ToolResult,
+    Toolset,
+    TranscriptItem,
+    TurnRequest,
+    tool,
+    tool_fn,
+    toolset,
+)
+from lutum_py.dialects import DIALECTS as LIST
 from lutum_py.dialects import gemini_generate_content, openai_chat, openai_responses
-from lutum_py.dialects._facts import facts_of
-from lutum_py.dialects._wire.tool_names import WireNames
 from lutum_py.errors import ToolDefinitionError
 
-from .every_dialect import DIALECTS, NAMES, as_response, bodies, key_of
+from .every_dialect import DIALECTS, NAMES, TAKEN_NAMES, as_response, bodies, key_of
 
 BAD = "no such tool!"
 FINE = "x_Y-9"
@@ -64,6 +72,15 @@ def names_in(value: Any) -> list[str]:
     return own_name + [name for item in value.values() for name in names_in(item)]
 
 
+def sent_as(dialect: ModuleType, *names: str) -> list[str]:
+    """Give the names under which calls by these names go out."""
+    return names_in(dialect.messages([called(*names)]))
+
+
+def is_taken(dialect: ModuleType, name: str) -> bool:
+    return re.fullmatch(TAKEN_NAMES[dialect.NAME], name) is not None
+
+
 @DIALECTS
 @pytest.mark.parametrize("is_own", [False, True], ids=["neutral", "replayed"])
 def test_a_refused_name_goes_out_under_another(dialect: ModuleType, is_own: bool) -> None:
@@ -78,11 +95,11 @@ def test_a_refused_name_goes_out_under_another(dialect: ModuleType, is_own: bool
     sent = names_in(body[key_of(dialect)])
     assert BAD not in sent
     assert FINE in sent
-    assert all(WireNames(facts_of(dialect.NAME)).takes(name) for name in sent)
+    assert all(is_taken(dialect, name) for name in sent)
     assert dialect.check(body) == []
     (loss,) = [each for each in body.losses if BAD in each.text]
     assert loss.where == "items[1].tool_calls[1]"
-    assert WireNames(facts_of(dialect.NAME)).of(BAD) in loss.text
+    assert sent_as(dialect, BAD)[0] in loss.text
     assert turn.tool_calls[1].name == BAD
     assert turn.payload == payload
 
@@ -124,31 +141,30 @@ def test_a_fine_name_goes_back_as_it_came(dialect: ModuleType) -> None:
 
 
 @DIALECTS
-@given(names=st.lists(ANY_NAMES, max_size=6, unique=True))
+@given(names=st.lists(ANY_NAMES, min_size=1, max_size=6, unique=True))
 def test_no_two_names_meet_on_the_wire(dialect: ModuleType, names: list[str]) -> None:
     """Other names go out as other names, the same each time, and all of them are taken."""
-    wire = WireNames(facts_of(dialect.NAME))
-    sent = [wire.of(name) for name in names]
-    assert len(set(sent)) == len(names)
-    assert all(WireNames(facts_of(dialect.NAME)).takes(name) for name in sent)
-    assert [WireNames(facts_of(dialect.NAME)).of(name) for name in names] == sent
-    fine = [name for name in names if WireNames(facts_of(dialect.NAME)).takes(name)]
-    assert [wire.of(name) for name in fine] == fine
+    sent = sent_as(dialect, *names)
+    assert len(set(sent)) == len(sent) == len(names)
+    assert all(is_taken(dialect, name) for name in sent)
+    assert [each for name in names for each in sent_as(dialect, name)] == sent
+    pairs = zip(names, sent, strict=True)
+    assert [pair for pair in pairs if is_taken(dialect, pair[0]) and len(set(pair)) > 1] == []
 
 
-@pytest.mark.parametrize("name", [BAD, "", "9 lives", "日本", "x" * 500, "\ud800", "-"])
-def test_a_made_name_is_the_same_for_every_provider(name: str) -> None:
+def test_a_made_name_is_the_same_for_every_provider() -> None:
     """What stands for a name does not hang on the provider, and every provider takes it."""
-    every = [WireNames(facts_of(dialect)) for dialect in NAMES]
-    made = {names.of(f"{name}!") for names in every}
-    assert len(made) == 1
-    assert all(names.takes(each) for names in every for each in made)
+    every = [import_module(LIST[name]) for name in NAMES]
+    for name in (BAD, "", "9 lives", "日本", "x" * 500, "\ud800", "-"):
+        made = {each for dialect in every for each in sent_as(dialect, f"{name}!")}
+        assert len(made) == 1, name
+        assert all(is_taken(dialect, each) for dialect in every for each in made), name
 
 
 @DIALECTS
 def test_a_made_name_never_is_a_tool_on_offer(dialect: ModuleType) -> None:
     """Where a tool on offer has the name that would be made, another is made."""
-    taken = WireNames(facts_of(dialect.NAME)).of(BAD)
+    (taken,) = sent_as(dialect, BAD)
     tool = ToolDef.from_json_schema(name=taken, input_schema={"type": "object"})
     turn = called(BAD)
     items: list[TranscriptItem] = [Message("user", "Go"), turn, *answers(turn)]
@@ -167,7 +183,7 @@ def test_a_refused_name_is_found_everywhere_and_mended_alike(dialect: ModuleType
     assert len(violations) == json.dumps(body).count(BAD)
     assert len({each.position for each in violations}) == len(violations)
     mended, changes = dialect.repair(body)
-    made = WireNames(facts_of(dialect.NAME)).of(BAD)
+    (made,) = sent_as(dialect, BAD)
     assert mended == bodies(made)[dialect.NAME]
     assert all(made in change.what and change.is_mended for change in changes)
     assert dialect.check(mended) == []
@@ -187,17 +203,17 @@ def test_a_declared_name_alone_is_found_at_its_place(dialect: ModuleType) -> Non
 
 
 @DIALECTS
-@pytest.mark.parametrize("name", [None, 7, "", ["f"], "a b", "x" * 300])
-def test_a_call_by_no_name_gets_one(dialect: ModuleType, name: Any) -> None:
+def test_a_call_by_no_name_gets_one(dialect: ModuleType) -> None:
     """Whatever stands where a name belongs, a repair puts a name there that the provider takes."""
     items = bodies("f")[dialect.NAME][key_of(dialect)]
-    text = json.dumps(items).replace('"name": "f"', f'"name": {json.dumps(name)}')
-    broken = [each for each in json.loads(text) if "function_call" not in each]
-    broken = [each for each in broken if each.get("role") != "function"]
-    assert "invalid_tool_name" in {each.rule for each in dialect.check(broken)}
-    mended, _ = dialect.repair(broken)
-    assert dialect.check(mended) == []
-    assert len(mended) == len(broken)
+    for name in (None, 7, "", ["f"], "a b", "x" * 300):
+        text = json.dumps(items).replace('"name": "f"', f'"name": {json.dumps(name)}')
+        broken = [each for each in json.loads(text) if "function_call" not in each]
+        broken = [each for each in broken if each.get("role") != "function"]
+        assert "invalid_tool_name" in {each.rule for each in dialect.check(broken)}, name
+        mended, _ = dialect.repair(broken)
+        assert dialect.check(mended) == [], name
+        assert len(mended) == len(broken), name
 
 
 @tool_fn
@@ -243,26 +259,26 @@ class Renamed(Toolset):
     pair = tool(PairInt)
 
 
+REMEDIES: list[tuple[Any, str]] = [
+    (Spaced, "Its prefix is 'a b ': change `prefix=` where the toolset is nested or made."),
+    (Long, "change `prefix=`"),
+    (Toolset.of("Made", ping, prefix="a b "), "change `prefix=`"),
+    ([Fine.inner.unnamed.definition], "as in `@tool_fn(name=...)`"),
+    ([Spaced.inner.ping.definition.with_name("c d")], "as in `@tool_fn(name=...)`"),
+    ([Spaced.inner.ping.definition.with_description("Other.")], "change `prefix=`"),
+    (Generics, "for `A[int]`, declare a `class AInt(A[int])`"),
+]
+
+
 @DIALECTS
-@pytest.mark.parametrize(
-    ("tools", "remedy"),
-    [
-        (Spaced, "Its prefix is 'a b ': change `prefix=` where the toolset is nested or made."),
-        (Long, "change `prefix=`"),
-        (Toolset.of("Made", ping, prefix="a b "), "change `prefix=`"),
-        ([Fine.inner.unnamed.definition], "as in `@tool_fn(name=...)`"),
-        ([Spaced.inner.ping.definition.with_name("c d")], "as in `@tool_fn(name=...)`"),
-        ([Spaced.inner.ping.definition.with_description("Other.")], "change `prefix=`"),
-        (Generics, "for `A[int]`, declare a `class AInt(A[int])`"),
-    ],
-)
 def test_what_is_to_be_changed_is_what_the_refused_name_comes_from(
-    dialect: ModuleType, tools: Any, remedy: str
+    dialect: ModuleType,
 ) -> None:
     """A refused name comes with the remedy: for its prefix, for a tool, or for a generic model."""
-    with pytest.raises(ToolDefinitionError, match="is refused by") as raised:
-        dialect.tools(tools)
-    assert remedy in str(raised.value)
+    for tools, remedy in REMEDIES:
+        with pytest.raises(ToolDefinitionError, match="is refused by") as raised:
+            dialect.tools(tools)
+        assert remedy in str(raised.value), tools
 
 
 @DIALECTS

@@ -23,14 +23,13 @@ from lutum_py import (
     TurnRequest,
     View,
 )
-from lutum_py._text.json import is_array, is_object
-from lutum_py.dialects._facts import facts_of
 from lutum_py.testing import ScriptedModel
 from tests.profiles import scaled
 
-from .every_dialect import OF_LIBRARY
+from .every_dialect import KEYS, OF_LIBRARY
 from .format_rules import refused
 from .growing import SPOKEN, Tools, closed, cut, dialect_of, grow
+from .plain import is_array, is_object
 from .recordings import Recording, answered, recordings
 
 DEFINITIONS = Tools.definitions()
@@ -161,7 +160,7 @@ def test_no_two_bodies_share_what_can_be_changed(name: str) -> None:
         bodies += [body_of(name, View(), transcript) for _ in range(2)]
     seen: set[int] = set()
     for body in bodies:
-        held = {id(each) for each in _held_by(body[facts_of(name).key])}
+        held = {id(each) for each in _held_by(body[KEYS[name]])}
         assert not held & seen
         seen |= held
 

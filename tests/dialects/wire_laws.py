@@ -8,17 +8,14 @@ from typing import Any
 
 import pytest
 
-from lutum_py import Transcript
-from lutum_py._text.json import compact_json
-from lutum_py._transcript.assistant import AssistantTurn
-from lutum_py._transcript.request import TurnRequest
-from lutum_py._transcript.stream_events import TurnFinished
+from lutum_py import AssistantTurn, Transcript, TurnFinished, TurnRequest
 from lutum_py.dialects import DIALECTS as DIALECTS_BY_NAME
 from lutum_py.errors import DialectError
 from tests.instructions import calls
 
 from .every_dialect import OF_LIBRARY
 from .mutations import committed
+from .plain import compact
 
 DIALECTS = pytest.mark.parametrize("dialect", OF_LIBRARY, indirect=True)
 MODULES = [import_module(DIALECTS_BY_NAME[name]) for name in OF_LIBRARY]
@@ -58,7 +55,7 @@ def streams_or_refuses(dialect: ModuleType, events: list[Any]) -> bool:
             assert read[-1] == TurnFinished(turn)
             goes_on(turn)
         for event in read:
-            compact_json(_shown(event)).encode()
+            compact(_shown(event)).encode()
     return turn is not None
 
 
@@ -79,7 +76,7 @@ def goes_on(turn: AssistantTurn) -> None:
     assert loaded == transcript, "what is loaded is another"
     for dialect in MODULES:
         body = dialect.encode_request(TurnRequest(items=items))
-        compact_json(body).encode()
+        compact(body).encode()
         broken = [str(each) for each in dialect.check(body)]
         assert not broken, f"{dialect.NAME}: {broken}"
         assert dialect.encode_request(TurnRequest(items=list(loaded))) == body, dialect.NAME

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from random import Random
 
-from lutum_py import TurnRequest
-from lutum_py._transcript.request import TranscriptItem
+from lutum_py import TranscriptItem, TurnRequest
 from lutum_py.errors import DialectError
 from tests.dialects.mutations import committed, mutated, responses
 from tests.dialects.wire_laws import MODULES

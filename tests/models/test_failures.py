@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from lutum_py import Finished, Session
-from lutum_py._transcript.stream_events import TextDelta
+from lutum_py import Finished, Session, TextDelta
 from lutum_py.errors import DialectError
 from lutum_py.models._sdk_model import Methods
 

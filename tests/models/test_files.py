@@ -11,6 +11,7 @@ import pytest
 
 from lutum_py import (
     Attachment,
+    Message,
     NeedsTools,
     Session,
     Toolset,
@@ -19,7 +20,6 @@ from lutum_py import (
     tool_fn,
 )
 from lutum_py._transcript.attachment import MediaType
-from lutum_py._transcript.message import Message
 from lutum_py.models import LossWarning
 
 from .loopback import Loopback

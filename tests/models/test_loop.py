@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from lutum_py import AssistantTurn, Finished, NeedsTools, Session, Transcript
-from lutum_py._transcript.stream_events import CallCompleted, TextDelta, TurnFinished
+from lutum_py import (
+    AssistantTurn,
+    CallCompleted,
+    Finished,
+    NeedsTools,
+    Session,
+    TextDelta,
+    Transcript,
+    TurnFinished,
+)
 
 from .loopback import Loopback
 from .said import MODEL, Said

@@ -13,6 +13,7 @@ from pydantic import Field
 from lutum_py import (
     AssistantTurn,
     Attachment,
+    CallCompleted,
     Finished,
     NeedsTools,
     ReasoningItem,
@@ -24,7 +25,6 @@ from lutum_py import (
     TurnRequest,
     tool,
 )
-from lutum_py._transcript.stream_events import CallCompleted
 from lutum_py.models import LossWarning
 
 from .loopback import Loopback

@@ -1,0 +1,70 @@
+"""Plain JSON data, and the results and fixed words that the tests compare with."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final, TypeGuard
+
+from lutum_py import ToolMetadata, ToolResult
+
+OUTCOME_UNKNOWN: Final = (
+    "Outcome unknown: the conversation holds no result for this call. It may or may not have run."
+)
+"""What a repair answers a call with that nobody answered."""
+
+NOT_SHOWN: Final = "The beginning of this conversation is not shown."
+"""What the user says where the provider wants to hear the user first."""
+
+NOTHING_LEFT: Final = "[What was sent here cannot be shown.]"
+"""What stands for a message of the user of which nothing could be held."""
+
+FOREIGN_SIGNATURE: Final = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
+"""The signature that Gemini takes for a call that it did not sign."""
+
+
+def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict)
+
+
+def is_array(value: Any) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)
+
+
+def objects(value: Any) -> list[dict[str, Any]]:
+    """Give the objects of a list, and nothing of anything else."""
+    return [each for each in value if is_object(each)] if is_array(value) else []
+
+
+def compact(value: Any) -> str:
+    """Encode plain JSON data without spaces."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def in_camel_case(value: Any) -> Any:
+    """Copy a Gemini payload with the names of the wire, without null fields."""
+    if is_object(value):
+        return {
+            re.sub("_([a-z])", lambda match: match[1].upper(), key): (
+                item if key in ("args", "response") else in_camel_case(item)
+            )
+            for key, item in value.items()
+            if item is not None
+        }
+    return [in_camel_case(item) for item in value] if is_array(value) else value
+
+
+def done(call: ToolMetadata, result: str = '"done"') -> ToolResult:
+    """Answer a call with JSON text."""
+    return ToolResult(id=call.id, name=call.name, arguments=call.arguments, result=result)
+
+
+def rejected(call: ToolMetadata, reason: str) -> ToolResult:
+    """Answer a call as a hook does that rejects it."""
+    return ToolResult(
+        id=call.id,
+        name=call.name,
+        arguments=call.arguments,
+        result=compact(f"__lutum_rejected__: {reason}"),
+        status="rejected",
+    )
