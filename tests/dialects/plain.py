@@ -42,16 +42,20 @@ def compact(value: Any) -> str:
 
 
 def in_camel_case(value: Any) -> Any:
-    """Copy a Gemini payload with the names of the wire, without null fields."""
-    if is_object(value):
-        return {
-            re.sub("_([a-z])", lambda match: match[1].upper(), key): (
-                item if key in ("args", "response") else in_camel_case(item)
-            )
-            for key, item in value.items()
-            if item is not None
-        }
-    return [in_camel_case(item) for item in value] if is_array(value) else value
+    """Copy a Gemini payload with the names of the wire and its base64, without null fields."""
+    if is_array(value):
+        return [in_camel_case(item) for item in value]
+    if not is_object(value):
+        return value
+    copied: dict[str, Any] = {}
+    for key, item in value.items():
+        name = re.sub("_([a-z])", lambda match: match[1].upper(), key)
+        if name in ("thoughtSignature", "data") and isinstance(item, str):
+            # An SDK dumps base64 with the letters for addresses.
+            copied[name] = item.translate(str.maketrans("-_", "+/"))
+        elif item is not None:
+            copied[name] = item if name in ("args", "response") else in_camel_case(item)
+    return copied
 
 
 def done(call: ToolMetadata, result: str = '"done"') -> ToolResult:

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from lutum_py import Answer, Message, TurnRequest
 from lutum_py.dialects import DIALECTS
 from lutum_py.errors import MisuseError, ToolDefinitionError
+from tests.cases import over
 
 
 class Invoice(BaseModel):
@@ -94,8 +95,8 @@ def test_the_request_carries_the_schema(name: str) -> None:
         dialect.answer_format(3)
 
 
-@pytest.mark.parametrize(
-    ("name", "extra"),
+@over(
+    "name, extra",
     [
         ("openai_chat", {"verbosity": "low"}),
         ("openai_responses", {"text": {"verbosity": "low"}}),

@@ -10,6 +10,7 @@ import pytest
 from lutum_py import ReasoningItem, RefusalItem, ServerToolItem, TextItem, ToolMetadata, Usage
 from lutum_py.dialects import anthropic_messages as dialect
 from lutum_py.errors import DialectError
+from tests.cases import over
 
 from .anthropic_wire import CALL, response
 
@@ -95,8 +96,8 @@ def test_the_payload_is_a_copy_without_nulls() -> None:
     assert dialect.decode({"content": [], "container": {"id": "x"}}).items == ()
 
 
-@pytest.mark.parametrize(
-    ("broken", "where", "problem"),
+@over(
+    "broken, where, problem",
     [
         ("<html>", "", "expected the JSON object"),
         ({"type": "error", "error": {"message": "Overloaded"}}, "error", "Overloaded"),

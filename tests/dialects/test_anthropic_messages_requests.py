@@ -23,6 +23,7 @@ from lutum_py import (
 )
 from lutum_py.dialects import anthropic_messages as dialect
 from lutum_py.errors import ToolDefinitionError
+from tests.cases import over
 
 from .anthropic_wire import CALL, ECHO, call_of, response, result, turn_of
 from .plain import rejected
@@ -191,8 +192,8 @@ def attached(kind: Any, mime_type: str, url: str, caption: str | None = None) ->
 DATA = base64.b64encode(b"hi").decode()
 
 
-@pytest.mark.parametrize(
-    ("attachment", "block"),
+@over(
+    "attachment, block",
     [
         (
             attached("image", "image/png", "https://e.org/a.png"),

@@ -6,11 +6,11 @@ import copy
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lutum_py.dialects import anthropic_messages as dialect
+from tests.cases import over
 
 from .anthropic_wire import USER
 from .plain import OUTCOME_UNKNOWN
@@ -47,8 +47,8 @@ def called_with(value: Any, **fields: Any) -> dict[str, Any]:
     return {"role": "assistant", "content": [{**CALL, "input": value, **fields}]}
 
 
-@pytest.mark.parametrize(
-    ("messages", "rules", "shape"),
+@over(
+    "messages, rules, shape",
     [
         ([USER, called("a", "b")], ["call_without_result"] * 2, "u:t a:ab u:ab"),
         ([USER, called("a"), USER], ["call_without_result"], "u:t a:a u:at"),

@@ -20,6 +20,7 @@ from lutum_py import (
 )
 from lutum_py.dialects import anthropic_messages as dialect
 from lutum_py.errors import DialectError
+from tests.cases import over
 
 from .anthropic_wire import CALL, response
 
@@ -168,8 +169,8 @@ def test_arguments_that_are_no_json_complete_as_they_came() -> None:
     assert dialect.messages([nothing])[0]["content"][0]["input"] == {}
 
 
-@pytest.mark.parametrize(
-    ("events", "where", "problem"),
+@over(
+    "events, where, problem",
     [
         ([], "before the first event", "before a message began"),
         ([START], "after event 0", "breaks off"),

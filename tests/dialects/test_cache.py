@@ -32,6 +32,7 @@ from lutum_py.dialects import (
     openai_responses,
 )
 from lutum_py.errors import InvalidValueError
+from tests.cases import over
 
 from .every_dialect import DIALECTS
 from .plain import done
@@ -290,7 +291,7 @@ def gemini(items: Any = STORY, **fields: Any) -> Any:
     return gemini_generate_content.encode_request(request)
 
 
-@pytest.mark.parametrize("covers", [0, 1, 2, 4, 5])
+@over("covers", [0, 1, 2, 4, 5])
 def test_a_cached_content_stands_for_what_it_covers(covers: int) -> None:
     """Neither instructions nor tools nor what is covered is sent; the rest is as it was."""
     body = gemini(covers=covers)

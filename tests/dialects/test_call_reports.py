@@ -20,6 +20,7 @@ from lutum_py.dialects import (
     anthropic_messages,
     openai_responses,
 )
+from tests.cases import over
 
 from .every_dialect import DIALECTS, OF_LIBRARY, streams
 from .plain import compact
@@ -61,8 +62,10 @@ def test_each_call_is_begun_and_completed_once(dialect: ModuleType) -> None:
     every_call_is_told_once(events, turn)
 
 
-@pytest.mark.parametrize("left_out", ["added", "done", "both", "output", "all but added"])
-@pytest.mark.parametrize("twice", [False, True], ids=["once", "twice"])
+@over(
+    "left_out, twice",
+    product(["added", "done", "both", "output", "all but added"], [False, True]),
+)
 def test_events_that_a_host_leaves_out_are_made_up_for(left_out: str, twice: bool) -> None:
     """Whichever events of an item a host of Responses leaves out, or sends twice, each call is
     told once, and is in the turn.

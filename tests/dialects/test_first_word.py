@@ -11,6 +11,7 @@ from lutum_py import AssistantTurn, Message, Session, ToolMetadata, TranscriptIt
 from lutum_py.dialects import anthropic_messages, gemini_generate_content
 from lutum_py.errors import InvalidValueError
 from lutum_py.models import Anthropic
+from tests.cases import over
 
 from .plain import done
 
@@ -24,8 +25,8 @@ FRONT = pytest.mark.parametrize(
 
 
 @FRONT
-@pytest.mark.parametrize(
-    ("items", "said"),
+@over(
+    "items, said",
     [
         ([], "nobody says anything in it"),
         ([Message("system", "Be brief.")], "nobody says anything in it"),

@@ -13,6 +13,7 @@ import pytest
 from lutum_py import ReasoningItem, ServerToolItem, TextItem, Usage
 from lutum_py.dialects import gemini_generate_content as dialect
 from lutum_py.errors import DialectError
+from tests.cases import over
 
 from .gemini_wire import CALL, response
 
@@ -125,8 +126,8 @@ def test_a_candidate_without_content_says_nothing() -> None:
     assert dialect.messages([turn]) == []
 
 
-@pytest.mark.parametrize(
-    ("broken", "where", "problem"),
+@over(
+    "broken, where, problem",
     [
         ("<html>", "", "expected the JSON object"),
         ({"error": {"code": 400, "message": "Bad"}}, "error", "Bad"),

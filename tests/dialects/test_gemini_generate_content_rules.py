@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lutum_py.dialects import gemini_generate_content as dialect
+from tests.cases import over
 
 from .gemini_wire import USER
 from .plain import NOT_SHOWN, OUTCOME_UNKNOWN
@@ -36,8 +37,8 @@ def split(name: str) -> dict[str, Any]:
 ANSWERED_LATE = {"role": "user", "parts": [*USER["parts"], *answered("f")["parts"]]}
 
 
-@pytest.mark.parametrize(
-    ("contents", "rules", "shape"),
+@over(
+    "contents, rules, shape",
     [
         ([USER, called("f", "g")], ["call_without_result"] * 2, "u:t m:fg u:fg"),
         ([USER, called("f#1"), USER], ["call_without_result"], "u:t m:f#1 u:f#1 u:t"),
@@ -152,8 +153,8 @@ def said(text: str) -> dict[str, Any]:
     return {"role": "model", "parts": [{"text": text}]}
 
 
-@pytest.mark.parametrize(
-    ("contents", "rules"),
+@over(
+    "contents, rules",
     [
         ([USER, said("Well."), called("f"), answered("f")], ["call_after_model"]),
         ([USER, said("Well."), said("So."), called("f"), answered("f")], ["call_after_model"]),
@@ -218,7 +219,7 @@ def test_a_repair_leaves_nothing_to_repair(contents: list[Any]) -> None:
     json.dumps(mended)
 
 
-@pytest.mark.parametrize("odd", [{"x": 1}, ["a"], 7, True])
+@over("odd", [{"x": 1}, ["a"], 7, True])
 def test_an_id_that_is_no_text_is_made_text(odd: Any) -> None:
     """An id of another type is a violation in a call and in its response, and both get the same
     text.

@@ -19,6 +19,7 @@ from lutum_py import (
 )
 from lutum_py.dialects import gemini_generate_content as dialect
 from lutum_py.errors import DialectError
+from tests.cases import over
 
 from .gemini_wire import CALL, response
 from .mutations import deep
@@ -84,8 +85,8 @@ def test_a_stream_of_a_blocked_prompt_is_whole() -> None:
     assert again.close() == [TurnFinished(turn)]
 
 
-@pytest.mark.parametrize(
-    ("events", "where", "problem"),
+@over(
+    "events, where, problem",
     [
         ([], "before the first event", "breaks off"),
         ([chunk({"text": "a"})], "after event 0", "breaks off"),

@@ -6,8 +6,6 @@ import json
 from types import ModuleType
 from typing import Any
 
-import pytest
-
 from lutum_py import (
     ArgumentsDelta,
     AssistantTurn,
@@ -16,6 +14,7 @@ from lutum_py import (
     StreamEvent,
     TextDelta,
 )
+from tests.cases import over
 from tests.models.said import Said
 
 from .mutations import WRITERS
@@ -126,15 +125,14 @@ def argument_events(dialect: ModuleType, pieces: list[str]) -> list[Any]:
 
 
 @DIALECTS
-@pytest.mark.parametrize(
-    ("pieces", "text"),
+@over(
+    "pieces, text",
     [
         (['{"a":"\ud83d', '\ude00"}'], '{"a":"\U0001f600"}'),
         (['{"a":"\ud83d', '!"}'], '{"a":"\ufffd!"}'),
         (['{"a":"\ude00"}'], '{"a":"\ufffd"}'),
         (['{"a":"\ud83d'], '{"a":"\ufffd'),
     ],
-    ids=["whole", "first", "second", "last"],
 )
 def test_halves_in_streamed_arguments(dialect: ModuleType, pieces: list[str], text: str) -> None:
     """A half in argument text breaks no stream: it becomes the character, or U+FFFD."""

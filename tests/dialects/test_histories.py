@@ -31,6 +31,7 @@ from lutum_py.dialects import (
 )
 from lutum_py.errors import DialectError, HistoryError
 from lutum_py.testing.strategies import scripts
+from tests.cases import over
 from tests.profiles import scaled
 
 from .broken_requests import broken_request
@@ -158,7 +159,7 @@ def test_whatever_is_given_is_read_or_refused(dialect: ModuleType) -> None:
 
 
 @DIALECTS
-@pytest.mark.parametrize("given", [None, 5, "text", {}, object()])
+@over("given", [None, 5, "text", {}, object()])
 def test_what_is_no_request_is_refused(dialect: ModuleType, given: Any) -> None:
     """Anything without a conversation is refused as `check` refuses it."""
     if dialect.check(given):
@@ -169,7 +170,7 @@ def test_what_is_no_request_is_refused(dialect: ModuleType, given: Any) -> None:
 
 
 @DIALECTS
-@pytest.mark.parametrize("is_body", [False, True])
+@over("is_body", [False, True])
 def test_a_conversation_that_nobody_has_begun_is_an_empty_transcript(
     dialect: ModuleType, is_body: bool
 ) -> None:
@@ -272,8 +273,8 @@ CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "
 ASKED: list[Any] = [{"role": "user", "content": "Go"}, {"role": "assistant", "tool_calls": [CALL]}]
 
 
-@pytest.mark.parametrize(
-    ("content", "result", "model_text", "files"),
+@over(
+    "content, result, model_text, files",
     [
         ("3", "3", "3", ()),
         ('{"a": 1}', '{"a": 1}', '{"a": 1}', ()),

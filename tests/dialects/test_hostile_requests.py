@@ -11,10 +11,10 @@ from random import Random
 from types import ModuleType
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.cases import over
 from tests.instructions import calls
 
 from .broken_requests import broken_request
@@ -83,7 +83,7 @@ def test_text_in_place_of_the_list_is_what_the_user_says(dialect: ModuleType) ->
     assert dialect.repair({key: one})[0][key] in (one, [one])
 
 
-@pytest.mark.parametrize("key", ["previous_response_id", "conversation", "prompt"])
+@over("key", ["previous_response_id", "conversation", "prompt"])
 def test_what_the_provider_keeps_needs_no_input(key: str) -> None:
     """Where the conversation stands elsewhere, a request of Responses may bring nothing new."""
     from lutum_py.dialects import openai_responses

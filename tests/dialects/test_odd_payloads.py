@@ -28,6 +28,7 @@ from lutum_py.dialects import (
     openai_responses,
 )
 from lutum_py.errors import DialectError, InvalidValueError
+from tests.cases import over
 from tests.models.said import Said
 from tests.round_tools import Shop
 
@@ -118,7 +119,7 @@ def test_an_event_may_be_a_mapping_of_any_kind(dialect: ModuleType) -> None:
     assert others.finish() == plain.finish()
 
 
-@pytest.mark.parametrize("value", [math.nan, 10**5000, deep(900)], ids=["nan", "long", "deep"])
+@over("value", [math.nan, 10**5000, deep(900)])
 def test_arguments_that_are_no_json_are_an_error(value: Any) -> None:
     """An argument object that holds what is no JSON is refused, whole and in a stream."""
     block = {"type": "tool_use", "id": "c1", "name": "add", "input": {"a": value}}
@@ -196,9 +197,7 @@ def test_a_search_for_tools_that_the_program_runs_is_a_call() -> None:
     goes_on(turn)
 
 
-@pytest.mark.parametrize(
-    "kind", ["function_call_output", "custom_tool_call_output", "tool_search_output"]
-)
+@over("kind", ["function_call_output", "custom_tool_call_output", "tool_search_output"])
 def test_a_model_answers_no_call(kind: str) -> None:
     """An item that only a program sends is no part of a response; the provider's own search is."""
     with pytest.raises(DialectError, match=rf"at output\[0\]: a {kind} is the program's answer"):

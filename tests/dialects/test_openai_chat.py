@@ -23,6 +23,7 @@ from lutum_py import (
 )
 from lutum_py.dialects import openai_chat as dialect
 from lutum_py.errors import DialectError
+from tests.cases import over
 
 from .chat_wire import function, response, result, tool
 
@@ -56,7 +57,7 @@ def test_a_turn_holds_all_that_was_said() -> None:
     assert turn.dialect == dialect.NAME == "openai_chat"
 
 
-@pytest.mark.parametrize(
+@over(
     "usage",
     [
         {"usage": {"num_cached_tokens": 7}},
@@ -75,8 +76,8 @@ def test_usage_may_be_absent() -> None:
     assert dialect.decode(response({"content": "x"}, x_groq={"id": "g"})).usage is None
 
 
-@pytest.mark.parametrize(
-    ("fields", "items"),
+@over(
+    "fields, items",
     [
         ({"content": ""}, ()),
         ({"content": None, "tool_calls": None}, ()),
@@ -106,8 +107,8 @@ def test_every_accent_of_a_message_is_read(fields: dict[str, Any], items: Any) -
     assert dialect.decode(response(fields)).items == items
 
 
-@pytest.mark.parametrize(
-    ("sent", "text"),
+@over(
+    "sent, text",
     [('{"a":1}', '{"a":1}'), ("", ""), (None, ""), ({"a": None}, '{"a":null}'), ("{", "{")],
 )
 def test_the_raw_argument_text_is_kept(sent: Any, text: str) -> None:
@@ -170,8 +171,8 @@ def test_a_turn_does_not_share_what_it_was_read_from() -> None:
     assert dialect.messages([turn])[0]["tool_calls"] == [function("c1")]
 
 
-@pytest.mark.parametrize(
-    ("sent", "where", "problem"),
+@over(
+    "sent, where, problem",
     [
         ("<html>502</html>", "", "expected the JSON object"),
         (SimpleNamespace(choices=[]), "", "to_dict"),

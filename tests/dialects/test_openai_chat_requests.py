@@ -12,6 +12,7 @@ from lutum_py import Message, ToolChoice, ToolDef, Toolset, TurnRequest, tool_fn
 from lutum_py import tool as member
 from lutum_py.dialects import openai_chat as dialect
 from lutum_py.errors import ToolDefinitionError
+from tests.cases import over
 
 from .chat_wire import ECHO
 
@@ -48,7 +49,7 @@ def test_without_tools_nothing_is_said_of_calls() -> None:
     assert (offered["tool_choice"], "parallel_tool_calls" in offered) == ("auto", False)
 
 
-@pytest.mark.parametrize("mode", ["auto", "required", "none"])
+@over("mode", ["auto", "required", "none"])
 def test_a_tool_choice_is_one_word(mode: Any) -> None:
     """What is asked without naming a tool is the API's own word for it."""
     assert dialect.tool_choice(ToolChoice(mode)) == mode

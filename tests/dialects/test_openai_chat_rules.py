@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lutum_py.dialects import openai_chat as dialect
+from tests.cases import over
 
 from .chat_wire import calls, function, tool
 
@@ -28,8 +28,8 @@ def custom(text: Any) -> dict[str, Any]:
     return {"role": "assistant", "tool_calls": [{"id": "a", "type": "custom", "custom": inner}]}
 
 
-@pytest.mark.parametrize(
-    ("messages", "found"),
+@over(
+    "messages, found",
     [
         ([calls("a", "b"), tool("a"), tool("b"), {"role": "user", "content": "x"}], []),
         ([calls("a"), tool("a"), calls("a"), tool("a")], []),

@@ -27,6 +27,7 @@ from lutum_py import (
 )
 from lutum_py.dialects import openai_chat as dialect
 from lutum_py.errors import DialectError
+from tests.cases import over
 
 from .chat_wire import function, response
 
@@ -98,7 +99,7 @@ def test_events_may_be_the_raw_text_of_their_data() -> None:
         assert run("", event, b"[DONE]")[1].text == "Hi"
 
 
-@pytest.mark.parametrize(
+@over(
     "pieces",
     [
         # Without numbers: the id says which call it is, or that a new one begins.
@@ -251,7 +252,7 @@ def test_the_first_choice_is_the_turn() -> None:
     assert turn.payload["choices"][1]["message"]["content"] == "b"
 
 
-@pytest.mark.parametrize(
+@over(
     "ends",
     [
         [chunk({}, "stop")],
@@ -292,8 +293,8 @@ def test_a_stream_that_breaks_off_is_an_error_with_the_turn_so_far() -> None:
         assert repeated.value is caught.value
 
 
-@pytest.mark.parametrize(
-    ("events", "where", "problem"),
+@over(
+    "events, where, problem",
     [
         ([], "before the first event", "without a choice"),
         ([chunk({"content": "x"}), {"error": {"message": "Busy."}}], "event 1.error", "Busy."),

@@ -23,6 +23,7 @@ from lutum_py import (
 )
 from lutum_py.dialects import openai_responses as dialect
 from lutum_py.errors import DialectError, ToolDefinitionError
+from tests.cases import over
 
 from .responses_wire import ECHO, call, message, output, reasoning, response, result, text
 
@@ -58,8 +59,8 @@ def test_a_turn_holds_all_that_was_said() -> None:
     assert turn.dialect == dialect.NAME == "openai_responses"
 
 
-@pytest.mark.parametrize(
-    ("fields", "shown"),
+@over(
+    "fields, shown",
     [
         ({}, ""),
         ({"encrypted_content": "x"}, ""),
@@ -73,8 +74,8 @@ def test_reasoning_is_shown_as_far_as_it_is_open(fields: dict[str, Any], shown: 
     assert dialect.decode(response(reasoning(**fields))).items == (ReasoningItem(shown),)
 
 
-@pytest.mark.parametrize(
-    ("status", "details", "reason"),
+@over(
+    "status, details, reason",
     [
         ("incomplete", {"reason": "max_output_tokens"}, "max_output_tokens"),
         ("incomplete", {}, "incomplete"),
@@ -87,9 +88,7 @@ def test_the_finish_reason_is_the_providers_word(status: str, details: Any, reas
     assert (turn.finish_reason, turn.items, turn.usage) == (reason, (), None)
 
 
-@pytest.mark.parametrize(
-    ("sent", "kept"), [("", ""), (None, ""), ({"a": None}, '{"a":null}'), ("{", "{")]
-)
+@over("sent, kept", [("", ""), (None, ""), ({"a": None}, '{"a":null}'), ("{", "{")])
 def test_the_raw_argument_text_is_kept(sent: Any, kept: str) -> None:
     """Arguments are the text that came, byte for byte; an object becomes its JSON."""
     assert dialect.decode(response(call("c1", sent))).tool_calls[0].arguments == kept
@@ -121,8 +120,8 @@ def test_what_only_the_sdk_says_is_not_the_providers() -> None:
     assert dialect.decode(tidy).payload["output"][2]["arguments"] == {"q": None}
 
 
-@pytest.mark.parametrize(
-    ("sent", "where", "problem"),
+@over(
+    "sent, where, problem",
     [
         ("<html>502</html>", "", "expected the JSON object"),
         ({"error": {"message": "Too many."}}, "error", "Too many."),
@@ -301,7 +300,7 @@ def test_a_request_has_the_names_of_the_dialect() -> None:
     assert dialect.encode_request(TurnRequest(items=[])) == {"input": []}
 
 
-@pytest.mark.parametrize("mode", ["auto", "required", "none"])
+@over("mode", ["auto", "required", "none"])
 def test_a_tool_choice_is_one_word(mode: Any) -> None:
     """What is asked without naming a tool is the API's own word for it."""
     assert dialect.tool_choice(ToolChoice(mode)) == mode

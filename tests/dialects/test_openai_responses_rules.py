@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lutum_py.dialects import openai_responses as dialect
+from tests.cases import over
 
 from .responses_wire import USER, call, message, output, reasoning, text
 
@@ -17,8 +18,8 @@ CUSTOM = {"type": "custom_tool_call", "call_id": "a", "name": "sh", "input": "ls
 SEARCH = {"type": "tool_search_call", "call_id": "a", "execution": "client", "arguments": {}}
 
 
-@pytest.mark.parametrize(
-    ("items", "found"),
+@over(
+    "items, found",
     [
         ([USER, call("a"), call("b"), output("a"), output("b"), USER], []),
         ([call("a"), output("a"), call("a"), output("a")], []),
@@ -104,8 +105,8 @@ def test_an_unanswered_call_is_never_mended_to_a_success() -> None:
     assert all("its outcome is unknown" in str(change) for change in changes)
 
 
-@pytest.mark.parametrize(
-    ("items", "mended"),
+@over(
+    "items, mended",
     [
         (
             [call("a"), call("b"), output("b", "2"), USER],

@@ -22,6 +22,7 @@ from lutum_py import (
 )
 from lutum_py.dialects import openai_responses as dialect
 from lutum_py.errors import DialectError
+from tests.cases import over
 
 from .responses_wire import call, message, reasoning, response, text
 
@@ -149,8 +150,8 @@ def test_a_stream_that_breaks_off_is_an_error_with_the_turn_so_far() -> None:
     assert (turn.request_id, turn.model, turn.payload) == ("r1", "m", None)
 
 
-@pytest.mark.parametrize(
-    ("events", "where", "problem"),
+@over(
+    "events, where, problem",
     [
         ([], "before the first event", "breaks off"),
         ([{"type": "error", "message": "Busy."}], "event 0", "Busy."),

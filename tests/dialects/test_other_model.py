@@ -16,6 +16,7 @@ from lutum_py.dialects import (
     openai_chat,
     openai_responses,
 )
+from tests.cases import over
 
 from .every_dialect import DIALECTS
 from .plain import FOREIGN_SIGNATURE, done
@@ -155,7 +156,7 @@ def test_responses_forgets_reasoning_and_ids() -> None:
     assert sent(openai_responses, plain, "gpt-5-mini").losses == ()
 
 
-@pytest.mark.parametrize("field", ["reasoning", "reasoning_content", "reasoning_details"])
+@over("field", ["reasoning", "reasoning_content", "reasoning_details"])
 def test_chat_forgets_reasoning(field: str) -> None:
     """Whatever a host calls it, reasoning goes to no other model."""
     value = [{"type": "reasoning.text", "text": "Hm."}] if field.endswith("details") else "Hm."
@@ -167,9 +168,7 @@ def test_chat_forgets_reasoning(field: str) -> None:
     assert len(body.losses) == 1
 
 
-@pytest.mark.parametrize(
-    ("rest", "content"), [([{"type": "text", "text": "Hi"}], None), ([], ""), (["Hi"], None)]
-)
+@over("rest, content", [([{"type": "text", "text": "Hi"}], None), ([], ""), (["Hi"], None)])
 def test_chat_forgets_parts_of_thinking(rest: list[Any], content: Any) -> None:
     """Thinking among the parts of a content is left out, and what remains can be sent."""
     thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}

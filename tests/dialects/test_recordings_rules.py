@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.cases import over
+
 from . import broken_items, broken_parts
 from .every_dialect import OF_LIBRARY, key_of
 from .recordings import answer, recordings, report, with_calls
@@ -73,7 +75,7 @@ def test_no_id_of_ours_goes_back(dialect: ModuleType) -> None:
 
 
 @DIALECTS
-@pytest.mark.parametrize("how", ["dropped", "doubled", "reordered", "renamed"])
+@over("how", ["dropped", "doubled", "reordered", "renamed"])
 def test_every_broken_round_is_found_and_mended(dialect: ModuleType, how: str) -> None:
     """A dropped, doubled, reordered or renamed result is found, and mended to a clean request."""
     key = key_of(dialect)

@@ -20,6 +20,7 @@ from lutum_py.dialects import (
     openai_responses,
 )
 from lutum_py.errors import ToolDefinitionError
+from tests.cases import over
 from tests.profiles import scaled
 
 from .schema_tools import (
@@ -310,8 +311,8 @@ def test_a_merged_root_knows_every_way_to_write_an_object() -> None:
         assert one.losses == ()
 
 
-@pytest.mark.parametrize(
-    ("nodes", "merged"),
+@over(
+    "nodes, merged",
     [
         ([{"type": "string"}, {"type": "string"}], {"type": "string"}),
         ([{"const": 1}, {"enum": [2, 3]}], {"enum": [1, 2, 3]}),

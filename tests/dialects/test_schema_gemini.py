@@ -10,9 +10,10 @@ import pytest
 
 from lutum_py.dialects import anthropic_messages, gemini_generate_content
 from lutum_py.errors import ToolDefinitionError
+from tests.cases import over
 
 from .schema_tools import (
-    EVERY_FORM,
+    FORMS,
     Holder,
     Tree,
     gemini,
@@ -85,7 +86,7 @@ def test_gemini_references_stand_alone() -> None:
     }
 
 
-@EVERY_FORM
+@over("dialect, strict", FORMS)
 def test_a_definition_that_is_described_inside_itself_stays_a_reference(
     dialect: ModuleType, strict: bool
 ) -> None:
@@ -111,7 +112,7 @@ def test_a_definition_that_is_described_inside_itself_stays_a_reference(
     assert [loss.keyword for loss in compiled.losses] == ["$ref"] * is_rewritten
 
 
-@EVERY_FORM
+@over("dialect, strict", FORMS)
 def test_a_schema_that_only_means_itself_is_refused(dialect: ModuleType, strict: bool) -> None:
     """A circle without any property in it has no form anywhere."""
     circle = {"anyOf": [{"$ref": "#/$defs/A"}]}

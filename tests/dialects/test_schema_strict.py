@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 
 from lutum_py.dialects import anthropic_messages, openai_chat
 from lutum_py.errors import ToolDefinitionError
+from tests.cases import over
 
 from .schema_tools import (
     Holder,
@@ -187,8 +188,8 @@ def test_parts_that_a_value_has_to_satisfy_together_are_joined() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("properties", "what"),
+@over(
+    "properties, what",
     [
         ({f"p{n}": {"type": "null"} for n in range(5001)}, "properties"),
         ({"e": {"enum": list(range(1001))}}, "enumerated values"),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from lutum_py.dialects import sse
 from lutum_py.errors import DialectError
+from tests.cases import over
 
 from .recordings import chunks_of
 
@@ -93,8 +94,8 @@ async def test_events_come_from_asynchronous_chunks_too() -> None:
     assert [event async for event in sse.aevents(chunks())] == [{"a": 1}, {"b": 2}]
 
 
-@pytest.mark.parametrize(
-    ("text", "problem", "where"),
+@over(
+    "text, problem, where",
     [
         ("<html>502 Bad Gateway</html>", "got a page", "event 0"),
         ('data: {}\n\ndata: {"a"\n\n', "not JSON", "event 1"),
@@ -123,7 +124,7 @@ def test_what_is_no_event_is_an_error_that_says_where(text: str, problem: str, w
     assert caught.value.where == where
 
 
-@pytest.mark.parametrize("text", ["data: {}\n\ndata: 7\n\n", "[{}, 7]", "{} 7"])
+@over("text", ["data: {}\n\ndata: 7\n\n", "[{}, 7]", "{} 7"])
 def test_what_was_whole_before_a_broken_event_is_given(text: str) -> None:
     """An event that came before a broken one is given, also out of the same chunk."""
     stream = sse.events([text])

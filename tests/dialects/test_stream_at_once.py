@@ -7,9 +7,8 @@ from random import Random
 from types import ModuleType
 from typing import Any
 
-import pytest
-
 from lutum_py.errors import DialectError
+from tests.cases import over
 
 from .mutations import mutated_stream, streams
 from .wire_laws import DIALECTS
@@ -37,7 +36,7 @@ def with_care(dialect: ModuleType) -> Any:
 
 
 @DIALECTS
-@pytest.mark.parametrize("as_text", [False, True])
+@over("as_text", [False, True])
 def test_a_glance_tells_what_care_tells(dialect: ModuleType, as_text: bool) -> None:
     """A stream, whole or broken anywhere, gives the same events, turn and error without glances."""
     good = streams(dialect.NAME)

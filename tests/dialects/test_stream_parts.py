@@ -26,6 +26,7 @@ from lutum_py._text.partial_json import PartialJson
 from lutum_py._transcript.stream_events import arguments_delta
 from lutum_py.dialects._stream.call_reports import CallReports
 from lutum_py.dialects._stream.pairs import Pairs
+from tests.cases import over
 
 
 def test_a_call_whose_id_comes_late_is_still_one_call() -> None:
@@ -91,11 +92,7 @@ def test_arguments_so_far_are_read_when_they_are_asked_for() -> None:
         assert events[1] == ArgumentsDelta(0, ", 2", {"a": [1, 2]})
 
 
-@pytest.mark.parametrize(
-    "look",
-    [copy.copy, repr, replace, lambda event: pickle.loads(pickle.dumps(event))],
-    ids=["copied", "shown", "replaced", "pickled"],
-)
+@over("look", [copy.copy, repr, replace, lambda event: pickle.loads(pickle.dumps(event))])
 def test_an_event_that_was_not_asked_is_whole(look: Any) -> None:
     """Whatever is done with an event first, its arguments might have stood there from the start."""
     late = arguments_delta(2, '{"a": 1', PartialJson())

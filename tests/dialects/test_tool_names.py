@@ -30,6 +30,7 @@ from lutum_py import (
 from lutum_py.dialects import DIALECTS as LIST
 from lutum_py.dialects import gemini_generate_content, openai_chat, openai_responses
 from lutum_py.errors import ToolDefinitionError
+from tests.cases import over
 
 from .every_dialect import DIALECTS, NAMES, TAKEN_NAMES, as_response, bodies, key_of
 
@@ -82,7 +83,7 @@ def is_taken(dialect: ModuleType, name: str) -> bool:
 
 
 @DIALECTS
-@pytest.mark.parametrize("is_own", [False, True], ids=["neutral", "replayed"])
+@over("is_own", [False, True])
 def test_a_refused_name_goes_out_under_another(dialect: ModuleType, is_own: bool) -> None:
     """A name that the provider refuses is another one on the wire, with a loss that names both;
     the transcript keeps what the model sent.
