@@ -118,7 +118,11 @@ def test_calls_that_stand_in_the_first_event_are_told() -> None:
     assert sorted(begun) == ["a", "b", "z"]
 
 
-UNKNOWN = [{"type": "brand.new", "id": "no", "model": "no"}, {"x": 1}, {"event": None}]
+UNKNOWN: list[dict[str, Any]] = [
+    {"type": "brand.new", "id": "no", "model": "no"},
+    {"x": 1},
+    {"event": None},
+]
 
 
 @DIALECTS

@@ -83,12 +83,15 @@ def test_text_in_place_of_the_list_is_what_the_user_says(dialect: ModuleType) ->
     assert dialect.repair({key: one})[0][key] in (one, [one])
 
 
+INPUTS: tuple[Any, ...] = (None, [], "Hello")
+
+
 @over("key", ["previous_response_id", "conversation", "prompt"])
 def test_what_the_provider_keeps_needs_no_input(key: str) -> None:
     """Where the conversation stands elsewhere, a request of Responses may bring nothing new."""
     from lutum_py.dialects import openai_responses
 
-    for input_ in (None, [], "Hello"):
+    for input_ in INPUTS:
         body = {key: "x", "input": input_}
         assert openai_responses.check(body) == [], input_
         assert openai_responses.repair(body) == (body, []), input_

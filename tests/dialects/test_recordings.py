@@ -158,6 +158,7 @@ def test_every_openai_object_decodes_to_the_same_turn(dialect: ModuleType) -> No
 
 def sdk_types(dialect: ModuleType) -> tuple[Any, Any]:
     """The SDK's types of a response and of one item of a request."""
+    pytest.importorskip("openai", reason="openai is not installed: pip install -e '.[openai]'")
     from openai.types import chat, responses
 
     if dialect is openai_chat:
@@ -167,7 +168,9 @@ def sdk_types(dialect: ModuleType) -> tuple[Any, Any]:
 
 def test_every_anthropic_object_decodes_to_the_same_turn() -> None:
     """What Anthropic's SDK makes of a response decodes as the response itself, however dumped."""
-    model = pytest.importorskip("anthropic.types.beta").BetaMessage
+    model = pytest.importorskip(
+        "anthropic.types.beta", reason="anthropic is not installed: pip install -e '.[anthropic]'"
+    ).BetaMessage
     found = recordings(anthropic_messages.NAME, whole)
     good = 0
     for one in found:
@@ -182,7 +185,9 @@ def test_every_anthropic_object_decodes_to_the_same_turn() -> None:
 
 def test_every_gemini_object_decodes_to_the_same_turn() -> None:
     """What Google's SDK makes of a response decodes alike with any keys, nulls and bytes."""
-    model = pytest.importorskip("google.genai.types").GenerateContentResponse
+    model = pytest.importorskip(
+        "google.genai.types", reason="google.genai is not installed: pip install -e '.[gemini]'"
+    ).GenerateContentResponse
     found = recordings(gemini_generate_content.NAME, whole)
     good = 0
     for one in found:

@@ -62,6 +62,13 @@ class Loopback:
     refusals: list[str] = field(default_factory=list)
     left: Event = field(default_factory=Event)
 
+    def clear(self) -> None:
+        """Forget what came and what was to be answered."""
+        self.replies.clear()
+        self.received.clear()
+        self.refusals.clear()
+        self.left.clear()
+
     def answer(self, path: str, text: bytes) -> Reply:
         body = json.loads(text)
         self.received.append(Received(path=path, body=body))

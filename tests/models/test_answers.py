@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, Final, Literal, TypeAlias
 
 import pytest
@@ -17,12 +18,13 @@ from .said import MODEL, Payload, Said
 from .sums import Sums, make_hooks
 from .test_failures import is_told
 from .test_recordings import replied
-from .wires import Wire, outcome_of
+from .wires import MODES, STREAMS, Wire, in_each, outcome_of
 
 Form: TypeAlias = Literal["tool", "format"]
 
-BY = pytest.mark.parametrize("by", ["tool", "format"])
-STREAMED = pytest.mark.parametrize("mode", ["stream", "stream_sync"])
+FORMS: Final[tuple[Form, ...]] = ("tool", "format")
+EACH_WAY = in_each("mode, by", [*product(MODES, FORMS)])
+STREAMED = in_each("mode, by", [*product(STREAMS, FORMS)])
 
 
 class Line(BaseModel):
@@ -114,7 +116,7 @@ def schema_in(wire: Wire, body: Payload) -> Any:
     return body.get("generationConfig", {}).get("responseJsonSchema")
 
 
-@BY
+@EACH_WAY
 async def test_an_answer_alone_ends_the_conversation(
     wire: Wire, mode: str, server: Loopback, by: Form
 ) -> None:
@@ -132,7 +134,7 @@ async def test_an_answer_alone_ends_the_conversation(
     )
 
 
-@BY
+@EACH_WAY
 async def test_an_invalid_answer_is_told_and_given_again(
     wire: Wire, mode: str, server: Loopback, by: Form
 ) -> None:
@@ -151,7 +153,7 @@ async def test_an_invalid_answer_is_told_and_given_again(
     assert "valid number" in json.dumps(ask.sent)
 
 
-@BY
+@EACH_WAY
 async def test_an_answer_beside_calls_waits_for_them(
     wire: Wire, mode: str, server: Loopback, by: Form
 ) -> None:
@@ -167,7 +169,7 @@ async def test_an_answer_beside_calls_waits_for_them(
     assert all("accepted" in text for text in told[1:])
 
 
-@BY
+@EACH_WAY
 async def test_a_refusal_is_no_answer(wire: Wire, mode: str, server: Loopback, by: Form) -> None:
     """Each provider's way to refuse is the reason `refused`, and the session can go on."""
     ask = asking(wire, mode, server, by)
@@ -178,7 +180,7 @@ async def test_a_refusal_is_no_answer(wire: Wire, mode: str, server: Loopback, b
     assert (await ask(saying(by, DATA))).answer == INVOICE
 
 
-@BY
+@EACH_WAY
 async def test_an_answer_that_is_cut_off_is_none(
     wire: Wire, mode: str, server: Loopback, by: Form
 ) -> None:
@@ -197,8 +199,10 @@ async def test_an_answer_that_is_cut_off_is_none(
     assert (await ask(saying(by, DATA))).answer == INVOICE
 
 
-@BY
-@pytest.mark.parametrize("kind", [Invoice | Refund, list[Line], Literal["yes", "no"]], ids=str)
+@in_each(
+    "mode, by, kind",
+    [*product(MODES, FORMS, [Invoice | Refund, list[Line], Literal["yes", "no"]])],
+)
 async def test_what_is_no_object_travels_in_one_field(
     wire: Wire, mode: str, server: Loopback, by: Form, kind: Any
 ) -> None:
@@ -213,7 +217,7 @@ async def test_what_is_no_object_travels_in_one_field(
         assert (await ask(saying(by, {"answer": data}))).answer == value
 
 
-@BY
+@EACH_WAY
 async def test_null_stands_for_what_was_left_out(
     wire: Wire, mode: str, server: Loopback, by: Form
 ) -> None:
@@ -225,7 +229,6 @@ async def test_null_stands_for_what_was_left_out(
     assert (await ask(saying(by, sent))).answer == Invoice(total=1, lines=[Line(name="x")])
 
 
-@BY
 @STREAMED
 async def test_a_stream_shows_the_answer_so_far(
     wire: Wire, mode: str, server: Loopback, by: Form
@@ -243,7 +246,6 @@ async def test_a_stream_shows_the_answer_so_far(
     assert (len(set(begun)) == 1) is is_whole
 
 
-@BY
 @STREAMED
 async def test_a_stream_that_breaks_leaves_nothing_but_what_was_shown(
     wire: Wire, mode: str, server: Loopback, by: Form
@@ -261,7 +263,7 @@ async def test_a_stream_that_breaks_leaves_nothing_but_what_was_shown(
     assert (await ask(saying(by, DATA))).answer == INVOICE
 
 
-@STREAMED
+@in_each("mode", STREAMS)
 async def test_extras_leave_the_format(wire: Wire, mode: str, server: Loopback) -> None:
     """What goes out beside a field that the user gave still holds the text to the schema."""
     extras: dict[str, Payload] = {

@@ -13,7 +13,7 @@ from lutum_py.models import LossWarning
 from .loopback import Loopback
 from .said import MODEL, SIGNATURE, Said
 from .sums import Sums, add
-from .wires import Wire, outcome_of
+from .wires import MODES, Wire, in_each, outcome_of
 
 CALL = Said(text="Let me see.", calls=(("c1", "add", {"a": 1}),))
 ANSWER = Said(text="Hello.")
@@ -32,6 +32,7 @@ def begun() -> Session:
     return session
 
 
+@in_each("mode", MODES)
 async def test_a_cache_reaches_the_wire(wire: Wire, mode: str, server: Loopback) -> None:
     """The SDK's types and the dialect's rules take what a cache says, and it arrives."""
     server.replies.extend([wire.reply(CALL, mode), wire.reply(ANSWER, mode)])
@@ -88,6 +89,7 @@ def only_their_own(wire: Wire) -> str | None:
     }.get(wire.name)
 
 
+@in_each("mode", MODES)
 async def test_another_model_goes_on(
     wire: Wire, mode: str, server: Loopback, only_their_own: str | None
 ) -> None:
@@ -114,6 +116,7 @@ async def test_another_model_goes_on(
     assert only_their_own is None or only_their_own in json.dumps(said.payload)  # type: ignore[union-attr]
 
 
+@in_each("mode", MODES)
 async def test_an_alias_is_the_same_model(wire: Wire, mode: str, server: Loopback) -> None:
     """A model that answers under another name than it was asked by gets its own thoughts back."""
     server.replies.extend([wire.reply(CALL, mode), wire.reply(ANSWER, mode)])

@@ -13,6 +13,7 @@ import pytest
 
 from lutum_py import Session
 from lutum_py.models import Anthropic, Gemini, OpenAIChat, OpenAIResponses
+from tests.cases import over
 
 from .loopback import Loopback
 from .said import MODEL, Said, chat_events, chat_response, gemini_response
@@ -46,7 +47,7 @@ def test_the_models_import_no_sdk() -> None:
 
 
 @pytest.mark.parametrize("kind", [OpenAIChat, OpenAIResponses, Anthropic, Gemini])
-@pytest.mark.parametrize("client", [None, "sk-secret", object(), 7])
+@over("client", [None, "sk-secret", object(), 7])
 def test_what_is_no_client_is_refused(kind: Any, client: Any) -> None:
     """Anything else than a client is a TypeError that names the client and shows no key."""
     with pytest.raises(TypeError, match=r"takes a client that you made with \w+") as caught:
@@ -54,7 +55,7 @@ def test_what_is_no_client_is_refused(kind: Any, client: Any) -> None:
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", [None, "", 7])
+@over("name", [None, "", 7])
 def test_a_model_needs_a_name(wire: Wire, name: Any) -> None:
     """What is no name of a model is a TypeError."""
     client = wire.make_client("http://127.0.0.1:9", False)

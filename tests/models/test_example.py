@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import pytest
 
@@ -27,21 +28,45 @@ PREFIXES: Final = dict(
 KEYS: Final = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY")
 
 
-def run(*arguments: str, blocked: str | None = None) -> subprocess.CompletedProcess[str]:
-    """Run the example without any key; `blocked` is a package that cannot be imported."""
+DRIVER: Final = """
+import contextlib, io, json, runpy, sys
+agent, ended = sys.argv[1], []
+for arguments, blocked in json.loads(sys.stdin.read()):
+    sys.argv = [agent, *arguments]
+    if blocked:
+        sys.modules[blocked] = None
+    out, err, code = io.StringIO(), io.StringIO(), 0
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            runpy.run_path(agent, run_name="__main__")
+        except SystemExit as end:
+            code = end.code or 0
+    sys.modules.pop(blocked, None)
+    ended.append([code, out.getvalue(), err.getvalue()])
+json.dump(ended, sys.stdout)
+"""
+
+
+class Ended(NamedTuple):
+    """What the example left behind: its exit status, and what it wrote."""
+
+    status: int
+    out: str
+    err: str
+
+
+def run(*runs: list[str], blocked: str = "") -> list[Ended]:
+    """Run the example in one process without any key, once for each list of arguments.
+
+    `blocked` is a package that cannot be imported.
+    """
     environment = {key: value for key, value in os.environ.items() if key not in KEYS}
-    environment["PYTHONPATH"] = str(Path(lutum_py.__file__).parent.parent)
+    paths = (Path(lutum_py.__file__).parent.parent, AGENT.parent)
+    environment["PYTHONPATH"] = os.pathsep.join(map(str, paths))
     environment["PYTHONIOENCODING"] = "utf-8"
-    command = [str(AGENT)]
-    if blocked is not None:
-        code = (
-            f"import runpy, sys; sys.modules[{blocked!r}] = None; sys.path.insert(0, "
-            f"{str(AGENT.parent)!r}); sys.argv = sys.argv[1:]; "
-            "runpy.run_path(sys.argv[0], run_name='__main__')"
-        )
-        command = ["-c", code, str(AGENT)]
-    return subprocess.run(
-        [sys.executable, *command, *arguments],
+    done = subprocess.run(
+        [sys.executable, "-c", DRIVER, str(AGENT)],
+        input=json.dumps([(each, blocked) for each in runs]),
         capture_output=True,
         text=True,
         encoding="utf-8",
@@ -49,49 +74,41 @@ def run(*arguments: str, blocked: str | None = None) -> subprocess.CompletedProc
         timeout=120,
         check=False,
     )
+    assert (done.returncode, done.stderr) == (0, "")
+    return [Ended(*each) for each in json.loads(done.stdout)]
 
 
 def test_a_provider_answers_the_question(wire: Wire, server: Loopback, tmp_path: Path) -> None:
-    """The example runs the calls of a provider's model, and shows its answer."""
+    """The example runs the calls of a provider's model, and shows its answer. What the SDK raises
+    then, and a connection that fails, end it with one line and status 1.
+    """
     (tmp_path / "pond.txt").write_text("frogs\n", encoding="utf-8")
     pond = {"text": "There is a pond.", "files": ["pond.txt"]}
     calls = (("c1", "list_files", {"path": "."}), ("c2", "read_file", {"path": "../secret"}))
     for said in (Said(calls=calls), Said(calls=(("c3", "answer", pond),))):
         server.replies.append(wire.reply(said, "collect_sync"))
-    done = run(
-        *("--model", f"{PREFIXES[wire.name]}:model-1", "--root", str(tmp_path)),
-        *("--base-url", server.url + ("/v1" if "openai" in wire.name else "")),
+    server.replies.append(Reply(text='{"error": {"message": "no such model"}}', status=404))
+    model = ["--model", f"{PREFIXES[wire.name]}:model-1"]
+    here = ["--base-url", server.url + ("/v1" if "openai" in wire.name else "")]
+    answered, refused, unreachable = run(
+        [*model, "--root", str(tmp_path), *here],
+        [*model, *here],
+        [*model, "--base-url", "http://127.0.0.1:9"],
     )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "There is a pond.\n  from pond.txt\n" in done.stdout
+    assert (answered.status, answered.err) == (0, "")
+    assert "There is a pond.\n  from pond.txt\n" in answered.out
     assert server.refusals == []
     first, second = wire.results(server.received[1].body)
     assert "pond.txt" in first[1]
     assert "out of the root" in second[1]
+    assert (refused.status, len(refused.err.splitlines())) == (1, 1)
+    assert "404" in refused.err
+    assert (unreachable.status, len(unreachable.err.splitlines())) == (1, 1)
 
 
-def test_an_error_of_the_provider_is_one_line(wire: Wire, server: Loopback) -> None:
-    """What the SDK raises ends the example with one line and status 1."""
-    server.replies.append(Reply(text='{"error": {"message": "no such model"}}', status=404))
-    done = run(
-        *("--model", f"{PREFIXES[wire.name]}:model-1"),
-        *("--base-url", server.url + ("/v1" if "openai" in wire.name else "")),
-    )
-    assert done.returncode == 1
-    assert len(done.stderr.splitlines()) == 1
-    assert "404" in done.stderr
-
-
-def test_a_server_that_is_not_there_is_one_line(wire: Wire) -> None:
-    """A connection that fails ends the example with one line and status 1."""
-    done = run("--model", f"{PREFIXES[wire.name]}:m", "--base-url", "http://127.0.0.1:9")
-    assert done.returncode == 1
-    assert len(done.stderr.splitlines()) == 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
+def test_a_model_that_cannot_be_made_is_one_line() -> None:
+    """A missing key or an unknown model ends the example at once, with one line and status 2."""
+    cases = [
         (["--model", "openai:m"], "set OPENAI_API_KEY"),
         (["--model", "openai-responses:m"], "set OPENAI_API_KEY"),
         (["--model", "anthropic:m"], "set ANTHROPIC_API_KEY"),
@@ -99,29 +116,27 @@ def test_a_server_that_is_not_there_is_one_line(wire: Wire) -> None:
         (["--model", "openai:"], "'openai:' is none of local, openai:NAME"),
         (["--model", "nobody:m"], "'nobody:m' is none of local, openai:NAME"),
         (["--base-url", "http://127.0.0.1:9"], "add --model"),
-    ],
-)
-def test_a_model_that_cannot_be_made_is_one_line(arguments: list[str], said: str) -> None:
-    """A missing key or an unknown model ends the example at once, with one line and status 2."""
-    done = run(*arguments)
-    assert done.returncode == 2
-    assert said in done.stderr
-    assert len(done.stderr.splitlines()) == 1
-    assert done.stdout == ""
+    ]
+    ended = run(*(arguments for arguments, _ in cases))
+    for (arguments, said), done in zip(cases, ended, strict=True):
+        assert (done.status, done.out) == (2, ""), arguments
+        assert said in done.err, arguments
+        assert len(done.err.splitlines()) == 1, arguments
 
 
 @pytest.mark.parametrize(
-    ("prefix", "package", "extra"),
+    ("prefixes", "package", "extra"),
     [
-        ("openai", "openai", "openai"),
-        ("openai-responses", "openai", "openai"),
-        ("anthropic", "anthropic", "anthropic"),
-        ("gemini", "google.genai", "gemini"),
+        (["openai", "openai-responses"], "openai", "openai"),
+        (["anthropic"], "anthropic", "anthropic"),
+        (["gemini"], "google.genai", "gemini"),
     ],
+    ids=["openai", "anthropic", "gemini"],
 )
-def test_a_missing_sdk_is_one_line(prefix: str, package: str, extra: str) -> None:
+def test_a_missing_sdk_is_one_line(prefixes: list[str], package: str, extra: str) -> None:
     """Without its SDK a model is refused with the command that installs it, and status 2."""
-    done = run("--model", f"{prefix}:m", "--base-url", "http://127.0.0.1:9", blocked=package)
-    assert done.returncode == 2
-    assert f"pip install 'lutum-py[{extra}]'" in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    runs = [["--model", f"{each}:m", "--base-url", "http://127.0.0.1:9"] for each in prefixes]
+    for prefix, done in zip(prefixes, run(*runs, blocked=package), strict=True):
+        assert done.status == 2, prefix
+        assert f"pip install 'lutum-py[{extra}]'" in done.err, prefix
+        assert len(done.err.splitlines()) == 1, prefix

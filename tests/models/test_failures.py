@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+from functools import wraps
+from operator import attrgetter
 from typing import Any
 
 import pytest
 
 from lutum_py import Finished, Session, TextDelta
 from lutum_py.errors import DialectError
-from lutum_py.models._sdk_model import Methods
 
 from .loopback import EVENTS, PAGE, Loopback, Reply, sse
 from .said import MODEL, Said
 from .sums import Sums
-from .wires import WIRES, Wire, outcome_of
+from .wires import WIRES, Wire, in_each, outcome_of
 
 CALLS = Said(text="Let me see.", calls=(("c1", "add", {"a": 1}), ("c2", "add", {"a": 2})))
 ANSWER = Said(text="Here I am again.")
@@ -54,7 +55,7 @@ def is_told(error: Exception) -> bool:
     return isinstance(error, DialectError) or type(error).__module__.split(".")[0] in SDKS
 
 
-@pytest.mark.parametrize("status", [400, 429, 500])
+@in_each("status", [400, 429, 500])
 async def test_an_error_of_the_provider_is_the_sdks_own(
     wire: Wire, mode: str, server: Loopback, status: int
 ) -> None:
@@ -80,7 +81,7 @@ async def test_json_that_breaks_off_is_no_turn(wire: Wire, mode: str, server: Lo
 
 
 @WHOLE
-@pytest.mark.parametrize("text", ["{}", "[]", "null", '"yes"', '{"error": {"message": "no"}}'])
+@in_each("text", ["{}", "[]", "null", '"yes"', '{"error": {"message": "no"}}'])
 async def test_json_that_is_no_response_is_no_turn(
     wire: Wire, mode: str, server: Loopback, text: str
 ) -> None:
@@ -221,6 +222,15 @@ BROKEN: dict[str, dict[str, Any]] = {
 }
 
 
+METHODS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "openai_chat": ("chat.completions", ("create",)),
+    "openai_responses": ("responses", ("create",)),
+    "anthropic_messages": ("messages", ("create",)),
+    "gemini_generate_content": ("models", ("generate_content", "generate_content_stream")),
+}
+"""What the models call of each client."""
+
+
 async def test_an_error_that_is_none_of_reading_goes_on_as_it_is(
     wire: Wire, mode: str, server: Loopback, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -232,10 +242,11 @@ async def test_an_error_that_is_none_of_reading_goes_on_as_it_is(
 
     session = Session()
     session.push_user("Are you there?")
+    where, names = METHODS[wire.name]
     async with wire.client(server.url, mode) as client:
-        model: Any = wire.model(client, MODEL)
-        way = "_sync" if mode.endswith("_sync") else "_async"
-        monkeypatch.setattr(model, way, Methods(fail, fail))
+        holder = attrgetter(where)(client)
+        for name in names:
+            monkeypatch.setattr(holder, name, wraps(getattr(holder, name))(fail))
         with pytest.raises(ValueError, match="no such region") as caught:
-            await outcome_of(session.text_turn(model), mode)
+            await outcome_of(session.text_turn(wire.model(client, MODEL)), mode)
     assert caught.value is own

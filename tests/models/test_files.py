@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from contextlib import nullcontext
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 import pytest
 
@@ -19,13 +19,14 @@ from lutum_py import (
     tool,
     tool_fn,
 )
-from lutum_py._transcript.attachment import MediaType
 from lutum_py.models import LossWarning
+from tests.cases import over
 
 from .loopback import Loopback
 from .said import MODEL, Said
 from .wires import Wire
 
+FileKind: TypeAlias = Literal["image", "audio", "file"]
 PNG: Final = b"\x89PNG\r\n\x1a\n"
 DATA: Final = "iVBORw0KGgo="
 SHOT: Final = Attachment.from_bytes(PNG, "image/png", name="shot.png")
@@ -41,7 +42,7 @@ class Eyes(Toolset):
     screenshot = tool(screenshot)
 
 
-def far(media_type: MediaType, mime_type: str) -> Attachment:
+def far(media_type: FileKind, mime_type: str) -> Attachment:
     url = f"https://e.org/far.{mime_type.rpartition('/')[2]}"
     return Attachment(media_type=media_type, mime_type=mime_type, url=url)
 
@@ -68,9 +69,10 @@ LOST: Final = {
 """What has no place in a message of the user."""
 
 
-@pytest.mark.parametrize("kind", FILES)
+@over("kind", FILES)
 def test_a_file_of_the_user_is_sent_or_told(wire: Wire, server: Loopback, kind: str) -> None:
     """Each file reaches the server in a body that the SDK's types take, or a warning says not."""
+    server.clear()
     server.replies.append(wire.reply(Said(text="I see."), "collect_sync"))
     file = FILES[kind]
     is_lost = kind in LOST[wire.name]

@@ -10,7 +10,7 @@ from .loopback import Loopback
 from .said import MODEL, Said
 from .sent import ANSWER, sends
 from .sums import Sums
-from .wires import Wire, outcome_of
+from .wires import MODES, Wire, in_each, outcome_of
 
 # A name with U+FFFD goes out as another one, and the warning about it is another test's.
 pytestmark = pytest.mark.filterwarnings("ignore::lutum_py.models.LossWarning")
@@ -21,6 +21,7 @@ HALVES = Said(
 )
 
 
+@in_each("mode", MODES)
 async def test_half_a_pair_stops_no_client(wire: Wire, mode: str, server: Loopback) -> None:
     """Halves of surrogate pairs in what a provider sends, and in why the round was given up, do
     not stop the next request.

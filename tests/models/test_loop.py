@@ -18,7 +18,7 @@ from lutum_py import (
 from .loopback import Loopback
 from .said import MODEL, Said
 from .sums import Sums, make_hooks
-from .wires import Wire, outcome_of
+from .wires import MODES, Wire, in_each, outcome_of
 
 TWO_CALLS = Said(
     text="Let me see.",
@@ -35,6 +35,7 @@ async def take_round(session: Session, outcome: Any) -> None:
     plan.commit(session, [await call.call() for call in plan.pending])
 
 
+@in_each("mode", MODES)
 async def test_a_loop_of_three_turns_with_parallel_calls(
     wire: Wire, mode: str, server: Loopback
 ) -> None:

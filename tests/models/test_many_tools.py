@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from lutum_py import Finished, Session, Toolset, tool, tool_search, toolset
-from lutum_py._text.json import is_array, is_object
 from lutum_py.dialects import anthropic_messages, openai_responses
+from tests.dialects.plain import is_array, is_object
 from tests.many_tools import CrmTools, ManyTools, answer_all, ping
 
 from .loopback import Loopback
 from .said import MODEL, Payload, Said
-from .wires import WIRES, Wire, outcome_of
+from .wires import MODES, Wire, in_each, outcome_of
 
 SEARCH = "tool_search"
 
@@ -55,6 +55,7 @@ def tools_of(body: Payload) -> list[Payload]:
     return tools if inner is None else inner
 
 
+@in_each("mode", MODES)
 async def test_a_model_finds_a_tool_and_calls_it(wire: Wire, mode: str, server: Loopback) -> None:
     """Over every client a search loads a tool, which is offered last, and then called."""
     server.replies.extend(wire.reply(each, mode) for each in script("search_tools"))
@@ -100,10 +101,8 @@ def as_search(wire: Wire, turn: Said, mode: str) -> Any:
     return wire.stream(events)
 
 
-NATIVE = [each for each in WIRES if each.dialect in (openai_responses, anthropic_messages)]
-
-
-@pytest.mark.parametrize("wire", NATIVE, ids=str, indirect=True)
+@pytest.mark.parametrize("wire", [openai_responses.NAME, anthropic_messages.NAME], indirect=True)
+@in_each("mode", MODES)
 async def test_natively_the_tools_stay_the_same(wire: Wire, mode: str, server: Loopback) -> None:
     """The clients that know deferred tools send the same tools with each request of it all."""
     server.replies.extend(as_search(wire, each, mode) for each in script(SEARCH))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import logging
+from itertools import product
 from typing import Annotated, Any
 
 import pytest
@@ -30,7 +31,7 @@ from lutum_py.models import LossWarning
 from .loopback import Loopback
 from .said import MODEL, Said
 from .sums import Sums
-from .wires import Wire, outcome_of
+from .wires import MODES, Wire, in_each, outcome_of
 
 CALLS = Said(text="Let me see.", calls=(("c1", "add", {"a": 1}), ("c2", "add", {"a": 2})))
 ANSWER = Said(text="Hello.")
@@ -77,6 +78,7 @@ def sent_turn(wire: Wire, mode: str) -> Any:
     return {key: value for key, value in message.items() if value is not None}
 
 
+@in_each("mode", MODES)
 async def test_a_turn_goes_back_as_it_came(wire: Wire, mode: str, server: Loopback) -> None:
     """Reasoning, signatures and the text of arguments are sent again as the provider sent them."""
     server.replies.extend([wire.reply(CALLS, mode), wire.reply(ANSWER, mode)])
@@ -92,6 +94,7 @@ async def test_a_turn_goes_back_as_it_came(wire: Wire, mode: str, server: Loopba
     assert own_turn(wire, server.received[1].body) == sent_turn(wire, mode)
 
 
+@in_each("mode", MODES)
 async def test_what_a_turn_asks_for_is_sent(wire: Wire, mode: str, server: Loopback) -> None:
     """Temperature, bound, required tool and parallel calls stand in the request."""
     server.replies.append(wire.reply(CALLS, mode))
@@ -119,6 +122,7 @@ async def test_what_a_turn_asks_for_is_sent(wire: Wire, mode: str, server: Loopb
         assert received.body.get("stream", False) is mode.startswith("stream")
 
 
+@in_each("mode", MODES)
 async def test_extras_arrive_untouched(wire: Wire, mode: str, server: Loopback) -> None:
     """A field that neither the library nor the SDK knows reaches the wire, nulls and all."""
     extra: dict[str, Any] = {
@@ -147,7 +151,7 @@ async def test_extras_are_joined_with_what_is_sent_anyway(wire: Wire, server: Lo
     assert tools == [*wire.dialect.tools(Sums, strict=True), own]
 
 
-@pytest.mark.parametrize("strict", [False, True])
+@in_each("mode, strict", [*product(MODES, [False, True])])
 async def test_strict_tools_are_offered_strictly(
     wire: Wire, mode: str, server: Loopback, strict: bool
 ) -> None:
@@ -164,6 +168,7 @@ async def test_strict_tools_are_offered_strictly(
         assert mode_sent == ("VALIDATED" if strict else "AUTO")
 
 
+@in_each("mode", MODES)
 async def test_a_null_of_strict_mode_means_left_out(
     wire: Wire, mode: str, server: Loopback
 ) -> None:
@@ -195,6 +200,7 @@ async def test_events_of_strict_mode_carry_the_authors_form(wire: Wire, server: 
     assert call == events[-1].turn.tool_calls[0]  # type: ignore[union-attr]
 
 
+@in_each("mode", MODES)
 async def test_what_a_request_cannot_carry_is_warned_of_once(
     wire: Wire, mode: str, server: Loopback
 ) -> None:

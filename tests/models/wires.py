@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+import ssl
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from functools import wraps
+from typing import Any, Final, TypeAlias, TypeVar
 
+import pytest
+
+for sdk, extra in (("openai", "openai"), ("anthropic", "anthropic"), ("google.genai", "gemini")):
+    pytest.importorskip(sdk, reason=f"{sdk} is not installed: pip install -e '.[{extra}]'")
+
+# Only now is it known that they are there.
+# ruff: noqa: E402
 import anthropic
 import openai
 from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
@@ -26,15 +35,18 @@ from lutum_py.dialects import (
     openai_responses,
 )
 from lutum_py.models import Anthropic, Gemini, OpenAIChat, OpenAIResponses
+from tests.cases import over
 
 from . import said
-from .loopback import EVENTS, Reply, sse
+from .loopback import EVENTS, Loopback, Reply, sse
 from .said import MODEL, Payload, Said
 
+Law = TypeVar("Law", bound=Callable[..., Any])
 AnyModel: TypeAlias = OpenAIChat | OpenAIResponses | Anthropic | Gemini
 
 MODES: Final = ("collect", "collect_sync", "stream", "stream_sync")
 """The four ways to end a turn: async and sync, whole and streamed."""
+STREAMS: Final = ("stream", "stream_sync")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,18 +115,57 @@ async def outcome_of(turn: Any, mode: str) -> Any:
     return await ended if inspect.isawaitable(ended) else ended
 
 
+def in_each(names: str, cases: Iterable[Any]) -> Callable[[Law], Law]:
+    """Go over all cases as `over` does, with a server that nobody has asked in each of them."""
+
+    def decorate(law: Law) -> Law:
+        @wraps(law)
+        async def with_fresh_server(*, server: Loopback, **more: Any) -> None:
+            server.clear()
+            await law(server=server, **more)
+
+        fresh: Any = with_fresh_server
+        tried: Law = over(names, cases)(fresh)
+        return tried
+
+    return decorate
+
+
+# The server speaks plain HTTP: a context that has read no certificates is made much faster.
+NO_CERTIFICATES: Final = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
 def openai_client(url: str, is_async: bool) -> Any:
     kind: Any = openai.AsyncOpenAI if is_async else openai.OpenAI
-    return kind(api_key="none", base_url=f"{url}/v1", max_retries=0, timeout=20)
+    http: Any = openai.DefaultAsyncHttpxClient if is_async else openai.DefaultHttpxClient
+    return kind(
+        api_key="none",
+        base_url=f"{url}/v1",
+        max_retries=0,
+        timeout=20,
+        http_client=http(verify=NO_CERTIFICATES),
+    )
 
 
 def anthropic_client(url: str, is_async: bool) -> Any:
     kind: Any = anthropic.AsyncAnthropic if is_async else anthropic.Anthropic
-    return kind(api_key="none", base_url=url, max_retries=0, timeout=20)
+    http: Any = anthropic.DefaultAsyncHttpxClient if is_async else anthropic.DefaultHttpxClient
+    return kind(
+        api_key="none",
+        base_url=url,
+        max_retries=0,
+        timeout=20,
+        http_client=http(verify=NO_CERTIFICATES),
+    )
 
 
 def gemini_client(url: str, is_async: bool) -> Any:
-    options = genai_types.HttpOptions(base_url=url, timeout=20_000)
+    options = genai_types.HttpOptions(
+        base_url=url,
+        timeout=20_000,
+        client_args={"verify": NO_CERTIFICATES},
+        async_client_args={"verify": NO_CERTIFICATES, "ssl": NO_CERTIFICATES},
+    )
     client = genai.Client(api_key="none", http_options=options)
     return client.aio if is_async else client
 
@@ -240,4 +291,4 @@ WIRES: Final = (
     ),
 )
 
-__all__ = ["MODEL", "MODES", "WIRES", "AnyModel", "Wire", "outcome_of"]
+__all__ = ["MODEL", "MODES", "STREAMS", "WIRES", "AnyModel", "Wire", "in_each", "outcome_of"]
