@@ -97,6 +97,8 @@ def _responses(body: dict[str, Any]) -> list[str]:
             if calls[item["call_id"]]:
                 wrong.append(f"{at}: the id {item['call_id']!r} waits already")
             calls[item["call_id"]] += 1
+        elif kind == "tool_search_call" and item.get("execution") == "client":
+            calls[item["call_id"]] += 1
         elif kind in ("function_call_output", "custom_tool_call_output"):
             if not calls[item["call_id"]]:
                 wrong.append(f"{at}: answers no call")
