@@ -22,6 +22,7 @@ from lutum_py import (
 )
 from lutum_py.dialects import DIALECTS
 from lutum_py.errors import InvalidValueError, MisuseError
+from tests.cases import over
 
 CAT = Attachment.from_bytes(b"cat", "image/png", name="cat.png")
 NOISE = Attachment.from_bytes(b"noise", "audio/wav")
@@ -108,8 +109,8 @@ def taken(name: str) -> ToolResult:
     return call.call_sync()
 
 
-@pytest.mark.parametrize(
-    ("name", "read", "files"),
+@over(
+    "name, read, files",
     [
         ("one", "[image (image/png): cat.png]", (CAT,)),
         ("many", "[image 1 (image/png): cat.png]\n[audio 2 (audio/wav)]", (CAT, NOISE)),
@@ -138,7 +139,7 @@ def test_the_model_gets_the_file_and_not_its_data(
     assert result.is_error == (name == "blurred")
 
 
-@pytest.mark.parametrize("name", DIALECTS)
+@over("name", DIALECTS)
 def test_every_dialect_shows_the_picture_or_names_it(name: str) -> None:
     """The picture is sent as one; where results have none, its name is, and a loss says so."""
     dialect = import_module(DIALECTS[name])
@@ -182,7 +183,7 @@ def test_a_file_of_no_known_type_asks_for_it(tmp_path: Path) -> None:
         Attachment.from_bytes(b"cat", None)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
+@over(
     "url",
     ["cat.png", "/pictures/cat.png", "file:///cat.png", "http://e.org/cat.png", "gs://b/c", ""],
 )

@@ -11,6 +11,7 @@ import pytest
 
 from lutum_py import AnyToolCall, CallStatus, Reply, SuspendTicket, ToolMetadata, execution, tool_fn
 from lutum_py.errors import LifecycleError, MisuseError
+from tests.cases import over
 
 RUNS: list[int] = []
 
@@ -80,7 +81,7 @@ def after(status: CallStatus, move: str) -> CallStatus | None:
     return ENDS[move]
 
 
-@pytest.mark.parametrize(("first", "second"), list(product(MOVES, repeat=2)))
+@over("first, second", list(product(MOVES, repeat=2)))
 def test_a_call_is_begun_once_and_answered_once(first: str, second: str) -> None:
     """Of any two moves the second is refused where it begins or answers again; nothing changes."""
     RUNS.clear()

@@ -24,6 +24,7 @@ from lutum_py import (
 )
 from lutum_py.errors import LifecycleError, ToolInputError, ToolOutputError
 from tests.call.calls import FindArgs, Inner, Outer, Sum, add, added, approve, suspended
+from tests.cases import over
 from tests.declared import call_of, spec_of
 
 
@@ -217,8 +218,8 @@ def travellers() -> list[AnyToolCall]:
     return [added(), bound, failed, approved, call_of(FindArgs, {"words": ["w"]})]
 
 
-@pytest.mark.parametrize("index", range(5))
-@pytest.mark.parametrize("way", ["pickle", "deepcopy", "copy"])
+@over("index", range(5))
+@over("way", ["pickle", "deepcopy", "copy"])
 def test_calls_pickle_and_copy(index: int, way: str) -> None:
     """A call comes back of the same class, member, parts and status."""
     call = travellers()[index]
@@ -276,8 +277,8 @@ def test_a_tool_that_raises_stop_iteration_does_not_hang() -> None:
         asyncio.run(call.call())
 
 
-@pytest.mark.parametrize(
-    ("answer", "words"),
+@over(
+    "answer, words",
     [
         (lambda call: call.reject(None), "The reason for call 'c1' of tool `add` is None"),
         (lambda call: call.fail("x", code=3), "The code for call 'c1' of tool `add` is 3"),

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from lutum_py import CancellationToken, RunIdentity, State, StateKey, ToolContext, ToolSuspended
 from lutum_py.errors import ToolError
 from lutum_py.sinks import ActivityDelta, ActivitySnapshot, ObserverText, ToolEvent
+from tests.cases import over
 
 CALL = SimpleNamespace(id="c1", name="index")
 VISITS = StateKey("visits", default=0)
@@ -182,7 +183,7 @@ def test_an_observer_source_may_be_named() -> None:
     assert events == [ObserverText("c1", "cache", "")]
 
 
-@pytest.mark.parametrize(("text", "report"), REFUSED, ids=[text for text, _ in REFUSED])
+@over("text, report", REFUSED)
 def test_arguments_are_checked_with_and_without_a_sink(
     text: str, report: Callable[[ToolContext], None]
 ) -> None:

@@ -29,6 +29,7 @@ from lutum_py.execution import (
     execute_sync,
     outcomes_of,
 )
+from tests.cases import over
 from tests.execution.running import (
     LATE,
     SOON,
@@ -79,9 +80,9 @@ def made(is_async: bool, **options: Any) -> tuple[AnyToolCall, threading.Event]:
     return call_to(deaf), go
 
 
-@pytest.mark.parametrize("is_async", [True, False])
-@pytest.mark.parametrize("by", ["deadline", "token"])
-@pytest.mark.parametrize("options", [*DOUBTFUL, *HARMLESS])
+@over("is_async", [True, False])
+@over("by", ["deadline", "token"])
+@over("options", [*DOUBTFUL, *HARMLESS])
 def test_what_is_cut_off_is_in_doubt_unless_that_is_harmless(
     is_async: bool, by: str, options: Options
 ) -> None:
@@ -154,8 +155,8 @@ def test_an_idempotent_tool_that_passes_a_doubt_on_has_failed() -> None:
 # The deadline of a call that the user runs.
 
 
-@pytest.mark.parametrize("is_async", [True, False])
-@pytest.mark.parametrize("how", ["call", "invoke"])
+@over("is_async", [True, False])
+@over("how", ["call", "invoke"])
 def test_a_declared_deadline_holds_where_the_user_runs_the_call(is_async: bool, how: str) -> None:
     """It raises `TimedOut` in doubt, and the call stays running for the user to answer."""
     call, go = made(is_async, timeout=SOON)
@@ -226,8 +227,8 @@ class Fatal(BaseException):
     pass
 
 
-@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, Fatal])
-@pytest.mark.parametrize("is_async", [True, False])
+@over("kind", [KeyboardInterrupt, SystemExit, Fatal])
+@over("is_async", [True, False])
 def test_an_interrupt_keeps_what_the_siblings_came_to(
     kind: type[BaseException], is_async: bool
 ) -> None:

@@ -29,6 +29,7 @@ from lutum_py.errors import (
     LifecycleError,
 )
 from lutum_py.execution import execute, execute_all
+from tests.cases import over
 from tests.execution.running import (
     Tools,
     call_of,
@@ -158,7 +159,7 @@ def test_a_running_call_is_not_run_beside_itself() -> None:
     assert fresh.status is CallStatus.NEW
 
 
-@pytest.mark.parametrize(
+@over(
     "arguments",
     [
         {"default_timeout": 0},
@@ -317,8 +318,8 @@ class Output:
     """Something that can be watched."""
 
 
-@pytest.mark.parametrize("fails", [False, True])
-@pytest.mark.parametrize("selector", [Tools.doing, Tools.doing_sync])
+@over("fails", [False, True])
+@over("selector", [Tools.doing, Tools.doing_sync])
 def test_a_run_that_is_over_holds_nothing(selector: Any, fails: bool) -> None:
     """What a tool held or raised goes away with its run, without the help of the collector."""
     watched: list[weakref.ref[Output]] = []

@@ -29,6 +29,7 @@ from lutum_py.errors import (
     ToolOutputError,
 )
 from lutum_py.execution import execute, execute_all
+from tests.cases import over
 from tests.execution.running import (
     Tools,
     call_of,
@@ -50,8 +51,8 @@ KINDS: list[tuple[type[ToolError], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize("is_async", [True, False])
-@pytest.mark.parametrize(("kind", "code", "prefix"), KINDS)
+@over("is_async", [True, False])
+@over("kind, code, prefix", KINDS)
 def test_a_tool_error_keeps_its_code_and_text(
     kind: type[ToolError], code: str, prefix: str, is_async: bool
 ) -> None:
@@ -73,8 +74,8 @@ class Hostile(Exception):
         raise RuntimeError("no text")
 
 
-@pytest.mark.parametrize(
-    ("error", "text"),
+@over(
+    "error, text",
     [
         (ValueError("bad"), "ValueError: bad"),
         (ValueError(), "ValueError"),
@@ -91,7 +92,7 @@ class Hostile(Exception):
         (ExceptionGroup("one", [ExceptionGroup("in", [OSError("disk")])]), "OSError: disk"),
     ],
 )
-@pytest.mark.parametrize("is_async", [True, False])
+@over("is_async", [True, False])
 def test_any_other_exception_is_a_failure(error: Exception, text: str, is_async: bool) -> None:
     """Whatever else a tool raises becomes an `execution_failed` that names it."""
     if is_async:
@@ -181,8 +182,8 @@ class Fatal(BaseException):
     pass
 
 
-@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, Fatal])
-@pytest.mark.parametrize("selector", [Tools.doing, Tools.doing_sync])
+@over("kind", [KeyboardInterrupt, SystemExit, Fatal])
+@over("selector", [Tools.doing, Tools.doing_sync])
 def test_what_is_no_exception_comes_out(kind: type[BaseException], selector: Any) -> None:
     """An interrupt or exit in a tool is no result: it comes out, and the loop ends cleanly."""
     error = kind("stop")

@@ -30,6 +30,7 @@ from lutum_py.errors import (
     ToolOutputError,
 )
 from lutum_py.execution import ExecutionErrors, execute_all_sync, execute_sync, outcomes_of
+from tests.cases import over
 from tests.execution.running import (
     LATE,
     SOON,
@@ -56,7 +57,7 @@ def fail(n: int) -> int:
     raise ValueError(n)
 
 
-@pytest.mark.parametrize("deadline", DEADLINES)
+@over("deadline", DEADLINES)
 def test_a_call_that_returns_is_a_success(deadline: float | None) -> None:
     """The outcome of a sync call is its output, right here or in a thread with a deadline."""
     threads: list[threading.Thread] = []
@@ -73,9 +74,9 @@ def test_a_call_that_returns_is_a_success(deadline: float | None) -> None:
     assert threads[0].daemon is (deadline is not None)
 
 
-@pytest.mark.parametrize("deadline", DEADLINES)
-@pytest.mark.parametrize(
-    ("error", "status", "message"),
+@over("deadline", DEADLINES)
+@over(
+    "error, status, message",
     [
         (NotFound("it"), "error", "[not_found] Not found: it"),
         (Cancelled("it"), "cancelled", "[cancelled] Cancelled: it"),
@@ -334,7 +335,7 @@ def test_several_errors_are_raised_together_and_nothing_is_lost(limit: int) -> N
 VARIABLE: contextvars.ContextVar[str] = contextvars.ContextVar("VARIABLE", default="unset")
 
 
-@pytest.mark.parametrize("deadline", DEADLINES)
+@over("deadline", DEADLINES)
 def test_context_variables_are_seen_in_threads(deadline: float | None) -> None:
     """Each tool in a thread sees the caller's context variables, and no other tool's."""
     values: list[str] = []
@@ -370,7 +371,7 @@ def test_each_call_gets_its_own_context() -> None:
     assert statuses(outcomes) == ["success", "success"]
 
 
-@pytest.mark.parametrize("deadline", DEADLINES)
+@over("deadline", DEADLINES)
 def test_a_tool_may_suspend_itself_and_go_on(deadline: float | None) -> None:
     """A sync tool that suspends itself reads the decision when its call goes on."""
 
@@ -390,9 +391,9 @@ def test_a_tool_may_suspend_itself_and_go_on(deadline: float | None) -> None:
     plan.discard()
 
 
-@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
-@pytest.mark.parametrize("limit", [1, 2])
-@pytest.mark.parametrize("deadline", DEADLINES)
+@over("kind", [KeyboardInterrupt, SystemExit])
+@over("limit", [1, 2])
+@over("deadline", DEADLINES)
 def test_what_is_no_exception_comes_out(
     kind: type[BaseException], limit: int, deadline: float | None
 ) -> None:
@@ -446,7 +447,7 @@ class Output:
     """Something that can be watched."""
 
 
-@pytest.mark.parametrize("deadline", DEADLINES)
+@over("deadline", DEADLINES)
 def test_a_run_that_is_over_holds_nothing(deadline: float | None) -> None:
     """What a tool held when it raised goes away with its run, without the help of the collector."""
     watched: list[weakref.ref[Output]] = []

@@ -12,6 +12,7 @@ import pytest
 from lutum_py import CallStatus, SuspendedCall, SuspendTicket, ToolSuspended
 from lutum_py.errors import Cancelled, RoundClosedError, TimedOut
 from lutum_py.execution import Outcome, execute, execute_all, outcomes_of, run
+from tests.cases import over
 
 from .running import LATE, SOON, Stubborn, Tools, calls_of, plan_of, running, settled, until
 
@@ -148,7 +149,7 @@ async def stopped(task: asyncio.Task[Any]) -> list[Any]:
 
 
 @BATCH
-@pytest.mark.parametrize("ending", ENDINGS)
+@over("ending", ENDINGS)
 def test_a_run_ends_in_a_batch_as_it_does_by_itself(ending: str, by: str) -> None:
     """However a tool ends, a batch says the same of it as `execute`."""
 
@@ -193,7 +194,7 @@ def test_a_run_suspends_itself_in_a_batch(by: str) -> None:
 
 
 @BATCH
-@pytest.mark.parametrize("ending", CUT_OFF)
+@over("ending", CUT_OFF)
 def test_a_deadline_ends_a_run_in_a_batch_as_it_does_by_itself(ending: str, by: str) -> None:
     """Whatever a tool does when its time is up, a batch says the same of it as `execute`."""
 
@@ -208,8 +209,8 @@ def test_a_deadline_ends_a_run_in_a_batch_as_it_does_by_itself(ending: str, by: 
 
 
 @BATCH
-@pytest.mark.parametrize("ending", [*CUT_OFF, "breaks down"])
-@pytest.mark.parametrize("timeout", [None, LATE])
+@over("ending", [*CUT_OFF, "breaks down"])
+@over("timeout", [None, LATE])
 def test_a_cancellation_ends_a_run_in_a_batch_as_it_does_by_itself(
     ending: str, timeout: float | None, by: str
 ) -> None:

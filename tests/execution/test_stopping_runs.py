@@ -24,6 +24,7 @@ from lutum_py.execution import (
     execute,
     execute_all,
 )
+from tests.cases import over
 from tests.execution.running import (
     LATE,
     SOON,
@@ -162,8 +163,8 @@ def test_an_error_that_is_late_is_kept() -> None:
     assert result_of(outcome).code == "not_found"
 
 
-@pytest.mark.parametrize("kind", [None, ValueError])
-@pytest.mark.parametrize("grace", [0, SOON])
+@over("kind", [None, ValueError])
+@over("grace", [0, SOON])
 def test_a_tool_that_goes_on_is_of_unknown_outcome(
     kind: type[Exception] | None, grace: float
 ) -> None:

@@ -29,6 +29,7 @@ from lutum_py.execution import (
     execute_sync,
     outcomes_of,
 )
+from tests.cases import over
 
 
 class Broken(Exception):
@@ -86,8 +87,8 @@ def broken_at(when: str, at: str = "c1") -> Any:
 WAYS = range(3)
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("when", ["told", "closing"])
+@over("way", WAYS)
+@over("when", ["told", "closing"])
 def test_a_broken_context_loses_no_outcome(way: int, when: str) -> None:
     """What a context raises after a run comes out with what all calls came to."""
     listed = calls(1, 2, 3)
@@ -99,7 +100,7 @@ def test_a_broken_context_loses_no_outcome(way: int, when: str) -> None:
     assert {call.status for call in listed} == {CallStatus.SUCCEEDED}
 
 
-@pytest.mark.parametrize("way", WAYS)
+@over("way", WAYS)
 def test_a_context_that_does_not_open_starts_nothing(way: int) -> None:
     """The tool behind it was not started, and the outcomes say so; the others have run."""
     listed = calls(1, 2, 3)
@@ -153,7 +154,7 @@ def test_an_abort_after_a_context_that_did_not_open_is_honest() -> None:
     assert [each.status for each in plan.abort(session, "no tracing").results] == ["cancelled"]
 
 
-@pytest.mark.parametrize("way", WAYS)
+@over("way", WAYS)
 def test_a_call_that_was_answered_meanwhile_is_an_error_of_its_own(way: int) -> None:
     """What the library says of a call is raised as it is, and not taken for a broken context."""
     listed = calls(1, 2)

@@ -24,6 +24,7 @@ from lutum_py import (
     toolset,
 )
 from lutum_py.errors import HookError
+from tests.cases import over
 from tests.sample_tools import sent
 
 
@@ -184,8 +185,8 @@ def test_a_nested_tool_stands_for_each_path() -> None:
     assert decided(extended, "l_search", query="no").reason == "no"
 
 
-@pytest.mark.parametrize(
-    ("selector", "hook", "said"),
+@over(
+    "selector, hook, said",
     [
         (App.plain, lambda text: None, "has no function with parameters of its own"),
         (App.stored, lambda db, key: None, "takes `db`, which nobody passes to a hook"),

@@ -24,6 +24,7 @@ from lutum_py import (
     tool_fn,
     tool_input,
 )
+from tests.cases import over
 from tests.hooks.gating import GateAction, Ops, ask, blocked, call_of, deploy, make, plan_of
 from tests.sample_tools import input_of
 
@@ -106,8 +107,8 @@ def test_one_of_several_inputs_may_have_a_dry_run(arguments: str, passes: bool) 
     assert (capability_gate()(call, None) is None) is passes
 
 
-@pytest.mark.parametrize(
-    ("schema", "passes"),
+@over(
+    "schema, passes",
     [
         ({"properties": {"dry_run": {"type": "boolean"}}}, True),
         ({"allOf": [True, {"$ref": "#/definitions/dry"}]}, True),

@@ -25,6 +25,7 @@ from lutum_py import (
     ToolResult,
 )
 from lutum_py.errors import HookError
+from tests.cases import over
 from tests.hooks.asked import returned
 from tests.round_tools import Till
 from tests.sample_tools import (
@@ -79,8 +80,8 @@ def test_gates_see_the_final_validated_input() -> None:
     assert seen == [GetUserArgs(user_id="ALICE"), USER]
 
 
-@pytest.mark.parametrize(
-    ("answers", "winner"),
+@over(
+    "answers, winner",
     [
         ((Complete(ALICE), Suspend(TICKET), Block("b")), "block"),
         ((Block("b"), Suspend(TICKET), Complete(ALICE)), "block"),
@@ -199,10 +200,7 @@ def test_a_gate_cannot_answer_another_call() -> None:
         parse().hook_sync(gated(other))
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [RunNormally(3), Reject("no"), "no", False, Block, Suspend],
-)
+@over("answer", [RunNormally(3), Reject("no"), "no", False, Block, Suspend])
 def test_a_gate_gives_a_gates_answer(answer: Any) -> None:
     """What is none of a gate's answers is a HookError that lists them."""
     with pytest.raises(HookError, match=returned(answer, "Block(reason), Suspend(ticket)")):

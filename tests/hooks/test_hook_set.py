@@ -24,6 +24,7 @@ from lutum_py import (
     toolset,
 )
 from lutum_py.errors import HookError, MisuseError
+from tests.cases import over
 from tests.hooks.asked import parse
 from tests.sample_tools import (
     ALICE,
@@ -80,7 +81,7 @@ def test_decorators_give_the_function_back() -> None:
     assert asked(hooks, AppTools.web_search, "after") == [nothing]
 
 
-@pytest.mark.parametrize("ending", PHASES)
+@over("ending", PHASES)
 def test_generated_names_register_and_copy(ending: str) -> None:
     """`register_` changes the hook set; `with_` gives another, and leaves the first as it was."""
     hooks = AppTools.HookSet()
@@ -191,7 +192,7 @@ def test_nested_hook_sets_are_reached_by_name_and_by_view() -> None:
     assert hooks.app[AppTools.data] is hooks.app.data
 
 
-@pytest.mark.parametrize("inner", [DataTools, AppTools, AppTools.data, TwinTools.left, PingTools])
+@over("inner", [DataTools, AppTools, AppTools.data, TwinTools.left, PingTools])
 def test_only_nested_toolsets_have_nested_hook_sets(inner: type[Toolset]) -> None:
     """Indexing by anything but a nested view is a HookError that names those that are nested."""
     hooks = DeepTools.HookSet()
@@ -488,8 +489,8 @@ def test_a_hook_that_passes_all_on_is_known_by_what_it_wraps() -> None:
     assert asked == [None, "none"]
 
 
-@pytest.mark.parametrize(
-    ("register", "function", "said"),
+@over(
+    "register, function, said",
     [
         ("on", lambda call: None, "(metadata, input), but `"),
         ("gate", lambda metadata: None, "takes (metadata)."),

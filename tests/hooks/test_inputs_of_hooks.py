@@ -20,6 +20,7 @@ from lutum_py import (
     tool_fn,
 )
 from lutum_py.errors import HookError
+from tests.cases import over
 from tests.sample_tools import input_of
 
 
@@ -88,8 +89,8 @@ def hooks_of(phase: str) -> Any:
     return hooks
 
 
-@pytest.mark.parametrize("phase", ["on", "gate", "before", "function"])
-@pytest.mark.parametrize("call", [ORDER, NOTE])
+@over("phase", ["on", "gate", "before", "function"])
+@over("call", [ORDER, NOTE])
 def test_an_input_changed_in_place_is_a_hook_error(phase: str, call: ToolMetadata) -> None:
     """What a hook does to the input it is shown never leaks into the round."""
     asked = round_of(call)

@@ -24,6 +24,7 @@ from lutum_py.errors import (
     MisuseError,
     RoundClosedError,
 )
+from tests.cases import over
 from tests.round_tools import Shop, adds, check_transcript, close, forged, gated, opened
 
 
@@ -91,8 +92,8 @@ def test_abort_answers_suspended_calls() -> None:
     check_transcript(session.transcript)
 
 
-@pytest.mark.parametrize("saved", [False, True])
-@pytest.mark.parametrize("again", [False, True])
+@over("saved", [False, True])
+@over("again", [False, True])
 def test_what_was_started_stays_started(saved: bool, again: bool) -> None:
     """A tool that suspended itself was started, whatever decisions and dumps come after."""
     session = Session()

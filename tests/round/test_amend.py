@@ -40,6 +40,7 @@ from lutum_py.errors import (
     ResumeError,
     RoundClosedError,
 )
+from tests.cases import over
 from tests.round.edits import capped, own_question, refused, snapshot, waits
 from tests.round_tools import Shop, add, close, done, gated, opened
 
@@ -139,7 +140,7 @@ OUTCOMES: dict[str, tuple[Callable[[Any], Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("case", OUTCOMES)
+@over("case", OUTCOMES)
 def test_the_outcome_is_sorted(case: str) -> None:
     """What hooks make of an edited call stands where it belongs, a block before an approval."""
     register, place = OUTCOMES[case]
@@ -391,7 +392,7 @@ UNFIT: dict[str, tuple[Any, str]] = {
 }
 
 
-@pytest.mark.parametrize("case", UNFIT)
+@over("case", UNFIT)
 def test_an_edit_has_to_fit_the_tool(case: str) -> None:
     """An edit that does not fit is refused with what is wrong in it, before any hook is asked."""
     edit, text = UNFIT[case]

@@ -36,6 +36,7 @@ from lutum_py.errors import (
     RoundClosedError,
     UnresolvedSuspension,
 )
+from tests.cases import over
 from tests.round_tools import (
     Shop,
     add,
@@ -302,7 +303,7 @@ def test_a_rewritten_input_leaves_the_raw_arguments() -> None:
     assert committed.results[0].arguments == '{"a":  1}' == committed.turn.tool_calls[0].arguments
 
 
-@pytest.mark.parametrize("wrong", ["result", None, 3, {"id": "c0"}])
+@over("wrong", ["result", None, 3, {"id": "c0"}])
 def test_what_is_no_result_is_refused(wrong: object) -> None:
     """Something that is no result is a TypeError that says how to make one; nothing changes."""
     plan = opened(*adds(1)).plan()

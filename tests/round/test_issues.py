@@ -22,6 +22,7 @@ from lutum_py import (
     tool_input,
 )
 from lutum_py.errors import DuplicateToolCallIdError
+from tests.cases import over
 from tests.sample_tools import AppTools, DeepTools, Filter, opened, said, sent
 
 
@@ -127,7 +128,7 @@ def test_redact_hides_what_came() -> None:
     assert "`count`: Input should be a valid integer" in found.text
 
 
-@pytest.mark.parametrize(
+@over(
     "arguments",
     [
         "x" * 1_000_000,
@@ -141,9 +142,8 @@ def test_redact_hides_what_came() -> None:
         "3",
         '"\\ud800"',
     ],
-    ids=["garbage", "string", "many", "unknown", "deep", "integer", "nan", "array", "3", "lone"],
 )
-@pytest.mark.parametrize("redact", [False, True])
+@over("redact", [False, True])
 def test_the_text_is_bounded(arguments: str, redact: bool) -> None:
     """However large or odd the arguments are, the text stays short and the raw text is kept."""
     found = issue(raw("wide", arguments), WideTools, redact=redact)
@@ -154,8 +154,8 @@ def test_the_text_is_bounded(arguments: str, redact: bool) -> None:
     assert found.result.arguments == arguments
 
 
-@pytest.mark.parametrize(
-    ("name", "shown"),
+@over(
+    "name, shown",
     [
         ("", "''"),
         ("a\nb", r"`a\nb`"),
@@ -235,7 +235,7 @@ def test_an_issue_gives_its_result() -> None:
     assert result.code == "unknown_tool"
 
 
-@pytest.mark.parametrize("arguments", ["", "   ", "null", "{}"])
+@over("arguments", ["", "   ", "null", "{}"])
 def test_empty_arguments_mean_an_empty_object(arguments: str) -> None:
     """Nothing, blanks and null mean `{}`, so the missing fields are what is told."""
     found = issue(raw("get_user", arguments))
@@ -282,8 +282,8 @@ def test_nested_tools_are_known_by_their_wire_names() -> None:
     assert (found.reason, found.suggestion) == ("unknown_tool", "app_get_user")
 
 
-@pytest.mark.parametrize(
-    ("cut_off", "arguments", "is_cut_off"),
+@over(
+    "cut_off, arguments, is_cut_off",
     [
         (None, "", True),
         (None, "  ", True),

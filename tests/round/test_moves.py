@@ -10,6 +10,7 @@ import pytest
 
 from lutum_py import Session, SuspendTicket, ToolRoundPlan
 from lutum_py.errors import CommitError, LifecycleError, ResumeError, RoundClosedError
+from tests.cases import over
 from tests.round_tools import Shop, add, adds, close, forged, gated, is_closed, opened
 
 
@@ -69,7 +70,7 @@ def places(on: Moves) -> list[str]:
     return [name for name in names if getattr(on.plan, name)]
 
 
-@pytest.mark.parametrize(("first", "second"), list(product(MOVES, repeat=2)))
+@over("first, second", list(product(MOVES, repeat=2)))
 def test_a_call_that_waited_is_decided_and_answered_once(first: str, second: str) -> None:
     """Of any two moves the second is refused where it would decide, begin or answer again."""
     on = Moves()

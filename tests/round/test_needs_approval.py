@@ -32,6 +32,7 @@ from lutum_py.errors import (
     UnresolvedSuspension,
 )
 from lutum_py.execution import run_sync
+from tests.cases import over
 from tests.round_tools import close, opened
 
 
@@ -117,8 +118,8 @@ def test_it_sees_what_hooks_made_of_the_input() -> None:
     close(plan)
 
 
-@pytest.mark.parametrize(
-    ("answer", "state", "by"),
+@over(
+    "answer, state, by",
     [
         (Block("no"), "rejected", "gate"),
         (Suspend(SuspendTicket(message="mine")), "suspended", "gate"),
@@ -295,8 +296,8 @@ def test_without_a_message_the_question_names_the_tool() -> None:
     close(mails)
 
 
-@pytest.mark.parametrize(
-    ("message", "said"),
+@over(
+    "message, said",
     [
         ("Pay {amount}?", "names 'amount', which is no argument of the tool. It has"),
         ("Pay {}?", "names '', which"),

@@ -15,6 +15,7 @@ from lutum_py import (
     Session,
 )
 from lutum_py.errors import PlanError
+from tests.cases import over
 from tests.round.saved_plans import dumped, entry, loaded, planned
 from tests.round_tools import (
     close,
@@ -65,8 +66,8 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("key", [None, b"secret"])
-@pytest.mark.parametrize("edit", EDITS)
+@over("key", [None, b"secret"])
+@over("edit", EDITS)
 def test_an_edited_plan_is_refused(edit: str, key: bytes | None) -> None:
     """Any edit is found, and the call that was edited is named; nothing of the plan is used."""
     change, message = EDITS[edit]
@@ -153,7 +154,7 @@ RESEALED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("case", RESEALED)
+@over("case", RESEALED)
 def test_nonsense_under_a_good_seal_is_told_by_its_place(case: str) -> None:
     """A text that is sealed but makes no sense is told by its place, and opens no round."""
     change, message = RESEALED[case]
@@ -208,7 +209,7 @@ FOREIGN = {
 }
 
 
-@pytest.mark.parametrize("text", FOREIGN, ids=range(len(FOREIGN)))
+@over("text", FOREIGN)
 def test_what_is_no_plan_is_refused(text: str) -> None:
     """Foreign, cut and future texts are told apart."""
     with pytest.raises(PlanError, match=FOREIGN[text]):

@@ -6,7 +6,6 @@ import pickle
 from datetime import datetime
 from typing import Annotated, Any
 
-import pytest
 from pydantic import BaseModel, Field, SecretStr
 
 from lutum_py import (
@@ -25,6 +24,7 @@ from lutum_py import (
 )
 from lutum_py.dialects import openai_chat
 from lutum_py.execution import run_sync
+from tests.cases import over
 from tests.round_tools import Shop, done, forged, gated, opened
 
 At = Annotated[datetime, Field(default_factory=datetime.now)]
@@ -92,8 +92,8 @@ def by_function() -> Any:
     return opened(("c1", "add", {"a": 1})).apply_hooks_sync(change)
 
 
-@pytest.mark.parametrize("make", [edited, assigned, by_function])
-@pytest.mark.parametrize("saved", [False, True])
+@over("make", [edited, assigned, by_function])
+@over("saved", [False, True])
 def test_every_way_to_replace_an_input_counts(make: Any, saved: bool) -> None:
     """A person, an assignment and a plain function do as hooks do, also across a save."""
     plan = Shop.load_plan(make().dump_json()) if saved else make()

@@ -26,6 +26,7 @@ from lutum_py import (
     Usage,
 )
 from lutum_py.errors import DuplicateToolCallIdError, RoundClosedError, ToolRoundArityError
+from tests.cases import over
 from tests.round_tools import Shop, adds, close, done, forged, needs, opened, turn
 from tests.sample_tools import input_of
 
@@ -52,7 +53,7 @@ USES: dict[str, Callable[[ToolRoundPlan[Any]], object]] = {
 }
 
 
-@pytest.mark.parametrize("finish_reason", ["stop", "length", "STOP", "", "end_turn"])
+@over("finish_reason", ["stop", "length", "STOP", "", "end_turn"])
 def test_calls_count_whatever_the_finish_reason_says(finish_reason: str) -> None:
     """A turn with calls needs tools, also where the host says that it is finished."""
     tool_round = opened(*adds(2), finish_reason=finish_reason)
@@ -120,8 +121,8 @@ def test_expect_at_most_one_allows_none() -> None:
     close(one, none, many)
 
 
-@pytest.mark.parametrize("use", USES)
-@pytest.mark.parametrize("end", ENDS)
+@over("use", USES)
+@over("end", ENDS)
 def test_a_round_ends_once(end: str, use: str) -> None:
     """After each of its ends, a round and its plans refuse every use, and say how it ended."""
     tool_round = opened(*adds(1))
@@ -133,7 +134,7 @@ def test_a_round_ends_once(end: str, use: str) -> None:
         tool_round.discard()
 
 
-@pytest.mark.parametrize(
+@over(
     "use",
     [
         lambda ended: asyncio.run(ended.apply_hooks(Shop.HookSet())),
@@ -143,7 +144,6 @@ def test_a_round_ends_once(end: str, use: str) -> None:
         lambda ended: ended.abort(Session(), "stop"),
         lambda ended: ended.discard(),
     ],
-    ids=["apply_hooks", "apply_hooks_sync", "resolve", "commit", "abort", "discard"],
 )
 def test_a_round_that_has_ended_refuses_each_of_its_methods(
     use: Callable[[ToolRound[Any]], object],
@@ -200,7 +200,7 @@ def test_dropping_an_open_round_warns() -> None:
         assert "plan.abort(session, reason)" in messages[0]
 
 
-@pytest.mark.parametrize("end", ENDS)
+@over("end", ENDS)
 def test_dropping_a_closed_round_is_silent(end: str) -> None:
     """A round that was ended may be forgotten."""
 

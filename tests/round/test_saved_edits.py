@@ -18,6 +18,7 @@ from lutum_py.errors import (
     LifecycleError,
     PlanError,
 )
+from tests.cases import over
 from tests.round.edits import capped
 from tests.round.test_plan_seal import leaves, sealed
 from tests.round_tools import Shop, adds, close, gated, opened
@@ -99,7 +100,7 @@ RESEALED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("case", RESEALED)
+@over("case", RESEALED)
 def test_nonsense_about_edits_is_told_by_its_place(case: str) -> None:
     """A text that is sealed but makes no sense is told by its place."""
     change, message = RESEALED[case]

@@ -20,6 +20,7 @@ from lutum_py import (
     ToolRoundPlan,
 )
 from lutum_py.errors import FieldIssue, PlanError
+from tests.cases import over
 
 from ..data.saved import KEY, PLANS, Desk, Payee, Receipt, Transfer, search, sign
 
@@ -263,7 +264,7 @@ def test_a_decision_that_was_the_output_comes_back(sealing: str) -> None:
     assert session.transcript[0].tool_calls[0] == handled.metadata  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("name", PLANS)
+@over("name", PLANS)
 def test_a_saved_plan_is_still_guarded(name: str) -> None:
     """The seals of an earlier release are checked: an edit is found, and another key refused."""
     edited = text_of(name).replace('"turn":', '"more":0,"turn":')

@@ -36,6 +36,7 @@ from lutum_py.errors import (
     ToolDefinitionError,
     UnresolvedSuspension,
 )
+from tests.cases import over
 from tests.round_tools import (
     CHARGE,
     Receipt,
@@ -181,8 +182,8 @@ def test_a_cancelled_call_is_never_run(reason: str | None) -> None:
     assert result.rejection_reason is None
 
 
-@pytest.mark.parametrize("result", [False, 0, "", [], {}, 0.0])
-@pytest.mark.parametrize("mode", [USE, PASS])
+@over("result", [False, 0, "", [], {}, 0.0])
+@over("mode", [USE, PASS])
 def test_falsy_decisions_are_values(result: Any, mode: ResumeMode) -> None:
     """False, zero and nothing at all in a container are answers like any other."""
 
@@ -242,8 +243,8 @@ def endless() -> list[Any]:
     return made
 
 
-@pytest.mark.parametrize(
-    ("result", "message"),
+@over(
+    "result, message",
     [
         (None, r"does not fit the output type of tool `pay`: .*\(got None\)"),
         ({}, "`paid`: this field is required"),
@@ -252,7 +253,6 @@ def endless() -> list[Any]:
         (float("nan"), "is not JSON data"),
         (endless(), "is not JSON data"),
     ],
-    ids=["nothing", "empty", "wrong", "object", "NaN", "endless"],
 )
 def test_a_decision_as_result_has_to_fit_the_output(result: Any, message: str) -> None:
     """What stands for a tool's output is validated as one; what does not fit changes nothing."""
@@ -264,11 +264,9 @@ def test_a_decision_as_result_has_to_fit_the_output(result: Any, message: str) -
     close(plan)
 
 
-@pytest.mark.parametrize("action", ["resume", "cancel"])
-@pytest.mark.parametrize("mode", ResumeMode)
-@pytest.mark.parametrize(
-    "result", [object(), float("nan"), 10**5_000], ids=["object", "NaN", "huge"]
-)
+@over("action", ["resume", "cancel"])
+@over("mode", ResumeMode)
+@over("result", [object(), float("nan"), 10**5_000])
 def test_a_result_that_could_not_be_saved_is_refused(
     action: Any, mode: ResumeMode, result: Any
 ) -> None:

@@ -36,6 +36,7 @@ from lutum_py.errors import (
     ViewError,
 )
 from lutum_py.testing import ScriptedModel
+from tests.cases import over
 from tests.round_tools import Shop
 
 PICTURE = Attachment(media_type="image", mime_type="image/png", url="https://e.org/a.png")
@@ -173,7 +174,7 @@ def test_what_no_turn_has_answered_is_never_cut() -> None:
         assert read(view, transcript)[-2:] == ["t2", LONG]
 
 
-@pytest.mark.parametrize("text", ["x" * 1000, "é" * 600, "東京" * 200, "a😀" * 300])
+@over("text", ["x" * 1000, "é" * 600, "東京" * 200, "a😀" * 300])
 def test_a_capped_result_has_head_and_tail_in_so_many_bytes(text: str) -> None:
     """No more bytes than asked for, no half of a character, and what was left out is said."""
     transcript = Transcript()

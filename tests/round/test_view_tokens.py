@@ -23,6 +23,7 @@ from lutum_py import (
     View,
 )
 from lutum_py.errors import MisuseError
+from tests.cases import over
 
 
 def said(transcript: Transcript, text: str, tokens: int | None = None, **fields: Any) -> None:
@@ -149,7 +150,7 @@ def test_a_function_of_ones_own_is_asked_once_for_each_text() -> None:
     assert View().tokens(transcript, count=lambda _: 1) == 4 * 12
 
 
-@pytest.mark.parametrize("wrong", [lambda _: "7", lambda _: 1.5, lambda _: -1, lambda _: None, 7])
+@over("wrong", [lambda _: "7", lambda _: 1.5, lambda _: -1, lambda _: None, 7])
 def test_what_counts_no_tokens_is_told_so(wrong: Any) -> None:
     """Another answer than a number of tokens is refused, and harms no later count."""
     transcript = Transcript()

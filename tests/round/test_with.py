@@ -14,6 +14,7 @@ from lutum_py import (
     ToolMetadata,
 )
 from lutum_py.errors import RoundClosedError
+from tests.cases import over
 from tests.round_tools import Shop, close, done, forged, gated, opened
 
 
@@ -43,8 +44,8 @@ def rewriting(metadata: ToolMetadata, input: Any) -> RunNormally[Any]:
     return RunNormally(input.model_copy(update={"a": 3}))
 
 
-@pytest.mark.parametrize("of", ["round", "plan"])
-@pytest.mark.parametrize("rewrites", [False, True])
+@over("of", ["round", "plan"])
+@over("rewrites", [False, True])
 def test_a_call_that_was_begun_is_not_forgotten_in_silence(of: str, rewrites: bool) -> None:
     """The warning names the call, also where a hook made the plan's call another one."""
     hooks = Shop.HookSet()

@@ -37,6 +37,7 @@ from lutum_py.errors import (
     ToolInputError,
 )
 from lutum_py.testing import ScriptedModel
+from tests.cases import over
 
 
 class Invoice(BaseModel):
@@ -194,8 +195,8 @@ def test_an_answer_that_was_cut_off_is_an_issue() -> None:
     outcome.round.discard()
 
 
-@pytest.mark.parametrize(
-    ("turn", "by", "reason", "text"),
+@over(
+    "turn, by, reason, text",
     [
         (ScriptedModel.text("Soon."), "tool", "no_call", "by calling `answer`."),
         (ScriptedModel.text("Soon."), "format", "invalid", "The answer is not valid:\n- "),
@@ -227,8 +228,8 @@ def test_what_is_no_answer_is_said_to_be_none(
     assert outcome.result.answer == turn.text
 
 
-@pytest.mark.parametrize(
-    ("kind", "data", "value"),
+@over(
+    "kind, data, value",
     [
         (Invoice, {"total": 1}, Invoice(total=1)),
         (Point, {"x": 1}, Point(1)),
@@ -278,8 +279,8 @@ def test_what_makes_no_answer_is_refused() -> None:
     assert repr(Answer(Invoice)) == "Answer(Invoice, by='tool', name='answer')"
 
 
-@pytest.mark.parametrize("by", ["tool", "format"])
-@pytest.mark.parametrize("kind", [Invoice, list[int]])
+@over("by", ["tool", "format"])
+@over("kind", [Invoice, list[int]])
 def test_streams_show_the_answer_so_far(by: Any, kind: Any) -> None:
     """`partial` grows in either form, and the outcome is the answer."""
     value = [1, 2] if kind == list[int] else {"total": 12.0}
@@ -315,11 +316,7 @@ def test_a_text_that_is_no_json_yet_leaves_the_partial_answer() -> None:
     assert isinstance(stream.outcome, NoAnswer)
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [object(), 5, "Missing", Callable, list[Callable[[], int]]],
-    ids=["object", "number", "name", "function", "functions"],
-)
+@over("kind", [object(), 5, "Missing", Callable, list[Callable[[], int]]])
 def test_a_type_without_a_schema_is_no_answer(kind: Any) -> None:
     """What pydantic knows nothing of is refused where the answer is declared, in its own name."""
     with pytest.raises(ToolDefinitionError, match=r"^Answer `.*has no schema \(.*pydantic knows"):
@@ -408,8 +405,8 @@ def test_the_answers_tool_is_on_offer() -> None:
     outcome.round.discard()
 
 
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
-@pytest.mark.parametrize("kind", [Invoice, list[Invoice], Invoice | Refund, Literal["a"]], ids=str)
+@over("copied", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+@over("kind", [Invoice, list[Invoice], Invoice | Refund, Literal["a"]])
 def test_an_answer_can_be_copied_and_pickled(copied: Any, kind: Any) -> None:
     """A copy asks for the same."""
     answer: Answer[Any] = Answer(kind, by="format", name="it", description="The bill.")
@@ -433,8 +430,8 @@ class Noted(BaseModel):
         return note
 
 
-@pytest.mark.parametrize("text", ["", " \n", "null", '""'])
-@pytest.mark.parametrize("reason", ["stop", "length"])
+@over("text", ["", " \n", "null", '""'])
+@over("reason", ["stop", "length"])
 def test_nothing_is_no_answer(text: str, reason: str) -> None:
     """A model that says nothing has not answered, though each field of the type has a default."""
     turn = AssistantTurn(
@@ -447,8 +444,8 @@ def test_nothing_is_no_answer(text: str, reason: str) -> None:
     assert given.answer == Noted()
 
 
-@pytest.mark.parametrize("redact", [False, True])
-@pytest.mark.parametrize("by", ["tool", "format"])
+@over("redact", [False, True])
+@over("by", ["tool", "format"])
 def test_a_broken_validator_is_named(by: Any, redact: bool) -> None:
     """What breaks in the type is an error of the program in either form, and hides what it must."""
     text = '{"note": "broken"}'

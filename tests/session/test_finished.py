@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from pydantic import BaseModel
 
 from lutum_py import (
@@ -22,6 +21,7 @@ from lutum_py import (
     tool_fn,
 )
 from lutum_py.testing import ScriptedModel
+from tests.cases import over
 
 
 class Invoice(BaseModel):
@@ -62,8 +62,8 @@ def saved(session: Session) -> Session:
     return Session(Transcript.load_json(session.transcript.dump_json()))
 
 
-@pytest.mark.parametrize(
-    ("turn", "answer"),
+@over(
+    "turn, answer",
     [
         (ScriptedModel.text("Hi!"), None),
         (ScriptedModel.tool_calls(PAID), Invoice),
@@ -90,8 +90,8 @@ def test_an_answer_beside_calls_finishes_the_conversation() -> None:
     assert [*found.result.committed] == [*session.transcript[1:]]
 
 
-@pytest.mark.parametrize(
-    ("turn", "answer"),
+@over(
+    "turn, answer",
     [
         (ScriptedModel.tool_calls(LOOK), None),
         (ScriptedModel.tool_calls(LOOK), Invoice),

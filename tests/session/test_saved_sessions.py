@@ -10,6 +10,7 @@ import pytest
 from lutum_py import AssistantTurn, Session, TextItem, Toolset
 from lutum_py.errors import MisuseError, PlanError, RoundClosedError, TranscriptError
 from lutum_py.execution import run_sync
+from tests.cases import over
 from tests.round_tools import Shop, close, opened
 
 
@@ -42,8 +43,8 @@ def test_a_conversation_without_a_plan_comes_back_without_one() -> None:
     assert (restored.plan, restored.session.id) == (None, None)
 
 
-@pytest.mark.parametrize("key", [None, b"k"])
-@pytest.mark.parametrize("part", ["id", "transcript", "plan", "binding"])
+@over("key", [None, b"k"])
+@over("part", ["id", "transcript", "plan", "binding"])
 def test_no_part_can_be_put_in_the_place_of_another(part: str, key: bytes | None) -> None:
     """A transcript, plan or id from another text is refused, whatever is right within it."""
     first = json.loads(Shop.dump_session(talk(), opened(("c1", "add", {"a": 1})).plan(), key=key))
@@ -65,8 +66,8 @@ def test_a_call_that_was_edited_is_named(key: bytes | None) -> None:
         Shop.load_session(json.dumps(data), key=key)
 
 
-@pytest.mark.parametrize(
-    ("saved", "loaded", "said"),
+@over(
+    "saved, loaded, said",
     [
         ({"key": b"k"}, {}, "saved with a key"),
         ({}, {"key": b"k"}, "saved without a key"),

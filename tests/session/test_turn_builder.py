@@ -23,6 +23,7 @@ from lutum_py import (
 )
 from lutum_py.errors import MisuseError, ToolConstraintError, UnknownToolError
 from lutum_py.testing import ScriptedModel
+from tests.cases import over
 from tests.round_tools import Shop, add, adds, answer, needs, shout, turn
 
 
@@ -84,7 +85,7 @@ def test_the_default_request() -> None:
     assert (request.parallel_tool_calls, dict(request.extra)) == (None, {})
 
 
-@pytest.mark.parametrize("option", OPTIONS)
+@over("option", OPTIONS)
 def test_each_option_is_in_the_request_of_a_new_builder(option: str) -> None:
     """A method gives a new builder whose request has the option; the old one stays as it was."""
     build, expected = OPTIONS[option]
@@ -141,7 +142,7 @@ AVAILABLE: dict[str, tuple[Build, list[str]]] = {
 }
 
 
-@pytest.mark.parametrize("case", AVAILABLE)
+@over("case", AVAILABLE)
 def test_which_tools_are_offered(case: str) -> None:
     """A turn offers what was said last, each tool once, in the order of declaration."""
     build, expected = AVAILABLE[case]
@@ -204,7 +205,7 @@ IMPOSSIBLE: dict[str, tuple[Build, str]] = {
 }
 
 
-@pytest.mark.parametrize("case", IMPOSSIBLE)
+@over("case", IMPOSSIBLE)
 def test_what_cannot_be_asked_is_refused_before_any_request(case: str) -> None:
     """A constraint that cannot be met is the developer's error, and the model is never asked."""
     build, message = IMPOSSIBLE[case]
@@ -223,7 +224,7 @@ def test_what_cannot_be_asked_is_refused_before_any_request(case: str) -> None:
     assert model.requests == []
 
 
-@pytest.mark.parametrize("wrong", [add, Shop.add, [Shop.add], None, "Shop"])
+@over("wrong", [add, Shop.add, [Shop.add], None, "Shop"])
 def test_only_a_toolset_is_offered(wrong: Any) -> None:
     """Offering something else than a toolset is a TypeError at once."""
     with pytest.raises(TypeError, match="offers the tools of a Toolset"):

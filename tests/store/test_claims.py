@@ -16,6 +16,7 @@ from lutum_py.errors import (
     StaleError,
 )
 from lutum_py.store import Claim, Store, open_store
+from tests.cases import over
 from tests.store.beside import Clock, others
 from tests.store.desk import (
     ASK,
@@ -190,34 +191,36 @@ MOVES: dict[str, Callable[[Any, Any], Any]] = {
     "wait": lambda store, claim: store.finish(claim, claim.call.again().suspend(SuspendTicket())),
 }
 ENDS: dict[str, Callable[[Any, Any, Any], Any]] = {
-    "claimed": lambda store, claim, clock: clock.move(100) or claimed(store),
-    "begun": lambda store, claim, clock: clock.move(100) or store.begin(claimed(store)),
+    "claimed": lambda store, claim, clock: clock.move(100) or claimed(store, id=claim.id),
+    "begun": lambda store, claim, clock: (
+        clock.move(100) or store.begin(claimed(store, id=claim.id))
+    ),
     "released": lambda store, claim, clock: store.release(claim),
     "finished": lambda store, claim, clock: store.finish(claim, claim.call.again().fail("no")),
     "waits": lambda store, claim, clock: store.finish(
         claim, claim.call.again().suspend(SuspendTicket())
     ),
     "over": lambda store, claim, clock: store.save(
-        "one", None, note="", version=store.load("one").version
+        claim.id, None, note="", version=store.load(claim.id).version
     ),
     "anew": lambda store, claim, clock: store.save(
-        "one", plan_of(LOOK), note="", version=store.load("one").version
+        claim.id, plan_of(LOOK), note="", version=store.load(claim.id).version
     ),
     "decided": lambda store, claim, clock: [
         store.finish(claim, claim.call.again().suspend(SuspendTicket())),
-        [store.decide("one", waiting.approve(), Desk) for waiting in store.waiting()],
+        [store.decide(claim.id, each.approve(), Desk) for each in store.waiting(claim.id)],
     ],
 }
 
 
-@pytest.mark.parametrize("end", ENDS)
+@over("end", ENDS)
 @pytest.mark.parametrize("move", MOVES)
 def test_a_claim_that_is_not_the_last_one_does_nothing(
     store: Store, clock: Clock, move: str, end: str
 ) -> None:
     """Whatever ends a claim, each later move by it is stale, and changes nothing."""
-    store.save("one", plan_of(LOOK), note="")
-    claim = claimed(store, lease=10)
+    store.save(end, plan_of(LOOK), note="")
+    claim = claimed(store, id=end, lease=10)
     ENDS[end](store, claim, clock)
 
     def told() -> Any:
@@ -327,7 +330,7 @@ def test_a_call_that_was_answered_does_not_begin(store: Store) -> None:
     assert states(store) == {"c2": "rejected"}
 
 
-@pytest.mark.parametrize("lease", [0, -1, float("nan"), float("inf"), "60", None])
+@over("lease", [0, -1, float("nan"), float("inf"), "60", None])
 def test_a_lease_is_a_number_of_seconds(store: Store, lease: Any) -> None:
     """A lease that ends at once, never, or is no number is refused."""
     with pytest.raises(InvalidValueError, match="A lease is a number of seconds, not"):

@@ -17,6 +17,7 @@ import pytest
 
 from lutum_py.errors import MissingExtraError, MisuseError, StaleError, StoreError
 from lutum_py.store import Store, open_store
+from tests.cases import over
 from tests.store.beside import between, driver_error, last, made, others
 from tests.store.desk import KEY, LOOK, PAY, Desk, approve, begun, claimed, plan_of, states
 from tests.store.servers import Postgres, needs_driver
@@ -64,7 +65,7 @@ def test_a_server_that_is_not_there_is_told_so() -> None:
         open_store("postgresql://nobody@127.0.0.1:1/none")
 
 
-@pytest.mark.parametrize("where", [3, None, b"store.db", ""])
+@over("where", [3, None, b"store.db", ""])
 def test_a_place_is_a_path_or_an_address(where: Any) -> None:
     """What is neither is refused, with an example."""
     with pytest.raises(MisuseError, match=r'Write `open_store\("desk.db"\)`'):
@@ -89,7 +90,7 @@ def test_an_address_is_one_of_postgresql() -> None:
         assert "secret" not in str(raised.value)
 
 
-@pytest.mark.parametrize(
+@over(
     "where",
     [
         "mia:secret@[::1/desk",

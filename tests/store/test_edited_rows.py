@@ -15,6 +15,7 @@ import pytest
 from lutum_py import CallStatus
 from lutum_py.errors import LutumError, PlanError, StaleError, StoreError
 from lutum_py.store import Store, open_store
+from tests.cases import over
 from tests.store.beside import Clock, Row, last, sealed
 from tests.store.beside import others as somebody
 from tests.store.desk import KEY, LOOK, Desk, begun, claimed, plan_of
@@ -320,12 +321,12 @@ def test_an_older_plan_is_not_put_back(store: Store, with_digest: bool) -> None:
             step()
 
 
-@pytest.mark.parametrize("column", ["token", "begun", "until", "round", "place"])
+@over("column", ["token", "begun", "until", "round", "place"])
 @pytest.mark.parametrize("move", ["begin", "renew", "release", "finish"])
 def test_a_row_that_was_edited_after_it_was_claimed(store: Store, column: str, move: str) -> None:
     """Whoever claimed a row goes on only while it is as the store wrote it."""
-    store.save("one", plan_of(LOOK), note="")
-    claim = claimed(store)
+    store.save(column, plan_of(LOOK), note="")
+    claim = claimed(store, id=column)
     steps: dict[str, Callable[[], object]] = {
         "begin": lambda: store.begin(claim),
         "renew": lambda: store.renew(claim),
@@ -333,7 +334,7 @@ def test_a_row_that_was_edited_after_it_was_claimed(store: Store, column: str, m
         "finish": lambda: store.finish(claim, claim.call.complete("seen")),
     }
     with somebody() as rows:
-        rows.run(f"UPDATE lutum_call SET {column} = {column} + 1")
+        rows.run(f"UPDATE lutum_call SET {column} = {column} + 1 WHERE conversation = ?", column)
     with pytest.raises((StoreError, StaleError)):
         steps[move]()
 

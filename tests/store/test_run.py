@@ -14,6 +14,7 @@ from lutum_py.errors import InvalidValueError, MisuseError, StaleError, StoreErr
 from lutum_py.execution import ExecutionErrors, outcomes_of
 from lutum_py.store import Claim, Store, Stored, open_store
 from lutum_py.testing import ScriptedModel
+from tests.cases import over
 from tests.store.beside import Clock, between, driver_error, last
 from tests.store.desk import ASK, KEY, LOOK, PAY, Desk, approve, claimed, plan_of, states
 
@@ -404,8 +405,8 @@ def test_no_sql_is_done_on_the_event_loop(store: Store) -> None:
     assert threading.main_thread().name not in threads
 
 
-@pytest.mark.parametrize(
-    ("given", "error"),
+@over(
+    "given, error",
     [
         ({"id": ""}, InvalidValueError),
         ({"toolset": "Hall"}, MisuseError),
