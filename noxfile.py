@@ -156,12 +156,13 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Check style and format, and that imports run one way."""
+    """Check style and format, that imports run one way, and which tests look inside."""
     install(session, *group("lint"))
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     # Imports are read, not run, so none of the dependencies has to be here.
     session.run("lint-imports", env={"PYTHONPATH": "."})
+    session.run("python", "tests/check_private_imports.py")
 
 
 @nox.session(default=False, tags=["full"])
