@@ -8,7 +8,15 @@ from typing import Any
 
 import pytest
 
-from lutum_py import AssistantTurn, Transcript, TurnFinished, TurnRequest
+from lutum_py import (
+    AssistantTurn,
+    CommittedRound,
+    Message,
+    ToolResult,
+    Transcript,
+    TurnFinished,
+    TurnRequest,
+)
 from lutum_py.dialects import DIALECTS as DIALECTS_BY_NAME
 from lutum_py.errors import DialectError
 from tests.instructions import calls
@@ -71,7 +79,18 @@ def goes_on(turn: AssistantTurn) -> None:
     if items is None:
         return
     transcript = Transcript()
-    transcript._items = items
+    said, _, *results, answer = items
+    assert isinstance(said, Message)
+    assert isinstance(answer, Message)
+    transcript.push(said)
+    if turn.tool_calls:
+        transcript.append_round(
+            CommittedRound(turn, [each for each in results if isinstance(each, ToolResult)])
+        )
+    else:
+        transcript.append_turn(turn)
+    transcript.push(answer)
+    assert list(transcript) == items
     loaded = Transcript.load_json(transcript.dump_json())
     assert loaded == transcript, "what is loaded is another"
     for dialect in MODULES:
