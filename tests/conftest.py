@@ -85,8 +85,9 @@ class Module(pytest.Module):
 
 
 def skip_file(package: str) -> None:
-    how = f"python -m pip install {INSTALLED_BY[package]}"
-    pytest.skip(f"{package} is not installed: {how}", allow_module_level=True)
+    pytest.skip(
+        f"{package} is not installed: pip install {INSTALLED_BY[package]}", allow_module_level=True
+    )
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module:
