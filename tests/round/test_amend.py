@@ -306,6 +306,19 @@ def test_an_answer_to_the_tool_does_not_pass_a_gate() -> None:
     close(plan)
 
 
+def test_a_gate_that_was_answered_about_an_edit_is_not_asked_about_the_same_again() -> None:
+    """An edit that changes nothing answers the tool's own question, and the gate's answer holds."""
+    hooks = gated(SuspendTicket(id="gate"), Shop.add)
+    plan = waits(hooks=hooks)
+    plan.amend_sync(plan.suspended[0].edit({"a": 5}), Shop.HookSet())
+    (call,) = plan.pending
+    call.begin()
+    plan.record(call.suspend(SuspendTicket(id="own")))
+    assert plan.amend_sync(plan.suspended[0].edit({"a": 5}), hooks) is call
+    assert (plan.pending, plan.suspended, call.suspension_id) == ((call,), (), "own")
+    close(plan)
+
+
 def test_an_answer_counts_for_the_arguments_that_it_was_given_about() -> None:
     """Where an edit changes the arguments, what answered the other asker before is spent."""
     hooks = gated(SuspendTicket(id="gate"), Shop.add)

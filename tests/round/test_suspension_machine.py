@@ -208,7 +208,10 @@ class Suspensions(RuleBasedStateMachine):
                 self.open.amend_sync(decision, hooks)
             return
         asks_again = hook == "rewrite"
-        is_gated = mode is not None and (asks_again or known.asker == "tool")
+        # What a gate was answered holds while the arguments stay what they are.
+        is_answered = "gate" in known.answers and question == known.question
+        is_asked = known.asker == "tool" and not is_answered
+        is_gated = mode is not None and (asks_again or is_asked)
         if hook == "raise" and not is_gated:
             with pytest.raises(HookError, match="ZeroDivisionError"):
                 self.open.amend_sync(decision, hooks)
