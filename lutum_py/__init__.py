@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ._call.decision_log import DecisionRecord
     from ._call.decisions import Complete, Reject, RunNormally, ToolDecision
     from ._call.lifecycle import CallStatus
+    from ._call.line import CallStep
     from ._call.outcomes import (
         ContinueSuggestion,
         HandledCall,
@@ -139,6 +140,7 @@ _HOME: Final = {
     "_schema.definition": ("ToolDef",),
     "_hooks.hook_set": ("HookSet",),
     "_call.lifecycle": ("CallStatus",),
+    "_call.line": ("CallStep",),
     "_declare.answer": ("Answer",),
     "_declare.handlers": ("Handlers",),
     "_declare.member": ("tool", "toolset"),
@@ -238,6 +240,7 @@ __all__ = [
     "CallRow",
     "CallStarted",
     "CallStatus",
+    "CallStep",
     "CancellationToken",
     "CommittedRound",
     "Complete",

@@ -7,9 +7,11 @@ import sys
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import pytest
+
+from lutum_py._call.lifecycle import STAGES, StepKind
 
 DOCS: Final = Path(__file__).parent.parent / "docs"
 PAGE: Final = DOCS / "architecture.md"
@@ -93,3 +95,13 @@ def test_the_way_of_a_round_is_drawn_and_told(drawings: Any) -> None:
     steps = drawings.house_steps().count("<li>")
     numbers = re.findall(r'class="step">(\d+)<', drawings.house())
     assert numbers == [str(number) for number in range(1, steps + 1)]
+
+
+def test_the_life_of_a_call_is_drawn_whole(drawings: Any) -> None:
+    """The picture has each stage and the tables each kind of step, as the library's table has."""
+    picture, table, steps = drawings.lifecycle(), drawings.stages_table(), drawings.steps_table()
+    for stage in STAGES:
+        assert f">{stage.replace('_', ' ')}</text>" in picture
+    for kind in get_args(StepKind):
+        assert steps.count(f"<td><code>{kind}</code></td>") == 1, kind
+        assert (f"<th><code>{kind}</code></th>" in table) == (kind != "proposed"), kind

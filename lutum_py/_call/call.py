@@ -7,19 +7,29 @@ run it, or let hooks decide about it.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from copy import deepcopy
+from time import time
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from .._schema.output import Output
 from .._text.escaping import words_of
 from .._text.json import compact_json, shorten
+from .._text.once import ONCE
 from .._text.unicode import sendable
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult, make_result, unknown_outcome
 from ..errors import LifecycleError, MisuseError, ToolOutputError
 from .call_state import CallState
-from .lifecycle import CallStatus, refused
-from .outcomes import HandledCall, RejectedCall, SuspendedCall, ask_function
+from .lifecycle import STAGES, CallStatus
+from .line import END_OF, new_step
+from .outcomes import (
+    Asking,
+    HandledCall,
+    RejectedCall,
+    SuspendedCall,
+    ask_function,
+    handled_call,
+    suspend,
+)
 from .reply import REPLY, Reply, reply_in
 from .steps import Steps, drive, drive_sync
 
@@ -27,6 +37,7 @@ if TYPE_CHECKING:
     from .._context.suspension import SuspendTicket
     from .._schema.invocation import Invocation
     from .._transcript.attachment import Attachment
+    from .lifecycle import StepKind
     from .selector import AnySelector
 
 __all__ = ["AnyToolCall", "FnCall", "HookOutcome", "Hooks", "ToolCall", "ToolHooks"]
@@ -37,12 +48,11 @@ In = TypeVar("In")
 Out = TypeVar("Out")
 T_co = TypeVar("T_co", covariant=True)
 
+_IS_RUNNING = STAGES["running"]
+_WAITS = STAGES["suspended"]
 _NEW = CallStatus.NEW
 _RUNNING = CallStatus.RUNNING
 _RESUMING = CallStatus.RESUMING
-_SUSPENDED = CallStatus.SUSPENDED
-_SUCCEEDED = CallStatus.SUCCEEDED
-_FAILED = CallStatus.FAILED
 _ANYTHING = Output(None)
 
 
@@ -109,8 +119,27 @@ class AnyToolCall(CallState):
         text = self.spec.output.encode(metadata.name, output)
         if '"mime_type":' in text:
             attached, message = _shown(output, text, attached, message)
-        self.end(_SUCCEEDED)
-        return make_result(metadata, text, "success", message, attached)
+        return self._ended(make_result(metadata, text, "success", message, attached))
+
+    def _ended(self, result: ToolResult) -> ToolResult:
+        """Give a result once it is on the line that the call has it."""
+        if self._branch is None:
+            # What `_append` does, where nobody else has the call.
+            with ONCE:
+                steps = self._steps
+                last = steps[-1]
+                if last.stage.may_end and last.stage is not _WAITS and self._branch is None:
+                    status = result.status
+                    at, before = time(), last.at
+                    if before is not None and at < before:
+                        at = before
+                    step = ("ended", END_OF[status], at, None, None, status, None, None, result)
+                    self._steps = (*steps, new_step(step))
+                    return result
+        with ONCE:
+            self._check_newest()
+            self._end(result.status, result)
+        return result
 
     def _of_another_tool(self) -> ToolOutputError:
         return ToolOutputError(
@@ -132,10 +161,7 @@ class AnyToolCall(CallState):
         message: str | None = None
         if '"mime_type":' in text:
             attached, message = _shown(output, text, attached, message)
-        if self._status is not _RUNNING:
-            self.end(_SUCCEEDED)
-        self._status = _SUCCEEDED
-        return make_result(metadata, text, "success", message, attached)
+        return self._ended(make_result(metadata, text, "success", message, attached))
 
     def _finish_reply(self, reply: Reply[Any]) -> ToolResult:
         if reply.status == "success":
@@ -145,8 +171,8 @@ class AnyToolCall(CallState):
         message = reply.model_message
         if '"mime_type":' in text:
             attached, message = _shown(reply.output, text, attached, message)
-        self.end(CallStatus.CANCELLED if reply.status == "cancelled" else _FAILED)
-        return make_result(self.metadata, text, reply.status, message, attached, reply.code)
+        result = make_result(self.metadata, text, reply.status, message, attached, reply.code)
+        return self._ended(result)
 
     def fail(self, message: str, *, code: str | None = None) -> ToolResult:
         """Answer the call with an error that the model reads.
@@ -159,11 +185,11 @@ class AnyToolCall(CallState):
         if code is not None:
             _check_text(self, "code", code)
             code = sendable(code)
-        self.end(_FAILED)
         if code is None:
-            return make_result(self.metadata, "null", "error", message)
+            return self._ended(make_result(self.metadata, "null", "error", message))
         data = compact_json({"error": {"code": code, "message": message}})
-        return make_result(self.metadata, data, "error", f"[{code}] {message}", code=code)
+        text = f"[{code}] {message}"
+        return self._ended(make_result(self.metadata, data, "error", text, code=code))
 
     def reject(self, reason: str) -> RejectedCall:
         """Refuse the call; the model is told the reason.
@@ -172,7 +198,9 @@ class AnyToolCall(CallState):
             MisuseError: The reason is no text.
         """
         _check_text(self, "reason", reason)
-        self.end(CallStatus.CANCELLED)
+        with ONCE:
+            self._check_newest()
+            self._end("rejected", reason=reason)
         return RejectedCall(self.metadata, self, reason)
 
     def indeterminate(self, reason: str, *, code: str | None = None) -> ToolResult:
@@ -188,30 +216,21 @@ class AnyToolCall(CallState):
         _check_text(self, "reason", reason)
         if code is not None:
             _check_text(self, "code", code)
-        asked = None if self._approval is None else self._approval.of(tool=True)
-        if self._status is _NEW or (self._status is _RESUMING and asked is None):
+        status = self.status
+        is_known = status is _RESUMING and self._answer_of(tool=True) is None
+        if status is _NEW or is_known:
             raise LifecycleError(
                 f"Call {self.id!r} of tool `{self.name}` was not begun, so it did nothing, and "
-                f"that is known: it is {self._status}. Answer it with `call.fail(message)` or "
+                f"that is known: it is {status}. Answer it with `call.fail(message)` or "
                 "`call.reject(reason)`."
             )
-        self.end(_FAILED)
-        return unknown_outcome(self.metadata, reason, code)
+        return self._ended(unknown_outcome(self.metadata, reason, code))
 
     def handled(self, output: Any) -> HandledCall[Any, Any]:
         """Answer the call without running it, as a hook does."""
-        return self.handled_by(None, output)
-
-    def handled_by(self, by: str | None, output: Any) -> HandledCall[Any, Any]:
-        """Answer the call without running it, and say who does."""
         result = self.complete(output)
         reply = reply_in(output)
-        if reply is not None:
-            output = reply.output
-        made: HandledCall[Any, Any] = self.spec.handled_type(
-            self.metadata, self._input, output, result, by
-        )
-        return made
+        return handled_call(self, output if reply is None else reply.output, result, None)
 
     def suspend(self, ticket: SuspendTicket) -> SuspendedCall:
         """Let the call wait for a decision; its input is frozen from now on.
@@ -220,25 +239,7 @@ class AnyToolCall(CallState):
             MisuseError: The ticket is none.
             LifecycleError: The call waits already, or has ended.
         """
-        return self.suspend_by(None, ticket)
-
-    def suspend_by(self, by: str | None, ticket: SuspendTicket) -> SuspendedCall:
-        """Let the call wait for a decision, and say who asks."""
-        if not hasattr(ticket, "resume_mode"):
-            raise MisuseError(
-                f"Call {self.id!r} of tool `{self.name}` waits under a SuspendTicket, not "
-                f"{shorten(ticket)}. Write `call.suspend(SuspendTicket(message=...))`."
-            )
-        digest, was_started = self.digest, self._status is _RUNNING
-        if self._status is _SUSPENDED or _SUSPENDED not in self._status.leads_to:
-            raise refused(self._status, _SUSPENDED, call_id=self.id, tool=self.name)
-        self._status = _SUSPENDED
-        self._input = deepcopy(self._input)  # whoever saw it before may still hold the other one
-        if self._approval is not None:  # what answered this asker before is spent
-            self._approval = self._approval.of(tool=not was_started)
-            if self._approval is not None:
-                self._approval = self._approval._replace(other=None)
-        return SuspendedCall(self, ticket, digest, was_started, by)
+        return suspend(self, ticket)
 
     # Ways to run.
 
@@ -261,8 +262,7 @@ class AnyToolCall(CallState):
         """
         # Not by way of `invoke`: one coroutine less for what every loop does most.
         invocation = self.begin(skipped)
-        # What was approved stays what it is, whatever the function does to its arguments.
-        input = self._input if self._approval is None else self.input
+        input = self._give_away()
         seconds = self.selector.timeout
         if seconds is not None:
             from .deadline import in_time  # with asyncio, which few need as early as this
@@ -287,8 +287,7 @@ class AnyToolCall(CallState):
         if invocation is not None and invocation.is_async:
             invocation.refuse_sync(self)
         begun = self.begin(skipped)
-        input = self._input if self._approval is None else self.input
-        return self.finish(begun.run_sync(self, input, skipped))
+        return self.finish(begun.run_sync(self, self._give_away(), skipped))
 
     async def invoke(self, /, **skipped: Any) -> Any:
         """Run the decorated function and give its raw output; answer with `complete` yourself.
@@ -301,15 +300,15 @@ class AnyToolCall(CallState):
         if seconds is not None:
             from .deadline import in_time
 
-            return await in_time(self, invocation, self.input, skipped, seconds)
-        return await invocation.run(self, self.input, skipped)
+            return await in_time(self, invocation, self._give_away(), skipped, seconds)
+        return await invocation.run(self, self._give_away(), skipped)
 
     def invoke_sync(self, /, **skipped: Any) -> Any:
         """Run a sync function right here, without a deadline, and give its raw output."""
         invocation = self.spec.invocation
         if invocation is not None and invocation.is_async:
             invocation.refuse_sync(self)
-        return self.begin(skipped).run_sync(self, self.input, skipped)
+        return self.begin(skipped).run_sync(self, self._give_away(), skipped)
 
     def begin(
         self, skipped: dict[str, Any] | None = None, invocation: Invocation | None = None
@@ -322,36 +321,76 @@ class AnyToolCall(CallState):
 
         Raises:
             MisuseError: The tool has no function, or a hidden parameter is missing or unknown.
-            LifecycleError: The call has ended, waits for a decision, or is not what was approved.
+            LifecycleError: The call was begun or has ended, waits for a decision, or is of an older
+                plan.
+            ToolInputError: Its input was changed in place, and does not fit any more.
         """
+        if invocation is None:
+            invocation = self.spec.invocation
+        is_shared = self._branch is not None or self._text is not None or self._kept.is_held
+        if is_shared or invocation is None:
+            return self._begin_shared(skipped, invocation)
+        # What that does, spelled out where nobody else has the call and nobody was given its input.
+        if skipped is not None and (skipped or invocation.required):
+            invocation.check(self, skipped)
+        with ONCE:
+            steps = self._steps
+            last = steps[-1]
+            if self._branch is not None:
+                return self._begin_shared(skipped, invocation)
+            if not last.stage.may_begin:
+                raise self._refused("begun")
+            at, before = time(), last.at
+            if before is not None and at < before:
+                at = before
+            step = ("begun", _IS_RUNNING, at, None, None, None, None, None, None)
+            self._steps = (*steps, new_step(step))
+        return invocation
+
+    def _begin_shared(
+        self, skipped: dict[str, Any] | None, invocation: Invocation | None
+    ) -> Invocation:
+        """Begin a call that others may hold as well, or whose input was given to somebody."""
+        invocation = self._may_begin(skipped, invocation)
+        self._take_changes()
+        with ONCE:
+            self._check_newest()
+            self._append("begun")
+        return invocation
+
+    def _may_begin(
+        self, skipped: dict[str, Any] | None = None, invocation: Invocation | None = None
+    ) -> Invocation:
+        """Find all that keeps the call from being begun, as `begin` does, and change nothing."""
         invocation = invocation or self.spec.invocation
         if invocation is None:
             raise MisuseError(
                 f"Tool `{self.name}` (call {self.id!r}) is an input model without a function. "
                 "Do the work yourself and answer with `call.complete(output)`."
             )
-        if self._approval is not None and self._approval.digest != self.digest:
-            raise LifecycleError(
-                f"Call {self.id!r} of tool `{self.name}` no longer is what was approved: its input "
-                "was changed in place. Reject it, and let the model make another one."
-            )
         if skipped is not None and (skipped or invocation.required):
             invocation.check(self, skipped)
-        if self._status is not _NEW and self._status is not _RESUMING:
-            raise self._refuse_begin()
-        self._status = _RUNNING
+        if self._kept.is_held:
+            raise LifecycleError(
+                f"Call {self.id!r} of tool `{self.name}` is kept in a store, and that it runs is "
+                "not on record. Claim it with `store.claim(toolset)`, and run what "
+                "`store.begin(claim)` gives."
+            )
+        if self._branch is not None:
+            self._check_newest()
+        if not self._stage.may_begin:
+            raise self._refused("begun")
         return invocation
 
-    def _refuse_begin(self) -> LifecycleError:
-        status = self._status
-        if status is _RUNNING:
-            return LifecycleError(
-                f"Call {self.id!r} of tool `{self.name}` was begun already, and a call is begun "
-                "once: it is running, or its tool raised, or nobody knows what became of it. "
-                "Answer it, as with `call.fail(message)` or `call.indeterminate(reason)`; "
-                "`call.again()` makes a new call of the same metadata and input, for another try."
-            )
-        return refused(status, _RUNNING, call_id=self.id, tool=self.name)
+    def _refused(self, kind: StepKind, target: CallStatus | None = None) -> LifecycleError:
+        if kind != "begun" or self.status is not _RUNNING:
+            return super()._refused(kind, target)
+        return LifecycleError(
+            f"Call {self.id!r} of tool `{self.name}` was begun already, and a call is begun "
+            "once: it is running, or its tool raised, or nobody knows what became of it. "
+            "Answer it, as with `call.fail(message)` or `call.indeterminate(reason)`; "
+            "`call.again()` makes a new call of the same metadata and input, for another try."
+        )
 
     async def hook(self, hooks: Hooks, /) -> HookOutcome:
         """Send this one call through hooks.
@@ -373,8 +412,15 @@ class AnyToolCall(CallState):
 def _steps(call: AnyToolCall, hooks: Any) -> Steps[HookOutcome]:
     """Let a hook set decide by its own steps, and ask anything else as a function."""
     steps: Any = None if isinstance(hooks, type) else getattr(hooks, "_decision_steps", None)
-    decided: Steps[HookOutcome] = ask_function(call, hooks, []) if steps is None else steps(call)
+    decided: Steps[HookOutcome] = _asked(call, hooks) if steps is None else steps(call)
     return decided
+
+
+def _asked(call: AnyToolCall, hooks: Any) -> Steps[HookOutcome]:
+    asking = Asking()
+    outcome = yield from ask_function(call, hooks, asking)
+    asking.settle(counts=False)
+    return outcome
 
 
 def _check_text(call: AnyToolCall, what: str, value: object) -> None:
@@ -446,7 +492,7 @@ class FnCall(ToolCall[Any, Out], Generic[P, Out]):
 
         Raises:
             MisuseError: A hidden parameter is missing or unknown, or it is no function.
-            LifecycleError: The call has ended, waits for a decision, or is not what was approved.
+            LifecycleError: The call was begun or has ended already, or waits for a decision.
 
         Example:
             >>> from lutum_py import Toolset, ToolMetadata, tool, tool_fn
@@ -467,7 +513,7 @@ class FnCall(ToolCall[Any, Out], Generic[P, Out]):
             )
         given: Any = function
         invocation = self.begin(skipped)
-        positional, keywords = invocation.bind(self, self.input, skipped)
+        positional, keywords = invocation.bind(self, self._give_away(), skipped)
         applied: X = given(*positional, **keywords)
         return applied
 

@@ -1,63 +1,79 @@
-"""What one decoded call holds: what the model sent, what the program makes of it, how far it is.
+"""What one decoded call holds: what the model sent, its line of steps, and its input.
 
-`metadata` is what the model sent, and never changes; `input` is what the program makes of it,
-changed by hooks or by hand. `status` moves by the table of `lifecycle`: nothing but a move of that
-table is possible.
+`metadata` is what the model sent, and never changes. All that happened stands in the line, see
+`line`; the properties here read it.
+
+The data of the line is the truth of the input; the model instance is a cache of it. An instance
+that can be changed is written down as JSON text before anyone is given it, so that a change in
+place is found by comparing texts, and the instance that was given away is made anew from its text.
+Nothing is ever copied. For example, where a hook appends to `input.tags`:
+
+    text before  {"tags":["a"]}      shown to the hook, which appends
+    text after   {"tags":["a","b"]}  another: a step `changed`, in a branch of its own
+    the call that was shown          gets an instance of the text before, when it is asked for it
 """
 
 from __future__ import annotations
 
-from copy import deepcopy
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn
+from time import time
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from .._schema.secrets import mask_secrets
-from .._text.json import cut, digest_of
+from .._text.json import cut, digest_of, parse_json
+from .._text.once import ONCE
 from .._transcript.metadata import ToolMetadata
 from ..errors import LifecycleError, ToolInputError
-from .lifecycle import CallStatus, refused
+from .lifecycle import STAGES, CallStatus, refused
+from .line import (
+    END_OF,
+    HOOK_PHASES,
+    NOT_KEPT,
+    Answer,
+    Branch,
+    CallStep,
+    Family,
+    Kept,
+    Step,
+    StepPhase,
+    answers_in,
+    moment,
+    new_step,
+    newer_than,
+    proposed_at,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Self
 
     from .._context.suspension import Decision, SuspendTicket
-    from .approval import Approval
+    from .._transcript.result import ResultStatus
+    from .lifecycle import Stage, StepKind
     from .spec import ToolSpec
 
-__all__ = ["CallState"]
+__all__ = ["MADE_LATER", "CallState"]
 
-_NEW = CallStatus.NEW
-_SUSPENDED = CallStatus.SUSPENDED
+_SUSPENDED = STAGES["suspended"]
+_RUNNING = STAGES["running"]
+_CANCELLED = STAGES["cancelled"]
 
-
-class _Marks(NamedTuple):
-    """What is not so of most calls, so that those pay for one slot.
-
-    Attributes:
-        is_rewritten: Whether the program replaced the input that was decoded.
-        key_begins: What the idempotency key begins with, where the conversation has an id.
-    """
-
-    is_rewritten: bool = False
-    key_begins: str = ""
-
-
-_NO_MARKS = _Marks()
+MADE_LATER: Final[Any] = object()
+"""Stands for an input that was given away, and is made anew where it is asked for."""
 
 
 class CallState:
     """Keep what is known of one call; `AnyToolCall` documents the attributes."""
 
-    __slots__ = ("_approval", "_input", "_marks", "_status", "mended", "metadata", "selector")
+    __slots__ = ("_branch", "_cache", "_kept", "_steps", "_text", "mended", "metadata", "selector")
 
     spec: ClassVar[ToolSpec[Any, Any]]
     metadata: ToolMetadata
     selector: Any
     mended: tuple[str, ...]
-    _input: Any
-    _status: CallStatus
-    _approval: Approval | None
-    _marks: _Marks | None
+    _cache: Any
+    _text: bytes | None
+    _steps: tuple[Step, ...]
+    _branch: Branch | None
+    _kept: Kept
 
     def __init__(
         self,
@@ -70,10 +86,12 @@ class CallState:
         self.metadata = metadata
         self.selector = self.spec.free_selector if selector is None else selector
         self.mended = mended
-        self._input = input
-        self._status = _NEW
-        self._approval = None
-        self._marks = None
+        self._cache = input
+        # What a program puts in by hand is not what the text says.
+        self._text = None if self.spec.arguments.is_fixed else self.spec.arguments.to_text(input)
+        self._steps = proposed_at(time())
+        self._branch = None
+        self._kept = NOT_KEPT
 
     @property
     def id(self) -> str:
@@ -85,59 +103,433 @@ class CallState:
         """The wire name of the tool."""
         return self.metadata.name
 
+    # The line.
+
+    @property
+    def _told(self) -> CallState:
+        """The member of the family whose line tells what happened to the call: mostly itself."""
+        branch = self._branch
+        if branch is None or branch.era == branch.family.era:
+            return self
+        told: CallState = branch.family.told
+        return told
+
+    # Asked at every turn: nearly always a call has no family.
+
+    @property
+    def _line(self) -> tuple[Step, ...]:
+        return self._steps if self._branch is None else self._told._steps
+
+    @property
+    def _stage(self) -> Stage:
+        told = self if self._branch is None else self._told
+        return told._steps[-1].stage
+
+    @property
+    def steps(self) -> tuple[CallStep, ...]:
+        """What happened to the call, in order: each thing once.
+
+        Example:
+            >>> from lutum_py import Toolset, ToolMetadata, tool, tool_fn
+            >>> @tool_fn
+            ... def add(a: int, b: int = 1) -> int:
+            ...     return a + b
+            >>> class Sums(Toolset):
+            ...     plus = tool(add)
+            >>> call = Sums.parse_tool_call(ToolMetadata(id="c1", name="add", arguments='{"a":2}'))
+            >>> _ = call.call_sync()
+            >>> [step.kind for step in call.steps], call.steps[0].arguments
+            (['proposed', 'begun', 'ended'], {'a': 2, 'b': 1})
+        """
+        told = self._told
+        return tuple(told._shown_step(step) for step in told._steps)
+
+    def _shown_step(self, step: Step) -> CallStep:
+        """Give one step of the line as users see it."""
+        detail, said, reason, id = step.detail, step.said, step.reason, None
+        if step.kind == "suspended":
+            said = None
+            if detail is not None:
+                id, reason = detail.id, detail.message or detail.action
+        elif step.kind == "answered" and detail is not None:
+            id, reason = detail.decision_id, detail.reason
+        arguments = None
+        if step.kind in ("proposed", "changed"):
+            arguments = self._shown_arguments(step)
+        return CallStep(
+            self.id,
+            self.name,
+            step.kind,
+            moment(step.at),
+            step.by,
+            step.phase,
+            said,
+            reason,
+            id,
+            step.digest,
+            arguments,
+        )
+
+    def _shown_arguments(self, step: Step) -> Any:
+        if step.detail is None:  # never changed since, so that the input is still what it says
+            return self.spec.shown_data(self._written())
+        try:
+            return self.spec.shown_data(self.spec.arguments.from_text(step.detail))
+        except ValueError:
+            return None
+
+    def _append(
+        self,
+        kind: StepKind,
+        stage: Stage | None = None,
+        *,
+        by: str | None = None,
+        phase: StepPhase | None = None,
+        said: str | None = None,
+        reason: str | None = None,
+        digest: str | None = None,
+        detail: Any = None,
+        at: float | None = None,
+    ) -> Step:
+        """Write one step, if the table has it.
+
+        Args:
+            kind: What happens.
+            stage: The end that an `ended` leads to.
+            by: Who does it.
+            phase: In which part of deciding.
+            said: What is said.
+            reason: Why.
+            digest: What was shown or decided on.
+            detail: What belongs to the kind.
+            at: When, where that was before.
+
+        Raises:
+            LifecycleError: The table lacks it; nothing changed.
+        """
+        with ONCE:
+            told = self._told
+            steps = told._steps
+            last = steps[-1]
+            if stage is None:
+                stage = last.stage.leads.get(kind)
+                if stage is None:
+                    raise self._refused(kind)
+                if last.stage.is_end and kind == "asked" and phase != "after":
+                    raise self._refused(kind)
+                if kind == "recorded" and _is_recorded(steps):
+                    raise self._refused(kind)
+            elif not last.stage.may_end or (last.stage is _SUSPENDED and stage is not _CANCELLED):
+                raise self._refused(kind, stage.status)
+            if self._branch is not None and phase is None and kind in _GOES_ON:
+                self._check_newest()
+            if at is None:
+                at = newer_than(last)
+            step: Step = new_step((kind, stage, at, by, phase, said, reason, digest, detail))
+            told._steps = (*steps, step)
+            is_deed = kind != "changed" and phase != "before" and phase not in HOOK_PHASES
+            if is_deed and told._branch is not None:
+                told._start_era()
+        return step
+
+    def _decide(
+        self,
+        kind: StepKind,
+        stage: Stage | None = None,
+        *,
+        by: str | None = None,
+        phase: StepPhase | None = None,
+        said: str | None = None,
+        reason: str | None = None,
+        digest: str | None = None,
+        detail: Any = None,
+    ) -> None:
+        """Write what hooks say on a branch that nobody else has yet: its own line, and no deed."""
+        steps = self._steps
+        last = steps[-1]
+        if stage is None:
+            stage = last.stage.leads[kind]
+        at = newer_than(last)
+        step = new_step((kind, stage, at, by, phase, said, reason, digest, detail))
+        self._steps = (*steps, step)
+
+    def _start_era(self) -> None:
+        """Let the line of this call tell the story, from a deed on; `ONCE` is held."""
+        branch = self._branch
+        assert branch is not None
+        family = branch.family
+        if family.moved is not None:
+            family.moved.append(self.id)
+        family.era += 1
+        family.told = self
+        self._branch = branch._replace(era=family.era, newer=None)  # what that decided is void
+
+    def _grow(self) -> Self:
+        """Make a branch: a call of its own whose line goes on from here."""
+        with ONCE:
+            told = self._told
+            if told._branch is None:
+                told._branch = Branch(Family(told), 0)
+            family, era = told._branch.family, told._branch.era
+            made = self._alike()
+            made._branch = Branch(family, era, told)
+            family.members.append(made)
+        return made
+
+    def _alike(self) -> Self:
+        """Make a call with the same line and input, of no family."""
+        told = self._told
+        cls = type(self)
+        made = cls.__new__(cls)
+        made.metadata = self.metadata
+        made.selector = self.selector
+        made.mended = self.mended
+        made._steps = told._steps
+        made._branch = None
+        made._kept = self._kept
+        told._lend()
+        # An instance that can be changed belongs to one of them.
+        made._cache = (
+            told._cache if told.spec.arguments.is_fixed or told._text is None else MADE_LATER
+        )
+        made._text = told._text
+        return made
+
+    def _count(self) -> None:
+        """Let the call that this one branched from know that a newer plan goes on with it."""
+        branch = self._branch
+        if branch is None or branch.parent is None or branch.era != branch.family.era:
+            return  # or a deed came since, and what was decided here is void
+        parent = branch.parent
+        if not parent._steps[-1].stage.may_begin:  # it came while hooks were asked
+            self._branch = branch._replace(era=_VOID)
+            return
+        if parent._branch.newer is None:
+            parent._branch = parent._branch._replace(newer=self)
+
+    def _forget(self) -> None:
+        """Let the call that this one branched from go on: no plan holds this one any more."""
+        branch = self._branch
+        if branch is not None and branch.parent is not None:
+            parent = branch.parent
+            if parent._branch.newer is self:
+                parent._branch = parent._branch._replace(newer=None)
+
     @property
     def status(self) -> CallStatus:
         """Where the call is on its way; moves by the lifecycle table only."""
-        return self._status
+        told = self if self._branch is None else self._told
+        return told._steps[-1].stage.status
 
     def move_to(self, status: CallStatus) -> None:
-        """Move the call to another status.
+        """Move the call to another status, where nobody else says what happened.
 
         Raises:
             LifecycleError: The present status does not lead there; nothing changed.
         """
-        if status not in self._status.leads_to:
-            raise refused(self._status, status, call_id=self.id, tool=self.name)
-        self._status = status
+        if status is self.status:
+            return
+        if status not in self.status.leads_to:
+            raise refused(self.status, status, call_id=self.id, tool=self.name)
+        kind: dict[CallStatus, StepKind] = {
+            CallStatus.RUNNING: "begun",
+            CallStatus.SUSPENDED: "suspended",
+            CallStatus.RESUMING: "answered",
+        }
+        if status.is_terminal:
+            self._append("ended", STAGES[status.value], said=_SAID[status])
+        else:
+            self._append(kind[status], said="resume" if kind[status] == "answered" else None)
 
-    def end(self, status: CallStatus) -> None:
-        """Move the call to its end, which it meets once.
+    def _end(
+        self,
+        said: ResultStatus,
+        detail: Any = None,
+        *,
+        by: str | None = None,
+        phase: StepPhase | None = None,
+        reason: str | None = None,
+    ) -> None:
+        """Let the call meet its end, which it does once.
 
         Raises:
             LifecycleError: It has ended already, in the same way too, or waits for a decision.
         """
-        present = self._status
-        if present is status or status not in present.leads_to:
-            self._refuse_end(status)
-        self._status = status
+        end = END_OF[said]
+        self._append("ended", end, by=by, phase=phase, said=said, reason=reason, detail=detail)
 
-    def _refuse_end(self, status: CallStatus) -> NoReturn:
-        if self._status.is_terminal:
-            cannot = "already" if status is self._status else f"and cannot become {status}"
-            raise LifecycleError(
-                f"Call {self.id!r} of tool {self.name!r} is {self._status} {cannot}: a call is "
+    def _refused(self, kind: StepKind, target: CallStatus | None = None) -> LifecycleError:
+        if target is None:
+            target = _TARGETS.get(kind)
+        present = self.status
+        if kind == "ended" and present.is_terminal:
+            assert target is not None
+            cannot = "already" if target is present else f"and cannot become {target}"
+            return LifecycleError(
+                f"Call {self.id!r} of tool {self.name!r} is {present} {cannot}: a call is "
                 "answered once. Use the result that you have; `call.again()` makes a new call of "
                 "the same metadata and input, in status 'new'."
             )
-        raise refused(self._status, status, call_id=self.id, tool=self.name)
+        if kind == "again":
+            return self._waits()
+        if target is None:
+            doing = {"asked": "asked about", "changed": "changed"}.get(kind, kind)
+            return LifecycleError(
+                f"Call {self.id!r} of tool {self.name!r} is {present}, so it cannot be {doing} any "
+                "more. `call.again()` makes a new call of the same metadata and input, in status "
+                "'new'."
+            )
+        return refused(present, target, call_id=self.id, tool=self.name)
 
-    # What is not so of most calls.
+    def _become(self, draft: CallState) -> None:
+        """Take over what a draft of this call came to: a deed, so that other branches show it."""
+        told = self._told
+        told._steps = draft._steps
+        told._cache, told._text = draft._cache, draft._text
+        if told._branch is not None:
+            told._start_era()
+
+    # The input.
+
+    @property
+    def _input(self) -> Any:
+        """The input for whoever only reads it."""
+        told = self._told
+        if told._cache is MADE_LATER:
+            told._cache = told._made_input()
+        return told._cache
+
+    def _made_input(self) -> Any:
+        if self._text is not None:
+            return self.spec.arguments.from_text(self._text)
+        # Nothing was ever changed, and the model's text always reads the same.
+        return self.selector.decode(self.metadata)._cache
+
+    def _written(self) -> Any:
+        """The input as the line has it, whatever was done in place to what was given away."""
+        told = self._told
+        if told._text is None or told._changed_text() is None:
+            return told._input
+        return told.spec.arguments.from_text(told._text)
+
+    def _lend(self) -> Any:
+        """Give the input to somebody who may change it: as it is now stands in the text."""
+        input = self._input
+        arguments = self.spec.arguments
+        if self._text is None and not arguments.is_fixed:
+            self._text = arguments.to_text(input)
+        return input
+
+    def _give_away(self) -> Any:
+        """Give the tool its input, which it owns from now on."""
+        arguments = self.spec.arguments
+        if arguments.is_fixed and self._branch is None and self._text is None:
+            return self._cache
+        told = self._told
+        input = told._input
+        if not arguments.is_fixed:
+            if told._text is None and (not arguments.is_plain or told._is_rewritten):
+                told._text = arguments.to_text(input)
+                if told._text is None:  # without a JSON form there is nothing to make it of
+                    return input
+            told._cache = MADE_LATER
+        return input
+
+    def _changed_text(self) -> bytes | None:
+        """Give the text of an input that was changed in place since it was given; else None."""
+        text = self._text
+        if text is None or self._cache is MADE_LATER:
+            return None
+        now = self.spec.arguments.to_text(self._cache)
+        return None if now == text else now
+
+    def _is_as(self, other: CallState) -> bool:
+        """Whether this is a draft or branch of another call, and not the same made by hand."""
+        return self._steps[0].at == other._steps[0].at
+
+    def _differs(self, value: Any) -> bool:
+        """Whether a value is another input than the call's."""
+        to_text = self.spec.arguments.to_text
+        text = self._told._text or to_text(self._input)
+        return text is None or text != to_text(value)
+
+    def _put_back(self) -> None:
+        """Forget what somebody made of the input that is not theirs to change."""
+        if self._text is not None:
+            self._cache = MADE_LATER
+
+    def _replace_input(
+        self,
+        value: Any,
+        by: str | None = None,
+        phase: StepPhase | None = None,
+        *,
+        is_mine: bool = False,
+    ) -> None:
+        """Take another input, which is valid: a step `changed` with all of its data.
+
+        Args:
+            value: The input.
+            by: Who changes it.
+            phase: In which part of deciding.
+            is_mine: Whether the call is a branch that nobody else has yet.
+
+        Raises:
+            LifecycleError: The call has begun, waits, or has ended.
+        """
+        told = self if is_mine else self._told
+        arguments = told.spec.arguments
+        text = arguments.to_text(value)
+        before = None
+        if told._steps[0].detail is None and not told._is_rewritten:
+            # An input without a JSON form has no text, but is another from here on all the same.
+            before = told._text or arguments.to_text(told._input) or b""
+        with ONCE:
+            write = told._decide if is_mine else told._append
+            write("changed", by=by, phase=phase, detail=text)
+            if before is not None:
+                first, *others = told._steps
+                told._steps = (first._replace(detail=before), *others)
+            told._cache = value
+            told._text = None if arguments.is_fixed else text
+
+    def _take_changes(self) -> None:
+        """Take in what your own code did to the input in place, as the call is about to begin.
+
+        Raises:
+            ToolInputError: It does not fit the tool; the input is as it was.
+        """
+        told = self._told
+        if told._text is None or told._changed_text() is None:
+            return
+        if told._answers:
+            told._put_back()  # nobody reaches what was approved
+            return
+        given = told._cache
+        try:
+            checked = told.spec.check_input(self.name, given)
+        except ToolInputError:
+            told._put_back()
+            raise
+        told._replace_input(checked)
 
     @property
     def _is_rewritten(self) -> bool:
-        return self._marks is not None and self._marks.is_rewritten
-
-    @_is_rewritten.setter
-    def _is_rewritten(self, value: bool) -> None:
-        self._marks = (self._marks or _NO_MARKS)._replace(is_rewritten=value)
+        """Whether the program, a hook or a person replaced the input that was decoded."""
+        steps = self._steps if self._branch is None else self._line
+        return steps[0].detail is not None  # written down with the first change
 
     @property
     def _key_begins(self) -> str:
-        return "" if self._marks is None else self._marks.key_begins
+        return self._kept.key_begins
 
-    @_key_begins.setter
-    def _key_begins(self, text: str) -> None:
-        self._marks = (self._marks or _NO_MARKS)._replace(key_begins=text)
+    def _hold(self) -> None:
+        """Let the call refuse to run until that it runs is on record."""
+        self._kept = self._kept._replace(is_held=True)
+
+    def _let_go(self, key_begins: str) -> None:
+        """Let a held call run."""
+        self._kept = Kept(key_begins)
 
     # What the program reads and changes.
 
@@ -145,33 +537,42 @@ class CallState:
     def input(self) -> Any:
         """The decoded input. Assigning validates, and is refused once the call is approved.
 
-        From its suspension on this is a copy: nothing that is done to it reaches what was approved.
+        What is done to it in place is noticed when the call begins, and validated then.
         """
-        if self._approval is None and self._status is not _SUSPENDED:
-            return self._input
-        return deepcopy(self._input)
+        told = self._told
+        if told._text is None and told.spec.arguments.is_fixed:
+            return told._cache
+        if told._stage.may_begin and not told._answers:
+            return told._lend()
+        told._put_back()  # nobody reaches what was approved, or run
+        input = told._lend()
+        told._put_back()
+        return input
 
     @input.setter
     def input(self, value: Any) -> None:
-        approval = self._approval
-        is_bound = approval is not None and not approval.is_open
-        if is_bound or self._status is _SUSPENDED:
+        told = self._told
+        if told._stage is _SUSPENDED or (told._answers and not told._kept.is_open):
             raise LifecycleError(
                 f"The input of call {self.id!r} of tool `{self.name}` is frozen: a decision is "
                 "bound to it. Reject the call instead, and let the model make another one."
             )
-        self._input = self.spec.check_input(self.name, value)
-        self._is_rewritten = True
+        checked = self.spec.check_input(self.name, value)
+        if told._differs(checked):
+            told._replace_input(checked)
 
     @property
     def parts(self) -> tuple[ToolMetadata, Any]:
         """The metadata and the input."""
-        return (self.metadata, self._input)
+        return (self.metadata, self.input)
 
     @property
     def digest(self) -> str:
         """A digest of the tool, its schema and the final arguments."""
-        return digest_of([self.name, self.selector.definition.digest, self._final_arguments()])
+        return self._digest_of(self._final_arguments())
+
+    def _digest_of(self, arguments: Any) -> str:
+        return digest_of([self.name, self.selector.definition.digest, arguments])
 
     @property
     def idempotency_key(self) -> str:
@@ -188,64 +589,12 @@ class CallState:
         """The key without what it begins with."""
         return digest_of([self.id, self.digest]).removeprefix("sha256:")
 
-    @property
-    def approval(self) -> Decision | None:
-        """The decision by which a suspended call goes on, if that is how it came here."""
-        return None if self._approval is None else self._approval.decision
-
-    @property
-    def resume(self) -> Decision | None:
-        """The decision that the tool itself is to read, where the ticket asked for that."""
-        approval = self._for_tool()
-        return None if approval is None else approval.decision
-
-    @property
-    def ticket(self) -> SuspendTicket | None:
-        """The ticket that the decision in `resume` answers."""
-        approval = self._for_tool()
-        return None if approval is None else approval.ticket
-
-    def _for_tool(self) -> Approval | None:
-        latest = self._approval
-        if latest is None:
-            return None
-        for approval in (latest.of(tool=True), latest.of(tool=False)):
-            if approval is not None and approval.is_for_tool:
-                return approval
-        return None
-
-    @property
-    def suspension_id(self) -> str | None:
-        """The id of the suspension that the call comes from: the tool's own, if it asked."""
-        told = self._told()
-        return None if told is None else told.ticket.id
-
-    @property
-    def suspension_reason(self) -> str | None:
-        """Why the call was suspended: the action that its ticket asked for."""
-        told = self._told()
-        return None if told is None else told.ticket.action
-
-    def _told(self) -> Approval | None:
-        """Give the answer that the tool is told of: that to its own question, or else the only."""
-        approval = self._approval
-        return None if approval is None else approval.of(tool=True) or approval
-
-    def _approvals(self) -> Iterator[Approval]:
-        """Give the answers by which the call goes on, the latest first."""
-        approval = self._approval
-        while approval is not None:
-            yield approval
-            approval = approval.other
-
-    @property
-    def gate_approval(self) -> Approval | None:
-        """The answer to whoever asked before the call was run, such as a gate."""
-        return None if self._approval is None else self._approval.of(tool=False)
-
     def _final_arguments(self) -> Any:
+        told = self._told
+        if told._text is not None:
+            return parse_json(told._text)
         try:
-            return self.spec.arguments.to_data(self._input)
+            return told.spec.arguments.to_data(told._input)
         except ValueError as error:  # pydantic has a kind of its own, but not for what is too deep
             reason = cut(" ".join(str(error).split()), 200)
             raise ToolInputError(
@@ -254,25 +603,113 @@ class CallState:
                 tool=self.name,
             ) from error
 
+    # What was asked and answered.
+
+    @property
+    def _answers(self) -> tuple[Answer, ...]:
+        steps = self._line
+        return answers_in(steps) if len(steps) > 2 else ()
+
+    def _answer_of(self, *, tool: bool) -> Answer | None:
+        return next((each for each in self._answers if each.is_of_tool is tool), None)
+
+    @property
+    def approval(self) -> Decision | None:
+        """The decision by which a suspended call goes on, if that is how it came here."""
+        answers = self._answers
+        return answers[0].decision if answers else None
+
+    @property
+    def resume(self) -> Decision | None:
+        """The decision that the tool itself is to read, where the ticket asked for that."""
+        answer = self._for_tool()
+        return None if answer is None else answer.decision
+
+    @property
+    def ticket(self) -> SuspendTicket | None:
+        """The ticket that the decision in `resume` answers."""
+        answer = self._for_tool()
+        return None if answer is None else answer.ticket
+
+    def _for_tool(self) -> Answer | None:
+        answers = sorted(self._answers, key=lambda each: not each.is_of_tool)
+        return next((each for each in answers if each.is_for_tool), None)
+
+    @property
+    def suspension_id(self) -> str | None:
+        """The id of the suspension that the call comes from: the tool's own, if it asked."""
+        told = self._asked_last()
+        return None if told is None else told.ticket.id
+
+    @property
+    def suspension_reason(self) -> str | None:
+        """Why the call was suspended: the action that its ticket asked for."""
+        told = self._asked_last()
+        return None if told is None else told.ticket.action
+
+    def _asked_last(self) -> Answer | None:
+        """Give the answer that the tool is told of: that to its own question, or else the only."""
+        answers = self._answers
+        return next((each for each in answers if each.is_of_tool), answers[0] if answers else None)
+
     def again(self) -> Self:
         """Return a new call of the same metadata and input, for another try.
 
         Raises:
-            LifecycleError: The call waits for a decision, which a new one would go around.
+            LifecycleError: The call waits for a decision, which a new one would go around; or a
+                newer plan goes on with it.
         """
-        if self._status is _SUSPENDED:
-            raise LifecycleError(
-                f"Call {self.id!r} of tool `{self.name}` waits for a decision, so it cannot be "
-                "made anew. Take the decision in with `plan.resume(decision)`, or `plan.abort`."
-            )
+        if self._stage is _SUSPENDED:
+            raise self._waits()
+        self._check_newest()
         return self._again()
 
+    def _waits(self) -> LifecycleError:
+        return LifecycleError(
+            f"Call {self.id!r} of tool `{self.name}` waits for a decision, so it cannot be made "
+            "anew. Take the decision in with `plan.resume(decision)`, or `plan.abort`."
+        )
+
     def _again(self) -> Self:
-        cls = type(self)
-        made = cls(self.metadata, self._input, selector=self.selector, mended=self.mended)
-        made._approval = self._approval
-        made._marks = self._marks
+        """Make the call anew: with what decided about it, and without what was done."""
+        made = self._alike()
+        steps = made._steps
+        if len(steps) > 1:
+            made._steps = steps = tuple([step for step in steps if step.kind not in _DONE])
+        if steps[-1].stage is _SUSPENDED:
+            raise self._waits()
+        made._decide("again")
         return made
+
+    def _check_newest(self) -> None:
+        """Refuse to do anything with a call that a newer plan goes on with in its own way.
+
+        Raises:
+            LifecycleError: It is one; the error says what was decided there.
+        """
+        newer = self._newer()
+        if newer is None:
+            return
+        own = newer._steps[len(self._steps) :] if len(newer._steps) > len(self._steps) else ()
+        step = next((s for s in own if s.kind in ("ended", "suspended", "changed")), None)
+        did = {"ended": "answered", "suspended": "suspended", "changed": "changed"}
+        who = "hooks" if step is None or step.by is None else f"`{step.by}`"
+        what = "decided about" if step is None else did[step.kind]
+        raise LifecycleError(
+            f"Call {self.id!r} of tool `{self.name}` is of an older plan: {who} {what} it since, "
+            "in a newer plan of the same round. Go on with the newer plan."
+        )
+
+    def _newer(self) -> CallState | None:
+        """Find the branch by which a newer plan goes on with the call, or with what it shows."""
+        for member in (self, self._told):
+            each: Any = member
+            while each is not None and each._branch is not None:
+                newer: CallState | None = each._branch.newer
+                if newer is not None:
+                    return newer
+                each = each._branch.original
+        return None
 
     def with_input(self, input: Any) -> Self:
         """Return the same call with another input, which is validated.
@@ -281,15 +718,9 @@ class CallState:
             ToolInputError: The input does not fit the tool.
             LifecycleError: The call was approved with the input that it has.
         """
-        made = self.__copy__()
+        made = self._alike()
         made.input = input
         return made
-
-    def go_on(self, approval: Approval) -> None:
-        """Let a suspended call go on by a decision; its input stays frozen."""
-        self.move_to(CallStatus.RESUMING)
-        kept = self._approval
-        self._approval = approval if kept is None else approval._replace(other=kept)
 
     def __repr__(self) -> str:
         # Models mask what is secret by themselves; a dict is masked by the schema of its tool.
@@ -299,21 +730,51 @@ class CallState:
         return f"{type(self).__name__}(id={self.id!r}, name={self.name!r}, input={shown!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        state = (self._status, self.mended, self._approval, self._marks)
+        state = (self._line, self.mended, self._told._text, self._kept)
         return (_rebuild, (self.selector, self.metadata, self._input, state))
 
     def __copy__(self) -> Self:
-        # What decides about a call changes a copy, so that the round stays as it is.
-        made = self._again()
-        made._status = self._status
+        # One call, however many objects: what is done to either is done to both.
+        with ONCE:
+            made = self._grow()
+            branch = made._branch
+            assert branch is not None
+            made._branch = branch._replace(original=branch.parent)
         return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.__copy__()
+
+
+def _is_recorded(steps: tuple[Step, ...]) -> bool:
+    """Whether a plan was told of the present wait or end."""
+    for step in reversed(steps):
+        if step.kind in ("recorded", "suspended", "ended"):
+            is_told: bool = step.kind == "recorded"
+            return is_told
+    return False
+
+
+_VOID: Final = -1
+_GOES_ON: Final = ("begun", "answered", "suspended", "ended")
+_DONE: Final = ("begun", "left", "ended", "recorded", "again")
+_SAID: Final = {
+    CallStatus.SUCCEEDED: "success",
+    CallStatus.FAILED: "error",
+    CallStatus.CANCELLED: "cancelled",
+}
+_TARGETS: Final = {
+    "begun": CallStatus.RUNNING,
+    "suspended": CallStatus.SUSPENDED,
+    "answered": CallStatus.RESUMING,
+}
 
 
 def _rebuild(
     selector: Any, metadata: ToolMetadata, input: Any, state: tuple[Any, ...]
 ) -> CallState:
-    made: CallState = selector.Call(metadata, input, selector=selector, mended=state[1])
-    made._status = state[0]
-    made._approval = state[2]
-    made._marks = state[3]
+    made: CallState = selector.Call.__new__(selector.Call)
+    made.metadata, made.selector, made._cache = metadata, selector, input
+    made._steps, made.mended, made._text, made._kept = state
+    made._branch = None
     return made

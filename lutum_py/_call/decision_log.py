@@ -6,15 +6,16 @@ It imports `logging`, so what a first tool needs does not import it.
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from .._text.escaping import visible, visible_json
 from .call_state import CallState
+from .line import HOOK_PHASES
 
-__all__ = ["DecisionKind", "DecisionPhase", "DecisionRecord", "is_logged", "log", "new", "record"]
+__all__ = ["DecisionKind", "DecisionPhase", "DecisionRecord", "decisions_in", "is_logged", "log"]
 
 _logger = logging.getLogger("lutum.tool_hook")
-new: Any = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
 DecisionPhase: TypeAlias = Literal["hook", "gate", "function"]
 DecisionKind: TypeAlias = Literal["run_normally", "complete", "reject", "block", "suspend"]
@@ -40,21 +41,21 @@ class DecisionRecord(NamedTuple):
     reason: str | None = None
 
 
-def record(
-    records: list[DecisionRecord],
-    call: CallState,
-    hook: str,
-    phase: DecisionPhase,
-    kind: DecisionKind,
-    reason: str | None,
-) -> None:
-    """Keep one decision, and log it where that is wanted."""
-    metadata = call.metadata
-    # A named tuple's own way to be made costs twice as much, and every hook leaves a record.
-    fields = (metadata.id, metadata.name, hook, phase, kind, reason)
-    records.append(new(DecisionRecord, fields))
-    if is_logged():
-        log(call, kind, reason)
+def decisions_in(call: CallState, own: Collection[object]) -> list[tuple[float, DecisionRecord]]:
+    """Give what hooks and gates decided about a call, each with its time.
+
+    Args:
+        call: The call; a hook that let it pass decided nothing.
+        own: The times of asking that count.
+    """
+    return [
+        (
+            step.at or 0.0,
+            DecisionRecord._make((call.id, call.name, step.by, step.phase, step.said, step.reason)),
+        )
+        for step in call._line
+        if step.said is not None and step.phase in HOOK_PHASES and step.detail in own
+    ]
 
 
 def is_logged() -> bool:
@@ -62,7 +63,7 @@ def is_logged() -> bool:
     return _logger.isEnabledFor(logging.INFO)
 
 
-def log(call: CallState, decision: str, reason: str | None) -> None:
+def log(call: CallState, decision: str, reason: str | None, input: Any) -> None:
     """Log a decision at INFO.
 
     The record has the attributes `tool_name`, `tool_call_id` and `decision`, and
@@ -75,7 +76,7 @@ def log(call: CallState, decision: str, reason: str | None) -> None:
         "decision": decision,
     }
     if decision == "run_normally":
-        extra["effective_input_json"] = visible_json(call.spec.shown_json(call.input))
+        extra["effective_input_json"] = visible_json(call.spec.shown_json(input))
     else:
         extra["reason"] = None if reason is None else visible(reason)
     _logger.info("%s: %s (call %r)", decision, name, call.id, extra=extra)

@@ -1,21 +1,34 @@
-"""The life of one call, as a table.
+"""The life of one call, as a table: which step may follow in which stage, and what comes of it.
 
-Everything that decides which status may follow which stands here, and nothing else does: the code
-that moves calls asks `leads_to` of a status, and the documentation draws its diagram from the same
-table. The one rule outside the table is that a move to the present status is a no-op and always
-legal, for a finished call too.
+A call is what the model sent and a line of steps (`line`). Where it stands is the stage that its
+last step led to; nothing else keeps that. Everything that decides whether a step may be written
+stands here, and the documentation draws its diagram from the same table.
+
+    new --suspended--> waiting --answered--> resuming --begun--> running --ended--> succeeded
+
+What the table lacks is refused and changes nothing. Two rules need the line itself and stand in
+`line`: a wait or an end is `recorded` once, and behind an end only after-hooks are `asked`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final, Literal, TypeAlias
 
 from ..errors import LifecycleError
 
-__all__ = ["NOT_BEGUN", "TRANSITIONS", "CallStatus", "refused"]
+__all__ = [
+    "NOT_BEGUN",
+    "STAGES",
+    "TABLE",
+    "TRANSITIONS",
+    "CallStatus",
+    "Stage",
+    "StepKind",
+    "refused",
+]
 
 
 class CallStatus(StrEnum):
@@ -28,7 +41,7 @@ class CallStatus(StrEnum):
     NEW = "new"
     """Decoded, and nothing done with it yet."""
     RUNNING = "running"
-    """The tool is at work."""
+    """The tool is at work, or was, and nobody knows what it did."""
     SUSPENDED = "suspended"
     """Waiting for a decision from outside."""
     RESUMING = "resuming"
@@ -40,52 +53,101 @@ class CallStatus(StrEnum):
     CANCELLED = "cancelled"
     """Given up before it finished."""
 
-    leads_to: tuple[CallStatus, ...]
-    """The statuses that may follow, itself included: its row of the table."""
-
     @property
     def is_terminal(self) -> bool:
         """Whether no other status can follow."""
-        return len(self.leads_to) == 1
+        return self in _ENDS
+
+    @property
+    def leads_to(self) -> tuple[CallStatus, ...]:
+        """The statuses that may follow, itself included."""
+        return (*(each for each in CallStatus if each in TRANSITIONS[self]), self)
 
 
-TRANSITIONS: Final[Mapping[CallStatus, frozenset[CallStatus]]] = MappingProxyType(
+_ENDS: Final = (CallStatus.SUCCEEDED, CallStatus.FAILED, CallStatus.CANCELLED)
+
+StepKind: TypeAlias = Literal[
+    "proposed",
+    "asked",
+    "changed",
+    "suspended",
+    "answered",
+    "begun",
+    "left",
+    "ended",
+    "recorded",
+    "again",
+]
+
+StageName: TypeAlias = Literal[
+    "new", "resuming", "running", "in_doubt", "suspended", "succeeded", "failed", "cancelled"
+]
+
+_GO_ON: Final[dict[str, str]] = {"suspended": "suspended", "begun": "running", "ended": "ended"}
+_ENDED: Final[dict[str, str]] = {"asked": "same", "recorded": "same", "again": "new"}
+
+TABLE: Final[Mapping[StageName, Mapping[str, str]]] = MappingProxyType(
     {
-        CallStatus.NEW: frozenset(
-            {
-                CallStatus.NEW,
-                CallStatus.RUNNING,
-                CallStatus.SUSPENDED,
-                CallStatus.RESUMING,
-                CallStatus.SUCCEEDED,
-                CallStatus.FAILED,
-                CallStatus.CANCELLED,
-            }
-        ),
-        CallStatus.RUNNING: frozenset(
-            {
-                CallStatus.SUSPENDED,
-                CallStatus.SUCCEEDED,
-                CallStatus.FAILED,
-                CallStatus.CANCELLED,
-            }
-        ),
-        CallStatus.SUSPENDED: frozenset({CallStatus.RESUMING, CallStatus.CANCELLED}),
-        CallStatus.RESUMING: frozenset(
-            {
-                CallStatus.RUNNING,
-                CallStatus.SUSPENDED,
-                CallStatus.SUCCEEDED,
-                CallStatus.FAILED,
-                CallStatus.CANCELLED,
-            }
-        ),
-        CallStatus.SUCCEEDED: frozenset(),
-        CallStatus.FAILED: frozenset(),
-        CallStatus.CANCELLED: frozenset(),
+        "new": {"asked": "same", "changed": "same", **_GO_ON, "again": "new"},
+        "resuming": {"asked": "same", "changed": "same", **_GO_ON, "again": "new"},
+        "running": {
+            "suspended": "suspended",
+            "left": "in_doubt",
+            "ended": "ended",
+            "again": "new",
+        },
+        # It may have asked something elsewhere before nobody knew of it.
+        "in_doubt": {"suspended": "suspended", "ended": "ended", "again": "new"},
+        "suspended": {"answered": "resuming", "ended": "ended", "recorded": "same"},
+        "succeeded": _ENDED,
+        "failed": _ENDED,
+        "cancelled": _ENDED,
     }
 )
-"""Which statuses may follow each status; a finished one leads nowhere."""
+"""For each stage the kinds of steps that may follow, and the stage that each leads to: `same` is
+the present one, and which end `ended` means is said by the step."""
+
+
+class Stage:
+    """Where a call stands: a row of the table.
+
+    Attributes:
+        name: The name of the row.
+        status: How the stage is called to users.
+        leads: The stage that each kind of step leads to, but for `ended`.
+        is_end: Whether the call has its answer.
+        may_begin: Whether the call neither was begun nor answered, nor waits.
+        may_end: Whether it may get its answer.
+    """
+
+    __slots__ = ("is_end", "leads", "may_begin", "may_end", "name", "status")
+
+    def __init__(self, name: StageName) -> None:
+        self.name = name
+        self.status = CallStatus("running" if name == "in_doubt" else name)
+        self.is_end = self.status in _ENDS
+        self.may_begin = "begun" in TABLE[name]
+        self.may_end = "ended" in TABLE[name]
+        self.leads: dict[str, Stage] = {}
+
+    def __repr__(self) -> str:
+        return f"<stage {self.name}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _stage, (self.name,)
+
+
+STAGES: Final[Mapping[str, Stage]] = MappingProxyType({name: Stage(name) for name in TABLE})
+
+for _name, _row in TABLE.items():
+    for _kind, _target in _row.items():
+        if _target != "ended":
+            STAGES[_name].leads[_kind] = STAGES[_name if _target == "same" else _target]
+
+
+def _stage(name: str) -> Stage:
+    return STAGES[name]
+
 
 NOT_BEGUN: Final = (CallStatus.NEW, CallStatus.RESUMING)
 """From these a call may be run: it neither was begun nor answered, nor does it wait."""
@@ -93,10 +155,19 @@ NOT_BEGUN: Final = (CallStatus.NEW, CallStatus.RESUMING)
 _AGAIN: Final = "`call.again()` makes a new call of the same metadata and input, in status 'new'"
 
 
-# Looking a status up in the table hashes its text, in Python; a tuple on the status itself is
-# searched by identity, in a fifth of the time.
-for _status, _row in TRANSITIONS.items():
-    _status.leads_to = (*_row, _status)
+def _followers(status: CallStatus) -> Iterator[CallStatus]:
+    for kind, target in TABLE[status.value].items():
+        if target == "ended":
+            # A call that waits was not run, so it can only be given up.
+            yield from (CallStatus.CANCELLED,) if status is CallStatus.SUSPENDED else _ENDS
+        elif kind != "again" and target != "same":  # another try is another line
+            yield STAGES[target].status
+
+
+TRANSITIONS: Final[Mapping[CallStatus, frozenset[CallStatus]]] = MappingProxyType(
+    {status: frozenset(_followers(status)) - {status} for status in CallStatus}
+)
+"""The table by statuses, as users see them: which may follow each, by any step."""
 
 
 def refused(current: CallStatus, target: CallStatus, *, call_id: str, tool: str) -> LifecycleError:
@@ -121,7 +192,7 @@ resuming, cancelled. Move it to resuming first.
 def _remedy(current: CallStatus, target: CallStatus) -> str:
     if current.is_terminal:
         return f"That status is final: nothing is reachable from it. {_AGAIN}."
-    reachable = [step for step in CallStatus if step in TRANSITIONS[current]]
-    between = next((step for step in reachable if target in TRANSITIONS[step]), None)
+    ways = [each for each in CallStatus if each in TRANSITIONS[current]]
+    between = next((each for each in ways if target in TRANSITIONS[each]), None)
     way = f"{_AGAIN}." if between is None else f"Move it to {between} first."
-    return f"Reachable from here: {', '.join(reachable)}. {way}"
+    return f"Reachable from here: {', '.join(ways)}. {way}"

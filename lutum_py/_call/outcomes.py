@@ -5,28 +5,42 @@ Also how one function is asked about it, and how its answer is taken.
 
 from __future__ import annotations
 
-from copy import copy, deepcopy
-from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
+from collections.abc import Mapping
+from dataclasses import field
+from time import time
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 from .._schema.signature import function_name
 from .._text.escaping import words_of
 from .._text.immutable import dataclass
-from .._text.json import compact_json, shorten
+from .._text.json import shorten
+from .._text.once import ONCE
 from .._transcript.metadata import ToolMetadata
-from .._transcript.result import ToolResult, make_result, rejection
-from ..errors import FieldIssue, HookError
+from .._transcript.result import ResultStatus, ToolResult, make_result, rejection
+from ..errors import FieldIssue, HookError, MisuseError
 from .approval_gate import ASKED_BY, question_about
 from .asked import Asked
 from .call_state import CallState
+from .line import (
+    BY_TOOL,
+    END_OF,
+    Step,
+    StepPhase,
+    end_of,
+    new_step,
+    said_of,
+    wait_of,
+)
 from .steps import Steps
 
 if TYPE_CHECKING:
     from .._context.suspension import SuspendTicket
     from .call import AnyToolCall, HookOutcome
-    from .decision_log import DecisionKind, DecisionRecord
+    from .decision_log import DecisionKind
 
 __all__ = [
+    "SOURCES",
+    "Asking",
     "ContinueSuggestion",
     "HandledCall",
     "IssueReason",
@@ -40,12 +54,15 @@ __all__ = [
     "check_answers",
     "check_untouched",
     "checked_reason",
+    "end",
+    "handled_call",
     "hook_error",
     "is_answered",
     "no_decision",
+    "outcome_of",
     "raised",
     "rewrite",
-    "shown_input",
+    "suspend",
 ]
 
 In = TypeVar("In")
@@ -166,7 +183,7 @@ class SuspendedCall(Asked):
 
         What pydantic masks, such as a `SecretStr`, is masked here.
         """
-        return self.call.spec.arguments.to_shown(self.call.input)
+        return self.call.spec.arguments.to_shown(self.call._written())
 
     def _of(self) -> tuple[str, str, str]:
         return self.call.id, self.call.name, self.digest
@@ -221,24 +238,211 @@ class ContinueSuggestion:
         return cls(tuple(issue.metadata.id for issue in issues), text)
 
 
+# What became of a call is made here and nowhere else: of the call and its last step.
+
+
+def handled_call(
+    call: AnyToolCall, output: Any, result: ToolResult, by: str | None
+) -> HandledCall[Any, Any]:
+    """Make a call that was answered without being run."""
+    made: HandledCall[Any, Any] = call.spec.handled_type(
+        call.metadata, call.input, output, result, by
+    )
+    return made
+
+
+def outcome_of(
+    call: AnyToolCall, line: tuple[Step, ...] | None = None
+) -> HandledCall[Any, Any] | RejectedCall | SuspendedCall | None:
+    """Give what hooks, a gate or a person made of a call; None where it is not settled by one.
+
+    Args:
+        call: The call.
+        line: Its line as it was at some moment; by default as it is.
+    """
+    line = call._line if line is None else line
+    wait = wait_of(line)
+    if wait is not None:
+        return SuspendedCall(call, wait.detail, wait.digest or "", wait.said == BY_TOOL, wait.by)
+    end = end_of(line)
+    if end is None or end.phase not in SOURCES:
+        return None
+    if end.said == "success":
+        output, result = end.detail
+        for step in said_of(line, "asked"):
+            if step.phase == "after" and step.said == "replaced":
+                result = step.detail[1]
+                output = result.output
+                break
+        return handled_call(call, output, result, end.by)
+    return RejectedCall(call.metadata, call, end.reason or "", SOURCES[end.phase], end.by)
+
+
+SOURCES: Final[Mapping[StepPhase | None, RejectionSource]] = {
+    "hook": "hook",
+    "function": "hook",
+    "gate": "gate",
+    "decision": "decision",
+}
+"""What rejected a call, by the phase in which it ended."""
+
+
+def suspend(
+    call: AnyToolCall,
+    ticket: SuspendTicket,
+    by: str | None = None,
+    phase: StepPhase | None = None,
+    *,
+    is_mine: bool = False,
+) -> SuspendedCall:
+    """Let a call wait for a decision.
+
+    Args:
+        call: The call.
+        ticket: What is asked.
+        by: Who asks.
+        phase: In which part of deciding.
+        is_mine: Whether the call is a branch that nobody else has yet.
+
+    Raises:
+        MisuseError: The ticket is none.
+        LifecycleError: The call waits already, or has ended.
+    """
+    if not hasattr(ticket, "resume_mode"):
+        raise MisuseError(
+            f"Call {call.id!r} of tool `{call.name}` waits under a SuspendTicket, not "
+            f"{shorten(ticket)}. Write `call.suspend(SuspendTicket(message=...))`."
+        )
+    told = call if is_mine else call._told
+    told._text = told._text or told.spec.arguments.to_text(told._input)  # what is approved stays
+    digest = call.digest
+    with ONCE:
+        if not is_mine:
+            call._check_newest()
+        was_started = call._stage.name == "running"
+        write = call._decide if is_mine else call._append
+        said = BY_TOOL if was_started else None
+        write("suspended", by=by, phase=phase, said=said, digest=digest, detail=ticket)
+    return SuspendedCall(call, ticket, digest, was_started, by)
+
+
 # Asking one function about one call: what hook sets, gates and plain functions share.
 
 
-def ask_function(
-    call: AnyToolCall, hooks: Any, records: list[DecisionRecord]
-) -> Steps[HookOutcome]:
-    """Ask a plain function, or an object with a `hook_tool_call`, about a copy of the call.
+_ITS_OWN: Final[Any] = object()
+
+
+class Asking:
+    """One time that hooks are asked about calls: what they said is written when all were asked.
+
+    A call that passes keeps its line, which others may have as well; so what was said about it
+    waits here until no hook can raise any more. A call that does not pass gets a branch, which
+    nobody has before then. The steps name this object: by it a plan knows which are its own.
+
+    Attributes:
+        notes: What was said about calls that pass so far, in order.
+        branches: The branches that were made.
+    """
+
+    __slots__ = ("branches", "notes")
+
+    def __init__(self) -> None:
+        self.notes: list[tuple[AnyToolCall, Step]] = []
+        self.branches: list[AnyToolCall] = []
+
+    def __reduce__(self) -> tuple[Any, ...]:  # it is who it is, and holds nothing for long
+        return (Asking, ())
+
+    def note(
+        self,
+        call: AnyToolCall,
+        hook: str,
+        phase: StepPhase,
+        said: DecisionKind | None,
+        reason: str | None = None,
+        *,
+        input: Any = _ITS_OWN,
+    ) -> None:
+        """Keep what one hook said about a call, and log it where that is wanted.
+
+        Args:
+            call: The call.
+            hook: The name of the hook.
+            phase: In which part of deciding.
+            said: What it decided; None where it let the call pass.
+            reason: Why.
+            input: The input that the call goes on with, where that is another.
+        """
+        if self.branches and self.branches[-1] is call:
+            call._decide("asked", by=hook, phase=phase, said=said, reason=reason, detail=self)
+        else:
+            stage = call._steps[-1].stage
+            step = ("asked", stage, time(), hook, phase, said, reason, None, self)
+            self.notes.append((call, new_step(step)))
+        if said is not None:
+            from .decision_log import is_logged, log  # with `logging`, which is slow to import
+
+            if is_logged():
+                log(call, said, reason, call._input if input is _ITS_OWN else input)
+
+    def branch(self, call: AnyToolCall) -> AnyToolCall:
+        """Give the call a line of its own, that goes on with what was said about it so far."""
+        if self.branches and self.branches[-1] is call:
+            return call
+        made = call._grow()
+        said: list[Step] = []
+        while self.notes and self.notes[-1][0] is call:
+            said.append(self.notes.pop()[1])
+        for step in reversed(said):
+            made._steps = _in_time(made._steps, step)
+        self.branches.append(made)
+        return made
+
+    def settle(self, *, counts: bool = True) -> None:
+        """Write what was said on the lines of the calls that pass, and let branches count.
+
+        Args:
+            counts: Whether a plan holds the branches from here on.
+        """
+        with ONCE:
+            for call, step in self.notes:
+                told = call if call._branch is None else call._told
+                last = told._steps[-1]
+                # Where somebody did something with it meanwhile, what was said here came too late.
+                if last.stage.may_begin:
+                    if last.phase is None and (last.at or 0.0) <= (step.at or 0.0):
+                        told._steps = (*told._steps, step)
+                    else:
+                        told._steps = _in_time(told._steps, step)
+            self.notes.clear()
+            if counts:
+                for made in self.branches:
+                    made._count()
+            self.branches.clear()
+
+
+def _in_time(steps: tuple[Step, ...], step: Step) -> tuple[Step, ...]:
+    """Put what a hook said where it belongs: before-hooks come, and are written down, behind it."""
+    end = len(steps)
+    while steps[end - 1].phase == "before" and (steps[end - 1].at or 0) >= (step.at or 0):
+        end -= 1
+    before = steps[end - 1].at
+    if before is not None and step.at is not None and step.at < before:
+        step = step._replace(at=before)
+    return (*steps[:end], step, *steps[end:])
+
+
+def ask_function(call: AnyToolCall, hooks: Any, asking: Asking) -> Steps[HookOutcome]:
+    """Ask a plain function, or an object with a `hook_tool_call`, about a draft of the call.
 
     Args:
         call: The call; it is not changed.
         hooks: The function or object.
-        records: Takes a record of the decision.
+        asking: Takes what it said.
 
     Raises:
         HookError: It raised, or gave something that is no decision.
     """
-    from .decision_log import record  # with `logging`, which is slow to import
-
     function = getattr(hooks, "hook_tool_call", hooks)
     toolset = getattr(function, "__self__", None)
     if getattr(function, "__name__", None) == "HookSet" and isinstance(toolset, type):
@@ -252,51 +456,85 @@ def ask_function(
             "with `AppTools.HookSet()`."
         )
     hook = function_name(function)
-    asked = copy(call)
-    shown = asked._input = shown_input(call)
-    given = yield from ask(hook, function, call, asked)
-    if asked._input is shown:
-        check_untouched(hook, call, shown)
-        asked._input = call._input
-    answer: Any = given
-    kind: DecisionKind
-    outcome: HookOutcome
+    draft = call._alike()
+    answer: Any = yield from ask(hook, function, call, draft)
     if isinstance(answer, CallState) and answer.metadata == call.metadata:
-        kind, reason, outcome = "run_normally", None, _go_on(hook, call, asked, given)
+        given: Any = answer
+        outcome: HookOutcome = _go_on(hook, call, given, asking)
     elif isinstance(answer, HandledCall) and answer.metadata == call.metadata:
         check_answers(hook, call, answer.result)
-        kind, reason, outcome = "complete", None, given
+        made = _said(hook, call, draft, "complete", None, asking)
+        by = answer.by or hook
+        end(made, "success", by, "function", detail=(answer.output, answer.result))
+        outcome = outcome_of(made) or made
     elif isinstance(answer, RejectedCall) and answer.metadata == call.metadata:
-        # `call.reject()` cannot know who says it; a hook set behind the function has said so.
-        source: RejectionSource = "hook" if answer.source == "user" else answer.source
-        kind = "block" if source == "gate" else "reject"
         reason = checked_reason(hook, call, answer.reason)
-        outcome = RejectedCall(call.metadata, answer.call, answer.reason, source, answer.by)
+        # `call.reject()` cannot know who says it; a hook set behind the function has said so.
+        is_gate = answer.source == "gate"
+        made = _said(hook, call, answer.call, "block" if is_gate else "reject", reason, asking)
+        by = answer.by or hook
+        end(made, "rejected", by, "gate" if is_gate else "function", reason=reason)
+        outcome = outcome_of(made) or made
     elif isinstance(answer, SuspendedCall) and answer.call.metadata == call.metadata:
-        kind, reason = "suspend", answer.ticket.action
-        outcome = call if is_answered(call, answer.digest) else answer
+        if is_answered(call, answer.digest):
+            asking.note(call, hook, "function", "suspend", answer.ticket.action)
+            outcome = call
+        else:
+            reason = answer.ticket.action
+            made = _said(hook, call, answer.call, "suspend", reason, asking)
+            outcome = suspend(made, answer.ticket, answer.by or hook, "function", is_mine=True)
     else:
         raise no_decision(
             hook,
             call,
-            given,
+            answer,
             "the call itself, call.handled(...), call.reject(...) or call.suspend(...)",
         )
-    if not isinstance(outcome, CallState) and outcome.by is None:
-        outcome = replace(outcome, by=hook)
-    decided = outcome if isinstance(outcome, CallState) else call
-    record(records, decided, hook, "function", kind, reason)
     if isinstance(outcome, CallState) and outcome.selector.approval:
-        return (yield from ask_approval(outcome, records)) or outcome
+        return (yield from ask_approval(outcome, asking)) or outcome
     return outcome
 
 
-def ask_approval(call: AnyToolCall, records: list[DecisionRecord]) -> Steps[SuspendedCall | None]:
+def _said(
+    hook: str,
+    call: AnyToolCall,
+    answer: AnyToolCall,
+    said: DecisionKind,
+    reason: str | None,
+    asking: Asking,
+) -> AnyToolCall:
+    """Make the branch that a function's answer asks for, with what it did behind its `asked`."""
+    done = answer._line[len(call._line) :]
+    made = asking.branch(call)
+    asking.note(made, hook, "function", said, reason)
+    # Behind it stands what the function did with the call that it got, but for its end.
+    for step in done:
+        if step.kind in ("begun", "asked"):
+            made._decide(step.kind, step.stage, by=step.by, phase=step.phase, said=step.said)
+    if any(step.kind == "changed" for step in done):
+        made._replace_input(answer._input, is_mine=True)
+    return made
+
+
+def end(
+    made: AnyToolCall,
+    said: ResultStatus,
+    by: str | None,
+    phase: StepPhase,
+    *,
+    reason: str | None = None,
+    detail: Any = None,
+) -> None:
+    """Let a branch that nobody else has yet meet its end."""
+    made._decide("ended", END_OF[said], by=by, phase=phase, said=said, reason=reason, detail=detail)
+
+
+def ask_approval(call: AnyToolCall, asking: Asking) -> Steps[SuspendedCall | None]:
     """Let a call wait where it needs an approval that it has not.
 
     Args:
         call: The call, with its final input; it is not changed.
-        records: Takes a record of the decision.
+        asking: Takes what was said.
 
     Raises:
         HookError: A condition raised, or gave something else than True or False.
@@ -304,28 +542,27 @@ def ask_approval(call: AnyToolCall, records: list[DecisionRecord]) -> Steps[Susp
     for condition in call.selector.approval:
         needed = True
         if condition is not True:
-            shown = shown_input(call)
+            shown = call._lend()
             needed = yield from ask(ASKED_BY, condition, call, shown)
-            check_untouched(ASKED_BY, call, shown)
+            check_untouched(ASKED_BY, call)
             if not isinstance(needed, bool):
                 raise no_decision(ASKED_BY, call, needed, "True or False")
         if needed:
-            return _wait_for_approval(call, records)
+            return _wait_for_approval(call, asking)
     return None
 
 
-def _wait_for_approval(call: AnyToolCall, records: list[DecisionRecord]) -> SuspendedCall | None:
+def _wait_for_approval(call: AnyToolCall, asking: Asking) -> SuspendedCall | None:
     from .._context.suspension import SuspendTicket  # needed by few, at the first question
-    from .decision_log import record
 
     ticket = SuspendTicket(message=question_about(call))
-    record(records, call, ASKED_BY, "gate", "suspend", ticket.action)
+    asking.note(call, ASKED_BY, "gate", "suspend", ticket.action)
     if is_answered(call, call.digest):
         return None
-    return copy(call).suspend_by(ASKED_BY, ticket)
+    return suspend(asking.branch(call), ticket, ASKED_BY, "gate", is_mine=True)
 
 
-def _go_on(hook: str, call: AnyToolCall, asked: AnyToolCall, answer: AnyToolCall) -> AnyToolCall:
+def _go_on(hook: str, call: AnyToolCall, answer: AnyToolCall, asking: Asking) -> AnyToolCall:
     """Take the call that a function gave back, with the input that it now has."""
     if answer.status is not call.status:
         raise hook_error(
@@ -334,9 +571,35 @@ def _go_on(hook: str, call: AnyToolCall, asked: AnyToolCall, answer: AnyToolCall
             f"returned the call, which is {answer.status} by now",
             "Return what `handled`, `reject` or `suspend` gave",
         )
-    if answer.input is call.input:
+    value = answer._input
+    if answer._is_as(call):
+        try:
+            answer._take_changes()
+        except Exception as error:
+            raise _unfit(hook, call, "left", error) from error
+        had = sum(step.kind == "changed" for step in call._line)
+        is_other = sum(step.kind == "changed" for step in answer._line) > had
+        value = answer._input
+    else:  # made by hand
+        is_other = value is not call._input and call._differs(value)
+        if is_other and call._answers and not call._kept.is_open:
+            raise hook_error(
+                hook,
+                call,
+                "gave a call of another input, and the input is frozen: a decision is bound to it",
+                "Reject the call instead",
+            )
+    if not is_other:
+        asking.note(call, hook, "function", "run_normally")
         return call
-    return asked if answer is asked else rewrite(hook, call, answer.input)
+    try:
+        value = call.spec.check_input(call.name, value)
+    except Exception as error:
+        raise _unfit(hook, call, "returned", error) from error
+    made = asking.branch(call)
+    asking.note(made, hook, "function", "run_normally", input=value)
+    made._replace_input(value, hook, "function", is_mine=True)
+    return made
 
 
 def ask(hook: str, function: Any, call: AnyToolCall, *arguments: Any) -> Steps[Any]:
@@ -346,40 +609,28 @@ def ask(hook: str, function: Any, call: AnyToolCall, *arguments: Any) -> Steps[A
         if hasattr(answer, "__await__"):
             answer = yield hook, answer
     except Exception as error:
+        call._put_back()
         raise raised(hook, call, error) from error
+    except BaseException:
+        call._put_back()
+        raise
     return answer
 
 
-def shown_input(call: AnyToolCall) -> Any:
-    """Give a hook the input: itself where nothing can change it in place, else a copy."""
-    if call.spec.arguments.is_fixed:
-        return call._input
-    try:
-        return deepcopy(call._input)
-    except Exception:  # noqa: BLE001 - a field of any type may refuse to be copied
-        return call._input
-
-
-def check_untouched(hook: str, call: AnyToolCall, shown: Any) -> None:
-    """Make sure that a hook changed nothing in place: what it has to say, it returns.
+def check_untouched(hook: str, call: AnyToolCall) -> None:
+    """Make sure that what decides nothing about the input changed nothing of it in place.
 
     Raises:
         HookError: It did; the call still is what it was.
     """
-    own = call._input
-    if shown is own:
-        return
-    data = call.spec.arguments.to_data
-    try:  # what compares to no truth value, or has no JSON form, tells nothing
-        is_same = shown == own or compact_json(data(shown)) == compact_json(data(own))
-    except Exception:  # noqa: BLE001 - a field of any type compares as it likes
-        is_same = True
-    if not is_same:
+    if call._changed_text() is not None:
+        call._put_back()
         raise hook_error(
             hook,
             call,
             "changed the input in place",
-            "Return another one, as in `RunNormally(input.model_copy(update={...}))`",
+            "Return another one from an execution hook, as in "
+            "`RunNormally(input.model_copy(update={...}))`",
         )
 
 
@@ -392,20 +643,27 @@ def raised(hook: str, call: AnyToolCall, error: Exception) -> HookError:
 
 def is_answered(call: AnyToolCall, digest: str) -> bool:
     """Whether what asked before the run is answered, about the call as this digest names it."""
-    approval = call.gate_approval
-    return approval is not None and approval.digest == digest
+    answer = call._answer_of(tool=False)
+    return answer is not None and answer.digest == digest
 
 
-def rewrite(hook: str, call: AnyToolCall, value: Any) -> AnyToolCall:
-    """Give the call another input, as a hook asks."""
-    made = copy(call)
+def rewrite(hook: str, call: AnyToolCall, value: Any, asking: Asking, *, left: bool) -> AnyToolCall:
+    """Give the call another input, as an execution hook asks: that it returned, or left behind."""
     try:
-        made.input = value
+        checked = call.spec.check_input(call.name, value)
     except Exception as error:
-        raise hook_error(
-            hook, call, f"returned an unfit input: {words_of(error)}", "Mend what it returns"
-        ) from error
+        call._put_back()
+        raise _unfit(hook, call, "left" if left else "returned", error) from error
+    call._put_back()
+    made = asking.branch(call)
+    asking.note(made, hook, "hook", "run_normally", input=checked)
+    made._replace_input(checked, hook, "hook", is_mine=True)
     return made
+
+
+def _unfit(hook: str, call: AnyToolCall, did: str, error: Exception) -> HookError:
+    remedy = "Mend what it returns" if did == "returned" else "Mend what it does to the input"
+    return hook_error(hook, call, f"{did} an unfit input: {words_of(error)}", remedy)
 
 
 def check_answers(hook: str, call: AnyToolCall, result: ToolResult) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from time import time
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeGuard, TypeVar
 
 from pydantic import ValidationError
@@ -12,7 +13,7 @@ from .._text.escaping import visible, words_of
 from .._text.immutable import Immutable
 from .._text.json import cut, shorten
 from ..errors import InvalidArgumentsError, MisuseError, ToolInputError
-from .lifecycle import CallStatus
+from .line import NOT_KEPT, proposed_at
 from .member_options import PLAIN, UNSAID, Conditions, MemberOptions, conditions_of
 from .spec import FnSpec, ToolSpec, spec_of
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from .._transcript.metadata import ToolMetadata
     from .call import AnyToolCall, FnCall, ToolCall
     from .decisions import RunNormally
+    from .line import Step
 
 __all__ = ["AnySelector", "FnSelector", "Selector", "finish_spec"]
 
@@ -28,7 +30,6 @@ In = TypeVar("In")
 Out = TypeVar("Out")
 S = TypeVar("S", bound=ToolSpec[Any, Any])
 
-_NEW = CallStatus.NEW
 _new = object.__new__
 
 
@@ -139,12 +140,19 @@ class AnySelector(Immutable):
         """The class of the tool's calls, for `isinstance` and `case`."""
         return self.spec.call_type
 
-    def decode(self, metadata: ToolMetadata, *, redact: bool = False) -> AnyToolCall:
+    def decode(
+        self,
+        metadata: ToolMetadata,
+        *,
+        redact: bool = False,
+        line: tuple[Step, ...] | None = None,
+    ) -> AnyToolCall:
         """Decode a call of this tool.
 
         Args:
             metadata: What the model sent.
             redact: Hide the values that came, and a validator's own words, in an error.
+            line: How its line begins; by default with the present moment.
 
         Raises:
             InvalidArgumentsError: The arguments do not fit; the error names every failing field.
@@ -174,10 +182,11 @@ class AnySelector(Immutable):
         call.metadata = metadata
         call.selector = self
         call.mended = mended
-        call._input = value
-        call._status = _NEW
-        call._approval = None
-        call._marks = None
+        call._cache = value
+        call._text = None
+        call._steps = line or proposed_at(time())
+        call._branch = None
+        call._kept = NOT_KEPT
         return call
 
     def _mend(

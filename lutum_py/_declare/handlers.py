@@ -182,7 +182,7 @@ class Handlers(Generic[T]):
             ToolOutputError: The handler returned something else than the tool declares.
         """
         invocation, taken = self._begin(call, skipped)
-        return call.finish(await invocation.run(call, call.input, taken))
+        return call.finish(await invocation.run(call, call._give_away(), taken))
 
     def call_sync(self, call: AnyToolCall, /, **skipped: Any) -> ToolResult:
         """Do the same where the handler is sync.
@@ -194,7 +194,7 @@ class Handlers(Generic[T]):
         if invocation.is_async:
             invocation.refuse_sync(call)
         _, taken = self._begin(call, skipped)
-        return call.finish(invocation.run_sync(call, call.input, taken))
+        return call.finish(invocation.run_sync(call, call._give_away(), taken))
 
     def invocation_of(self, call: AnyToolCall) -> Invocation:
         """Give what runs a call.

@@ -322,9 +322,13 @@ class HookSet(HookPlaces[T]):
 
     def _decision_steps(self, call: AnyToolCall, /) -> Steps[HookOutcome]:
         """Give the steps by which the hooks decide about one call."""
+        from .._call.outcomes import Asking
         from .pipeline import decide  # with `logging`, which is slow to import
 
-        return decide(call, self, [], None)
+        asking = Asking()
+        outcome = yield from decide(call, self, asking)
+        asking.settle(counts=False)
+        return outcome
 
     async def description_overrides(self) -> list[tuple[AnySelector, str]]:
         """Ask the description hooks.

@@ -10,14 +10,17 @@ The steps are a generator that hands out whatever is to be awaited; `_call.steps
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from copy import copy
-from typing import Any, Literal, Protocol, TypeAlias
+from time import time
+from typing import Any, NamedTuple, TypeAlias
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks
-from .._call.decision_log import DecisionKind, DecisionRecord, is_logged, log, new, record
+from .._call.call_state import MADE_LATER
+from .._call.decision_log import DecisionKind, is_logged, log
 from .._call.decisions import Complete, Reject, RunNormally
 from .._call.lifecycle import NOT_BEGUN, CallStatus
+from .._call.line import Step, StepPhase, new_step, newer_than
 from .._call.outcomes import (
+    Asking,
     HandledCall,
     RejectedCall,
     SuspendedCall,
@@ -27,24 +30,27 @@ from .._call.outcomes import (
     check_answers,
     check_untouched,
     checked_reason,
+    end,
     hook_error,
     is_answered,
     no_decision,
+    outcome_of,
     raised,
     rewrite,
-    shown_input,
+    suspend,
 )
 from .._call.selector import AnySelector
 from .._call.steps import Steps
 from .._text.escaping import words_of
 from .._text.json import shorten
+from .._text.once import ONCE
 from .._transcript.result import ToolResult
 from ..errors import HookError
 from .gate_decisions import Block, CallGate, Suspend
 from .places import HookPlaces
 from .registered_hook import PhaseHooks, RegisteredHook, keyed
 
-__all__ = ["after", "decide", "decide_each", "describe"]
+__all__ = ["AfterSaid", "after", "decide", "decide_each", "describe", "was_asked_after"]
 
 _kind_of: Callable[[object], Any] = type
 
@@ -56,39 +62,34 @@ Settled: TypeAlias = HandledCall[Any, Any] | RejectedCall | SuspendedCall
 """A call that is not to be run, or not yet."""
 
 
-class RanBefore(Protocol):
-    """Remembers which before-hooks were asked: by call id and the key of the hook."""
-
-    _ran_before: frozenset[tuple[str, str]]
-
-
 def decide(
-    call: AnyToolCall,
-    hooks: Hooks,
-    records: list[DecisionRecord],
-    state: RanBefore | None,
+    call: AnyToolCall, hooks: Hooks, asking: Asking, *, is_open: bool = False, of: Any = None
 ) -> Steps[HookOutcome]:
     """Send one call through hooks, whatever its status; see `decide_each`."""
-    pending, settled = yield from decide_each((call,), hooks, records, state, asked=_ANY_STATUS)
+    pending, settled = yield from decide_each(
+        (call,), hooks, asking, asked=_ANY_STATUS, is_open=is_open, of=of
+    )
     return pending[0] if pending else settled[0]
 
 
 def decide_each(
     calls: Sequence[AnyToolCall],
     hooks: Hooks,
-    records: list[DecisionRecord],
-    state: RanBefore | None,
+    asking: Asking,
     *,
     asked: tuple[CallStatus, ...] = NOT_BEGUN,
+    is_open: bool = False,
+    of: AnyToolCall | None = None,
 ) -> Steps[tuple[list[AnyToolCall], list[Settled]]]:
     """Send calls through hooks, one after the other.
 
     Args:
         calls: The calls; they are not changed.
         hooks: A hook set, an object like one, or a plain function.
-        records: Takes a record of each decision.
-        state: The round of the calls, if any: it remembers which before-hooks were run.
+        asking: Takes what each hook said; whoever asks settles it when all were asked.
         asked: The statuses of the calls that are asked about when their turn comes.
+        is_open: Whether execution hooks are asked though the call is approved: an edit is.
+        of: The call that the only one is a draft of: its before-hooks were asked about both.
 
     Returns:
         The calls that are still to be run, in order, and what became of the others.
@@ -100,18 +101,26 @@ def decide_each(
     settled: list[Any] = []
     given: Any = hooks
     places: HookPlaces[Any] | None = given if isinstance(hooks, HookPlaces) else None
+    notes = asking.notes
     logs = is_logged()
     # What is asked about a tool is looked up once for calls of one tool in a row.
     selector: AnySelector | None = None
     execution = gates = before = _NO_HOOKS
     is_fixed = True
     known: object = None
-    for each in calls:
-        if each._status not in asked:
-            pending.append(each)
+    for one in calls:
+        # What is asked about is the call as it is shown, and what that tells may be another branch.
+        each: Any = one if one._branch is None else one._told
+        steps = each._steps
+        stage = steps[-1].stage
+        if stage.status not in asked:
+            pending.append(one)
             continue
+        if each._text is not None and stage.may_begin:
+            each._take_changes()  # no hook is to be blamed for them
         if places is None:
-            outcome = yield from ask_function(each, hooks, records)
+            outcome = yield from ask_function(each, hooks, asking)
+            outcome = one if outcome is each else outcome
             (pending if isinstance(outcome, AnyToolCall) else settled).append(outcome)
             continue
         call = each
@@ -119,58 +128,74 @@ def decide_each(
             selector, known = call.selector, PhaseHooks.changes
             execution, gates, before = places.deciding(selector)
             is_fixed = selector.spec.arguments.is_fixed
-        approval = call._approval
+        is_approved = len(steps) > 2 and not is_open and bool(call._answers)
         metadata = call.metadata
-        for hook in execution if approval is None or approval.is_open else ():
+        for hook in execution if not is_approved else ():
             try:  # what `ask` does, spelled out where every call of a round passes
-                shown = call._input if is_fixed else shown_input(call)
+                shown = call._cache
+                if not is_fixed or shown is MADE_LATER:
+                    shown = call._told._lend()
                 decision = hook.function(metadata, shown)
                 kind = _kind_of(decision)
                 if kind is not RunNormally and hasattr(decision, "__await__"):
                     decision = yield hook.name, decision
                     kind = _kind_of(decision)
             except Exception as error:
+                call._put_back()
                 raise raised(hook.name, call, error) from error
-            if not is_fixed:
-                check_untouched(hook.name, call, shown)
-            if kind is RunNormally and decision.input is shown:
-                # And this is what `record` does.
-                fields = (metadata.id, metadata.name, hook.name, "hook", "run_normally", None)
-                records.append(new(DecisionRecord, fields))
+            is_changed = not is_fixed and call._changed_text() is not None
+            if kind is RunNormally and decision.input is shown and not is_changed:
+                if call is not each or is_open:
+                    asking.note(call, hook.name, "hook", "run_normally")
+                    continue
+                # And this is what `note` does.
+                said = (
+                    "asked",
+                    stage,
+                    time(),
+                    hook.name,
+                    "hook",
+                    "run_normally",
+                    None,
+                    None,
+                    asking,
+                )
+                notes.append((call, new_step(said)))
                 if logs:
-                    log(call, "run_normally", None)
+                    log(call, "run_normally", None, shown)
                 continue
-            outcome = _taken(hook, call, decision, records)
+            outcome = _taken(hook, call, decision, asking, shown)
             if not isinstance(outcome, AnyToolCall):
                 settled.append(outcome)
                 break
             call = outcome
         else:
             if gates or before or call.selector.approval:
-                outcome = yield from _decide_fully(call, gates, before, records, state)
+                outcome = yield from _decide_fully(call, gates, before, asking, is_open, of)
+                outcome = one if outcome is each else outcome
                 (pending if isinstance(outcome, AnyToolCall) else settled).append(outcome)
             else:
-                pending.append(call)
+                pending.append(one if call is each else call)
     return pending, settled
 
 
 def _taken(
-    hook: RegisteredHook, call: AnyToolCall, decision: Any, records: list[DecisionRecord]
+    hook: RegisteredHook, call: AnyToolCall, decision: Any, asking: Asking, shown: Any
 ) -> HookOutcome:
     """Take what an execution hook decided: the call with another input, or what became of it."""
     kind = _kind_of(decision)
     if kind is RunNormally:
-        made = rewrite(hook.name, call, decision.input)
-        record(records, made, hook.name, "hook", "run_normally", None)
-        return made
+        is_left = decision.input is shown
+        if is_left or call._differs(decision.input):
+            return rewrite(hook.name, call, decision.input, asking, left=is_left)
+        call._put_back()
+        asking.note(call, hook.name, "hook", "run_normally")
+        return call
+    call._put_back()
     if kind is Complete:
-        handled = _settle(hook, call, decision.output)
-        record(records, call, hook.name, "hook", "complete", None)
-        return handled
+        return _settle(hook, call, decision.output, asking)
     if kind is Reject:
-        rejected = _reject(hook, call, decision.reason, "hook")
-        record(records, call, hook.name, "hook", "reject", decision.reason)
-        return rejected
+        return _reject(hook, call, decision.reason, asking)
     raise no_decision(
         hook.name,
         call,
@@ -183,42 +208,42 @@ def _decide_fully(
     call: AnyToolCall,
     gates: list[RegisteredHook],
     before: list[RegisteredHook],
-    records: list[DecisionRecord],
-    state: RanBefore | None,
+    asking: Asking,
+    is_open: bool,
+    of: AnyToolCall | None,
 ) -> Steps[HookOutcome]:
     """Send a call with its final input through gates, its approval, and before-hooks."""
-    approval = call._approval
-    gated: HookOutcome | None = None
+    gated: SuspendedCall | RejectedCall | _Gated | None = None
     if gates:
-        gated = yield from _ask_gates(gates, call, records)
-    if call.selector.approval and (gated is None or isinstance(gated, HandledCall)):
-        gated = (yield from ask_approval(call, records)) or gated
+        gated = yield from _ask_gates(gates, call, asking)
+    if call.selector.approval and (gated is None or isinstance(gated, _Gated)):
+        gated = (yield from ask_approval(call, asking)) or gated
+    if isinstance(gated, _Gated):
+        return _handle(asking.branch(call), gated, "gate")
     if gated is not None:
         return gated
     # An edit that hooks changed once more waits again: whoever is told of runs is told later.
-    if before and not (approval and approval.is_open and approval.digest != call.digest):
-        yield from _ask_before(before, call, state)
+    if before and not (is_open and call._answers and call._answers[0].digest != call.digest):
+        yield from _ask_before(before, call, of)
     return call
 
 
 def _ask_before(
-    before: list[RegisteredHook], call: AnyToolCall, state: RanBefore | None
+    before: list[RegisteredHook], call: AnyToolCall, of: AnyToolCall | None
 ) -> Steps[None]:
-    """Ask the before-hooks, each once a call.
+    """Ask the before-hooks, each once a call, whichever branch of it was asked about.
 
-    A hook is marked before it is asked, so that two who ask at once ask once, and unmarked where
-    it raises.
+    That one is asked is written down before it is, so that two who ask at once ask once, and
+    struck out where it raises.
     """
     for key, hook in keyed(before):
-        mark = (call.id, key)
-        if state is not None:
-            if mark in state._ran_before:
-                continue
-            state._ran_before |= {mark}
+        step = _claimed_before(call, key, of or call)
+        if step is None:
+            continue
         try:
-            shown = shown_input(call)
+            shown = call._lend()
             answer = yield from ask(hook.name, hook.function, call, call.metadata, shown)
-            check_untouched(hook.name, call, shown)
+            check_untouched(hook.name, call)
             if answer is not None:
                 raise no_decision(
                     hook.name,
@@ -227,28 +252,45 @@ def _ask_before(
                     "nothing: a before-hook decides nothing. Register a gate",
                 )
         except BaseException:
-            if state is not None:
-                state._ran_before -= {mark}
+            with ONCE:
+                for each in (call, call._told):
+                    each._steps = tuple(one for one in each._steps if one is not step)
             raise
 
 
+def _claimed_before(call: AnyToolCall, key: str, of: AnyToolCall) -> Step | None:
+    """Write that a before-hook is asked, or give None where it was."""
+    with ONCE:
+        family = () if of._branch is None else of._branch.family.members
+        for each in (call, of, *family):
+            for step in each._steps:
+                if step.phase == "before" and step.detail == key:
+                    return None
+        last = call._steps[-1]
+        at, name = newer_than(last), key.partition("#")[0]
+        made: Step = new_step(("asked", last.stage, at, name, "before", None, None, None, key))
+        call._steps = (*call._steps, made)
+        return made
+
+
 def _ask_gates(
-    gates: list[RegisteredHook], call: AnyToolCall, records: list[DecisionRecord]
-) -> Steps[HookOutcome | None]:
+    gates: list[RegisteredHook], call: AnyToolCall, asking: Asking
+) -> Steps[SuspendedCall | RejectedCall | _Gated | None]:
     """Ask all gates; the strictest answer counts, and among equals the first."""
-    approval = call.gate_approval
-    decision = None if approval is None else approval.decision
+    answered = call._answer_of(tool=False)
+    decision = None if answered is None else answered.decision
     best: tuple[int, RegisteredHook, Any] | None = None
     for gate in gates:
-        shown = shown_input(call)
+        shown = call._lend()
         given: tuple[Any, ...] = (call.metadata, shown)
         if isinstance(gate.function, CallGate):
             given = (call, decision)
         elif gate.takes_decision:
             given = (*given, decision)
         answer = yield from ask(gate.name, gate.function, call, *given)
-        check_untouched(gate.name, call, shown)
+        check_untouched(gate.name, call)
         if answer is None:
+            asking.note(call, gate.name, "gate", None)
             continue
         kind: DecisionKind
         of = _kind_of(answer)
@@ -265,7 +307,7 @@ def _ask_gates(
                 answer,
                 "Block(reason), Suspend(ticket), Complete(output), a ToolResult or None",
             )
-        record(records, call, gate.name, "gate", kind, reason)
+        asking.note(call, gate.name, "gate", kind, reason)
         if kind == "suspend" and is_answered(call, call.digest):
             continue  # answered: the call goes on under the digest that was approved
         rank = _RANK[of]
@@ -275,41 +317,68 @@ def _ask_gates(
         return None
     rank, gate, answer = best
     if rank == 0:
-        return _reject(gate, call, answer.reason, "gate")
+        made = asking.branch(call)
+        end(made, "rejected", gate.name, "gate", reason=answer.reason)
+        blocked: Any = outcome_of(made)
+        return blocked  # type: ignore[no-any-return]
     if rank == 1:
-        return copy(call).suspend_by(gate.name, answer.ticket)
+        made = asking.branch(call)
+        return suspend(made, answer.ticket, gate.name, "gate", is_mine=True)
     if type(answer) is ToolResult:
         check_answers(gate.name, call, answer)
-        handled: HandledCall[Any, Any] = call.spec.handled_type(
-            call.metadata, call.input, answer.output, answer, gate.name
-        )
-        return handled
-    return _settle(gate, call, answer.output)
+        return _Gated(gate.name, answer.output, answer)
+    return _answered(gate, call, answer.output)
 
 
-def _settle(hook: RegisteredHook, call: AnyToolCall, output: Any) -> HandledCall[Any, Any]:
+class _Gated(NamedTuple):
+    """What a hook or gate answered a call with, unless something stricter comes."""
+
+    by: str
+    output: Any
+    result: ToolResult
+
+
+def _answered(hook: RegisteredHook, call: AnyToolCall, output: Any) -> _Gated:
     try:
-        return copy(call).handled_by(hook.name, output)
+        handled = call._alike().handled(output)
     except Exception as error:
         raise hook_error(
             hook.name, call, f"returned an unfit output: {words_of(error)}", "Mend what it returns"
         ) from error
+    return _Gated(hook.name, handled.output, handled.result)
 
 
-def _reject(
-    hook: RegisteredHook, call: AnyToolCall, reason: str, source: Literal["hook", "gate"]
-) -> RejectedCall:
-    made = copy(call)
-    made.move_to(CallStatus.CANCELLED)
+def _handle(made: AnyToolCall, given: _Gated, phase: StepPhase) -> Settled:
+    end(made, "success", given.by, phase, detail=(given.output, given.result))
+    return _outcome(made)
+
+
+def _outcome(made: AnyToolCall) -> Settled:
+    outcome = outcome_of(made)
+    assert outcome is not None
+    return outcome
+
+
+def _settle(hook: RegisteredHook, call: AnyToolCall, output: Any, asking: Asking) -> Settled:
+    given = _answered(hook, call, output)
+    made = asking.branch(call)
+    asking.note(made, hook.name, "hook", "complete")
+    return _handle(made, given, "hook")
+
+
+def _reject(hook: RegisteredHook, call: AnyToolCall, reason: str, asking: Asking) -> Settled:
     said = checked_reason(hook.name, call, reason)
-    return RejectedCall(call.metadata, made, said, source, hook.name)
+    made = asking.branch(call)
+    asking.note(made, hook.name, "hook", "reject", said)
+    end(made, "rejected", hook.name, "hook", reason=said)
+    return _outcome(made)
 
 
 def after(
     call: AnyToolCall,
     result: ToolResult,
     hooks: HookPlaces[Any],
-    asked: set[tuple[str, str]],
+    said: list[AfterSaid],
     *,
     again: bool = False,
 ) -> Steps[ToolResult]:
@@ -319,14 +388,14 @@ def after(
         call: The call that the result is of.
         result: The result.
         hooks: The hook set.
-        asked: Which hooks were asked about which calls; those that are asked now are added.
+        said: Takes what each hook said.
         again: Whether to ask also those that were asked before.
     """
     for key, hook in keyed(hooks.hooks_for(call.selector, "after")):
-        if (call.id, key) in asked and not again:
+        if not again and was_asked_after(call, key):
             continue
-        asked.add((call.id, key))
         answer = yield from ask(hook.name, hook.function, call, call, result)
+        said.append((call, hook.name, key, answer))
         if answer is None:
             continue
         if not isinstance(answer, ToolResult):
@@ -334,6 +403,15 @@ def after(
         check_answers(hook.name, call, answer)
         result = answer
     return result
+
+
+AfterSaid: TypeAlias = tuple[AnyToolCall, str, str, ToolResult | None]
+"""What one after-hook said of a call's result: its name and key, and what it put in its place."""
+
+
+def was_asked_after(call: AnyToolCall, key: str) -> bool:
+    """Whether an after-hook was asked about the result of a call."""
+    return any(step.phase == "after" and step.detail[0] == key for step in call._line)
 
 
 def describe(hooks: HookPlaces[Any]) -> Steps[list[tuple[AnySelector, str]]]:

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from .._call.call import AnyToolCall, Hooks
-from .._call.lifecycle import CallStatus
-from .._call.outcomes import HandledCall, SuspendedCall
+from .._call.outcomes import SuspendedCall, outcome_of
 from .._call.steps import Steps
-from .._hooks.pipeline import after
+from .._hooks.pipeline import AfterSaid, after
 from .._hooks.places import HookPlaces
 from .._text.json import shorten
 from .._text.once import ONCE
 from .._transcript.result import ToolResult
 from ..errors import HookError
 from .commit import ResultLike, as_results
-from .sorted_calls import SortedCalls, moving
+from .sorted_calls import SortedCalls, list_of, result_in
 
 __all__ = ["show_results"]
-
-Marks = set[tuple[str, str]]
-"""Which hooks were asked about which calls: call id, and the key of the hook."""
 
 
 def show_results(
@@ -35,42 +31,44 @@ def show_results(
     if not isinstance(hooks, HookPlaces):
         raise HookError(f"After-hooks are those of a HookSet, not of {shorten(hooks)}.")
     results, suspended = as_results(answers)
-    marks: Marks = set(calls._asked_after)
+    said: list[AfterSaid] = []
+    answered = list(_answered(calls))
     open_calls = {call.id: call for call in (*calls.pending, *calls.in_doubt)}
     shown: list[ToolResult | SuspendedCall] = []
+    ends: list[tuple[AnyToolCall, ToolResult]] = []
     for result in results:
         call = open_calls.get(result.id)
         if call is None:  # of no call of ours, or of one that was never decoded
             shown.append(result)
-        else:
-            # The plan does not hold this result: who passes it again wants to see the same again.
-            shown.append((yield from after(call, result, hook_set, marks, again=True)))
-    finished: dict[str, ToolResult] = {}
-    for result in calls.finished:
-        ended = calls._ended.get(result.id)
-        if ended is not None:
-            finished[result.id] = yield from after(ended, result, hook_set, marks)
-    handled: dict[str, HandledCall[Any, Any]] = {}
-    for each in calls.handled:
-        result = yield from after(_call_of(calls, each), each.result, hook_set, marks)
-        if result is not each.result:
-            made = type(each)(each.metadata, each.input, result.output, result, each.by)
-            handled[each.metadata.id] = made
-    # What came to the plan while hooks were awaited stays in it.
-    if finished:
-        with ONCE:
-            moving(calls).finished.update(finished)
-    calls.change(
-        handled=tuple(handled.get(each.metadata.id, each) for each in calls.handled),
-        _asked_after=calls._asked_after | marks,
-    )
+            continue
+        if call._stage.may_end:
+            call._check_newest()
+        ends.append((call, result))
+        # The plan does not hold this result: who passes it again wants to see the same again.
+        shown.append((yield from after(call, result, hook_set, said, again=True)))
+    for call, result in answered:
+        yield from after(call, result, hook_set, said)
+    with ONCE:
+        for call, result in ends:  # made elsewhere, or by hand: it is the end of the call here, too
+            if call._stage.may_end and result.answers(call):
+                call._end(result.status, result)
+        for call, name, key, answer in said:
+            if call._stage.is_end:
+                put = None if answer is None else "replaced"
+                call._append("asked", by=name, phase="after", said=put, detail=(key, answer))
+                calls._move(call.id)
     if calls._owes_after:  # the hooks of the plan that was saved: from here on they are known
         calls.change(_owes_after=False, _hook_sets=(*calls._hook_sets, hook_set))
     return [*shown, *suspended]
 
 
-def _call_of(calls: SortedCalls, handled: HandledCall[Any, Any]) -> AnyToolCall:
-    selector = calls.selector_of(handled.metadata)
-    call: AnyToolCall = selector.Call(handled.metadata, handled.input, selector=selector)
-    call.move_to(CallStatus.SUCCEEDED)
-    return call
+def _answered(calls: SortedCalls) -> Iterator[tuple[AnyToolCall, ToolResult]]:
+    """Give the calls whose results the plan has, as things stand now: those that were run first."""
+    for call in calls._calls:
+        result = result_in(call._line) if list_of(call) == "finished" else None
+        if result is not None:
+            yield call, result
+    for call in calls._calls:
+        if list_of(call) == "handled":
+            handled: Any = outcome_of(call)
+            yield call, handled.result

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from .._call.call import AnyToolCall
 from .._call.outcomes import HandledCall, RejectedCall, SuspendedCall
-from .._call.selector import AnySelector
+from .._hooks.pipeline import was_asked_after
 from .._hooks.registered_hook import RegisteredHook, keyed
 from .._text.json import shorten
 from .._text.unicode import sendable
@@ -25,7 +25,7 @@ from ..errors import (
     MisuseError,
     UnresolvedSuspension,
 )
-from .sorted_calls import SortedCalls
+from .sorted_calls import SortedCalls, list_of
 
 __all__ = [
     "ResultLike",
@@ -198,32 +198,30 @@ def check_after_hooks(calls: SortedCalls, results: Iterable[ToolResult]) -> None
         )
     given = {result.id for result in results}
     open_calls = (*calls.pending, *calls.in_doubt)
-    selectors = {call.id: call.selector for call in open_calls if call.id in given}
-    for hook, id, selector in _not_asked(calls, selectors):
+    for hook, call in _not_asked(calls, {each.id: each for each in open_calls if each.id in given}):
         raise MisuseError(
-            f"After-hook `{hook.name}` was not asked about the result of call {id!r} of tool "
-            f"`{selector.name}`. {remedy}"
+            f"After-hook `{hook.name}` was not asked about the result of call {call.id!r} of tool "
+            f"`{call.name}`. {remedy}"
         )
 
 
 def owes_after_hooks(calls: SortedCalls) -> bool:
     """Whether some after-hook of the plan's hook sets has still to be asked, now or later."""
     waiting = [each.call for each in calls.suspended]
-    still = {call.id: call.selector for call in (*calls.pending, *calls.in_doubt, *waiting)}
+    still = {call.id: call for call in (*calls.pending, *calls.in_doubt, *waiting)}
     return any(True for _ in _not_asked(calls, still))
 
 
 def _not_asked(
-    calls: SortedCalls, selectors: dict[str, AnySelector]
-) -> Iterator[tuple[RegisteredHook, str, AnySelector]]:
+    calls: SortedCalls, open_calls: dict[str, AnyToolCall]
+) -> Iterator[tuple[RegisteredHook, AnyToolCall]]:
     """Find the after-hooks that were not asked about these calls, nor those that are answered."""
-    selectors |= {id: call.selector for id, call in calls._ended.items()}
-    selectors |= {each.metadata.id: calls.selector_of(each.metadata) for each in calls.handled}
+    answered = {c.id: c for c in calls._calls if list_of(c) in ("finished", "handled")}
     for hooks in calls._hook_sets:
-        for id, selector in selectors.items():
-            for key, hook in keyed(hooks.hooks_for(selector, "after")):
-                if (id, key) not in calls._asked_after:
-                    yield hook, id, selector
+        for call in (open_calls | answered).values():
+            for key, hook in keyed(hooks.hooks_for(call.selector, "after")):
+                if not was_asked_after(call, key):
+                    yield hook, call
 
 
 def unfinished(call: AnyToolCall, was_started: bool, reason: str) -> ToolResult:

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from datetime import UTC, datetime
 from typing import Any
 
-from .._call.approval import Approval
-from .._call.call import AnyToolCall
-from .._call.decision_log import DecisionKind, DecisionPhase, DecisionRecord
+from .._call.line import moment
 from .._context.suspension import Decision, DecisionAction, ResumeMode, SuspendTicket
 from .._transcript.saved import Saved
-from .edits import EditRecord
 
-__all__ = [
-    "dump_approvals",
-    "dump_decision",
-    "dump_edit",
-    "load_approvals",
-    "load_decision",
-    "load_edit",
-    "load_record",
-    "load_ticket",
-]
+__all__ = ["dump_decision", "load_decision", "load_ticket", "time_of"]
 
 
 def load_ticket(saved: Saved) -> SuspendTicket:
@@ -62,72 +50,12 @@ def load_decision(saved: Saved) -> Decision:
     )
 
 
-def dump_approvals(call: AnyToolCall) -> list[dict[str, Any]]:
-    """Save the answers by which a call goes on, the latest first."""
-    return [
-        {
-            "decision": dump_decision(approval.decision),
-            "ticket": approval.ticket.to_dict(),
-            "digest": approval.digest,
-            "is_of_tool": approval.is_of_tool,
-        }
-        for approval in call._approvals()
-    ]
-
-
-def load_approvals(saved: Saved, was_started: bool) -> list[Approval]:
-    """Read the answers by which a call goes on, the earliest first."""
-    old = saved.inner_or_none("approval")
-    if old is not None:  # version 1 kept one, and of its ticket only what it was asked by
-        mode = ResumeMode.REPLAY_TOOL_CALL
-        if old.get("is_for_tool", bool):
-            mode = ResumeMode.PASS_DECISION_TO_TOOL
-        ticket = SuspendTicket(
-            id=old.get("suspension_id", str), action=old.get("action", str), resume_mode=mode
-        )
-        decision = load_decision(old.inner("decision"))
-        return [Approval(decision, ticket, old.get("digest", str), was_started)]
-    return [
-        Approval(
-            load_decision(each.inner("decision")),
-            load_ticket(each.inner("ticket")),
-            each.get("digest", str),
-            each.get("is_of_tool", bool),
-        )
-        for each in saved.each("approvals", optional=True)
-    ][::-1]
-
-
-def dump_edit(edit: EditRecord) -> dict[str, Any]:
-    """Save who changed which arguments of a call."""
-    return {name: getattr(edit, name) for name in EditRecord.__slots__}
-
-
-def load_edit(saved: Saved, ids: Collection[str]) -> EditRecord:
-    """Read who changed which arguments of a call; `ids` are those of the calls of the turn."""
-    call_id = saved.get("call_id", str)
-    if call_id not in ids:
-        raise saved.wrong("call_id", f"{call_id!r} is no call of the turn")
-    return EditRecord(
-        call_id,
-        saved.inner("shown").data,
-        saved.inner("edited").data,
-        saved.inner("final").data,
-        saved.get("decision_id", str),
-        saved.get("by", str, None),
-        saved.get("at", str),
-        saved.texts("changed"),
-    )
-
-
-def load_record(saved: Saved) -> DecisionRecord:
-    """Read what a hook decided."""
-    phase: DecisionPhase = saved.member("phase", DecisionPhase)
-    return DecisionRecord(
-        saved.get("call_id", str),
-        saved.get("tool", str),
-        saved.get("hook", str),
-        phase,
-        saved.member("decision", DecisionKind),
-        saved.get("reason", str, None),
-    )
+def time_of(text: str) -> float | None:
+    """Read a time in ISO 8601, of UTC where it does not say; None where it is none."""
+    try:
+        read = datetime.fromisoformat(text)
+        at = (read if read.tzinfo is not None else read.replace(tzinfo=UTC)).timestamp()
+        moment(at)  # the first and the last day of the calendar have no time in UTC everywhere
+    except (ValueError, OverflowError):
+        return None
+    return at

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Final
 
 from .._call.call import AnyToolCall
-from .._call.decision_log import DecisionRecord
 from .._call.lifecycle import CallStatus
+from .._call.line import Step
 from .._call.outcomes import (
     HandledCall,
     RecoverableToolCallIssue,
@@ -16,19 +16,17 @@ from .._call.outcomes import (
     RejectionSource,
     SuspendedCall,
 )
-from .._context.suspension import Decision, SuspendTicket
+from .._context.suspension import SuspendTicket
 from .._text.entries import Entry, Part, brief_table
 from .._text.escaping import LINES, visible
 from .._text.html import as_styles, cut_text, figure, note
+from .._text.json import is_object, parse_json
 from .._transcript.result import ToolResult
-from .edits import EditRecord
+from .edits import changed_names
 from .rows import open_text
 from .sorted_calls import SortedCalls
 
 __all__ = [
-    "decided_parts",
-    "decision_part",
-    "edit_in_words",
     "pending_state",
     "plan_html",
     "plan_rich",
@@ -36,6 +34,7 @@ __all__ = [
     "result_state",
     "round_html",
     "round_rich",
+    "steps_in_words",
     "ticket_parts",
 ]
 
@@ -81,34 +80,74 @@ def _of_plan(plan: SortedCalls) -> list[Entry]:
             if issue.metadata.id not in recorded
         ),
     ]
-    decided: dict[str, list[DecisionRecord]] = {}
-    for record in plan.decisions:
-        decided.setdefault(record.call_id, []).append(record)
-    edits = {edit.call_id: Part("edit", edit_in_words(edit)) for edit in plan.edits}
-    rows = [
-        row._replace(
-            parts=(
-                *row.parts,
-                *([edits[row.place]] if row.place in edits else ()),
-                *decided_parts(row.parts, decided.get(row.place, ())),
-            )
-        )
-        for row in rows
-    ]
-    return _in_order(plan, rows)
+    return [_with_steps(plan, row) for row in _in_order(plan, rows)]
 
 
-def edit_in_words(edit: EditRecord) -> str:
-    """Say who changed which arguments; those that are shown are the final ones."""
-    return f"{', '.join(edit.changed) or 'nothing'} changed by {edit.by or edit.decision_id}"
+def _with_steps(plan: SortedCalls, row: Entry) -> Entry:
+    """Say of a call, a line a step, what happened to it."""
+    call = plan._call(row.place)
+    if call is None:
+        return row
+    return row._replace(parts=(*row.parts, *steps_in_words(call._line)))
 
 
-def decided_parts(told: Iterable[Part], records: Iterable[DecisionRecord]) -> Iterator[Part]:
-    """Say who decided what, and why where that is not said yet."""
-    for record in records:
-        reason = record.reason or ""
-        because = "" if any(reason in part.text for part in told) or not reason else f": {reason}"
-        yield Part(record.phase, f"{record.hook} decided {record.decision}{because}")
+_WORDS: Final = {
+    "suspended": "waits",
+    "begun": "begun",
+    "left": "left while it ran",
+    "again": "another try",
+}
+
+
+def steps_in_words(line: tuple[Step, ...]) -> Iterator[Part]:
+    """Say what happened to a call, a part a step, with the time since the last."""
+    last: float | None = line[0].at
+    text = line[0].detail
+    for step in line[1:]:
+        said = _in_words(step, text)
+        text = step.detail if step.kind == "changed" else text
+        if said is None:
+            continue
+        since = "" if last is None or step.at is None else f" (+{step.at - last:.3g} s)"
+        last = step.at if step.at is not None else last
+        yield Part(said.label, f"{said.text}{since}", said.kind)
+
+
+def _in_words(step: Step, before: bytes | None) -> Part | None:
+    """Say what one step means to whoever reads it; None for what another line says.
+
+    Args:
+        step: The step.
+        before: The arguments before it.
+    """
+    by = f" by {step.by}" if step.by else ""
+    detail = step.detail
+    if step.kind == "asked":
+        because = f": {step.reason}" if step.reason else ""
+        said = step.said or "let it pass"
+        return Part(step.phase or "", f"{step.by} {'decided ' if step.said else ''}{said}{because}")
+    if step.kind == "changed":
+        label = "edit" if step.phase == "decision" else "changed"
+        return Part(label, f"{_changed(before, step.detail)} changed{by}")
+    if step.kind == "answered" and detail is not None:
+        because = f": {detail.reason}" if detail.reason else ""
+        edit = " with arguments edited" if step.said == "edit" else ""
+        return Part("decision", f"{detail.action}{edit}{by}{because}")
+    if step.kind == "ended" and step.phase is None:
+        return Part("ended", step.said or "")
+    if step.kind in _WORDS:
+        return Part(step.kind, f"{_WORDS[step.kind]}{by}")
+    return None
+
+
+def _changed(before: bytes | None, after: bytes | None) -> str:
+    """Name the arguments that were changed."""
+    if before is None or after is None:
+        return "the arguments"
+    old, new = parse_json(before), parse_json(after)
+    if not (is_object(old) and is_object(new)):
+        return "the arguments"
+    return ", ".join(changed_names(old, new)) or "nothing"
 
 
 def _of_round(calls: SortedCalls) -> list[Entry]:
@@ -131,8 +170,7 @@ def _row(id: str, tool: str, state: str, kind: str, arguments: str, *told: Part)
 
 def _pending(call: AnyToolCall) -> Entry:
     state, kind = pending_state(call.status)
-    told = () if call.approval is None else (decision_part(call.approval),)
-    return _row(call.id, call.name, state, kind, _arguments(call), *told)
+    return _row(call.id, call.name, state, kind, _arguments(call))
 
 
 def pending_state(status: CallStatus) -> tuple[str, str]:
@@ -140,12 +178,6 @@ def pending_state(status: CallStatus) -> tuple[str, str]:
     if status is CallStatus.NEW:
         return "pending", "plain"
     return f"pending, {status}", "waiting"
-
-
-def decision_part(decision: Decision) -> Part:
-    """Say what a person decided, and who it was."""
-    because = f": {decision.reason}" if decision.reason else ""
-    return Part("decision", f"{decision.action} by {decision.decider}{because}")
 
 
 def ticket_parts(ticket: SuspendTicket) -> tuple[Part, ...]:
@@ -166,7 +198,7 @@ def result_state(result: ToolResult, state: str) -> tuple[str, str]:
 
 def _finished(calls: SortedCalls, result: ToolResult) -> Entry:
     state, kind = result_state(result, "finished")
-    call = calls._ended.get(result.id)
+    call = calls._call(result.id)
     arguments = result.arguments if call is None else _arguments(call)
     return _row(result.id, result.name, state, kind, arguments, Part("result", result.model_text))
 
@@ -200,7 +232,7 @@ def _issue(calls: SortedCalls, issue: RecoverableToolCallIssue) -> Entry:
 
 def _arguments(call: AnyToolCall) -> str:
     """Encode what the tool would get, which a hook may have changed."""
-    return call.spec.shown_json(call.input)
+    return call.spec.shown_json(call._input)
 
 
 def _counts(rows: Iterable[Entry]) -> str:

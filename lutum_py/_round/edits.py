@@ -6,18 +6,20 @@ arguments themselves with the call, and the whole edit with the decision.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from .._call.call import AnyToolCall
 from .._call.outcomes import SuspendedCall
+from .._context.suspension import Decision
 from .._schema.secrets import MASK
 from .._text.escaping import visible
 from .._text.json import canonical_json, compact_json, cut, is_array, is_object
 from .._transcript.result import NOT_RUN, ToolResult, with_message
 from ..errors import ResumeError
 
-__all__ = ["EditRecord", "changed_names", "noted", "unmasked", "with_edit_lines"]
+__all__ = ["EditRecord", "changed_names", "edits_of", "unmasked", "with_edit_lines"]
 
 _LONGEST = 80
 _MASKED = f'"{MASK}"'
@@ -60,20 +62,55 @@ def _is_same(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> 
     return canonical_json(before[name]) == canonical_json(after[name])
 
 
-def noted(earlier: EditRecord | None, latest: EditRecord) -> EditRecord:
-    """Make an earlier edit of the same call part of the latest."""
-    if earlier is None:
-        return latest
-    names = dict.fromkeys((*earlier.changed, *latest.changed))
+def edits_of(call: AnyToolCall) -> Iterator[tuple[float, EditRecord]]:
+    """Read from the line of a call what people changed in its arguments, and when: as one edit.
+
+    An edit is `answered` with `said` edit; what is changed from there to the next thing that
+    happens to the call is what it came to: first by the person, then by hooks.
+    """
+    texts: list[bytes | None] = []  # the arguments before each step
+    text: bytes | None = None
+    line = call._line
+    for step in line:
+        texts.append(text)
+        if step.kind in ("proposed", "changed"):
+            text = step.detail
+    found: EditRecord | None = None
+    at = 0.0
+    for place, answered in enumerate(line):
+        if answered.kind != "answered" or answered.said != "edit":
+            continue
+        before = edited = final = texts[place]
+        for step in line[place + 1 :]:
+            if step.kind == "changed":
+                final = step.detail
+                if step.phase == "decision":
+                    edited = final
+            elif step.kind != "asked":
+                break
+        found = _noted(call, found, answered.detail, (before, edited, final))
+        at = answered.at or 0.0
+    if found is not None:
+        yield at, found
+
+
+def _noted(
+    call: AnyToolCall,
+    earlier: EditRecord | None,
+    decision: Decision,
+    texts: tuple[bytes | None, bytes | None, bytes | None],
+) -> EditRecord:
+    """Say what one edit changed, and make an earlier one of the same call part of it."""
+    arguments = call.spec.arguments
+    values = [call._input if text is None else arguments.from_text(text) for text in texts]
+    shown, edited, final = (arguments.to_shown(value) for value in values)
+    names = changed_names(arguments.to_data(values[0]), arguments.to_data(values[2]))
+    if earlier is not None:
+        shown = earlier.shown
+        both = dict.fromkeys((*earlier.changed, *names))
+        names = tuple(name for name in both if not _is_back(name, shown, final))
     return EditRecord(
-        latest.call_id,
-        earlier.shown,
-        latest.edited,
-        latest.final,
-        latest.decision_id,
-        latest.by,
-        latest.at,
-        tuple(name for name in names if not _is_back(name, earlier.shown, latest.final)),
+        call.id, shown, edited, final, decision.decision_id, decision.by, decision.at, names
     )
 
 

@@ -22,7 +22,7 @@ from .._transcript.result import ToolResult
 from .._transcript.result_cap import ResultCap
 from .commit import ResultLike, are_in_order, as_results, check_after_hooks, match_results
 from .edits import with_edit_lines
-from .ran_with import rewritten_calls, with_final_arguments
+from .ran_with import with_final_arguments
 from .sorted_calls import SortedCalls
 
 __all__ = ["end_round"]
@@ -47,7 +47,8 @@ def end_round(
     state = calls._state
     if state._closed_by is not None:
         state._check_open()
-    is_mixed = calls.handled or calls.rejected or calls.suspended or calls.finished
+    lists = calls._sorted
+    is_mixed = lists.handled or lists.rejected or lists.suspended or lists.finished
     given: Any = answers
     results: tuple[ToolResult, ...]
     # Nearly every round ends so: its calls were run and nothing else, with their results in order.
@@ -57,10 +58,9 @@ def end_round(
         given, results = _matched(calls, answers, unfinished)
     if unfinished is None and (calls._owes_after or RegisteredHook.any_after):
         check_after_hooks(calls, given)
-    if calls.edits:
-        results = with_edit_lines(results, calls.edits)
-    rewritten = rewritten_calls(calls)
+    rewritten = [call for call in calls._calls if call._is_rewritten]
     if rewritten:
+        results = with_edit_lines(results, calls.edits)
         results = with_final_arguments(results, rewritten)
     if calls.toolset._caps_results:
         results = tuple(_capped(each, calls.toolset._by_name) for each in results)

@@ -9,13 +9,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Container
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from inspect import iscoroutine
+from time import time
 from typing import Any, Literal, TypeAlias
 
+from .._call.line import moment
 from .._text.escaping import visible, visible_json
 from .._text.json import compact_json, cut
-from .rows import CallRow, rows_of
+from .rows import CallRow, row_at
 from .sorted_calls import SortedCalls
 
 __all__ = [
@@ -72,20 +73,17 @@ OnEvent: TypeAlias = Callable[[CallEvent], object]
 
 def tell_decided(calls: SortedCalls, on_event: OnEvent, ids: Container[str]) -> None:
     """Tell what was decided about several calls, in the order of the turn."""
-    at = _now()
-    for row in rows_of(calls):
-        if row.id in ids:
-            kind: CallEventKind = "suspended" if row.state == "suspended" else "decided"
-            _tell(on_event, CallEvent(kind, row, at))
+    for asked in calls._state.turn.tool_calls:
+        if asked.id in ids:
+            row = row_at(calls, asked)
+            tell_row(on_event, "suspended" if row.state == "suspended" else "decided", row)
 
 
 def tell_row(on_event: OnEvent, kind: CallEventKind, row: CallRow) -> None:
-    """Tell of a call whose row is known."""
-    _tell(on_event, CallEvent(kind, row, _now()))
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+    """Tell of a call whose row is known; the event is of the moment of its last step."""
+    steps = () if row._line is None else row._line.steps
+    at = moment(steps[-1].at if steps else None) or moment(time()) or ""
+    _tell(on_event, CallEvent(kind, row, at))
 
 
 def _tell(on_event: OnEvent, event: CallEvent) -> None:

@@ -10,16 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, Self, TypeVar, overload
 
-from .._call.call import AnyToolCall, HookOutcome, Hooks
-from .._call.decision_log import DecisionRecord
-from .._call.lifecycle import NOT_BEGUN, CallStatus
-from .._call.outcomes import (
-    ContinueSuggestion,
-    HandledCall,
-    RejectedCall,
-    SuspendedCall,
-    ask_approval,
-)
+from .._call.call import HookOutcome, Hooks
+from .._call.lifecycle import CallStatus
+from .._call.line import CallStep
+from .._call.outcomes import Asking, ContinueSuggestion, SuspendedCall, ask_approval
 from .._call.steps import Steps, drive, drive_sync
 from .._context.suspension import Decision
 from .._hooks.pipeline import decide_each
@@ -30,14 +24,14 @@ from .._transcript.transcript import transcript_of
 from ..errors import MisuseError
 from .commit import ResultLike, unfinished
 from .ending import end_round
-from .rows import CallRow, row_of_outcome, rows_of
-from .sorted_calls import SortedCalls
+from .rows import CallRow, row_of_call, rows_of
+from .sorted_calls import SortedCalls, was_begun
 
 if TYPE_CHECKING:
     from .._transcript.transcript import HasTranscript, Transcript
     from .events import OnEvent
 
-__all__ = ["ToolRoundPlan", "closed", "decided", "unasked"]
+__all__ = ["ToolRoundPlan", "closed", "decided", "take_in", "unasked"]
 
 T = TypeVar("T")
 
@@ -96,6 +90,15 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
             c1 refund pending {'order': 'A1', 'cents': 500}
         """
         return rows_of(self)
+
+    @property
+    def steps(self) -> tuple[CallStep, ...]:
+        """What happened to all calls of the round, by time.
+
+        Those of one moment stand in the order of the turn, and each call's own in theirs.
+        """
+        found = [step for row in rows_of(self) for step in row.steps]
+        return tuple(sorted(found, key=lambda step: step.at or ""))
 
     def remaining(self) -> tuple[SuspendedCall, ...]:
         """Give the calls that still wait for a decision."""
@@ -254,7 +257,9 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
             from .events import tell_row
 
             kind: Literal["resumed", "edited"] = "resumed" if decision.edit is None else "edited"
-            tell_row(on_event, kind, row_of_outcome(self, outcome))
+            call = self._call(decision.call_id)
+            assert call is not None
+            tell_row(on_event, kind, row_of_call(call))
         return outcome
 
     async def amend(
@@ -299,6 +304,25 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
 
         self._state._check_open()
         return self._tell_resumed(decision, drive_sync(amend(self, decision, hooks)), on_event)
+
+    def merge(self, other: ToolRoundPlan[T], /) -> None:
+        """Take in what another copy of this plan came to, such as one that another process loaded.
+
+        Of each call the longer line is kept, where one begins the other: what was run, answered or
+        decided there is so here, too. The other plan is closed by this.
+
+        Args:
+            other: A plan that was loaded from the same text as this one, or from what this one's
+                `dump_json` gave.
+
+        Raises:
+            PlanError: A call went on in both, or the plans are of different rounds; the text names
+                each such call and both steps, and nothing changed.
+            RoundClosedError: One of the rounds has ended.
+        """
+        from .merge import merge
+
+        merge(self, other)
 
     # Ending.
 
@@ -368,18 +392,17 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
         """
         transcript = transcript_of(target)
         self._state._check_open()
-        open_calls = (*self.pending, *self.in_doubt)
-        own = {call.metadata for call in open_calls}
-        waits = list(self.suspended)
+        given_up = (*self.pending, *self.in_doubt, *(each.call for each in self.suspended))
+        own = {call.metadata for call in given_up}
+        started = {call.id for call in given_up if was_begun(call)}
+        # A call that is pending and waits did that itself, while it was run.
+        started |= {call.id for call in self.pending if call.status in _STARTED}
         finished: list[ResultLike] = []
         for outcome in results:
             if not isinstance(outcome, SuspendedCall):
                 finished.append(outcome)
-            elif outcome.call.metadata in own:  # has no result, but it was started
-                waits.append(outcome)
-        started = {*self._state._started, *(each.call.id for each in waits if each.was_started)}
-        started |= {call.id for call in open_calls if call.status in _STARTED}
-        given_up = (*open_calls, *(each.call for each in self.suspended))
+            elif outcome.was_started and outcome.call.metadata in own:
+                started.add(outcome.call.id)  # has no result, but it was started
         filled = {call.id: unfinished(call, call.id in started, reason) for call in given_up}
         committed = end_round(self, finished, unfinished=filled)
         self._state._close("aborted")
@@ -440,6 +463,9 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
         return f"<plan of {self.toolset.__qualname__}: {counts}{closed}>"
 
 
+_STARTED = (CallStatus.SUSPENDED, CallStatus.FAILED, CallStatus.SUCCEEDED)
+
+
 def closed(calls: SortedCalls) -> ToolRoundPlan[Any]:
     """Make a plan of sorted calls: from here on they change by what a plan offers only."""
     plan: Any = calls
@@ -457,47 +483,42 @@ def decided(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None) -
     than a hook does. Run in a `for` it needs a coroutine only where a hook is awaited.
     """
     asked, was_decided = calls.pending, calls._is_decided
-    records: list[DecisionRecord] = []
+    ids: set[str] = set()
+    if on_event is not None:
+        ids.update(call.id for call in asked if call._stage.may_begin)
+    asking = Asking()
     calls.note_hooks(hooks)
-    pending, settled = yield from decide_each(asked, hooks, records, calls._state)
-    calls.pending = tuple(pending)
-    if settled:
-        calls.handled += tuple([each for each in settled if isinstance(each, HandledCall)])
-        calls.rejected += tuple([each for each in settled if isinstance(each, RejectedCall)])
-        calls.suspended += tuple([each for each in settled if isinstance(each, SuspendedCall)])
-    calls.decisions = (*calls.decisions, *records) if calls.decisions else tuple(records)
-    calls._is_decided = True
+    yield from decide_each(asked, hooks, asking)
+    take_in(calls, asking)
     if on_event is not None:
         from .events import tell_decided
 
-        ids = {call.id for call in asked if call.status in NOT_BEGUN}
         if not was_decided:
             ids.update(issue.metadata.id for issue in calls.recoverable_tool_call_issues)
         tell_decided(calls, on_event, ids)
 
 
+def take_in(calls: SortedCalls, asking: Asking) -> None:
+    """Let a plan in the making hold what hooks said, now that no hook can raise any more."""
+    if asking.branches:
+        made = {call.id: call for call in asking.branches}
+        calls._calls = tuple([made.get(call.id, call) for call in calls._calls])
+        calls._lists = calls._index = None
+        moves = calls._moves()
+        for branch in asking.branches:
+            branch._branch.family.moved = moves  # type: ignore[union-attr]
+    asking.settle()
+    calls._askings = (*calls._askings, asking)
+    calls._is_decided = True
+
+
 def unasked(calls: SortedCalls) -> Steps[ToolRoundPlan[Any]]:
     """Make a plan without hooks: what is declared to need an approval waits for one."""
-    records: list[DecisionRecord] = []
-    pending: list[AnyToolCall] = []
-    suspended: list[SuspendedCall] = []
+    asking = Asking()
     for call in calls.pending:
-        waiting = None
-        if call.selector.approval and call._status in NOT_BEGUN:
-            waiting = yield from ask_approval(call, records)
-        if waiting is None:
-            pending.append(call)
-        else:
-            suspended.append(waiting)
-    calls.pending, calls.decisions = tuple(pending), tuple(records)
-    calls.suspended += tuple(suspended)
+        if call.selector.approval and call._stage.may_begin:
+            yield from ask_approval(call, asking)
+    was_decided = calls._is_decided
+    take_in(calls, asking)
+    calls._is_decided = was_decided
     return closed(calls)
-
-
-# A call that is still pending and suspended did that itself, while it was run.
-_STARTED = (
-    CallStatus.RUNNING,
-    CallStatus.SUSPENDED,
-    CallStatus.FAILED,
-    CallStatus.SUCCEEDED,
-)

@@ -1,69 +1,109 @@
-"""The stored form of a plan: what was proposed, and what was decided.
+"""The stored form of a plan: the turn as it came, and the line of each call.
 
-The text has the turn as it came (what the model proposed) and an entry for each call with its
-effective arguments. Each entry carries the digest of the tool's schema and, where something is
-still to be run, of the call; each entry and the whole carry a seal, see `seal`. Tools are
-named by their wire names only.
+Whoever loads it replays the lines: a step that the table of `_call.lifecycle` lacks is refused, so
+a text cannot say what could not have happened. An entry also carries the digests of the tool's
+schema and of the call, since what was approved has to be what would run; each entry and the whole
+carry a seal, see `seal`. Tools are named by their wire names only. A call that a gate let wait:
+
+    {"id": "c1", "schema_digest": "sha256:…", "digest": "sha256:…", "mended": [], "steps": [
+      {"kind": "proposed", "at": "2026-01-01T12:00:00.000000+00:00", "arguments": {"cents": 500}},
+      {"kind": "asked", "at": "…", "by": "guard", "phase": "gate", "said": "suspend"},
+      {"kind": "suspended", "at": "…", "by": "guard", "phase": "gate", "ticket": {…}}], "seal": "…"}
 """
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Mapping
+from contextlib import suppress
+from time import time
+from typing import Any, Final, get_args
 
 from pydantic import ValidationError
 
 from .._call.call import AnyToolCall
-from .._call.lifecycle import NOT_BEGUN, CallStatus
-from .._call.outcomes import (
-    HandledCall,
-    IssueReason,
-    RecoverableToolCallIssue,
-    RejectedCall,
-    RejectionSource,
-    SuspendedCall,
-)
-from .._text.json import shorten
+from .._call.decision_log import DecisionKind
+from .._call.lifecycle import STAGES, Stage, StepKind
+from .._call.line import BY_TOOL, END_OF, NOT_KEPT, Kept, Step, StepPhase, moment, wait_of
+from .._call.outcomes import SOURCES, Asking, IssueReason, RecoverableToolCallIssue
+from .._context.suspension import Decision
+from .._text.json import compact_json, parse_json, shorten
 from .._transcript.assistant import AssistantTurn, dump_turn, load_turn
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult, dump_result, load_result
 from .._transcript.saved import Saved, dump_saved, open_saved
-from ..errors import FieldIssue, PlanError, UnknownToolError
-from .commit import owes_after_hooks
-from .decision_json import (
-    dump_approvals,
-    dump_decision,
-    dump_edit,
-    load_approvals,
-    load_decision,
-    load_edit,
-    load_record,
-    load_ticket,
+from ..errors import (
+    FieldIssue,
+    InvalidArgumentsError,
+    PlanError,
+    ToolInputError,
+    UnknownToolError,
 )
+from .commit import owes_after_hooks
+from .decision_json import dump_decision, load_decision, load_ticket, time_of
 from .round_state import RoundState
 from .seal import check_belongs, check_binding, check_key, check_seal, kind_of, seal_of
-from .sorted_calls import SortedCalls
+from .sorted_calls import SortedCalls, list_of, recorded_in, unread_steps
 
-__all__ = ["dump_plan", "load_plan", "open_plan"]
+__all__ = [
+    "as_latest",
+    "check_words",
+    "dump_plan",
+    "load_line",
+    "load_plan",
+    "load_steps",
+    "open_plan",
+]
 
 FORMAT = "lutum_py.plan"
-VERSION = 2
-READ = (1, 2)
+VERSION = 3
+READ = (1, 2, 3)
 """The versions that are read."""
+
+_PLAN_WORDS: Final = frozenset(
+    {"format", "version", "binding", "key_begins", "turn", "calls", "owes_after", "seal"}
+)
+_CALL_WORDS: Final = frozenset({"id", "schema_digest", "digest", "mended", "steps", "seal"})
+_STEP_WORDS: Final = frozenset(
+    {
+        *("kind", "at", "by", "phase", "said", "reason", "digest", "key"),
+        *("arguments", "ticket", "decision", "result", "issue"),
+    }
+)
+_DECIDING: Final = ("hook", "gate", "function")
+_PHASES: Final[Mapping[str, tuple[str | None, ...]]] = {
+    "asked": (*_DECIDING, "before", "after"),
+    "changed": (*_DECIDING, "decision", None),
+    "suspended": (*_DECIDING, None),
+    "ended": (*_DECIDING, "decision", "reading", "answer", None),
+}
+"""The phases in which each kind of step may be written; the others belong to none."""
+_SAID: Final[Mapping[str, tuple[str | None, ...]]] = {
+    **dict.fromkeys(_DECIDING, (*get_args(DecisionKind), None)),
+    "before": (None,),
+    "after": ("replaced", None),
+    "suspended": (BY_TOOL, None),
+    "answered": ("resume", "edit", "cancel"),
+    "ended": ("success", "rejected", "cancelled"),
+}
+"""What may be said, by kind or, of an `asked`, by phase; `ended` is that by a hook or a person."""
+
+
+# Writing.
 
 
 def dump_plan(calls: SortedCalls, state: RoundState, key: bytes | None, binding: str | None) -> str:
     """Encode a plan.
 
     Raises:
-        PlanError: An input, ticket, payload or decision is not JSON data, or the input of a call
-            was changed while it was suspended, or a call has ended of which the plan has no result.
+        PlanError: An input, ticket, payload or decision is not JSON data, or a call has ended or
+            waits of which the plan was not told.
     """
     check_key(key)
     check_binding(binding)
     try:
         body = dump_saved(_dump(calls, state, binding), PlanError, "The plan")
-    except ValueError as error:
+    except (ToolInputError, ValueError) as error:
         raise PlanError(f"An input of the plan has no JSON form ({error}).") from error
     # Sealed as it will be read again: JSON knows fewer types than Python.
     data: dict[str, Any] = json.loads(body)
@@ -74,103 +114,102 @@ def dump_plan(calls: SortedCalls, state: RoundState, key: bytes | None, binding:
 
 
 def _dump(calls: SortedCalls, state: RoundState, binding: str | None) -> dict[str, Any]:
-    entries: list[dict[str, Any]] = []
-    entries += [_dump_open(call) for call in calls.pending]
-    entries += [{"state": "in_doubt", **_dump_call(call)} for call in calls.in_doubt]
-    issues = {issue.metadata.id: issue for issue in calls.recoverable_tool_call_issues}
-    for result in calls.finished:
-        ended = calls._ended.get(result.id)
-        if ended is None and result.id not in issues:  # that of the final answer: no tool's call
-            entries.append({"state": "answer", "id": result.id, "result": dump_result(result)})
-            continue
-        known = _dump_issue(issues.pop(result.id)) if ended is None else _dump_call(ended)
-        entries.append({**known, "state": "finished", "result": dump_result(result)})
-    entries += [_dump_suspended(each) for each in calls.suspended]
-    for handled in calls.handled:
-        spec = calls.selector_of(handled.metadata).spec
-        entries.append(
-            {
-                "state": "handled",
-                "id": handled.metadata.id,
-                "input": spec.arguments.to_data(handled.input),
-                "result": dump_result(handled.result),
-                "by": handled.by,
-            }
-        )
-    for rejected in calls.rejected:
-        entries.append(
-            {
-                "state": "rejected",
-                "reason": rejected.reason,
-                "source": rejected.source,
-                "by": rejected.by,
-                **_dump_call(rejected.call),
-            }
-        )
-    entries += [_dump_issue(issue) for issue in issues.values()]
-    return {
+    now = time()
+    data = {
         "format": FORMAT,
         "version": VERSION,
         "binding": binding,
         "key_begins": state._key_begins,
         "turn": dump_turn(state.turn),
-        "calls": entries,
-        "started": sorted(state._started),
-        "asked_before": sorted(map(list, state._ran_before)),
-        "asked_after": sorted(map(list, calls._asked_after)),
-        "owes_after": calls._owes_after or owes_after_hooks(calls),
-        "decisions": [record._asdict() for record in calls.decisions],
-        "edits": [*map(dump_edit, calls.edits)],
-        "resumed": [*map(dump_decision, calls.resumed.values())],
+        "calls": [_dump_entry(calls, asked, now) for asked in state.turn.tool_calls],
     }
+    if calls._owes_after or owes_after_hooks(calls):
+        data["owes_after"] = True
+    return data
 
 
-def _dump_open(call: AnyToolCall) -> dict[str, Any]:
-    """Save a call that the plan has no result of: it was begun, or is still to be run."""
-    status = call.status
-    if status.is_terminal or status is CallStatus.SUSPENDED:
+def _dump_entry(calls: SortedCalls, asked: ToolMetadata, now: float) -> dict[str, Any]:
+    call = calls._call(asked.id)
+    if call is None:
+        line = calls._state._unread.get(asked.id)
+        issue = calls._issue(asked.id)
+        if line is None:
+            assert issue is not None
+            line = unread_steps(calls._state._at, "reading", issue.result)
+        return {"id": asked.id, "steps": [_dump_step(step, issue) for step in line]}
+    if list_of(call) == "pending" and (call.status.is_terminal or call.status == "suspended"):
         raise PlanError(
-            f"Call {call.id!r} of tool `{call.name}` is {status}, and the plan was not told, so "
-            "that a saved one would not know of it. Give the plan what the call came to, with "
+            f"Call {call.id!r} of tool `{call.name}` is {call.status}, and the plan was not told, "
+            "so that a saved one would not know of it. Give the plan what the call came to, with "
             "`plan.record(outcome)`, and dump it then."
         )
-    state = "in_doubt" if status is CallStatus.RUNNING else "pending"
-    return {"state": state, **_dump_call(call)}
-
-
-def _dump_call(call: AnyToolCall) -> dict[str, Any]:
-    return {
-        "id": call.id,
-        "input": call.spec.arguments.to_data(call.input),
-        "status": call.status.value,
-        "mended": list(call.mended),
-        "is_rewritten": call._is_rewritten,
-        "schema_digest": call.selector.definition.digest,
-        "digest": call.digest,
-        "approvals": dump_approvals(call),
-    }
-
-
-def _dump_suspended(waiting: SuspendedCall) -> dict[str, Any]:
-    call = waiting.call
-    if call.digest != waiting.digest:
+    if list_of(call) == "in_doubt" and (call.status.is_terminal or call.status == "suspended"):
         raise PlanError(
-            f"The input of call {call.id!r} of tool `{call.name}` was changed while it was "
-            "suspended, so no decision on it could count. Abort the round."
+            f"Call {call.id!r} of tool `{call.name}` was in doubt and is {call.status} now, and "
+            "the plan was not told. Give it what you found out, with `plan.record(outcome)`."
         )
     return {
-        "state": "suspended",
-        **_dump_call(call),
-        "ticket": waiting.ticket.to_dict(),
-        "was_started": waiting.was_started,
-        "by": waiting.by,
+        "id": call.id,
+        "schema_digest": call.selector.definition.digest,
+        "digest": call.digest,
+        "mended": list(call.mended),
+        "steps": dump_line(call, now),
     }
+
+
+def dump_line(call: AnyToolCall, now: float) -> list[dict[str, Any]]:
+    """Give the line of a call as plain data; one that runs is left behind by that."""
+    line = call._line
+    steps = [_dump_step(step) for step in line]
+    if line[0].detail is None and all(step.kind != "changed" for step in line):
+        steps[0]["arguments"] = call._final_arguments()
+    if line[-1].stage.name == "running":
+        steps.append({"kind": "left", "at": moment(max(now, line[-1].at or now))})
+    return steps
+
+
+def _dump_step(step: Step, issue: RecoverableToolCallIssue | None = None) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "kind": step.kind,
+        "at": moment(step.at),
+        "by": step.by,
+        "phase": step.phase,
+        "said": step.said,
+        "reason": step.reason,
+        "digest": step.digest,
+        **_dump_detail(step, issue),
+    }
+    return {name: value for name, value in data.items() if value is not None or name == "at"}
+
+
+def _dump_detail(step: Step, issue: RecoverableToolCallIssue | None) -> dict[str, Any]:
+    """Give what belongs to the kind of a step."""
+    detail = step.detail
+    if step.phase == "reading":
+        assert issue is not None
+        return {"issue": _dump_issue(issue)}
+    if detail is None:
+        return {}
+    if step.kind in ("proposed", "changed"):
+        return {"arguments": parse_json(detail)}
+    if step.kind == "suspended":
+        return {"ticket": detail.to_dict()}
+    if step.kind == "answered":
+        return {"decision": dump_decision(detail)}
+    if step.kind == "recorded":
+        return {"result": dump_result(detail)}
+    if step.phase == "before":
+        return {"key": detail}
+    if step.phase == "after":
+        key, result = detail
+        return {"key": key, "result": None if result is None else dump_result(result)}
+    if step.kind == "ended" and step.phase is not None:
+        return {"result": dump_result(detail[1] if step.phase != "answer" else detail)}
+    return {}
 
 
 def _dump_issue(issue: RecoverableToolCallIssue) -> dict[str, Any]:
     return {
-        "state": "issue",
-        "id": issue.metadata.id,
         "reason": issue.reason,
         "text": issue.text,
         "fields": [
@@ -181,6 +220,9 @@ def _dump_issue(issue: RecoverableToolCallIssue) -> dict[str, Any]:
     }
 
 
+# Reading.
+
+
 def open_plan(text: str | bytes) -> Saved:
     """Parse a saved plan.
 
@@ -188,6 +230,15 @@ def open_plan(text: str | bytes) -> Saved:
         PlanError: It is none, or of an unknown version.
     """
     return open_saved(text, form=FORMAT, versions=READ, error=PlanError, what="plan")
+
+
+def as_latest(saved: Saved) -> Saved:
+    """Give what an older release saved in the form of this one, once its seal was checked."""
+    if saved.get("version", int) == VERSION:
+        return saved
+    from .saved_before import converted
+
+    return Saved(converted(saved), saved.path, PlanError)
 
 
 def load_plan(
@@ -211,183 +262,338 @@ def load_plan(
     saved = open_plan(text)
     check_seal(saved, key)
     check_belongs(saved, binding)
+    saved = as_latest(saved)
+    check_words(saved)
     turn = load_turn(saved.inner("turn"))
     key_begins = saved.get("key_begins", str, "")
-    loader = _Loader(toolset, turn, frozenset(saved.texts("started")), key_begins)
+    loader = _Loader(toolset, turn, Kept(key_begins) if key_begins else NOT_KEPT)
     for entry in saved.each("calls"):
         loader.take(entry)
     if len(loader.seen) != len(turn.tool_calls):
         raise saved.wrong("calls", "they are not the calls of the turn, each under its own id")
-    resumed = [load_decision(entry) for entry in saved.each("resumed")]
-    decisions = tuple(load_record(entry) for entry in saved.each("decisions"))
-    asked_before = _load_marks(saved, "asked_before")
-    asked_after = _load_marks(saved, "asked_after")
     owes_after = saved.get("owes_after", bool, False)
-    edits = tuple(load_edit(entry, loader.seen) for entry in saved.each("edits", optional=True))
-    if len({edit.call_id for edit in edits}) != len(edits):
-        raise saved.wrong("edits", "there are two of one call")
     # Opened last: what fails before leaves no open round behind.
     state = RoundState(turn)
-    state._started = loader.started & loader.seen
+    state._at = loader.at
     state._key_begins = key_begins
-    state._ran_before = asked_before
-    calls = SortedCalls(state, toolset, tuple(loader.pending), tuple(loader.issues))
-    calls.suspended = tuple(loader.suspended)
-    calls.handled = tuple(loader.handled)
-    calls.rejected = tuple(loader.rejected)
-    calls.decisions = decisions
-    calls.edits = edits
-    calls.resumed = {(each.call_id, each.decision_id): each for each in resumed}
-    calls.finished = tuple(loader.finished[id] for id in loader.metadata if id in loader.finished)
-    calls.in_doubt = tuple(loader.in_doubt)
-    calls._ended = loader.ended
-    calls._asked_after = asked_after
+    state._unread = loader.unread
+    ids = [call.id for call in turn.tool_calls]
+    calls = SortedCalls(
+        state,
+        toolset,
+        tuple(loader.calls[id] for id in ids if id in loader.calls),
+        tuple(loader.issues[id] for id in ids if id in loader.issues),
+    )
+    calls._lists = None
+    calls._askings = (loader.asking,)
     calls._owes_after = owes_after
     calls._is_decided = True
     return calls
 
 
-def _load_marks(saved: Saved, key: str) -> frozenset[tuple[str, str]]:
-    """Read pairs of a call id and the key of a hook; version 1 kept none."""
-    pairs: Any = saved.data.get(key, [])
-    try:
-        return frozenset((str(id), str(hook)) for id, hook in pairs)
-    except (TypeError, ValueError):
-        raise saved.wrong(key, "expected pairs of a call id and a hook") from None
+def check_words(saved: Saved) -> None:
+    """Refuse what only a newer release understands: to leave it out would change what it says.
+
+    Raises:
+        PlanError: A plan, a call or a step has such a word.
+    """
+    known = _CALL_WORDS
+    if saved.path == "$" or "turn" in saved.data:
+        known = _PLAN_WORDS
+    elif "kind" in saved.data:
+        known = _STEP_WORDS
+    for word in saved.data:
+        if word not in known:
+            raise saved.wrong(
+                word, "it is none that this release knows. Load it with the one that saved it"
+            )
 
 
 class _Loader:
-    """Sort the entries of a saved plan."""
+    """Make the calls of a saved plan again."""
 
-    def __init__(
-        self, toolset: Any, turn: AssistantTurn, started: frozenset[str], key_begins: str
-    ) -> None:
-        self.key_begins = key_begins
-        self.started = started
+    def __init__(self, toolset: Any, turn: AssistantTurn, kept: Kept) -> None:
         self.toolset = toolset
+        self.kept = kept
         self.metadata = {call.id: call for call in turn.tool_calls}
+        self.asking = Asking()
         self.seen: set[str] = set()
-        self.pending: list[AnyToolCall] = []
-        self.suspended: list[SuspendedCall] = []
-        self.handled: list[HandledCall[Any, Any]] = []
-        self.rejected: list[RejectedCall] = []
-        self.issues: list[RecoverableToolCallIssue] = []
-        self.finished: dict[str, ToolResult] = {}
-        self.in_doubt: list[AnyToolCall] = []
-        self.ended: dict[str, AnyToolCall] = {}
+        self.calls: dict[str, AnyToolCall] = {}
+        self.issues: dict[str, RecoverableToolCallIssue] = {}
+        self.unread: dict[str, tuple[Step, ...]] = {}
+        self.at: float | None = None
 
     def take(self, saved: Saved) -> None:
+        check_words(saved)
         call_id = saved.get("id", str)
         metadata = self.metadata.get(call_id)
         if metadata is None or call_id in self.seen:
             raise saved.wrong("id", f"{call_id!r} is no call of the turn, or is there twice")
         self.seen.add(call_id)
-        state = saved.get("state", str)
-        if state in ("finished", "answer"):
-            self.finished[call_id] = self._result(saved, metadata)
-        if state == "issue" or (state == "finished" and "reason" in saved.data):
-            self.issues.append(
-                RecoverableToolCallIssue(
-                    metadata,
-                    saved.member("reason", IssueReason),
-                    saved.get("text", str),
-                    tuple(
-                        FieldIssue(
-                            each.get("path", str),
-                            each.get("message", str),
-                            each.get("received", str, None),
-                        )
-                        for each in saved.each("fields")
-                    ),
-                    saved.get("suggestion", str, None),
-                )
-            )
-        elif state == "handled":
-            call = self._call(saved, call_id, checked=False)
-            result = self._result(saved, metadata)
-            handled_type = call.spec.handled_type
-            output = _output_of(call, result)
-            by = saved.get("by", str, None)
-            self.handled.append(handled_type(metadata, call.input, output, result, by))
-        elif state == "rejected":
-            call = self._call(saved, call_id, checked=False)
-            source: RejectionSource = saved.member("source", RejectionSource)
-            reason, by = saved.get("reason", str), saved.get("by", str, None)
-            self.rejected.append(RejectedCall(metadata, call, reason, source, by))
-        elif state == "finished":
-            self.ended[call_id] = self._call(saved, call_id, checked=False)
-        elif state == "in_doubt":
-            self.in_doubt.append(self._call(saved, call_id, checked=False))
-        elif state == "pending":
-            call = self._call(saved, call_id, checked=True)
-            if call.status in NOT_BEGUN:
-                self.pending.append(call)
-            else:  # version 1 kept no results: what was begun may have had its effects
-                call._status = CallStatus.RUNNING
-                self.in_doubt.append(call)
-        elif state == "suspended":
-            call = self._call(saved, call_id, checked=True)
-            ticket = load_ticket(saved.inner("ticket"))
-            self.suspended.append(
-                SuspendedCall(
-                    call,
-                    ticket,
-                    saved.get("digest", str),
-                    saved.get("was_started", bool),
-                    saved.get("by", str, None),
-                )
-            )
-        elif state != "answer":
-            raise saved.wrong("state", f"{state!r} is none that this release knows")
+        entries = list(saved.each("steps"))
+        if not entries or entries[0].get("kind", str) != "proposed":
+            raise saved.wrong("steps", "a line begins with what was proposed")
+        second = entries[1].get("phase", str, None) if len(entries) > 1 else None
+        if second in ("reading", "answer"):
+            self._unread(metadata, entries)
+            return
+        self.calls[call_id] = self._call(saved, metadata, entries)
 
-    def _result(self, saved: Saved, metadata: ToolMetadata) -> ToolResult:
-        """Read the result of a call; with that of another the round could never end."""
-        result = load_result(saved.inner("result"))
-        if not result.answers(metadata):
-            raise saved.wrong("result", f"it answers another call, {shorten(result.id)}")
-        return result
+    def _unread(self, metadata: ToolMetadata, entries: list[Saved]) -> None:
+        """Read a call that is of no tool."""
+        line = load_line(entries, metadata, self.asking)
+        first, end = line[0], line[1]
+        self.at = first.at
+        is_answer = end.phase == "answer"
+        if end.kind != "ended" or len(line) > (2 if is_answer else 3):
+            raise entries[-1].wrong("kind", "a call of no tool ends once")
+        if len(line) > 2 and line[2].kind != "recorded":
+            raise entries[2].wrong("kind", "a call of no tool ends once")
+        issue = None if is_answer else entries[1].inner("issue")
+        if issue is not None:
+            made = _load_issue(issue, metadata)
+            self.issues[metadata.id] = made
+            line = (first, end._replace(detail=made.result), *line[2:])
+        if issue is None or len(line) > 2:
+            self.unread[metadata.id] = line
 
-    def _call(self, saved: Saved, call_id: str, *, checked: bool) -> AnyToolCall:
+    def _call(self, saved: Saved, metadata: ToolMetadata, entries: list[Saved]) -> AnyToolCall:
         """Rebuild a call; where it is still to be run, make sure that it is what was saved."""
-        metadata = self.metadata[call_id]
         try:
             selector = self.toolset[metadata.name]
         except UnknownToolError as error:
             raise PlanError(
-                f"Call {call_id!r} of this plan needs a tool that is gone: {error}"
+                f"Call {metadata.id!r} of this plan needs a tool that is gone: {error}"
             ) from None
+        line = load_line(entries, metadata, self.asking)
+        call: AnyToolCall = selector.spec.call_type.__new__(selector.spec.call_type)
+        call.metadata, call.selector = metadata, selector
+        call.mended = saved.texts("mended") if "mended" in saved.data else ()
+        call._steps, call._branch, call._kept = line, None, self.kept
+        if line[-1].stage.name == "running":
+            raise entries[-1].wrong("kind", "a call that was begun is saved with what came of it")
+        where, stage = list_of(call), line[-1].stage
+        if where in ("pending", "in_doubt") and (stage.is_end or stage.name == "suspended"):
+            raise entries[-1].wrong("kind", "what a call came to is saved once it was recorded")
+        is_open = where in ("pending", "suspended")
         digest = selector.definition.digest
-        if checked and saved.get("schema_digest", str) != digest:
+        if is_open and saved.get("schema_digest", str) != digest:
             raise PlanError(
-                f"The schema of tool `{metadata.name}` has changed since call {call_id!r} was "
+                f"The schema of tool `{metadata.name}` has changed since call {metadata.id!r} was "
                 f"saved: it was {saved.get('schema_digest', str)!r}, it is {digest!r}. What was "
                 "approved is not what would run; let the model call the tool again."
             )
+        arguments = selector.spec.arguments
+        given = [entry.any("arguments") for entry in entries if "arguments" in entry.data]
+        if not given:
+            raise entries[0].wrong("arguments", "it is missing")
         try:
-            value = selector.spec.arguments.from_data(saved.any("input"))
+            # The earlier ones are looked at as well: rows and edits show them.
+            call._cache = [arguments.from_data(data) for data in given][-1]
         except (ValidationError, ValueError) as error:
             raise PlanError(
-                f"The input of call {call_id!r} no longer fits tool `{metadata.name}`: {error}"
+                f"The input of call {metadata.id!r} no longer fits tool `{metadata.name}`: {error}"
             ) from None
-        call: AnyToolCall = selector.Call(
-            metadata,
-            value,
-            selector=selector,
-            mended=saved.texts("mended") if "mended" in saved.data else (),
-        )
-        call._status = CallStatus(saved.one_of("status", CallStatus, "succeeded"))
-        if saved.get("is_rewritten", bool, False):
-            call._is_rewritten = True
-        if self.key_begins:
-            call._key_begins = self.key_begins
-        if checked and call.digest != saved.get("digest", str):
+        call._text = arguments.to_text(call._cache)
+        if line[0].detail is None:
+            self._propose(call)
+        if is_open and call.digest != saved.get("digest", str):
             raise PlanError(
-                f"The arguments of call {call_id!r} of tool `{metadata.name}` were edited after "
-                "the plan was saved. What was approved is not what would run."
+                f"The arguments of call {metadata.id!r} of tool `{metadata.name}` were edited "
+                "after the plan was saved. What was approved is not what would run."
             )
-        for each in load_approvals(saved, call_id in self.started):
-            call._approval = each._replace(other=call._approval)
+        wait = wait_of(line)
+        if wait is not None and wait.digest != call.digest:
+            raise PlanError(
+                f"Call {metadata.id!r} of tool `{metadata.name}` was shown with other arguments "
+                "than it has. What is approved is not what would run."
+            )
+        self._give_outputs(call)
+        if not any(step.kind == "changed" for step in line):  # then it is what the input says
+            first, *others = call._steps
+            call._steps = (first._replace(detail=None), *others)
         return call
+
+    def _propose(self, call: AnyToolCall) -> None:
+        """Read what was proposed from what the model sent: older releases did not keep it."""
+        with suppress(InvalidArgumentsError):
+            proposed = call.selector.decode(call.metadata)
+            text = call.spec.arguments.to_text(proposed._input)
+            call._steps = (call._steps[0]._replace(detail=text), *call._steps[1:])
+
+    def _give_outputs(self, call: AnyToolCall) -> None:
+        """Read the output of a call that was handled."""
+        steps = list(call._steps)
+        for place, step in enumerate(steps):
+            if step.kind == "ended" and step.phase is not None and step.said == "success":
+                _, result = step.detail
+                steps[place] = step._replace(detail=(_output_of(call, result), result))
+        call._steps = tuple(steps)
+
+
+def load_line(
+    entries: list[Saved], metadata: ToolMetadata, asking: Asking | None = None
+) -> tuple[Step, ...]:
+    """Replay the steps of one call.
+
+    Raises:
+        PlanError: One of them is damaged, or cannot follow the one before.
+    """
+    line: list[Step] = []
+    for saved in entries:
+        line.append(_load_step(saved, line, metadata, asking))
+    made = tuple(line)
+    wait = wait_of(made) if made else None
+    if wait is not None and (wait.detail is None or wait.digest is None):
+        entry = entries[line.index(wait)]
+        raise entry.wrong("ticket" if wait.detail is None else "digest", "it is missing")
+    return made
+
+
+def load_steps(call: AnyToolCall, entries: list[Saved]) -> list[Step]:
+    """Read steps that follow the line of a call.
+
+    Raises:
+        PlanError: One of them is damaged, or cannot follow the one before.
+    """
+    line = [*call._line]
+    for saved in entries:
+        line.append(_load_step(saved, line, call.metadata, None))
+    return line[len(call._line) :]
+
+
+def _load_step(
+    saved: Saved, line: list[Step], metadata: ToolMetadata, asking: Asking | None
+) -> Step:
+    check_words(saved)
+    kind: StepKind = saved.member("kind", StepKind)
+    phase: StepPhase | None = None
+    if saved.any("phase") is not None:
+        phase = saved.member("phase", StepPhase)
+    if phase not in _PHASES.get(kind, (None,)):
+        raise saved.wrong("phase", f"{shorten(phase)} does not go with {kind!r}")
+    if phase in ("reading", "answer") and len(line) != 1:
+        raise saved.wrong("phase", f"{phase!r} comes first, where a call is of no tool")
+    said = saved.get("said", str, None)
+    about = str(phase) if kind == "asked" else kind
+    if about in _SAID and (kind != "ended" or phase in SOURCES) and said not in _SAID[about]:
+        raise saved.wrong("said", f"{shorten(said)} is none of the known values")
+    made = Step(
+        kind,
+        _stage_of(saved, kind, phase, said, line),
+        read_time(saved),
+        saved.get("by", str, None),
+        phase,
+        said,
+        saved.get("reason", str, None),
+        saved.get("digest", str, None),
+    )
+    return made._replace(detail=_load_detail(saved, kind, phase, metadata, asking))
+
+
+def _stage_of(
+    saved: Saved, kind: StepKind, phase: StepPhase | None, said: str | None, line: list[Step]
+) -> Stage:
+    """Give the stage that a step leads to, if the table has it."""
+    if not line:
+        if kind != "proposed":
+            raise saved.wrong("kind", "a line begins with what was proposed")
+        return STAGES["new"]
+    before = line[-1].stage
+    following = before.leads.get(kind)
+    if kind == "ended" and before.may_end:
+        following = {str(name): end for name, end in END_OF.items()}.get(said or "")
+        if following is None:
+            raise saved.wrong("said", f"{shorten(said)} is none of the known values")
+        if before.name == "suspended" and following is not STAGES["cancelled"]:
+            following = None
+    if kind == "recorded" and recorded_in(tuple(line)) is not None:
+        following = None
+    if before.is_end and kind == "asked" and phase != "after":
+        following = None
+    if following is None:
+        raise saved.wrong("kind", f"{kind!r} cannot follow where a call is {before.status}")
+    return following
+
+
+def read_time(saved: Saved) -> float | None:
+    """Read when a step was made."""
+    if saved.any("at") is None:
+        return None
+    text = saved.get("at", str)
+    at = time_of(text)
+    if at is None:
+        raise saved.wrong("at", f"{shorten(text)} is no time in ISO 8601")
+    return at
+
+
+def _load_detail(
+    saved: Saved,
+    kind: StepKind,
+    phase: StepPhase | None,
+    metadata: ToolMetadata,
+    asking: Asking | None,
+) -> Any:
+    if kind in ("proposed", "changed"):
+        data = saved.any("arguments")
+        return None if data is None else compact_json(data).encode("utf-8", "surrogatepass")
+    if kind == "suspended":
+        ticket = saved.inner_or_none("ticket")
+        return None if ticket is None else load_ticket(ticket)
+    if kind == "answered":
+        return _load_answer(saved, metadata)
+    if phase == "before":
+        return saved.get("key", str)
+    inner = saved.inner_or_none("result")
+    result = None if inner is None else _load_result(saved, inner, metadata)
+    is_told = kind == "recorded" and saved.any("said") != "suspended"
+    is_handled = kind == "ended" and phase in SOURCES and saved.any("said") == "success"
+    is_replaced = phase == "after" and saved.any("said") == "replaced"
+    if result is None and (is_told or is_handled or is_replaced or phase == "answer"):
+        raise saved.wrong("result", "it is missing")
+    if phase == "after":
+        return (saved.get("key", str), result)
+    if kind == "recorded" or phase == "answer":
+        return result
+    if is_handled:
+        return (None, result)
+    return asking if kind == "asked" else None
+
+
+def _load_answer(saved: Saved, metadata: ToolMetadata) -> Decision | None:
+    """Read a decision; there is none where the program moved the call on by itself."""
+    inner = saved.inner_or_none("decision")
+    if inner is None:
+        if saved.any("said") != "resume":
+            raise saved.wrong("decision", "it is missing")
+        return None
+    decision = load_decision(inner)
+    if decision.call_id != metadata.id:
+        raise inner.wrong("call_id", f"it is about another call, {shorten(decision.call_id)}")
+    return decision
+
+
+def _load_result(saved: Saved, inner: Saved, metadata: ToolMetadata) -> ToolResult:
+    """Read the result of a call; with that of another the round could never end."""
+    result = load_result(inner)
+    if not result.answers(metadata):
+        raise saved.wrong("result", f"it answers another call, {shorten(result.id)}")
+    return result
+
+
+def _load_issue(saved: Saved, metadata: ToolMetadata) -> RecoverableToolCallIssue:
+    return RecoverableToolCallIssue(
+        metadata,
+        saved.member("reason", IssueReason),
+        saved.get("text", str),
+        tuple(
+            FieldIssue(
+                each.get("path", str), each.get("message", str), each.get("received", str, None)
+            )
+            for each in saved.each("fields")
+        ),
+        saved.get("suggestion", str, None),
+    )
 
 
 def _output_of(call: AnyToolCall, result: ToolResult) -> Any:

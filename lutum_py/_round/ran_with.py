@@ -6,41 +6,29 @@ the text adds (coercion, defaults) does not: whoever reads the transcript can do
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from .._call.call import AnyToolCall
 from .._transcript.result import NOT_RUN, ToolResult, with_ran_with
 from ..errors import LutumError
-from .sorted_calls import SortedCalls
+from .sorted_calls import list_of
 
-__all__ = ["rewritten_calls", "with_final_arguments"]
-
-
-def rewritten_calls(calls: SortedCalls) -> Mapping[str, AnyToolCall]:
-    """Find the calls of which the program replaced the input, by id."""
-    found: dict[str, AnyToolCall] = {}
-    for call in calls.pending:
-        if call._marks is not None and call._marks.is_rewritten:
-            found[call.id] = call
-    if calls.in_doubt or calls.suspended or calls._ended:
-        others = (
-            *calls.in_doubt,
-            *(each.call for each in calls.suspended),
-            *calls._ended.values(),
-        )
-        found.update((call.id, call) for call in others if call._is_rewritten)
-    return found
+__all__ = ["with_final_arguments"]
 
 
 def with_final_arguments(
-    results: tuple[ToolResult, ...], rewritten: Mapping[str, AnyToolCall]
+    results: tuple[ToolResult, ...], rewritten: Iterable[AnyToolCall]
 ) -> tuple[ToolResult, ...]:
-    """Say of each call that was run with other arguments which those were, secrets masked."""
+    """Say of each call that was run with other arguments which those were, secrets masked.
+
+    Args:
+        results: The results of a round.
+        rewritten: The calls of which the program, a hook or a person replaced the input.
+    """
+    run = {call.id: call for call in rewritten if list_of(call) not in ("handled", "rejected")}
     return tuple(
-        _told(each, rewritten[each.id])
-        if each.id in rewritten and each.status not in NOT_RUN
-        else each
+        _told(each, run[each.id]) if each.id in run and each.status not in NOT_RUN else each
         for each in results
     )
 
@@ -55,7 +43,7 @@ def _is_as_sent(call: AnyToolCall) -> bool:
     data: Any = call.spec.arguments.to_data
     try:
         sent = call.selector.decode(call.metadata, redact=True)
-        same: bool = data(sent._input) == data(call._input)
+        same: bool = data(sent._input) == call._final_arguments()
     except (LutumError, ValueError):
         return False
     return same

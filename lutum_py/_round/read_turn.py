@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from time import time
 from typing import TYPE_CHECKING, Any, Generic, Never, NoReturn, final
 
 from typing_extensions import TypeVar
 
 from .._call.call import AnyToolCall
+from .._call.line import proposed_at
 from .._call.outcomes import RecoverableToolCallIssue
 from .._declare.answer import Answer
 from .._declare.offer import OfferedTools
@@ -235,6 +237,7 @@ def open_turn(
     found = None if answer is None else answer_calls(turn, answer, cut_off, redact)
     if found is not None and found.result is not None and len(metadatas) == 1:
         return Finished(TextResult(turn, found.value, joined(turn, (found.result,))))
+    line = proposed_at(time())
     for metadata in metadatas:
         if found is not None and metadata.id in found.ids:
             issues += [found.issues[metadata.id]] if found.result is None else []
@@ -249,7 +252,7 @@ def open_turn(
             issues.append(_cut_off(metadata))
             continue
         try:
-            calls.append(selector.decode(metadata, redact=redact))
+            calls.append(selector.decode(metadata, redact=redact, line=line))
         except InvalidArgumentsError as error:
             issues.append(
                 RecoverableToolCallIssue(metadata, "invalid_arguments", str(error), error.fields)

@@ -7,10 +7,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from .._call.approval import Approval
 from .._call.call import HookOutcome
-from .._call.lifecycle import CallStatus
-from .._call.outcomes import HandledCall, RejectedCall, SuspendedCall
+from .._call.line import said_of
+from .._call.outcomes import SuspendedCall
 from .._context.suspension import Decision, ResumeMode
 from .._schema.field_issues import field_issues
 from .._schema.schema_check import schema_faults
@@ -18,9 +17,9 @@ from .._text.json import compact_json, shorten
 from .._text.once import ONCE
 from .._transcript.result import make_result
 from ..errors import MisuseError, ResumeError, ToolOutputError
-from .sorted_calls import SortedCalls, by_id, moving
+from .sorted_calls import SortedCalls
 
-__all__ = ["check_decision", "check_fits", "find", "resume", "take_in", "was_taken_in"]
+__all__ = ["check_decision", "check_fits", "find", "resume", "too_late", "was_taken_in"]
 
 
 def resume(calls: SortedCalls, decision: Decision) -> HookOutcome | None:
@@ -36,11 +35,42 @@ def resume(calls: SortedCalls, decision: Decision) -> HookOutcome | None:
             "plan.amend(decision, hooks)`, or `plan.amend_sync(decision, hooks)`."
         )
     check_fits(waiting, decision)
-    outcome = (
-        _cancel(waiting, decision) if decision.action == "cancel" else _go_on(waiting, decision)
+    as_output = None
+    if decision.action == "resume" and waiting.ticket.resume_mode is _AS_RESULT:
+        as_output = _as_output(waiting, decision)
+    call = waiting.call
+    with ONCE:
+        if find(calls, decision).ticket is not waiting.ticket:
+            raise too_late(waiting, decision)
+        call._append(
+            "answered",
+            by=decision.decider,
+            said=decision.action,
+            digest=waiting.digest,
+            detail=decision,
+        )
+        if decision.action == "cancel":
+            reason = decision.reason or "the call was not approved."
+            call._end("cancelled", by=decision.decider, phase="decision", reason=reason)
+        elif as_output is not None:
+            output, text = as_output
+            result = make_result(call.metadata, text, "success")
+            detail = (output, result)
+            call._end("success", detail, by=decision.decider, phase="decision")
+        calls._move(call.id)
+    return calls._became(call)
+
+
+_AS_RESULT = ResumeMode.USE_DECISION_AS_TOOL_RESULT
+
+
+def too_late(waiting: SuspendedCall, decision: Decision) -> ResumeError:
+    """Make the error for a decision that another one came before."""
+    return ResumeError(
+        f"Decision {decision.decision_id!r} comes too late: meanwhile call {waiting.call.id!r} of "
+        f"tool `{waiting.call.name}` went on, and waits for another one. Show the call as it is "
+        "now, and ask again."
     )
-    take_in(calls, waiting, decision, outcome)
-    return outcome
 
 
 def check_decision(decision: object) -> None:
@@ -58,46 +88,28 @@ def check_decision(decision: object) -> None:
 
 def was_taken_in(calls: SortedCalls, decision: Decision) -> bool:
     """Tell whether a decision was delivered before."""
-    return (decision.call_id, decision.decision_id) in by_id(calls).resumed
-
-
-def take_in(
-    calls: SortedCalls, waiting: SuspendedCall, decision: Decision, outcome: HookOutcome
-) -> None:
-    """Keep a decision, and put what became of the call where it belongs."""
-    call_id = waiting.call.id
-    if waiting.was_started:  # remembered, however the call goes on
-        calls._state._started |= {call_id}
-    with ONCE:
-        moved = moving(calls)
-        moved.waiting.pop(call_id, None)
-        moved.resumed[decision.call_id, decision.decision_id] = decision
-        if isinstance(outcome, RejectedCall):
-            calls.change(rejected=(*calls.rejected, outcome))
-        elif isinstance(outcome, HandledCall):
-            calls.change(handled=(*calls.handled, outcome))
-        elif isinstance(outcome, SuspendedCall):
-            moved.waiting[call_id] = outcome
-        else:
-            moved.open[call_id] = outcome
+    call = calls._call(decision.call_id)
+    return call is not None and any(
+        step.kind == "answered" and step.detail.decision_id == decision.decision_id
+        for step in call._line
+        if step.detail is not None
+    )
 
 
 def find(calls: SortedCalls, decision: Decision) -> SuspendedCall:
     """Find the call that a decision is about; it still waits."""
-    waiting = by_id(calls).waiting.get(decision.call_id)
+    waiting = calls._waiting(decision.call_id)
     if waiting is None:
+        call = calls._call(decision.call_id)
+        was_decided = call is not None and any(said_of(call._line, "answered"))
+        why = ", for it was decided on already" if was_decided else ""
         raise ResumeError(
             f"Decision {decision.decision_id!r} is for call {decision.call_id!r}, which is not "
-            f"suspended in this plan. Suspended: {[each.call.id for each in calls.suspended]}. "
-            "Pass a decision for one of these."
+            f"suspended in this plan{why}. Suspended: {[each.call.id for each in calls.suspended]}."
+            " Pass a decision for one of these."
         )
-    if waiting.call.status is CallStatus.SUSPENDED:
-        return waiting
-    raise ResumeError(
-        f"Decision {decision.decision_id!r} comes too late: call {waiting.call.id!r} of tool "
-        f"`{waiting.call.name}` was decided on in another plan of this round. Go on with that "
-        "plan."
-    )
+    waiting.call._check_newest()
+    return waiting
 
 
 def check_fits(waiting: SuspendedCall, decision: Decision) -> None:
@@ -126,12 +138,6 @@ def _check_digest(waiting: SuspendedCall, decision: Decision) -> None:
             f"tool `{call.name}`: it carries digest {shorten(decision.digest)}, the call has "
             f"{waiting.digest!r}. Show the call as it is now, and ask again."
         )
-    if call.digest != waiting.digest:
-        raise ResumeError(
-            f"The input of call {call.id!r} of tool `{call.name}` was changed while it was "
-            "suspended, so no decision on it can count here. Go on with the plan in which it was "
-            "amended, or abort the round."
-        )
 
 
 def _check_result(waiting: SuspendedCall, decision: Decision) -> None:
@@ -143,13 +149,6 @@ def _check_result(waiting: SuspendedCall, decision: Decision) -> None:
             f"The result of decision {decision.decision_id!r} for call {waiting.call.id!r} is not "
             f"JSON data ({error}). Pass plain data."
         ) from None
-
-
-def _cancel(waiting: SuspendedCall, decision: Decision) -> RejectedCall:
-    call = waiting.call
-    call.move_to(CallStatus.CANCELLED)
-    reason = decision.reason or "the call was not approved."
-    return RejectedCall(call.metadata, call, reason, "decision", decision.decider)
 
 
 def _check_response(waiting: SuspendedCall, decision: Decision) -> None:
@@ -167,25 +166,6 @@ def _check_response(waiting: SuspendedCall, decision: Decision) -> None:
             f"`{call.name}` does not fit the response schema: {'; '.join(faults)}. Ask again, and "
             "pass what fits, as in `waiting.approve(result=...)`."
         )
-
-
-def _go_on(waiting: SuspendedCall, decision: Decision) -> HookOutcome:
-    call, ticket = waiting.call, waiting.ticket
-    mode = ticket.resume_mode
-    approval = Approval(
-        decision, ticket=ticket, digest=waiting.digest, is_of_tool=waiting.was_started
-    )
-    if mode is not ResumeMode.USE_DECISION_AS_TOOL_RESULT:
-        call.go_on(approval)
-        return call
-    output, text = _as_output(waiting, decision)
-    call.go_on(approval)
-    call.move_to(CallStatus.SUCCEEDED)
-    result = make_result(call.metadata, text, "success")
-    handled: HandledCall[Any, Any] = call.spec.handled_type(
-        call.metadata, call.input, output, result, decision.decider
-    )
-    return handled
 
 
 def _as_output(waiting: SuspendedCall, decision: Decision) -> tuple[Any, str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, Never, NoReturn, Self
 
 from typing_extensions import TypeVar
 
 from .._call.call import AnyToolCall, Hooks
+from .._call.line import Kept
 from .._call.outcomes import ContinueSuggestion, RecoverableToolCallIssue, SuspendedCall
 from .._call.steps import drive, drive_sync
 from .._text.escaping import visible
@@ -19,7 +20,7 @@ from ..errors import MisuseError, ToolRoundArityError
 from .commit import ResultLike
 from .plan import ToolRoundPlan, closed, decided, unasked
 from .round_state import RoundState
-from .sorted_calls import SortedCalls
+from .sorted_calls import SortedCalls, unread_steps
 
 if TYPE_CHECKING:
     from .._transcript.transcript import HasTranscript, Transcript
@@ -123,8 +124,9 @@ class ToolRound(Immutable, _RoundFields, Generic[T, AN]):
     def _begin_keys(self, begins: str) -> None:
         """Let the idempotency keys of the calls begin with a text."""
         self._key_begins = begins
+        kept = Kept(begins)
         for call in self.tool_calls:
-            call._key_begins = begins
+            call._kept = kept
 
     def _arity(self, expected: str) -> ToolRoundArityError:
         calls = ", ".join(f"`{call.name}` ({call.id!r})" for call in self.tool_calls[:10]) or "none"
@@ -165,10 +167,8 @@ class ToolRound(Immutable, _RoundFields, Generic[T, AN]):
         return drive_sync(unasked(calls), "`await round.apply_hooks(hooks)`")
 
     def _sorted(self) -> SortedCalls:
-        calls = SortedCalls(self, self.toolset, self.tool_calls, self.recoverable_tool_call_issues)
-        if self.answered:
-            calls.finished = self.answered
-        return calls
+        issues = self.recoverable_tool_call_issues
+        return SortedCalls(self, self.toolset, self.tool_calls, issues)
 
     async def apply_hooks(
         self, hooks: Hooks, /, *, on_event: OnEvent | None = None
@@ -208,13 +208,23 @@ class ToolRound(Immutable, _RoundFields, Generic[T, AN]):
 
     def resolve(self, results: Iterable[ResultLike | SuspendedCall] = ()) -> CommittedRound:
         """Close the round without hooks or a transcript; see `ToolRoundPlan.resolve`."""
-        return self.plan().resolve(results)
+        return self._ended(lambda plan: plan.resolve(results))
 
     def commit(
         self, target: HasTranscript | Transcript, results: Iterable[ResultLike | SuspendedCall] = ()
     ) -> CommittedRound:
         """Commit the round without hooks; see `ToolRoundPlan.commit`."""
-        return self.plan().commit(target, results)
+        return self._ended(lambda plan: plan.commit(target, results))
+
+    def _ended(self, end: Callable[[ToolRoundPlan[T]], CommittedRound]) -> CommittedRound:
+        """End the round by a plan without hooks; where that fails, nobody has had the plan."""
+        plan = self.plan()
+        try:
+            return end(plan)
+        except BaseException:
+            for call in plan._calls:
+                call._forget()
+            raise
 
     def abort(
         self,
@@ -273,7 +283,9 @@ def open_round(
     if given is None:
         made.answer, made.answered = None, ()
     else:
-        made.answer, made.answered = given[0], (given[1],)
+        made.answer, result = given
+        made.answered = (result,)
+        made._unread = {result.id: unread_steps(made._at, "answer", result)}
     made.__class__ = ToolRound  # immutable from here on, see `frozen`
     opened: ToolRound[T, Any] = made
     return opened

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping, Sequence
+from time import time
+from types import MappingProxyType
 from typing import Any
 
+from .._call.line import Step
 from .._text.escaping import visible
 from .._transcript.assistant import AssistantTurn
 from ..errors import RoundClosedError
@@ -12,7 +16,7 @@ from ..errors import RoundClosedError
 __all__ = ["KeptState", "RoundState"]
 
 _NONE: frozenset[str] = frozenset()
-_NO_MARKS: frozenset[tuple[str, str]] = frozenset()
+_NO_LINES: Mapping[str, tuple[Step, ...]] = MappingProxyType({})
 
 
 class RoundState:
@@ -22,30 +26,32 @@ class RoundState:
         turn: The turn of the model.
     """
 
-    # Of the private ones: the ids of calls whose edits are with hooks right now; how it was closed
-    # (None while it is open); what the idempotency keys of its calls begin with; within a `with` of
-    # the round, the plans made from it; the before-hooks that were asked, by call id and key of the
-    # hook; the ids of calls whose tools were started and then suspended themselves. The sets are
-    # replaced, never changed: most rounds share the empty ones.
+    # Of the private ones: when the turn was read; the ids of calls whose edits are with hooks right
+    # now; how it was closed (None while it is open); what the idempotency keys of its calls begin
+    # with; the ids of calls that moved from list to list, in order; within a `with` of the round,
+    # the plans made from it; the lines of calls that are of no tool, once they have a result. Most
+    # rounds share the empty ones.
     __slots__ = (
         "__weakref__",
         "_amending",
+        "_at",
         "_closed_by",
         "_key_begins",
+        "_moved",
         "_plans",
-        "_ran_before",
-        "_started",
+        "_unread",
         "turn",
     )
 
     def __init__(self, turn: AssistantTurn) -> None:
         self.turn: AssistantTurn = turn
         self._amending = _NONE
+        self._at: float | None = time()
         self._closed_by: str | None = None
         self._key_begins = ""
+        self._moved: Sequence[str] = ()
         self._plans: list[Any] | None = None
-        self._ran_before = _NO_MARKS
-        self._started = _NONE
+        self._unread = _NO_LINES
 
     def _check_open(self) -> None:
         """Refuse to go on with a closed round.

@@ -6,26 +6,76 @@ stands there by its size alone where something secret may be in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import chain
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
-from .._call.call import AnyToolCall, HookOutcome
-from .._call.outcomes import HandledCall, SuspendedCall
+from .._call.call import AnyToolCall
+from .._call.line import CallStep, Step, answers_in, end_of, moment, said_of, wait_of
+from .._call.outcomes import HandledCall, RejectedCall, outcome_of
 from .._call.selector import AnySelector
 from .._schema.secrets import holds_secrets
 from .._text.json import size_of
 from .._text.once import ONCE
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult
-from .sorted_calls import SortedCalls
+from .sorted_calls import SortedCalls, list_in, result_in, unread_steps
 
-__all__ = ["CallRow", "CallRowState", "open_text", "row_of_call", "row_of_outcome", "rows_of"]
+__all__ = ["CallRow", "CallRowState", "open_text", "row_at", "row_of_call", "rows_of"]
 
 CallRowState: TypeAlias = Literal[
     "pending", "handled", "rejected", "suspended", "unusable", "finished", "in_doubt"
 ]
+
+
+class _Line(NamedTuple):
+    """The steps of a call as they were when a row was made, shown when somebody asks.
+
+    Attributes:
+        steps: The steps.
+        call: The call; None where it could not be read.
+        metadata: What the model sent.
+    """
+
+    steps: tuple[Step, ...]
+    call: AnyToolCall | None
+    metadata: ToolMetadata
+
+    def shown(self) -> tuple[CallStep, ...]:
+        if self.call is not None:
+            return tuple(self.call._shown_step(step) for step in self.steps)
+        id, tool = self.metadata.id, self.metadata.name
+        return tuple(
+            CallStep(
+                *(id, tool, step.kind, moment(step.at), step.by, step.phase, step.said),
+                *(step.reason, None, step.digest, None),
+            )
+            for step in self.steps
+        )
+
+
+def duration_of(steps: tuple[Step, ...]) -> float | None:
+    """Add up how long a tool ran since the last try was made: from each beginning to its end.
+
+    Returns:
+        Seconds; None where nothing ran, it runs, was left, or lacks a time.
+    """
+    total: float | None = None
+    begun: Step | None = None
+    is_known = True
+    for step in steps:
+        if step.kind == "again":
+            total, begun, is_known = None, None, True
+        elif step.kind == "begun":
+            begun = step
+        elif step.kind == "left":
+            is_known = False
+        elif begun is not None and step.kind in ("suspended", "ended"):
+            if begun.at is None or step.at is None:
+                is_known = False
+            else:
+                total = (total or 0.0) + step.at - begun.at
+            begun = None
+    return total if is_known and begun is None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +93,7 @@ class CallRow:
         by: Who decided last: the name of a hook, a gate or a person; None where nobody did.
         reason: Why, in their words; for a call that waits, what is asked.
         result: Its result, if the plan has it.
+        steps: What happened to it, in order.
     """
 
     id: str
@@ -53,10 +104,21 @@ class CallRow:
     by: str | None = None
     reason: str | None = None
     result: ToolResult | None = None
+    _line: _Line | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def steps(self) -> tuple[CallStep, ...]:
+        """What happened to the call, in order; no part of equality, nor of `model_dump`."""
+        return () if self._line is None else self._line.shown()
+
+    @property
+    def duration(self) -> float | None:
+        """How long the tool ran in the last try, in seconds; None where it did not, or goes on."""
+        return None if self._line is None else duration_of(self._line.steps)
 
     def model_dump(self) -> dict[str, Any]:
         """Give the row as plain data; of a result, its status and what the model reads of it."""
-        dumped = {name: getattr(self, name) for name in self.__slots__}
+        dumped = {name: getattr(self, name) for name in self.__slots__ if name != "_line"}
         if self.result is not None:
             dumped["result"] = {"status": self.result.status, "text": self.result.model_text}
         return dumped
@@ -65,86 +127,95 @@ class CallRow:
 def rows_of(calls: SortedCalls) -> tuple[CallRow, ...]:
     """Give a row for each call of a round, in the order of the turn."""
     with ONCE:  # meanwhile another thread may move a call
-        seen = calls.copy()
-    rows = {row.id: row for row in _rows(seen)}
-    return tuple(rows[asked.id] for asked in calls._state.turn.tool_calls)
+        seen = [(asked, _seen(calls, asked.id)) for asked in calls._state.turn.tool_calls]
+    return tuple(_row(calls, asked, *each) for asked, each in seen)
 
 
-def _rows(calls: SortedCalls) -> Iterator[CallRow]:
-    for issue in calls.recoverable_tool_call_issues:
-        yield _row(calls, issue.metadata, None, "unusable", None, issue.text, issue.result)
-    for call in calls.in_doubt:
-        yield row_of_call(call, "in_doubt")
-    asked = {each.id: each for each in calls._state.turn.tool_calls}
-    for result in calls.finished:
-        ended = calls._ended.get(result.id)
-        if ended is None:  # in the place of a call that could not be used, or of an answer
-            yield _row(calls, asked[result.id], None, "finished", None, None, result)
-        else:
-            yield row_of_call(ended, "finished", result)
-    decided = (calls.pending, calls.suspended, calls.handled, calls.rejected)
-    for outcome in chain[HookOutcome](*decided):
-        yield row_of_outcome(calls, outcome)
+def row_at(calls: SortedCalls, asked: ToolMetadata) -> CallRow:
+    """Give the row of one call of a plan."""
+    return _row(calls, asked, *_seen(calls, asked.id))
 
 
-def row_of_outcome(calls: SortedCalls, outcome: HookOutcome) -> CallRow:
-    """Give the row of a call that hooks or a person decided on, by what became of it."""
-    if isinstance(outcome, SuspendedCall):
-        return row_of_call(outcome.call, "suspended", waits=outcome)
-    if isinstance(outcome, AnyToolCall):
-        return row_of_call(outcome, "pending")
-    if isinstance(outcome, HandledCall):
-        state: CallRowState = "handled"
-        input, reason = outcome.input, _reason_of(calls, outcome)
-    else:
-        state, input, reason = "rejected", outcome.call._input, outcome.reason
-    shown = calls.selector_of(outcome.metadata).spec.shown_data(input)
-    return _row(calls, outcome.metadata, shown, state, outcome.by, reason, outcome.result)
-
-
-def row_of_call(
-    call: AnyToolCall,
-    state: CallRowState,
-    result: ToolResult | None = None,
-    waits: SuspendedCall | None = None,
-) -> CallRow:
-    """Give the row of a call that is looked at without its plan."""
-    by = reason = None
-    if waits is not None:
-        by, reason = waits.by, waits.ticket.message or waits.ticket.action
-    elif call.approval is not None:
-        by, reason = call.approval.decider, call.approval.reason
-    return CallRow(
-        call.id,
-        call.name,
-        _proposed(call.selector, call.metadata),
-        call.spec.shown_data(call._input),
-        state,
-        by,
-        reason,
-        result,
-    )
-
-
-def _reason_of(calls: SortedCalls, handled: HandledCall[Any, Any]) -> str | None:
-    """Say why a person made the result of a decision the answer, if a person did."""
-    for (call_id, _), decision in calls.resumed.items():
-        if call_id == handled.metadata.id and handled.by == decision.decider:
-            return decision.reason
-    return None
+def _seen(calls: SortedCalls, id: str) -> tuple[AnyToolCall | None, tuple[Step, ...] | None]:
+    """Give a call, and its line as it is now."""
+    call = calls._call(id)
+    return call, calls._state._unread.get(id) if call is None else call._line
 
 
 def _row(
     calls: SortedCalls,
-    metadata: ToolMetadata,
-    arguments: Any,
-    state: CallRowState,
-    by: str | None,
-    reason: str | None,
-    result: ToolResult,
+    asked: ToolMetadata,
+    call: AnyToolCall | None,
+    line: tuple[Step, ...] | None,
 ) -> CallRow:
-    proposed = open_text(calls, metadata)
-    return CallRow(metadata.id, metadata.name, proposed, arguments, state, by, reason, result)
+    if call is not None:
+        return row_of_call(call, line=line)
+    proposed = open_text(calls, asked)
+    if line is not None:
+        kept = _Line(line, None, asked)
+        result = result_in(line)
+        return CallRow(asked.id, asked.name, proposed, None, "finished", None, None, result, kept)
+    issue = calls._issue(asked.id)
+    assert issue is not None
+    kept = _Line(unread_steps(calls._state._at, "reading", issue.result), None, asked)
+    return CallRow(
+        *(asked.id, asked.name, proposed, None, "unusable", None, issue.text, issue.result, kept)
+    )
+
+
+def row_of_call(
+    call: AnyToolCall,
+    state: CallRowState | None = None,
+    result: ToolResult | None = None,
+    *,
+    line: tuple[Step, ...] | None = None,
+) -> CallRow:
+    """Give the row of a call: a fold of its line.
+
+    Args:
+        call: The call.
+        state: Where the plan has it, where that plan is elsewhere.
+        result: Its result, where that plan was told of it.
+        line: Its line as it was at some moment; by default as it is.
+    """
+    line = call._line if line is None else line
+    state = state or list_in(line)
+    by = reason = None
+    if state == "suspended":
+        wait = wait_of(line)
+        assert wait is not None
+        by, reason = wait.by, wait.detail.message or wait.detail.action
+    elif state in ("handled", "rejected"):
+        outcome = outcome_of(call, line)
+        assert isinstance(outcome, HandledCall | RejectedCall)
+        by, result = outcome.by, outcome.result
+        reason = outcome.reason if isinstance(outcome, RejectedCall) else _reason_in(line)
+    elif state == "finished":
+        result = result or result_in(line)
+    answers = answers_in(line)
+    if state in ("pending", "in_doubt", "finished") and answers:
+        by, reason = answers[0].decision.decider, answers[0].decision.reason
+    return CallRow(
+        call.id,
+        call.name,
+        _proposed(call.selector, call.metadata),
+        call.spec.shown_data(call._written()),
+        state,
+        by,
+        reason,
+        result,
+        _Line(line, call, call.metadata),
+    )
+
+
+def _reason_in(line: tuple[Step, ...]) -> str | None:
+    """Say why a person made the result of a decision the answer, if a person did."""
+    end = end_of(line)
+    if end is None or end.phase != "decision":
+        return None
+    decision = next(said_of(line, "answered")).detail
+    reason: str | None = decision.reason
+    return reason
 
 
 def open_text(calls: SortedCalls, metadata: ToolMetadata) -> str:

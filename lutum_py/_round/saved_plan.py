@@ -10,27 +10,18 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from .._call.decision_log import DecisionRecord
-from .._call.lifecycle import CallStatus
-from .._call.outcomes import IssueReason, RejectionSource
+from .._call.line import Step, end_of
+from .._call.outcomes import SOURCES, IssueReason
 from .._text.entries import Entry, Part
 from .._text.json import compact_json, indented_json
 from .._transcript.assistant import AssistantTurn, load_turn
 from .._transcript.metadata import ToolMetadata
-from .._transcript.result import load_result
+from .._transcript.result import ToolResult
 from .._transcript.saved import Saved
-from .decision_json import load_approvals, load_decision, load_edit, load_record, load_ticket
-from .display import (
-    decided_parts,
-    decision_part,
-    edit_in_words,
-    pending_state,
-    rejected_state,
-    result_state,
-    ticket_parts,
-)
-from .plan_json import open_plan
+from .display import pending_state, rejected_state, result_state, steps_in_words, ticket_parts
+from .plan_json import as_latest, check_words, load_line, open_plan
 from .seal import check_seal, kind_of
+from .sorted_calls import list_in, result_in
 
 __all__ = ["PlanText", "open_plan", "read_plan", "seal_in_words"]
 
@@ -72,73 +63,78 @@ def read_plan(saved: Saved) -> PlanText:
     Raises:
         PlanError: Something in it is damaged.
     """
+    saved = as_latest(saved)
+    check_words(saved)
     turn = load_turn(saved.inner("turn"))
     asked = {call.id: call for call in turn.tool_calls}
-    started = saved.texts("started")
     entries: dict[str, Entry] = {}
     for entry in saved.each("calls"):
         id = entry.get("id", str)
         if id not in asked or id in entries:
             raise entry.wrong("id", f"{id!r} is no call of the turn, or is there twice")
-        entries[id] = _entry(asked[id], entry, id in started)
+        entries[id] = _entry(asked[id], entry)
     if len(entries) != len(turn.tool_calls):
         raise saved.wrong("calls", "they are not the calls of the turn, each under its own id")
-    edits = [load_edit(each, asked) for each in saved.each("edits", optional=True)]
-    changed = {edit.call_id: Part("edit", f"{edit_in_words(edit)} at {edit.at}") for edit in edits}
-    answers = {each.get("call_id", str): load_decision(each) for each in saved.each("resumed")}
-    decided: dict[str, list[DecisionRecord]] = {}
-    for each in saved.each("decisions"):
-        record = load_record(each)
-        decided.setdefault(record.call_id, []).append(record)
-    for id, row in entries.items():
-        more = [changed[id]] if id in changed else []
-        if id in answers:
-            answer = answers[id]
-            said = decision_part(answer)
-            at = f" at {answer.at}" if answer.at else ""
-            more.append(said._replace(text=f"{said.text}{at}"))
-        told = (*row.parts, *more)
-        entries[id] = row._replace(parts=(*told, *decided_parts(told, decided.get(id, ()))))
     return PlanText(turn, tuple(entries[call.id] for call in turn.tool_calls))
 
 
-def _entry(call: ToolMetadata, saved: Saved, was_started: bool) -> Entry:
-    state = saved.get("state", str)
-    result = None
-    if state in ("finished", "handled", "answer"):
-        result = load_result(saved.inner("result"))
-        shown, kind = result_state(result, state)
-    elif state == "rejected":
-        shown, kind = rejected_state(saved.member("source", RejectionSource)), "bad"
-    elif state == "issue":
-        shown, kind = saved.member("reason", IssueReason).replace("_", " "), "bad"
-    elif state == "suspended":
-        shown, kind = "suspended", "waiting"
-    elif state == "in_doubt":
-        shown, kind = "in doubt", "waiting"
-    elif state == "pending":
-        shown, kind = pending_state(CallStatus(saved.one_of("status", CallStatus)))
-    else:
-        raise saved.wrong("state", f"{state!r} is none that this release knows")
-    parts = [Part("", indented_json(call.arguments), "code"), *_final(call, saved)]
-    if state == "suspended":
-        parts += ticket_parts(load_ticket(saved.inner("ticket")))
-    if state == "rejected":
-        parts.append(Part("reason", saved.get("reason", str)))
-    if state == "issue":
-        parts.append(Part("the model is told", saved.get("text", str)))
-    for approval in load_approvals(saved, was_started):
-        parts += ticket_parts(approval.ticket)
+def _entry(call: ToolMetadata, saved: Saved) -> Entry:
+    """Say how one call stands, and a line for each step that brought it there."""
+    check_words(saved)
+    entries = list(saved.each("steps"))
+    line = load_line(entries, call)
+    shown, kind = _state(line, entries)
+    parts = [Part("", indented_json(call.arguments), "code"), *_final(call, entries)]
+    for step in line:
+        if step.kind == "suspended" and step.detail is not None:
+            parts += ticket_parts(step.detail)
+    parts += steps_in_words(line)
+    result = result_in(line) or _answer_in(line)
+    if line[1:] and line[1].phase == "reading":
+        parts.append(Part("the model is told", entries[1].inner("issue").get("text", str)))
     if result is not None:
         parts.append(Part("result", indented_json(result.model_text), "code"))
     return Entry(call.id, call.name, shown, kind, (), tuple(parts))
 
 
-def _final(call: ToolMetadata, saved: Saved) -> Iterator[Part]:
+def _state(line: tuple[Step, ...], entries: list[Saved]) -> tuple[str, str]:
+    """Name the state of a call, and the kind of its mark."""
+    result = result_in(line)
+    end, stage = end_of(line), line[-1].stage
+    if end is not None and end.phase == "reading" and result is None:
+        issue = entries[1].inner("issue")
+        return issue.member("reason", IssueReason).replace("_", " "), "bad"
+    if end is not None and end.phase == "answer" and result is not None:
+        return result_state(result, "answer")
+    where = list_in(line)
+    if where == "finished" and result is not None:
+        return result_state(result, "finished")
+    if where == "handled":
+        answer = _answer_in(line)
+        assert answer is not None
+        return result_state(answer, "handled")
+    if where == "rejected" and end is not None:
+        return rejected_state(SOURCES[end.phase]), "bad"
+    if where == "suspended":
+        return "suspended", "waiting"
+    return ("in doubt", "waiting") if where == "in_doubt" else pending_state(stage.status)
+
+
+def _answer_in(line: tuple[Step, ...]) -> ToolResult | None:
+    """Give the result of a call that a hook or a person answered."""
+    end = end_of(line)
+    if end is None or end.phase is None or end.said != "success" or end.phase == "answer":
+        return None
+    answer: ToolResult = result_in(line) or end.detail[1]
+    return answer
+
+
+def _final(call: ToolMetadata, entries: list[Saved]) -> Iterator[Part]:
     """Give the arguments that the tool would get, where they are not what the model wrote."""
-    if "input" not in saved.data:
+    known = [each.any("arguments") for each in entries if "arguments" in each.data]
+    if not known:
         return
-    final: Any = saved.any("input")
+    final: Any = known[-1]
     try:
         is_other = json.loads(call.arguments) != final
     except (ValueError, RecursionError):

@@ -2,59 +2,166 @@
 
 What works on a plan (deciding, resuming, showing results, saving, displaying) takes this record;
 the plan itself adds to it what a user may do.
+
+Which list a call is in is read from its line (`list_of`) and kept here until a step moves a call.
+All plans of a round see the same calls, so the round counts the moves: a plan that is behind reads
+again where the calls that moved belong, and no other. A round may have thousands.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
-from typing import Any, Final
+from operator import itemgetter
+from typing import Any, Literal, NamedTuple, TypeAlias
 
-from .._call.call import AnyToolCall
-from .._call.decision_log import DecisionRecord
-from .._call.lifecycle import NOT_BEGUN
-from .._call.outcomes import HandledCall, RecoverableToolCallIssue, RejectedCall, SuspendedCall
+from .._call.call import AnyToolCall, HookOutcome
+from .._call.decision_log import DecisionRecord, decisions_in
+from .._call.lifecycle import STAGES
+from .._call.line import BY_TOOL, END_OF, Step, new_step, proposed_at, said_of
+from .._call.outcomes import (
+    Asking,
+    HandledCall,
+    RecoverableToolCallIssue,
+    RejectedCall,
+    SuspendedCall,
+    outcome_of,
+)
 from .._call.selector import AnySelector
 from .._context.suspension import Decision
 from .._hooks.places import HookPlaces
 from .._text.once import ONCE
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult
-from .edits import EditRecord
+from .edits import EditRecord, edits_of
 from .round_state import RoundState
 
-__all__ = ["Recorded", "SortedCalls", "by_id", "moving"]
+__all__ = [
+    "Lists",
+    "SortedCalls",
+    "list_in",
+    "list_of",
+    "recorded_in",
+    "result_in",
+    "unread_steps",
+    "was_begun",
+    "was_touched",
+]
 
-_NONE_RESUMED: Mapping[tuple[str, str], Decision] = {}
-_NONE_ENDED: Mapping[str, AnyToolCall] = {}
-_NONE_ASKED: frozenset[tuple[str, str]] = frozenset()
+ListName: TypeAlias = Literal["pending", "in_doubt", "suspended", "finished", "handled", "rejected"]
+
+
+_RUNNING = STAGES["running"]
+_IN_DOUBT = STAGES["in_doubt"]
+_SUSPENDED = STAGES["suspended"]
+
+
+class Lists(NamedTuple):
+    """The calls of a plan by what is to be done about them; `ToolRoundPlan` tells of each."""
+
+    pending: tuple[AnyToolCall, ...] = ()
+    in_doubt: tuple[AnyToolCall, ...] = ()
+    suspended: tuple[SuspendedCall, ...] = ()
+    finished: tuple[ToolResult, ...] = ()
+    handled: tuple[HandledCall[Any, Any], ...] = ()
+    rejected: tuple[RejectedCall, ...] = ()
+    seen: int = 0
+    """How many moves of the round they know: in one value with them, so that nobody sees half."""
+
+
+def _all_pending(calls: tuple[AnyToolCall, ...]) -> Lists:
+    return tuple.__new__(Lists, (calls, (), (), (), (), (), 0))
+
+
+# What is read from one line.
+
+
+def recorded_in(steps: tuple[Step, ...]) -> Step | None:
+    """Give the step by which a plan was told of the present wait or end, if it was."""
+    step: Step
+    for step in reversed(steps):
+        if step.kind == "recorded":
+            return step
+        if step.kind in ("suspended", "ended"):
+            return None
+    return None
+
+
+def was_begun(call: AnyToolCall) -> bool:
+    """Whether the tool of a call was started, in this try or before it asked something itself."""
+    line = call._line
+    if any(True for _ in said_of(line, "begun")):
+        return True
+    return any(step.said == BY_TOOL for step in line if step.kind == "suspended")
+
+
+def was_touched(call: AnyToolCall) -> bool:
+    """Whether a call was begun or answered, by whoever, since the hooks let it pass."""
+    if was_begun(call):
+        return True
+    stage = call._stage
+    return not stage.may_begin and list_of(call) in ("pending", "finished")
+
+
+def list_of(call: AnyToolCall) -> ListName:
+    """Say which list of a plan a call is in."""
+    return list_in(call._line)
+
+
+def list_in(line: tuple[Step, ...]) -> ListName:
+    """Say which list a line belongs to: settled by who decided, else by what the plan was told."""
+    stage = line[-1].stage
+    if stage.may_begin or stage is _RUNNING:
+        return "pending"
+    if stage is _IN_DOUBT:
+        return "in_doubt"
+    last = next(step for step in reversed(line) if step.kind in ("suspended", "ended"))
+    if last.phase is not None:
+        if last.kind == "suspended":
+            return "suspended"
+        return "handled" if last.said == "success" else "rejected"
+    if recorded_in(line) is not None:
+        return "suspended" if last.kind == "suspended" else "finished"
+    return "in_doubt" if any(True for _ in said_of(line, "left")) else "pending"
+
+
+def result_in(steps: tuple[Step, ...]) -> ToolResult | None:
+    """Give the result that a plan was told of, or that an after-hook put in its place."""
+    for step in reversed(steps):
+        if step.phase == "after" and step.said == "replaced":
+            replaced: ToolResult = step.detail[1]
+            return replaced
+        if step.kind == "recorded" or step.phase == "answer":
+            told: ToolResult = step.detail
+            return told
+    return None
+
+
+def unread_steps(
+    at: float | None, phase: Literal["reading", "answer"], result: ToolResult
+) -> tuple[Step, ...]:
+    """Give the line of a call that could not be used, or was a final answer."""
+    (first,) = proposed_at(at)
+    stage = END_OF[result.status]
+    return (first, new_step(("ended", stage, at, None, phase, result.status, None, None, result)))
 
 
 class SortedCalls:
     """Keep the calls of a round by what is to be done about them; `ToolRoundPlan` tells of each."""
 
-    # Of the private ones: the calls of finished results, by id; which after-hooks were asked, by
-    # call id and the hook's key; the hook sets that decided; whether any hooks did; the calls by
-    # id, once one of them has moved; whether the plan was saved while some after-hook of theirs
-    # had still to be asked.
+    # Of the private ones: the calls that could be read, in the order of the turn, each as the
+    # branch of it that this plan holds; the times that its hooks were asked; the hook sets that
+    # decided; the lists; the calls by list, once one of them has moved; whether any hooks decided;
+    # whether the plan was saved while some after-hook had still to be asked.
     __slots__ = (
-        "_asked_after",
-        "_ended",
+        "_askings",
+        "_calls",
         "_hook_sets",
+        "_index",
         "_is_decided",
+        "_lists",
         "_owes_after",
-        "_recorded",
         "_state",
-        "decisions",
-        "edits",
-        "finished",
-        "handled",
-        "in_doubt",
-        "pending",
         "recoverable_tool_call_issues",
-        "rejected",
-        "resumed",
-        "suspended",
         "toolset",
     )
 
@@ -62,54 +169,168 @@ class SortedCalls:
         self,
         state: RoundState,
         toolset: Any,
-        pending: tuple[AnyToolCall, ...],
+        calls: tuple[AnyToolCall, ...],
         issues: tuple[RecoverableToolCallIssue, ...],
     ) -> None:
         self._state = state
         self.toolset: Any = toolset
-        self.pending: tuple[AnyToolCall, ...] = pending
         self.recoverable_tool_call_issues: tuple[RecoverableToolCallIssue, ...] = issues
-        self.handled: tuple[HandledCall[Any, Any], ...] = ()
-        self.rejected: tuple[RejectedCall, ...] = ()
-        self.suspended: tuple[SuspendedCall, ...] = ()
-        self.decisions: tuple[DecisionRecord, ...] = ()
-        self.resumed: Mapping[tuple[str, str], Decision] = _NONE_RESUMED
-        self.edits: tuple[EditRecord, ...] = ()
-        self.finished: tuple[ToolResult, ...] = ()
-        self.in_doubt: tuple[AnyToolCall, ...] = ()
-        self._ended: Mapping[str, AnyToolCall] = _NONE_ENDED
-        self._asked_after: frozenset[tuple[str, str]] = _NONE_ASKED
+        self._calls = calls
+        self._askings: tuple[Asking, ...] = ()
         self._hook_sets: tuple[HookPlaces[Any], ...] = ()
+        self._index: _Index | None = None
         self._is_decided = False
-        self._recorded: Recorded | None = None
         self._owes_after = False
+        # Nearly always nothing has happened to any of them.
+        self._lists: Lists | None = None if state._moved or state._unread else _all_pending(calls)
 
-    def __getattr__(self, name: str) -> Any:
-        # Of a slot that a move has emptied; or of none of ours, which is said by the last line.
-        if name in _SLOTS and self._recorded is not None:
-            return self._recorded.sort(self)[name]
-        return object.__getattribute__(self, name)
+    # The lists.
+
+    @property
+    def _sorted(self) -> Lists:
+        lists = self._lists
+        if lists is not None and lists.seen == len(self._state._moved) and not lists.suspended:
+            return lists
+        return self._sort()
+
+    def _sort(self) -> Lists:
+        with ONCE:
+            index, old = self._filed(), self._lists
+            # One that waits may have been given up by `call.reject`, which no plan is told of.
+            waiting = index.of["suspended"].values()
+            gone = [each.call.id for each in waiting if each.call._stage is not _SUSPENDED]
+            for id in gone:
+                index.file(id)
+            made = index.lists(self, old)
+            self.change(_lists=made)
+            return made
+
+    def _filed(self) -> _Index:
+        """Give the calls by list, with every move of the round."""
+        with ONCE:
+            index = self._index
+            if index is None:
+                index = _Index(self)
+                self.change(_index=index, _lists=None)
+            moved = self._state._moved
+            if index.seen != len(moved):
+                for id in moved[index.seen :]:
+                    index.file(id)
+                index.seen = len(moved)
+            return index
+
+    @property
+    def pending(self) -> tuple[AnyToolCall, ...]:
+        """Calls that your code runs, in the order of the turn."""
+        return self._sorted.pending
+
+    @property
+    def in_doubt(self) -> tuple[AnyToolCall, ...]:
+        """Calls that were begun before the plan was loaded and have no result.
+
+        They may have had their effects, and refuse to run.
+        """
+        return self._sorted.in_doubt
+
+    @property
+    def suspended(self) -> tuple[SuspendedCall, ...]:
+        """Calls that wait for a decision."""
+        return self._sorted.suspended
+
+    @property
+    def finished(self) -> tuple[ToolResult, ...]:
+        """Results that the plan has already, in the order of the turn; see `record`."""
+        return self._sorted.finished
+
+    @property
+    def handled(self) -> tuple[HandledCall[Any, Any], ...]:
+        """Calls that a hook or gate answered."""
+        return self._sorted.handled
+
+    @property
+    def rejected(self) -> tuple[RejectedCall, ...]:
+        """Calls that a hook or gate rejected."""
+        return self._sorted.rejected
+
+    @property
+    def decisions(self) -> tuple[DecisionRecord, ...]:
+        """What every hook and gate decided, in order."""
+        found = [each for call in self._calls for each in decisions_in(call, self._askings)]
+        return tuple(record for _, record in sorted(found, key=itemgetter(0)))
+
+    @property
+    def resumed(self) -> Mapping[tuple[str, str], Decision]:
+        """The decisions that were taken in, by call id and decision id."""
+        found = [
+            step
+            for call in self._calls
+            for step in call._line
+            if step.kind == "answered" and step.detail is not None
+        ]
+        found.sort(key=lambda step: step.at or 0.0)
+        return {(s.detail.call_id, s.detail.decision_id): s.detail for s in found}
+
+    @property
+    def edits(self) -> tuple[EditRecord, ...]:
+        """What people changed in the arguments of calls, the latest last; see `amend`."""
+        found = [each for call in self._calls for each in edits_of(call)]
+        return tuple(edit for _, edit in sorted(found, key=itemgetter(0)))
+
+    # What works on a plan.
+
+    def _move(self, call_id: str) -> None:
+        """Let all plans of the round know that a call may belong to another list now."""
+        with ONCE:
+            self._moves().append(call_id)
+
+    def _moves(self) -> list[str]:
+        moved = self._state._moved
+        if not isinstance(moved, list):  # most rounds share an empty one
+            self._state._moved = moved = []
+        return moved
+
+    def _call(self, call_id: str) -> AnyToolCall | None:
+        """Find a call that could be read."""
+        return self._by_id().get(call_id)
+
+    def _by_id(self) -> dict[str, AnyToolCall]:
+        return (self._index or self._filed()).calls
+
+    def _waiting(self, call_id: str) -> SuspendedCall | None:
+        """Find a call that waits for a decision."""
+        waiting: SuspendedCall | None = self._filed().of["suspended"].get(call_id)
+        is_so = waiting is not None and waiting.call._stage is _SUSPENDED
+        return waiting if is_so else None
+
+    def _became(self, call: AnyToolCall) -> HookOutcome:
+        """Give what a list has of a call that moved: the call, or what became of it."""
+        of = self._filed().of
+        for name in ("suspended", "handled", "rejected"):
+            if call.id in of[name]:
+                outcome: HookOutcome = of[name][call.id]
+                return outcome
+        return call
+
+    def _issue(self, call_id: str) -> RecoverableToolCallIssue | None:
+        """Find a call that could not be used."""
+        issues = self.recoverable_tool_call_issues
+        return next((each for each in issues if each.metadata.id == call_id), None)
 
     def begun(self) -> dict[str, str]:
         """Give the tools of the calls that were begun or answered, by call id."""
-        started = self._state._started
-        open_calls = [
-            call for call in self.pending if call.status not in NOT_BEGUN or call.id in started
-        ]
-        waiting = [each.call for each in self.suspended if each.was_started]
-        calls = (*open_calls, *self.in_doubt, *waiting, *self._ended.values())
-        return {call.id: call.name for call in calls}
+        return {call.id: call.name for call in self._calls if was_touched(call)}
 
     def copy(self) -> SortedCalls:
         """Return a record of its own, open to assignment, with the same calls."""
         made = object.__new__(SortedCalls)
         for name in SortedCalls.__slots__:
             setattr(made, name, getattr(self, name))
-        made._recorded = None
+        made._index = None
+        made._lists = self._sorted
         return made
 
     def change(self, **values: Any) -> None:
-        """Set attributes that no move of a call changes, also of a plan, which refuses it."""
+        """Set attributes, also of a plan, which refuses it."""
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
@@ -121,7 +342,8 @@ class SortedCalls:
     @property
     def is_settled(self) -> bool:
         """Whether every call has its result: nothing is pending, in doubt or suspended."""
-        return not (self.pending or self.in_doubt or self.suspended)
+        lists = self._sorted
+        return not (lists.pending or lists.in_doubt or lists.suspended)
 
     def selector_of(self, metadata: ToolMetadata) -> AnySelector:
         """Find the tool that a call is of."""
@@ -133,93 +355,77 @@ class SortedCalls:
 _set_hook_sets: Any = vars(SortedCalls)["_hook_sets"].__set__
 
 
-# A round may have thousands of calls, and each move of one would have them all sorted anew. So they
-# stand here by id until somebody asks how they are sorted: their slots in the plan are empty until
-# then. The calls of one plan may be run in many threads, so all of it is done with `ONCE` held.
-class Recorded:
-    """Hold the calls of a plan by id, where results are recorded or decisions taken in.
-
-    Args:
-        calls: The calls of the plan as they are sorted.
+class _Index:
+    """Hold the calls of a plan by list and id, so that a move costs what one call costs.
 
     Attributes:
-        open: Calls that are pending or in doubt.
-        doubted: Which of these are in doubt.
-        waiting: Calls that wait for a decision, in the order in which they began to.
-        finished: The results that the plan has.
-        ended: The calls of these.
-        resumed: The decisions that were taken in, by call id and decision id.
-        edits: What people changed in the arguments of calls.
-        is_sorted: Whether the plan has them sorted as they are here.
+        calls: The calls that could be read, by id.
+        of: For each list what stands in it, by call id.
+        seen: How many moves of the round it knows.
+        stale: The lists of which something has changed since they were made.
+        state: The round.
     """
 
-    __slots__ = (
-        "doubted",
-        "edits",
-        "ended",
-        "finished",
-        "is_sorted",
-        "open",
-        "resumed",
-        "waiting",
-    )
+    __slots__ = ("calls", "of", "seen", "stale", "state")
 
     def __init__(self, calls: SortedCalls) -> None:
-        self.open = {call.id: call for call in (*calls.pending, *calls.in_doubt)}
-        self.doubted = {call.id for call in calls.in_doubt}
-        self.waiting = {each.call.id: each for each in calls.suspended}
-        self.finished = {result.id: result for result in calls.finished}
-        self.ended = dict(calls._ended)
-        self.resumed = dict(calls.resumed)
-        self.edits = {edit.call_id: edit for edit in calls.edits}
-        self.is_sorted = True
+        self.calls = {call.id: call for call in calls._calls}
+        self.seen = len(calls._state._moved)
+        self.stale: set[ListName] = set()
+        self.state = calls._state
+        self.of: dict[ListName, dict[str, Any]] = {
+            "pending": {},
+            "in_doubt": {},
+            "suspended": {},
+            "finished": {},
+            "handled": {},
+            "rejected": {},
+        }
+        for id in (*self.calls, *calls._state._unread):
+            self.file(id)
 
-    def sort(self, calls: SortedCalls) -> dict[str, Any]:
-        """Fill the slots that moves have emptied, and give what stands in them.
+    def file(self, id: str) -> None:
+        """Put a call where it belongs by now."""
+        for name, entries in self.of.items():
+            if entries.pop(id, None) is not None:
+                self.stale.add(name)
+        call = self.calls.get(id)
+        if call is None:
+            self.stale.add("finished")
+            self.of["finished"][id] = result_in(self.state._unread[id])
+            return
+        name = list_of(call)
+        self.stale.add(name)
+        entry: Any = call
+        if name == "finished":
+            entry = result_in(call._line)
+        elif name not in ("pending", "in_doubt"):
+            entry = outcome_of(call)
+        self.of[name][id] = entry
 
-        Args:
-            calls: The calls of the plan.
-        """
-        with ONCE:
-            ids = [asked.id for asked in calls._state.turn.tool_calls]
-            open_ids = [id for id in ids if id in self.open and id not in self.finished]
-            made = {
-                "pending": tuple([self.open[id] for id in open_ids if id not in self.doubted]),
-                "in_doubt": tuple([self.open[id] for id in open_ids if id in self.doubted]),
-                "suspended": tuple(self.waiting.values()),
-                "finished": tuple([self.finished[id] for id in ids if id in self.finished]),
-                "_ended": dict(self.ended),
-                "resumed": dict(self.resumed),
-                "edits": tuple(self.edits.values()),
-            }
-            self.is_sorted = True
-            for name, slot in _SLOTS.items():
-                slot.__set__(calls, made[name])
-            return made
+    def lists(self, calls: SortedCalls, old: Lists | None) -> Lists:
+        """Give the lists; what is to be run or has its result stands in the order of the turn."""
+        ids = [asked.id for asked in calls._state.turn.tool_calls]
+        made: list[Any] = []
+        for place, (name, entries) in enumerate(self.of.items()):
+            if old is not None and name not in self.stale:
+                made.append(old[place])
+            elif name in ("pending", "in_doubt", "finished"):
+                made.append(tuple([entries[id] for id in ids if id in entries]))
+            else:
+                made.append(self._in_time(name))
+        self.stale.clear()
+        return Lists._make((*made, self.seen))
 
-
-def by_id(calls: SortedCalls) -> Recorded:
-    """Give the calls of a plan by their ids, to look at."""
-    return calls._recorded or Recorded(calls)
-
-
-def moving(calls: SortedCalls) -> Recorded:
-    """Give the calls of a plan by their ids, to be changed at once, with `ONCE` held."""
-    recorded = calls._recorded
-    if recorded is None:
-        recorded = Recorded(calls)
-        object.__setattr__(calls, "_recorded", recorded)
-    if recorded.is_sorted:
-        # An interrupt may come anywhere: the slots are right until the last of them is empty.
-        for slot in _SLOTS.values():
-            with suppress(AttributeError):
-                slot.__delete__(calls)
-        recorded.is_sorted = False
-    return recorded
+    def _in_time(self, name: ListName) -> tuple[Any, ...]:
+        """Give a list in the order in which it was decided."""
+        entries = self.of[name]
+        if len(entries) > 1:
+            ids = sorted(entries, key=lambda id: _settled_at(self.calls[id]))
+            return tuple([entries[id] for id in ids])
+        return tuple(entries.values())
 
 
-_SLOTS: Final[dict[str, Any]] = {
-    name: vars(SortedCalls)[name]
-    for name in ("pending", "in_doubt", "suspended", "finished", "_ended", "resumed", "edits")
-}
-"""What tells how calls are sorted, and changes when one of them moves."""
+def _settled_at(call: AnyToolCall) -> float:
+    line = reversed(call._line)
+    return next(step.at or 0.0 for step in line if step.kind in ("suspended", "ended"))

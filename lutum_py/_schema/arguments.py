@@ -175,7 +175,9 @@ class Arguments:
         Raises:
             PydanticSerializationError: It has no JSON form.
         """
-        data = self.to_shown(value)
+        return self._exact(self.to_shown(value), value)
+
+    def _exact(self, data: Any, value: Any) -> Any:
         if self.is_plain:
             return data
         from .exact_data import exact_data
@@ -188,11 +190,16 @@ class Arguments:
         Raises:
             PydanticSerializationError: It has no JSON form.
         """
+        return self._shown(value)
+
+    def _shown(self, value: Any, *, warnings: bool = True) -> Any:
         try:
-            data = self._dump(value)
+            data = self._dump(value, warnings=warnings)
         except PydanticSerializationError:
-            return self._dump(value, exclude_unset=True)
-        return data if infinity_in(data) is None else self._dump(value, exclude_unset=True)
+            return self._dump(value, exclude_unset=True, warnings=warnings)
+        if infinity_in(data) is None:
+            return data
+        return self._dump(value, exclude_unset=True, warnings=warnings)
 
     def from_data(self, data: Any) -> Any:
         """Make an input of what `to_data` gave.
@@ -202,13 +209,40 @@ class Arguments:
         """
         return self._validator.validate_json(compact_json(data), by_alias=True, by_name=True)
 
-    def _dump(self, value: Any, *, exclude_unset: bool = False) -> Any:
+    def to_text(self, value: Any) -> bytes | None:
+        """Write an input as JSON, so that one that was changed in place is told by its text.
+
+        Returns:
+            What `from_text` makes the input of again; None where it has no JSON form.
+        """
+        try:
+            if self.is_plain:
+                text: bytes = self._serializer.to_json(
+                    value, by_alias=self._by_alias, round_trip=True, warnings=False
+                )
+                if b"null" not in text:  # which also stands for what JSON cannot carry
+                    return text
+            data = self._exact(self._shown(value, warnings=False), value)
+            return compact_json(data).encode("utf-8", "surrogatepass")
+        except (TypeError, ValueError, RecursionError):
+            return None
+
+    def from_text(self, text: bytes) -> Any:
+        """Make an input of what `to_text` gave.
+
+        Raises:
+            ValidationError: It does not fit.
+        """
+        return self._validator.validate_json(text, by_alias=True, by_name=True)
+
+    def _dump(self, value: Any, *, exclude_unset: bool = False, warnings: bool = True) -> Any:
         return self._serializer.to_python(
             value,
             mode="json",
             by_alias=self._by_alias,
             round_trip=True,
             exclude_unset=exclude_unset,
+            warnings=warnings,
         )
 
     def json_schema(self) -> JsonSchema:

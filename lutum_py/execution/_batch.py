@@ -86,6 +86,9 @@ class Batch:
             )
             for place, call in enumerate(listed)
         ]
+        if plan is not None and plan.on_event is not None:
+            for run in self.runs:
+                run.on_begun = partial(plan.begun, run.call)
 
     async def run_all(self) -> list[Outcome]:
         """Run the calls at once, and give what each came to, in their order.

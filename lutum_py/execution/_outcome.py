@@ -167,10 +167,10 @@ def failed(call: AnyToolCall, error: Exception, on_error: OnError) -> Outcome:
 
 def cancelled(call: AnyToolCall, reason: str) -> ToolResult:
     """The call was not started, or says itself that it stopped."""
-    call.end(CallStatus.CANCELLED)
     message = f"Cancelled: {reason}"
     data = compact_json({"error": {"code": "cancelled", "message": message}})
-    return make_result(call.metadata, data, "cancelled", f"[cancelled] {message}", code="cancelled")
+    text = f"[cancelled] {message}"
+    return call._ended(make_result(call.metadata, data, "cancelled", text, code="cancelled"))
 
 
 def stopped(call: AnyToolCall, reason: str, what: str) -> ToolResult:

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from .._call.call import AnyToolCall
 from .._call.lifecycle import NOT_BEGUN
 from .._call.outcomes import SuspendedCall
-from .._round.events import OnEvent, tell_row
+from .._round.events import CallEventKind, OnEvent, tell_row
 from .._round.plan import ToolRoundPlan
 from .._round.rows import row_of_call
 from .._text.json import shorten
@@ -65,7 +65,7 @@ class PlanRun:
             except Exception as error:  # noqa: BLE001 - raised again when the others have ended
                 self.refused[place] = error
                 return False
-        self._begun(call)
+        self.plan._state._check_open()  # a saved one is run where it is loaded
         return True
 
     def begin_sync(self, place: int, call: AnyToolCall) -> bool:
@@ -82,7 +82,7 @@ class PlanRun:
             except Exception as error:  # noqa: BLE001 - raised again when the others have ended
                 self.refused[place] = error
                 return False
-            self._begun(call)
+            self.plan._state._check_open()
         return True
 
     def take(self, call: AnyToolCall, outcomes: Iterable[Outcome]) -> None:
@@ -96,17 +96,13 @@ class PlanRun:
 
     # The rows are made of the call at hand: a round may have thousands.
 
-    def _begun(self, call: AnyToolCall) -> None:
-        # A plan that was saved meanwhile has the call as pending: it is run where that is loaded.
-        self.plan._state._check_open()
+    def begun(self, call: AnyToolCall) -> None:
+        """Tell that a call was begun."""
         if self.on_event is not None:
             tell_row(self.on_event, "begun", row_of_call(call, "pending"))
 
     def _tell_ended(self, call: AnyToolCall, outcome: Outcome) -> None:
         if self.on_event is None:
             return
-        if isinstance(outcome, SuspendedCall):
-            row = row_of_call(outcome.call, "suspended", waits=outcome)
-            tell_row(self.on_event, "suspended", row)
-        else:
-            tell_row(self.on_event, "ended", row_of_call(call, "finished", outcome))
+        kind: CallEventKind = "suspended" if isinstance(outcome, SuspendedCall) else "ended"
+        tell_row(self.on_event, kind, row_of_call(call))

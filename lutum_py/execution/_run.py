@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import contextmanager, suppress
-from copy import copy
 from enum import Enum, auto
 from functools import partial
 from inspect import isawaitable
@@ -90,6 +89,7 @@ class Run:
         "invocation",
         "is_left",
         "is_said",
+        "on_begun",
         "on_broken",
         "on_error",
         "settings",
@@ -113,9 +113,8 @@ class Run:
                 f"What is run is a call, not {shorten(call)}. Take it from `plan.pending`, or "
                 "decode one with `AppTools.parse_tool_call(metadata)`."
             )
-        # A copy begins here, so that the call itself is as it was where it cannot.
         handlers = settings.handlers
-        invocation = copy(call).begin(
+        invocation = call._may_begin(
             None, None if handlers is None else handlers.invocation_of(call)
         )
         own = call.selector.timeout
@@ -125,6 +124,7 @@ class Run:
         self.timeout = settings.default_timeout if own is None else own
         self.on_error: OnError = (note or _raise) if settings.raise_errors else _ignore
         self.on_broken: Callable[[Exception, Outcome], object] = note or _raise_with
+        self.on_begun: Callable[[], object] | None = None
         self.cause = _Cause.ITSELF
         self.is_left = False
         self.is_said = False
@@ -166,6 +166,11 @@ class Run:
         """Whether its token stops it before it is begun."""
         return self.token is not None and self.token.is_cancelled()
 
+    def _begin(self) -> None:
+        self.call.begin(None, self.invocation)
+        if self.on_begun is not None:
+            self.on_begun()
+
     # Running from async code.
 
     def run(self) -> Coroutine[Any, Any, Outcome]:
@@ -205,7 +210,7 @@ class Run:
             raise raised
 
     async def _run(self) -> Outcome:
-        self.call.begin(None, self.invocation)
+        self._begin()
         if self.is_stopped:
             return self._told(self._not_executed())
         cause = _Cause.ITSELF
@@ -246,7 +251,7 @@ class Run:
             leave: Is done where the deadline has passed and the tool does not end; None where there
                 is no deadline.
         """
-        self.call.begin(None, self.invocation)
+        self._begin()
         if self.timeout is not None and leave is not None:
             task: Any = asyncio.current_task()
             self.timer = task.get_loop().call_later(self.timeout, self._expire, task, leave)
@@ -321,7 +326,7 @@ class Run:
         return await output if isawaitable(output) else output
 
     def _function(self) -> Any:
-        return self.invocation.start(self.call, self.call.input, self.hidden)
+        return self.invocation.start(self.call, self.call._give_away(), self.hidden)
 
     async def _stop(self, task: _Task, reason: str, wait: _Wait) -> None:
         """Ask the run to end, and give it the grace to do so."""
@@ -425,7 +430,7 @@ class Run:
         return came_to[0]
 
     def _run_sync(self) -> Outcome:
-        self.call.begin(None, self.invocation)
+        self._begin()
         if self.is_stopped:
             return self._not_executed()
         if self.timeout is not None:
@@ -456,7 +461,7 @@ class Run:
         return finished(self.call, ended.result(), self.on_error)
 
     def _function_sync(self) -> Any:
-        return self.invocation.run_sync(self.call, self.call.input, self.hidden)
+        return self.invocation.run_sync(self.call, self.call._give_away(), self.hidden)
 
 
 class _Fatal:

@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from time import time
 from typing import Any, TypeVar
 
 from .._call.call import AnyToolCall
-from .._call.lifecycle import CallStatus
+from .._call.lifecycle import CallStatus, StepKind
+from .._call.line import moment
 from .._call.outcomes import SuspendedCall
 from .._round.plan import ToolRoundPlan
-from .._round.record import doubt
+from .._round.plan_json import load_steps
 from .._schema.secrets import MASK, holds_secrets, mask_secrets
 from .._text.json import compact_json
-from .._transcript.result import ToolResult, dump_result, load_result
+from .._transcript.result import ToolResult, dump_result
 from .._transcript.saved import Saved, dump_saved
-from ..errors import CommitError, PlanError, StaleError
-from ._held import held
+from ..errors import PlanError, StaleError
 from ._rows import SavedCall, State
 from ._values import Claim
 
-__all__ = ["bring_up", "check_holds", "claimed", "row_of", "rows_of", "with_result"]
+__all__ = [
+    "bring_up",
+    "check_holds",
+    "claimed",
+    "go_on",
+    "made",
+    "row_of",
+    "rows_of",
+    "with_result",
+    "with_steps",
+]
 
 P = TypeVar("P", bound=ToolRoundPlan[Any])
 
@@ -79,7 +90,7 @@ def _row(
 ) -> SavedCall:
     state = _state_of(call)
     body = _body(call, waiting)
-    if old is not None and (old.state, old.body) == (state, body):
+    if old is not None and old.state == state and _says(old.body) == _says(body):
         return old
     token = 0 if old is None else old.token + 1  # whoever has it by now, has another call
     until = None if state == "waiting" else now
@@ -89,12 +100,20 @@ def _row(
     return SavedCall(id, place, number, state, token, begun, None, until, body)
 
 
+def _says(body: str) -> dict[str, Any]:
+    """Give what a row says of its call beside what was done since."""
+    said: dict[str, Any] = json.loads(body)
+    return {name: value for name, value in said.items() if name not in ("after", "steps", "line")}
+
+
 def _body(call: AnyToolCall, waiting: SuspendedCall | None) -> str:
     body: dict[str, Any] = {"id": call.id, "tool": call.name, "digest": call.digest}
     if waiting is not None:
         body["proposed"] = _proposed(call)
         body["arguments"] = waiting.arguments
         body["ticket"] = waiting.ticket.to_dict()
+        body["line"] = [step.model_dump() for step in call.steps]
+    body["after"], body["steps"] = len(call._line), []
     return dump_saved(body, PlanError, "The plan")
 
 
@@ -109,11 +128,72 @@ def _proposed(call: AnyToolCall) -> str:
     )
 
 
+# What was done since the plan was saved: steps behind those of its text.
+
+
+def with_steps(row: SavedCall, *steps: dict[str, Any]) -> str:
+    """Give the body of a row with steps behind those that it has; rows of before had none."""
+    known = json.loads(row.body)
+    done = [*known.get("steps", []), *steps]
+    return dump_saved({**known, "steps": done}, PlanError, "The result")
+
+
+def made(kind: StepKind, **fields: Any) -> dict[str, Any]:
+    """Make one step, as the body of a row keeps it."""
+    return {"kind": kind, "at": moment(time()), **fields}
+
+
 def with_result(row: SavedCall, result: ToolResult) -> SavedCall:
     """Give the row of a call that has its result."""
-    known = json.loads(row.body)
-    body = dump_saved({**known, "result": dump_result(result)}, PlanError, "The result")
+    body = with_steps(
+        row,
+        made("ended", said=result.status),
+        made("recorded", said=result.status, result=dump_result(result)),
+    )
     return row._replace(state="done", until=None, body=body)
+
+
+def go_on(
+    plan: ToolRoundPlan[Any], call: AnyToolCall, row: SavedCall, *, is_left: bool = True
+) -> None:
+    """Let the line of a call go on with what its row says was done since the plan was saved.
+
+    Raises:
+        PlanError: The row cannot follow the plan.
+    """
+    saved = Saved(json.loads(row.body), f"call {row.place}", PlanError)
+    entries = list(saved.each("steps", optional=True))
+    if "after" not in saved.data:  # rows of before said how far a call is, and no more
+        entries = [Saved(each, saved.path, PlanError) for each in _done_before(row, saved)]
+    since = saved.get("after", int, len(call._line))
+    known = [step for step in call._line[since:] if step.kind != "left"]
+    fresh = entries[len(known) :]
+    if [step.kind for step in known] != [each.any("kind") for each in entries[: len(known)]]:
+        raise _unfit(row, call, "something else was done to the call by now")
+    for each in load_steps(call, fresh):
+        call._append(
+            each.kind,
+            each.stage if each.kind == "ended" else None,
+            by=each.by,
+            said=each.said,
+            digest=each.digest,
+            detail=each.detail,
+            at=each.at,
+        )
+    if is_left and call._stage.name == "running":
+        call._append("left")
+    plan._move(call.id)
+
+
+def _done_before(row: SavedCall, saved: Saved) -> list[dict[str, Any]]:
+    if row.state == "begun":
+        return [{"kind": "begun"}]
+    if row.state != "done":
+        return []
+    result = saved.inner("result").data
+    said = result.get("status")
+    ended = {"kind": "ended", "said": said}
+    return [{"kind": "begun"}, ended, {"kind": "recorded", "said": said, "result": result}]
 
 
 def bring_up(plan: P, rows: list[SavedCall]) -> P:
@@ -142,15 +222,8 @@ def _bring_up(plan: ToolRoundPlan[Any], rows: list[SavedCall]) -> None:
     for row in rows:
         call = calls[row.place]
         _check(row, call)
-        held(call)
-        if row.state == "begun":
-            doubt(plan, call)
-        elif row.state == "done":
-            saved = Saved(json.loads(row.body), f"call {row.place}", PlanError)
-            try:
-                plan.record(load_result(saved.inner("result")))
-            except CommitError:
-                raise _unfit(row, call, "its result is of another call") from None
+        go_on(plan, call, row)
+        call._hold()
 
 
 def _check(row: SavedCall, call: AnyToolCall) -> None:
@@ -181,9 +254,9 @@ def claimed(plan: ToolRoundPlan[Any], row: SavedCall) -> AnyToolCall:
     for call in (*plan.pending, *plan.in_doubt):
         if places[call.id] == row.place:
             _check(row, call)
-            if row.state == "begun":
-                call._status = CallStatus.RUNNING
-            return held(call)
+            go_on(plan, call, row)
+            call._hold()
+            return call
     raise PlanError(
         f"The row of call {row.place} in conversation {row.conversation!r} says that it may be "
         "run, and the plan does not. Put the database back as it was, or give the round up."

@@ -31,7 +31,6 @@ from ..execution._outcome import (
 )
 from ..execution._run import Run
 from ..execution._settings import Settings
-from ._held import let_go
 from ._values import Claim
 
 __all__ = ["Worker"]
@@ -147,8 +146,8 @@ class Worker:
 
     def _prepared(self, claim: Claim) -> Run:
         """Check all that can be wrong with a run before it is on record that it begins."""
-        call = let_go(claim.call.again() if claim.in_doubt else copy(claim.call))
-        call._key_begins = claim._key_begins
+        call = claim.call.again() if claim.in_doubt else copy(claim.call)
+        call._let_go(claim._key_begins)
         # Always with a context, so that there is a token by which a lost lease stops the tool.
         context = ToolContext.for_call(call) if self.context is None else self.context(call)
         return Run(call, context, self.settings, note=self._note)
@@ -220,9 +219,9 @@ class Worker:
         if self.on_event is None:
             return
         if isinstance(outcome, SuspendedCall):
-            tell_row(self.on_event, "suspended", row_of_call(call, "suspended", waits=outcome))
+            tell_row(self.on_event, "suspended", row_of_call(call, "suspended"))
         elif outcome is None:
-            tell_row(self.on_event, kind, row_of_call(call, "pending"))
+            tell_row(self.on_event, kind, row_of_call(call))
         else:
             tell_row(self.on_event, kind, row_of_call(call, "finished", outcome))
 

@@ -41,10 +41,19 @@ from ..errors import (
 )
 from ..execution._batch import ContextFor
 from ..execution._settings import GRACE, Around, Settings, Skipped
-from ._calls import bring_up, check_holds, claimed, row_of, rows_of, with_result
+from ._calls import (
+    bring_up,
+    check_holds,
+    claimed,
+    go_on,
+    made,
+    row_of,
+    rows_of,
+    with_result,
+    with_steps,
+)
 from ._checks import check_claim, check_lease, check_toolset, check_word
 from ._database import Rows, database_at
-from ._held import held, let_go
 from ._rows import Head, SavedCall, now, prepare, replace_rows
 from ._run import Worker
 from ._said import Said
@@ -355,7 +364,9 @@ class Store:
 
         outcome = self._change_plan(id, toolset, take)
         changed[-1]._tell_resumed(decision, outcome, on_event)
-        return held(outcome) if isinstance(outcome, AnyToolCall) else outcome
+        if isinstance(outcome, AnyToolCall):
+            outcome._hold()
+        return outcome
 
     def _change_plan(
         self,
@@ -626,14 +637,18 @@ class Store:
                     )
                 claim._is_begun = is_mine = True
                 until = clock + round(1000 * claim.lease)
-                row._replace(state="begun", begun=row.token, until=until).write(rows, self._key)
+                if row.begun != row.token:  # else it is on record, and only the answer was lost
+                    again = (made("left"), made("again")) if claim.in_doubt else ()
+                    body = with_steps(row, *again, made("begun", by=self._owner))
+                    row = row._replace(state="begun", begun=row.token, body=body)
+                row._replace(until=until).write(rows, self._key)
                 head._replace(version=head.version + 1).write(rows, self._key)
         except BaseException:
             if is_mine:
                 claim._is_begun = False
             raise
-        begun = let_go(call.again() if claim.in_doubt else call)
-        begun._key_begins = claim._key_begins
+        begun = call.again() if claim.in_doubt else call
+        begun._let_go(claim._key_begins)
         return begun
 
     def renew(self, claim: Claim) -> None:
@@ -696,6 +711,12 @@ class Store:
                 )
 
             def take(plan: ToolRoundPlan[Any]) -> tuple[str, HookOutcome | None]:
+                call = plan._call(asked.id)
+                if call is not None:
+                    with self._database.read() as rows:
+                        row, _ = SavedCall.at(rows, claim.id, claim._place)
+                    if row is not None:
+                        go_on(plan, call, row, is_left=False)
                 plan.record(outcome)
                 return outcome.call.id, outcome
 

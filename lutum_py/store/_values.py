@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from .._call.asked import Asked
 from .._call.call import AnyToolCall
+from .._call.line import CallStep
 from .._context.suspension import SuspendTicket
 from .._round.decision_json import load_ticket
 from .._round.plan import ToolRoundPlan
@@ -68,6 +69,7 @@ class Waiting(Asked):
         arguments: The final ones, with defaults, and with secrets masked.
         digest: Names tool, schema and final arguments: what an approval is bound to.
         ticket: What is asked.
+        steps: What happened to the call so far; empty for what an older release saved.
     """
 
     id: str
@@ -77,6 +79,7 @@ class Waiting(Asked):
     arguments: Any
     digest: str
     ticket: SuspendTicket
+    steps: tuple[CallStep, ...] = field(default=(), compare=False, repr=False)
 
     def _of(self) -> tuple[str, str, str]:
         return self.call_id, self.tool, self.digest
@@ -93,7 +96,12 @@ def waiting_of(row: SavedCall) -> Waiting:
         saved.any("arguments"),
         saved.get("digest", str),
         load_ticket(saved.inner("ticket")),
+        tuple(_shown_step(each) for each in saved.each("line", optional=True)),
     )
+
+
+def _shown_step(saved: Saved) -> CallStep:
+    return CallStep(**{name: saved.any(name) for name in CallStep.__slots__})
 
 
 @dataclass(eq=False, slots=True)

@@ -52,7 +52,7 @@ def test_an_input_changed_in_place_is_seen() -> None:
 
 
 def test_an_approved_call_runs_as_it_was_approved() -> None:
-    """A call that goes on by a decision is frozen, and refused where it was changed in place."""
+    """A call that goes on by a decision is frozen: nobody reaches what was approved."""
     ticket = SuspendTicket(id="s1", action="confirm", resume_mode=ResumeMode.PASS_DECISION_TO_TOOL)
     call, plan = suspended("add", {"a": 1}, ticket)
     with pytest.raises(LifecycleError, match="is frozen: a decision is bound to it"):
@@ -66,13 +66,7 @@ def test_an_approved_call_runs_as_it_was_approved() -> None:
     call, plan = suspended("charge", {"slip": {"amount": 20}}, ticket, Till)
     approve(plan)
     call.input.slip.amount = 100
-    with pytest.raises(LifecycleError) as caught:
-        call.call_sync()
-    assert str(caught.value) == (
-        "Call 'c1' of tool `charge` no longer is what was approved: its input was changed in "
-        "place. Reject it, and let the model make another one."
-    )
-    call.input.slip.amount = 20
+    assert call.input.slip.amount == 20
     assert call.call_sync().output == 20
 
 

@@ -207,7 +207,8 @@ def edit(folder: Path, column: str, change: Callable[[str], str]) -> None:
 def more_money(text: str) -> str:
     """Change the effective arguments of the first payment."""
     plan = json.loads(text)
-    plan["calls"][-1]["input"]["cents"] += 1
+    proposed = [call["steps"][0]["arguments"] for call in plan["calls"]]
+    next(each for each in proposed if "cents" in each)["cents"] += 1
     return json.dumps(plan)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from pydantic import field_serializer
+from pydantic import ConfigDict, field_serializer
 
 from lutum_py import (
     AnyToolCall,
@@ -45,6 +45,8 @@ written: list[int] = []
 
 class Counted(ToolInput[str]):
     """Notes when it is serialised."""
+
+    model_config = ConfigDict(frozen=True)
 
     x: int
 
@@ -126,7 +128,7 @@ def test_records_come_in_order(caplog: pytest.LogCaptureFixture) -> None:
 def test_nothing_is_encoded_where_the_level_is_off(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Where INFO is off, a decision is neither logged nor serialised."""
+    """Where INFO is off, a decision is neither logged nor serialised for the log."""
     hooks = CountedTools.HookSet()
     hooks.on(CountedTools.counted)(lambda metadata, input: RunNormally(input))
     call = sent("counted", x=1)

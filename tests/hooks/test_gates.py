@@ -11,6 +11,7 @@ from lutum_py import (
     AnyToolCall,
     Block,
     CallGate,
+    CallStatus,
     Complete,
     Decision,
     HandledCall,
@@ -360,15 +361,16 @@ class TestDecisions:
 
             def swap(call: AnyToolCall) -> HookOutcome:
                 made: AnyToolCall = GetUserArgs.Call(call.metadata, GetUserArgs(user_id="mallory"))
-                made.move_to(call.status)
+                for status in (CallStatus.SUSPENDED, call.status):
+                    made.move_to(status)
                 return made
 
             for hooks in (assign, swap):
                 with pytest.raises(HookError, match="is frozen: a decision is bound to it"):
                     plan.apply_hooks_sync(hooks)
 
-    def test_an_input_changed_in_place_is_asked_about_again(self) -> None:
-        """An approval holds for the digest that was approved: a changed input is suspended anew."""
+    def test_nothing_done_to_an_approved_input_reaches_the_call(self) -> None:
+        """What was approved runs, whatever is done to an input that somebody was given."""
         hooks = Till.HookSet()
         hooks.gate(Till.charge)(lambda metadata, input: Suspend(TICKET))
         with opened(Till, sent("charge", "u1", slip={"amount": 20})) as asked:
@@ -377,8 +379,9 @@ class TestDecisions:
             plan.resume(plan.suspended[0].approve())
             input_of(plan.pending[0]).slip.amount = 2000
             again = plan.apply_hooks_sync(hooks)
-            assert [input_of(each.call).slip.amount for each in again.suspended] == [2000]
-            assert again.suspended[0].digest != approved
+            assert (again.suspended, again.pending) == ((), plan.pending)
+            assert input_of(again.pending[0]).slip.amount == 20
+            assert again.pending[0].digest == approved
 
 
 def test_a_cancelled_call_is_told_why() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any
 
@@ -76,3 +77,53 @@ def loaded(data: Any, toolset: type[Toolset] = Shop, **options: Any) -> ToolRoun
 
 def entry(data: dict[str, Any], call_id: str) -> dict[str, Any]:
     return next(each for each in data["calls"] if each["id"] == call_id)
+
+
+def step(data: dict[str, Any], call_id: str, *kinds: str) -> dict[str, Any]:
+    """The last step of a kind, of one call in saved data."""
+    steps = entry(data, call_id)["steps"]
+    found: dict[str, Any] = next(each for each in reversed(steps) if each["kind"] in kinds)
+    return found
+
+
+def arguments(data: dict[str, Any], call_id: str) -> Any:
+    """The final arguments of one call in saved data."""
+    steps = entry(data, call_id)["steps"]
+    return next(each for each in reversed(steps) if "arguments" in each)["arguments"]
+
+
+def canonical_json(value: object) -> str:
+    """JSON text that equal data always gives."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+
+def sealed(data: dict[str, Any]) -> dict[str, Any]:
+    """The data under a new seal, as an editor without a key could make it."""
+
+    def seal(part: dict[str, Any]) -> str:
+        rest = {name: value for name, value in part.items() if name != "seal"}
+        return hashlib.sha256(canonical_json(rest).encode()).hexdigest()
+
+    calls = data.get("calls")
+    for call in calls if isinstance(calls, list) else []:
+        if isinstance(call, dict):
+            call["seal"] = seal(call)
+    data["seal"] = {"kind": "sha256", "value": seal(data)}
+    return data
+
+
+def leaves(data: Any, path: tuple[Any, ...] = ()) -> Any:
+    """The paths to all values that hold no others."""
+    steps = data.items() if isinstance(data, dict) else enumerate(data)
+    for step, part in steps:
+        if isinstance(part, dict | list) and part:
+            yield from leaves(part, (*path, step))
+        else:
+            yield (*path, step)
+
+
+def at(data: Any, path: tuple[Any, ...]) -> Any:
+    """What stands at a path."""
+    for step in path:
+        data = data[step]
+    return data

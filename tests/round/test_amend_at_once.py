@@ -59,7 +59,7 @@ def test_of_two_edits_at_once_one_goes_through_hooks() -> None:
     assert plan.amend_sync(decision, Shop.HookSet()) is None
     refused(plan, first.edit({"a": 6}), Shop.HookSet(), ResumeError, "is not suspended")
     assert [result.output for result in done(plan.pending)] == [5, 7]
-    assert [edit.call_id for edit in plan.edits] == ["c1", "c0"]
+    assert [edit.call_id for edit in plan.edits] == ["c0", "c1"]
     close(plan)
 
 
@@ -101,9 +101,11 @@ def test_another_plan_of_the_round_knows_of_an_edit() -> None:
     other = plan.apply_hooks_sync(Shop.HookSet())
     (waiting,) = plan.suspended
     plan.amend_sync(waiting.edit({"a": 99}), capped())
-    refused(other, waiting.approve(), Shop.HookSet(), ResumeError, "was changed while it was susp")
+    refused(other, waiting.approve(), Shop.HookSet(), ResumeError, "another version")
     plan.resume(plan.suspended[0].approve())
-    refused(other, waiting.edit({"a": 1}), Shop.HookSet(), ResumeError, "in another plan")
+    refused(
+        other, waiting.edit({"a": 1}), Shop.HookSet(), ResumeError, "not suspended in this plan"
+    )
     close(plan)
 
 

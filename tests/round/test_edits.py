@@ -80,7 +80,7 @@ def test_a_display_says_who_changed_what() -> None:
     plan.amend_sync(first.edit({"a": 5, "b": 6}, by="ann"), Shop.HookSet())
     decision = second.edit({})
     plan.amend_sync(decision, Shop.HookSet())
-    for said in ("a, b changed by ann", f"nothing changed by {decision.decision_id}"):
+    for said in ("a, b changed by ann", f"resume with arguments edited by {decision.decision_id}"):
         assert said in plan._repr_html_()
     close(plan)
 

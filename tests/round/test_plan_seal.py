@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -11,63 +11,52 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py import (
-    Session,
-)
+from lutum_py import Session, ToolRoundPlan
 from lutum_py.errors import PlanError
-from tests.cases import over
-from tests.round.saved_plans import dumped, entry, loaded, planned
-from tests.round_tools import (
-    close,
+from tests.round.edits import capped, waits
+from tests.round.saved_plans import (
+    arguments,
+    at,
+    canonical_json,
+    dumped,
+    entry,
+    leaves,
+    loaded,
+    planned,
+    sealed,
+    step,
 )
-
-
-def canonical_json(value: object) -> str:
-    """JSON text that equal data always gives."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
-
-
-def sealed(data: dict[str, Any]) -> dict[str, Any]:
-    """The data under a new seal, as an editor without a key could make it."""
-
-    def seal(part: dict[str, Any]) -> str:
-        rest = {name: value for name, value in part.items() if name != "seal"}
-        return hashlib.sha256(canonical_json(rest).encode()).hexdigest()
-
-    for call in data["calls"]:
-        call["seal"] = seal(call)
-    data["seal"] = {"kind": "sha256", "value": seal(data)}
-    return data
-
+from tests.round_tools import Shop, close
 
 EDITS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
-    "pending input": (lambda d: entry(d, "c2")["input"].update(a=99), "of call 'c2'"),
-    "suspended input": (lambda d: entry(d, "p")["input"].update(amount=2000), "of call 'p'"),
-    "ticket": (lambda d: entry(d, "p")["ticket"].update(message="Pay 1?"), "of call 'p'"),
-    "result": (lambda d: entry(d, "c0")["result"].update(result="41"), "of call 'c0'"),
-    "state": (lambda d: entry(d, "g").update(state="pending"), "of call 'g'"),
+    "pending input": (lambda d: arguments(d, "c2").update(a=99), "of call 'c2'"),
+    "suspended input": (lambda d: arguments(d, "p").update(amount=2000), "of call 'p'"),
+    "ticket": (
+        lambda d: step(d, "p", "suspended")["ticket"].update(message="Pay 1?"),
+        "of call 'p'",
+    ),
+    "result": (lambda d: step(d, "c0", "ended")["result"].update(result="41"), "of call 'c0'"),
+    "end gone": (lambda d: entry(d, "g")["steps"].pop(), "of call 'g'"),
     "two": (
-        lambda d: (entry(d, "p").update(mended=["x"]), entry(d, "c0").update(input={})),
-        "of call 'p', 'c0'",
+        lambda d: (entry(d, "p").update(mended=["x"]), entry(d, "c0").update(steps=[])),
+        "of call 'c0', 'p'",
     ),
     "proposed": (
         lambda d: d["turn"]["items"][0].update(arguments="{}"),
         "do not match its seal",
     ),
-    "started": (lambda d: d.update(started=["p"]), "do not match its seal"),
+    "owes after": (lambda d: d.update(owes_after=True), "do not match its seal"),
     "approved": (
-        lambda d: d["resumed"].append(
-            {"call_id": "p", "action": "resume", "decision_id": "d", "result": None}
-        ),
-        "do not match its seal",
+        lambda d: entry(d, "p")["steps"].append({"kind": "answered", "said": "resume"}),
+        "of call 'p'",
     ),
     "call gone": (lambda d: d["calls"].pop(0), "do not match its seal"),
     "seal": (lambda d: d["seal"].update(value="é"), "do not match its seal"),
 }
 
 
-@over("key", [None, b"secret"])
-@over("edit", EDITS)
+@pytest.mark.parametrize("key", [None, b"secret"])
+@pytest.mark.parametrize("edit", EDITS)
 def test_an_edited_plan_is_refused(edit: str, key: bytes | None) -> None:
     """Any edit is found, and the call that was edited is named; nothing of the plan is used."""
     change, message = EDITS[edit]
@@ -84,24 +73,13 @@ def test_any_edit_is_found(data: st.DataObject) -> None:
     places = list(leaves(json.loads(text)))
     path = data.draw(st.sampled_from(places))
     changed = json.loads(text)
-    place = changed
-    for step in path[:-1]:
-        place = place[step]
+    place = at(changed, path[:-1])
     new = data.draw(st.none() | st.booleans() | st.integers(-3, 3) | st.text(max_size=3))
     if canonical_json(place[path[-1]]) == canonical_json(new):
         new = "another value"
     place[path[-1]] = new
     with pytest.raises(PlanError):
         loaded(changed)
-
-
-def leaves(data: Any, path: tuple[Any, ...] = ()) -> Any:
-    steps = data.items() if isinstance(data, dict) else enumerate(data)
-    for step, part in steps:
-        if isinstance(part, dict | list) and part:
-            yield from leaves(part, (*path, step))
-        else:
-            yield (*path, step)
 
 
 PLAN_TEXT = planned().dump_json()
@@ -120,15 +98,37 @@ def test_an_edit_under_a_new_seal_is_still_found() -> None:
     for call_id in ("p", "c2"):
         data = dumped()
         changed = {"amount": 2000, "to": []} if call_id == "p" else {"a": 99, "b": 7}
-        entry(data, call_id)["input"] = changed
+        step(data, call_id, "changed", "proposed")["arguments"] = changed
         with pytest.raises(PlanError, match=f"arguments of call '{call_id}' of tool `.*` were edi"):
             loaded(sealed(data))
 
 
+def steps_of(data: dict[str, Any], call_id: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = entry(data, call_id)["steps"]
+    return found
+
+
 RESEALED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
-    "unfit input": (lambda d: entry(d, "p").update(input={"amount": "x"}), "no longer fits tool"),
-    "endless input": (lambda d: entry(d, "c0").update(input=None), "no longer fits tool `add`"),
-    "unknown state": (lambda d: entry(d, "p").update(state="lost"), "'lost' is none that"),
+    "unfit input": (
+        lambda d: step(d, "p", "proposed").update(arguments={"amount": "x"}),
+        "no longer fits tool `pay`",
+    ),
+    "no input": (
+        lambda d: step(d, "c0", "proposed").update(arguments=None),
+        "no longer fits tool `add`",
+    ),
+    "unfit earlier input": (
+        lambda d: step(d, "c2", "proposed").update(arguments={"a": "x"}),
+        "no longer fits tool `add`",
+    ),
+    "input missing": (
+        lambda d: step(d, "p", "proposed").pop("arguments"),
+        r"calls\[3\]\.steps\[0\]\.arguments: it is missing",
+    ),
+    "unknown kind": (
+        lambda d: step(d, "p", "suspended").update(kind="lost"),
+        r"calls\[3\]\.steps\[2\]\.kind: 'lost' is none of the known",
+    ),
     "unknown call": (lambda d: entry(d, "p").update(id="zz"), "'zz' is no call of the turn"),
     "call twice": (lambda d: d["calls"].append(d["calls"][0]), "is there twice"),
     "call missing": (lambda d: d["calls"].pop(), "not the calls of the turn"),
@@ -136,25 +136,78 @@ RESEALED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
         lambda d: d["turn"]["items"].append(d["turn"]["items"][0]),
         "not the calls of the turn",
     ),
-    "status": (lambda d: entry(d, "p").update(status="asleep"), "'asleep' is none of the known"),
+    "status": (lambda d: step(d, "c1", "ended").update(said="asleep"), "'asleep' is none of the"),
     "mended": (lambda d: entry(d, "p").update(mended=[3]), "mended: expected texts only"),
-    "mode": (lambda d: entry(d, "p")["ticket"].update(resume_mode="x"), "'x' is none of"),
-    "source": (lambda d: entry(d, "c1").update(source="fate"), "'fate' is none of"),
-    "record": (lambda d: d["decisions"][0].update(phase="x"), "phase: 'x' is none of"),
+    "mode": (
+        lambda d: step(d, "p", "suspended")["ticket"].update(resume_mode="x"),
+        r"steps\[2\]\.ticket\.resume_mode: 'x' is none of",
+    ),
+    "no ticket": (
+        lambda d: step(d, "p", "suspended").pop("ticket"),
+        r"steps\[2\]\.ticket: it is missing",
+    ),
+    "no digest": (
+        lambda d: step(d, "p", "suspended").pop("digest"),
+        r"steps\[2\]\.digest: it is missing",
+    ),
+    "another digest": (
+        lambda d: step(d, "p", "suspended").update(digest="sha256:0"),
+        "Call 'p' of tool `pay` was shown with other arguments than it has",
+    ),
+    "phase": (lambda d: step(d, "c1", "ended").update(phase="fate"), "phase: 'fate' is none of"),
+    "phase of another kind": (
+        lambda d: step(d, "c1", "ended").update(phase="after"),
+        r"phase: 'after' does not go with 'ended'",
+    ),
+    "phase of no call": (
+        lambda d: step(d, "c1", "ended").update(phase="reading"),
+        r"phase: 'reading' comes first",
+    ),
+    "decision": (
+        lambda d: step(d, "c1", "asked").update(said="perhaps"),
+        r"said: 'perhaps' is none of the known",
+    ),
+    "answer": (
+        lambda d: steps_of(d, "p").append({"kind": "answered", "said": "edit"}),
+        r"steps\[3\]\.decision: it is missing",
+    ),
     "action": (
-        lambda d: d["resumed"].append({"call_id": "p", "action": "x", "decision_id": "d"}),
-        "action: 'x' is none of",
+        lambda d: steps_of(d, "p").append(answered(action="x")),
+        "decision.action: 'x' is none of",
+    ),
+    "another call": (
+        lambda d: steps_of(d, "p").append(answered(call_id="g")),
+        "call_id: it is about another call, 'g'",
     ),
     "turn": (lambda d: d.update(turn=[]), r"\$\.turn: expected dict"),
-    "reason": (lambda d: entry(d, "u").update(reason="mood"), "'mood' is none of"),
+    "reason": (
+        lambda d: step(d, "u", "ended")["issue"].update(reason="mood"),
+        r"issue\.reason: 'mood' is none of",
+    ),
+    "no issue": (lambda d: step(d, "u", "ended").pop("issue"), r"issue: it is missing"),
     "result": (
-        lambda d: entry(d, "c0")["result"].update(id="c9"),
+        lambda d: step(d, "c0", "ended")["result"].update(id="c9"),
         r"result: it answers another call, 'c9'",
+    ),
+    "no result": (lambda d: step(d, "c0", "ended").pop("result"), r"result: it is missing"),
+    "time": (
+        lambda d: step(d, "c0", "ended").update(at="noon"),
+        r"steps\[2\]\.at: 'noon' is no time",
+    ),
+    "no such time": (
+        lambda d: step(d, "c0", "ended").update(at="9999-12-31T23:59:59-12:00"),
+        "is no time in ISO 8601",
     ),
 }
 
 
-@over("case", RESEALED)
+def answered(**changes: Any) -> dict[str, Any]:
+    """A step that answers the waiting call, but for what is changed in its decision."""
+    decision = {"call_id": "p", "action": "resume", "decision_id": "d", **changes}
+    return {"kind": "answered", "said": "resume", "decision": decision}
+
+
+@pytest.mark.parametrize("case", RESEALED)
 def test_nonsense_under_a_good_seal_is_told_by_its_place(case: str) -> None:
     """A text that is sealed but makes no sense is told by its place, and opens no round."""
     change, message = RESEALED[case]
@@ -162,6 +215,146 @@ def test_nonsense_under_a_good_seal_is_told_by_its_place(case: str) -> None:
     change(data)
     with pytest.raises(PlanError, match=message):
         loaded(sealed(data))
+
+
+NEW_WORDS: dict[str, tuple[Callable[[dict[str, Any]], dict[str, Any]], str]] = {
+    "plan": (lambda d: d, r"at \$\.place: "),
+    "call": (lambda d: entry(d, "p"), r"at \$\.calls\[3\]\.place: "),
+    "call of no tool": (lambda d: entry(d, "u"), r"at \$\.calls\[6\]\.place: "),
+    "step": (lambda d: step(d, "c1", "ended"), r"at \$\.calls\[1\]\.steps\[2\]\.place: "),
+}
+
+
+@pytest.mark.parametrize("where", NEW_WORDS)
+def test_a_word_of_a_later_release_is_refused(where: str) -> None:
+    """What this release does not know may change what the rest means, so it is not passed over."""
+    part, message = NEW_WORDS[where]
+    data = dumped()
+    part(data)["place"] = None
+    with pytest.raises(PlanError, match=f"{message}it is none that this release knows"):
+        loaded(sealed(data))
+
+
+IMPOSSIBLE: dict[str, tuple[str, list[dict[str, Any]]]] = {
+    "ended twice": ("g", [{"kind": "ended", "said": "rejected", "phase": "gate"}]),
+    "begun while it waits": ("p", [{"kind": "begun"}]),
+    "changed while it waits": ("p", [{"kind": "changed", "arguments": {"amount": 1, "to": []}}]),
+    "succeeded while it waits": ("p", [{"kind": "ended", "said": "success"}]),
+    "recorded twice": ("p", [{"kind": "recorded", "said": "suspended"}] * 2),
+    "begun after the end": ("g", [{"kind": "begun"}]),
+    "asked after the end": ("g", [{"kind": "asked", "phase": "hook", "by": "late"}]),
+    "begun twice": ("c2", [{"kind": "begun"}, {"kind": "begun"}]),
+    "left before it was begun": ("c2", [{"kind": "left"}]),
+    "begun, and nobody left it": ("c2", [{"kind": "begun"}]),
+    "answered without a question": ("c2", [{"kind": "answered", "said": "resume"}]),
+    "recorded before anything was": ("c2", [{"kind": "recorded", "said": "suspended"}]),
+    "asked while it runs": (
+        "c2",
+        [{"kind": "begun"}, {"kind": "asked", "phase": "gate", "by": "late"}],
+    ),
+    "proposed twice": ("c2", [{"kind": "proposed", "arguments": {"a": 2, "b": 7}}]),
+    "begun without a tool": ("u", [{"kind": "begun"}]),
+    "again without a tool": ("u", [{"kind": "again"}]),
+}
+
+
+@pytest.mark.parametrize("case", IMPOSSIBLE)
+def test_what_cannot_have_happened_is_refused(case: str) -> None:
+    """A line that the table of the lifecycle lacks is told by the place of the step that is wrong.
+
+    Without these steps the plan loads, so that nothing else is wrong with it.
+    """
+    call_id, more = IMPOSSIBLE[case]
+    data = dumped()
+    close(loaded(data))
+    place = len(steps_of(data, call_id)) + len(more) - 1
+    steps_of(data, call_id).extend(more)
+    with pytest.raises(PlanError, match=rf"calls\[\d\]\.steps\[{place}\]\.kind: "):
+        loaded(sealed(data))
+
+
+@pytest.mark.parametrize("call_id", ["c2", "u"])
+def test_a_line_begins_with_what_was_proposed(call_id: str) -> None:
+    """A line without its beginning, or without any step, is refused."""
+    for gone in (1, 10):
+        data = dumped()
+        del steps_of(data, call_id)[:gone]
+        with pytest.raises(PlanError, match=r"calls\[\d\]\.steps.*begins with what was proposed"):
+            loaded(sealed(data))
+
+
+ODD: tuple[Any, ...] = (None, 3, "x", [], {}, True)
+
+
+def places(data: Any, path: tuple[Any, ...] = ()) -> Any:
+    """The paths to all values, those that hold others too."""
+    if not isinstance(data, dict | list):
+        return
+    for name, part in data.items() if isinstance(data, dict) else enumerate(data):
+        yield (*path, name)
+        yield from places(part, (*path, name))
+
+
+def test_nonsense_anywhere_is_a_plan_error_with_a_place() -> None:
+    """Whichever value is another, under a good seal: the plan loads and tells all, or is refused.
+
+    What is refused says where, by a path or by the call.
+    """
+    from tests.round.test_record import full_plan
+
+    wrong: list[str] = []
+    texts = {"turn": PLAN_TEXT, "calls": PLAN_TEXT, "edited": edited_text()}
+    for part, text in (*texts.items(), ("full", full_plan().dump_json())):
+        data = json.loads(text)
+        for path in places(data):
+            if "seal" in path or path[0] in ("format", "version", "binding"):
+                continue
+            if (path[0] == "calls" and len(path) > 1) is (part == "turn"):
+                continue
+            for odd in ODD:
+                changed = json.loads(text)
+                at(changed, path[:-1])[path[-1]] = odd
+                said = f"{odd!r} at {path}"
+                try:
+                    plan = loaded(sealed(changed))
+                except PlanError as error:
+                    if not re.search(r" at \$|[Cc]alls? '", str(error)):
+                        wrong.append(f"{said}: {error}")
+                except Exception as error:  # noqa: BLE001 - all of them are listed
+                    wrong.append(f"{said}: {error!r}")
+                else:
+                    wrong += [f"{said}: {each}" for each in trouble_with(plan)]
+    assert wrong == []
+
+
+def trouble_with(plan: ToolRoundPlan[Any]) -> list[str]:
+    """Ask a loaded plan for all that it tells, and dump and load it again."""
+    try:
+        told = facts(plan)
+        again = loaded(plan.dump_json())
+        assert facts(again) == told
+        close(again)
+    except Exception as error:  # noqa: BLE001 - all of them are listed
+        close(plan)
+        return [repr(error)]
+    return []
+
+
+def facts(plan: ToolRoundPlan[Any]) -> dict[str, Any]:
+    """All that a plan tells of its calls."""
+    told = {name: getattr(plan, name) for name in ("finished", "decisions", "resumed", "edits")}
+    waiting = [(each.ticket, each.digest, each.was_started, each.by) for each in plan.suspended]
+    steps = [row.steps for row in plan.calls]
+    return {**told, "rows": plan.calls, "waiting": waiting, "steps": steps}
+
+
+def edited_text() -> str:
+    """A saved plan with a call that a person edited, and one that a hook changed on top."""
+    plan = waits(count=2)
+    first, second = plan.suspended
+    plan.amend_sync(first.edit({"a": 41}, by="ann"), Shop.HookSet())
+    plan.amend_sync(second.edit({"a": 99}), capped())
+    return plan.dump_json()
 
 
 def test_the_key_has_to_be_the_same() -> None:
@@ -187,7 +380,7 @@ def test_the_key_has_to_be_the_same() -> None:
 def test_an_editor_without_the_key_cannot_seal() -> None:
     """Under a key, a text that was sealed without it is refused."""
     data = dumped(key=b"secret")
-    entry(data, "p")["ticket"]["message"] = "Pay 1?"
+    step(data, "p", "suspended")["ticket"]["message"] = "Pay 1?"
     with pytest.raises(PlanError, match="saved without a key"):
         loaded(sealed(data), key=b"secret")
     forged = sealed(data)
@@ -201,7 +394,7 @@ FOREIGN = {
     PLAN_TEXT[: len(PLAN_TEXT) // 2]: "not JSON",
     "[]": r"it is \[\]",
     '{"format": "lutum_py.transcript", "version": 1}': "`format` is 'lutum_py.transcript'",
-    PLAN_TEXT.replace('"version":2', '"version":3'): "format version 3; this release reads 1, 2",
+    PLAN_TEXT.replace('"version":3', '"version":4'): "format version 4; this release reads 1, 2, 3",
     '{"format": "lutum_py.plan", "version": 1}': r"\$\.seal: it is missing",
     '{"format": "lutum_py.plan", "version": 1, "seal": {"kind": "sha256", "value": "0"}}': (
         r"\$\.calls: expected list, got None"
@@ -209,7 +402,7 @@ FOREIGN = {
 }
 
 
-@over("text", FOREIGN)
+@pytest.mark.parametrize("text", FOREIGN, ids=range(len(FOREIGN)))
 def test_what_is_no_plan_is_refused(text: str) -> None:
     """Foreign, cut and future texts are told apart."""
     with pytest.raises(PlanError, match=FOREIGN[text]):

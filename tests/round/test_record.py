@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from typing import Any
 
@@ -35,7 +36,7 @@ from lutum_py.errors import (
 )
 from tests.every_line import every_line
 from tests.round.edits import snapshot
-from tests.round.test_plan_seal import sealed
+from tests.round.saved_plans import at, leaves, sealed
 from tests.round_tools import (
     Receipt,
     Shop,
@@ -239,39 +240,115 @@ def test_a_plan_is_bound_to_what_it_belongs_to() -> None:
 
 def test_calls_that_ended_under_version_1_are_in_doubt() -> None:
     """Version 1 kept no results, so that a call which ended, or was begun, may have its effects."""
-    data = json.loads(opened(*adds(4)).plan().dump_json())
     statuses = ("succeeded", "running", "suspended", "new")
-    for entry, status in zip(data["calls"], statuses, strict=True):
-        entry["status"] = status
-        del entry["approvals"]
-    for key in ("binding", "asked_before", "asked_after", "owes_after"):
-        del data[key]
-    plan = Shop.load_plan(json.dumps(sealed({**data, "version": 1})))
+    plan = Shop.load_plan(json.dumps(sealed(saved_before(statuses, version=1))))
     assert [call.id for call in plan.in_doubt] == ["c0", "c1", "c2"]
     assert {call.status for call in plan.in_doubt} == {CallStatus.RUNNING}
     assert [call.id for call in plan.pending] == ["c3"]
     close(plan)
 
 
+def saved_before(statuses: tuple[str, ...], version: int) -> dict[str, Any]:
+    """A plan of calls that are pending in these statuses, as a release before saved it."""
+    data = json.loads(opened(*adds(len(statuses))).plan().dump_json())
+    calls = [
+        {
+            "state": "pending",
+            "id": entry["id"],
+            "input": entry["steps"][0]["arguments"],
+            "status": status,
+            "schema_digest": entry["schema_digest"],
+            "digest": entry["digest"],
+            "mended": [],
+        }
+        for entry, status in zip(data["calls"], statuses, strict=True)
+    ]
+    lists = {"calls": calls, "started": [], "decisions": [], "resumed": []}
+    return {"format": data["format"], "version": version, "turn": data["turn"], **lists}
+
+
 @pytest.mark.parametrize("marks", [3, [["c0"]], [3]])
 def test_marks_of_hooks_are_pairs(marks: Any) -> None:
-    """A text that is sealed but marks hooks in another way is told by its place."""
-    data = json.loads(opened(*adds(1)).plan().dump_json())
-    data["asked_before"] = marks
+    """A text of version 2 that is sealed but marks hooks otherwise is told by its place."""
+    data = saved_before(("new",), version=2)
+    close(Shop.load_plan(json.dumps(sealed(data))))
     with pytest.raises(PlanError, match=r"asked_before: expected pairs of a call id and a hook"):
+        Shop.load_plan(json.dumps(sealed({**data, "asked_before": marks})))
+
+
+@pytest.mark.parametrize("phase", ["before", "after"])
+@pytest.mark.parametrize("key", [3, None])
+def test_that_a_hook_was_asked_names_the_hook(phase: str, key: Any) -> None:
+    """A text that is sealed but does not say which hook was asked is told by its place."""
+    data = json.loads(full_plan().dump_json())
+    call_id = {"before": "c2", "after": "c1"}[phase]
+    steps = next(each for each in data["calls"] if each["id"] == call_id)["steps"]
+    place = next(i for i, each in enumerate(steps) if each.get("phase") == phase)
+    assert steps[place]["key"] == f"full_plan.<locals>.{'once' if phase == 'before' else 'after'}"
+    steps[place]["key"] = key
+    with pytest.raises(PlanError, match=rf"steps\[{place}\]\.key: expected str"):
         Shop.load_plan(json.dumps(sealed(data)))
 
 
-def leaves(data: Any, path: tuple[Any, ...] = ()) -> Any:
-    for step, part in data.items() if isinstance(data, dict) else enumerate(data):
-        if isinstance(part, dict | list) and part:
-            yield from leaves(part, (*path, step))
-        else:
-            yield (*path, step)
+def test_a_call_that_runs_is_left_by_the_dump() -> None:
+    """The dump says that it was left, so that two loads of one text are equal to the microsecond.
+
+    Here the call is as it was: what is left is the copy in the text.
+    """
+    plan = opened(*adds(2)).plan()
+    call = plan.pending[0]
+    call.begin()
+    text = plan.dump_json()
+    assert [each["kind"] for each in json.loads(text)["calls"][0]["steps"]] == [
+        "proposed",
+        "begun",
+        "left",
+    ]
+    assert [step.kind for step in call.steps] == ["proposed", "begun"]
+    one, two = Shop.load_plan(text), Shop.load_plan(text)
+    assert [row.steps for row in one.calls] == [row.steps for row in two.calls]
+    assert (one.calls, one.in_doubt[0].steps[-1].kind) == (two.calls, "left")
+    again = reloaded(one)
+    assert again.in_doubt[0].steps == two.in_doubt[0].steps
+    close(again, two)
+
+
+def test_times_in_text_sort_as_they_came() -> None:
+    """Each step has its time, in UTC and always to the microsecond: a line sorts as text does."""
+    seen = 0
+    for entry in json.loads(full_plan().dump_json())["calls"]:
+        times = [each["at"] for each in entry["steps"]]
+        assert times == sorted(times), entry["id"]
+        for each in times:
+            assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00", each)
+        seen += len(times)
+    assert seen > 30
+
+
+@pytest.mark.parametrize("move", ["complete", "fail", "suspend"])
+def test_what_a_call_in_doubt_came_to_is_recorded_before_the_dump(move: str) -> None:
+    """An answer of a call in doubt is not lost in a dump: the plan has to be told of it first."""
+    plan = opened(*adds(1)).plan()
+    plan.pending[0].begin()
+    again = reloaded(plan)
+    (doubtful,) = again.in_doubt
+    outcome: Any
+    if move == "complete":
+        outcome = doubtful.complete(3)
+    elif move == "fail":
+        outcome = doubtful.fail("broken")
+    else:
+        outcome = doubtful.suspend(SuspendTicket())
+    with pytest.raises(PlanError, match=r"'c0' of tool `add` .*`plan\.record\(outcome\)`"):
+        again.dump_json()
+    again.record(outcome)
+    last = reloaded(again)
+    assert (len(last.finished), len(last.suspended)) == ((0, 1) if move == "suspend" else (1, 0))
+    close(last)
 
 
 def full_plan() -> ToolRoundPlan[Any]:
-    """A plan of version 2 in which everything is there that it can hold."""
+    """A plan in which everything is there that it can hold."""
     hooks = gated(SuspendTicket(id="t", resume_mode=ResumeMode.PASS_DECISION_TO_TOOL), Shop.ask)
 
     def once(metadata: ToolMetadata, input: Any) -> None:
@@ -311,10 +388,7 @@ def test_every_leaf_of_a_saved_plan_is_sealed() -> None:
     assert len(places) > 150
     for path in places:
         changed = json.loads(json.dumps(data))
-        place = changed
-        for step in path[:-1]:
-            place = place[step]
-        place[path[-1]] = "edited"
+        at(changed, path[:-1])[path[-1]] = "edited"
         with pytest.raises(PlanError):
             Shop.load_plan(json.dumps(changed), binding="here")
 

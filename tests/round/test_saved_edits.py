@@ -20,7 +20,7 @@ from lutum_py.errors import (
 )
 from tests.cases import over
 from tests.round.edits import capped
-from tests.round.test_plan_seal import leaves, sealed
+from tests.round.saved_plans import at, leaves, sealed, step
 from tests.round_tools import Shop, adds, close, gated, opened
 
 
@@ -39,12 +39,6 @@ def edited_plan() -> ToolRoundPlan[Any]:
 
 
 SAVED = edited_plan().dump_json()
-
-
-def at(data: Any, path: tuple[Any, ...]) -> Any:
-    for step in path:
-        data = data[step]
-    return data
 
 
 def test_a_plan_with_edits_comes_back_whole() -> None:
@@ -87,16 +81,46 @@ def test_a_leaf_under_a_new_seal_approves_nothing_else() -> None:
         close(plan)
 
 
+def test_all_changes_of_an_edit_are_steps() -> None:
+    """What a person changed and what a hook made of it are steps of their own, in this order."""
+    steps = json.loads(SAVED)["calls"][1]["steps"]
+    kinds = [(each["kind"], each.get("phase"), each.get("by")) for each in steps]
+    assert kinds[3:] == [
+        ("answered", None, "bob"),
+        ("changed", "decision", "bob"),
+        ("asked", "hook", "capped.<locals>.cap"),
+        ("changed", "hook", "capped.<locals>.cap"),
+        ("asked", "gate", "gated.<locals>.gate"),
+        ("suspended", "gate", "gated.<locals>.gate"),
+    ]
+    assert [each["arguments"]["a"] for each in steps if "arguments" in each] == [1, 99, 10]
+
+
 RESEALED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "cancelled edit": (
-        lambda data: data["resumed"][0].update(action="cancel"),
-        r"resumed\[0\]\.edit: it does not go with 'cancel'",
+        lambda data: step(data, "c0", "answered")["decision"].update(action="cancel"),
+        r"steps\[3\]\.decision\.edit: it does not go with 'cancel'",
     ),
-    "no object": (lambda data: data["resumed"][0].update(edit=[1]), "edit: expected dict"),
-    "two records": (lambda data: data["edits"].append(data["edits"][0]), "two of one call"),
-    "no call": (lambda data: data["edits"][0].update(call_id="zz"), "'zz' is no call of the turn"),
-    "arguments": (lambda data: data["edits"][0].update(final=3), "final: expected dict"),
-    "names": (lambda data: data["edits"][0].update(changed=[3]), "changed: expected texts only"),
+    "no object": (
+        lambda data: step(data, "c0", "answered")["decision"].update(edit=[1]),
+        r"steps\[3\]\.decision\.edit: expected dict",
+    ),
+    "no decision": (
+        lambda data: step(data, "c0", "answered").pop("decision"),
+        r"steps\[3\]\.decision: it is missing",
+    ),
+    "no call": (
+        lambda data: step(data, "c0", "answered")["decision"].update(call_id="zz"),
+        r"steps\[3\]\.decision\.call_id: it is about another call, 'zz'",
+    ),
+    "arguments": (
+        lambda data: step(data, "c0", "changed").update(arguments=3),
+        "input of call 'c0' no longer fits tool `add`",
+    ),
+    "arguments of the person": (
+        lambda data: data["calls"][1]["steps"][4].update(arguments={"a": "x"}),
+        "input of call 'c1' no longer fits tool `add`",
+    ),
 }
 
 

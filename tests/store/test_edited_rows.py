@@ -258,9 +258,10 @@ def test_a_result_of_another_call_is_not_recorded(store: Store) -> None:
     store.save("one", plan_of(LOOK, ("c9", "look", {"place": "Rome"})), note="")
     claim = claimed(store)
     store.finish(claim, begun(store, claim).call_sync())
-    result = {**json.loads(row_at(0)["body"])["result"], "name": "pay"}
-    forge(0, body=with_body(0, result=result))
-    with pytest.raises(PlanError, match="its result is of another call"):
+    steps = json.loads(row_at(0)["body"])["steps"]
+    steps[-1]["result"]["name"] = "pay"
+    forge(0, body=with_body(0, steps=steps))
+    with pytest.raises(PlanError, match="it answers another call"):
         store.load("one", Desk)
 
 

@@ -1,0 +1,301 @@
+"""The line of a call: what happened to it, step by step, each written once.
+
+A call is what the model sent and this line; status, approvals, decisions, edits, rows, events and
+what is saved are read from it. A line only grows, by one step in one act under a lock, so that two
+threads cannot both begin a call. For example, that of a payment that a person approved:
+
+    proposed  asked (gate said suspend)  suspended  answered (said resume)  begun  ended
+
+**Branches.** Two plans of one round share a call that their hooks let pass. What hooks change,
+settle or suspend is a branch: another object, that begins with the line so far, so that the older
+plan stays as it is. As long as hooks only decide, branches are told apart. A *deed* (begun, left,
+answered, recorded, an end or a wait without a hook) is done to the call itself, which is one: from
+there on all of the family show the line that the deed is in. Each deed starts an era; a member of
+an older era shows the line of the member that is in the present one. So what another branch had
+decided is void, and nobody has to find the branches in order to tell them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from functools import partial
+from time import time
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+
+from .._text.immutable import dataclass
+from .lifecycle import STAGES, Stage, StepKind
+
+if TYPE_CHECKING:
+    from .._context.suspension import Decision, SuspendTicket
+    from .._transcript.result import ResultStatus
+
+__all__ = [
+    "BY_TOOL",
+    "END_OF",
+    "HOOK_PHASES",
+    "NOT_KEPT",
+    "Answer",
+    "Branch",
+    "CallStep",
+    "Family",
+    "Kept",
+    "Step",
+    "StepPhase",
+    "answers_in",
+    "end_of",
+    "moment",
+    "new_step",
+    "newer_than",
+    "proposed_at",
+    "said_of",
+    "wait_of",
+]
+
+StepPhase: TypeAlias = Literal[
+    "hook", "gate", "function", "before", "after", "decision", "reading", "answer"
+]
+
+HOOK_PHASES: Final = frozenset({"hook", "gate", "function"})
+"""Who decides before a call is run: what these say is the branch's own, and no deed."""
+
+
+class Step(NamedTuple):
+    """Hold one step as the line keeps it; `CallStep` is what users see of it.
+
+    Attributes:
+        kind: What happened.
+        stage: Where the call stands then.
+        at: When, in seconds of the epoch; None where an older release did not write it down.
+        by: Who did it, by name.
+        phase: In which part of deciding.
+        said: What was said: a decision, a status.
+        reason: Why.
+        digest: The digest that was shown, or decided on.
+        detail: What belongs to the kind: the data of an input, a ticket, a decision, a result, for
+            an end by a hook the output with its result, for `asked` the plan's round of asking.
+    """
+
+    kind: StepKind
+    stage: Stage
+    at: float | None
+    by: str | None = None
+    phase: StepPhase | None = None
+    said: str | None = None
+    reason: str | None = None
+    digest: str | None = None
+    detail: Any = None
+
+
+new_step: Callable[[tuple[Any, ...]], Step] = partial(tuple.__new__, Step)
+"""Make a step of a tuple of all fields, in a fifth of the time."""
+
+BY_TOOL: Final = "tool"
+"""What a `suspended` says where the tool asks, after it was started; users do not see it."""
+
+END_OF: Final[Mapping[ResultStatus, Stage]] = {
+    "success": STAGES["succeeded"],
+    "error": STAGES["failed"],
+    "indeterminate": STAGES["failed"],
+    "rejected": STAGES["cancelled"],
+    "cancelled": STAGES["cancelled"],
+}
+"""The end that each status of a result stands for."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallStep:
+    """Say one thing that happened to a call.
+
+    Attributes:
+        call_id: The id of the call.
+        tool: The wire name of the tool.
+        kind: What happened: `proposed`, `asked`, `changed`, `suspended`, `answered`, `begun`,
+            `left`, `ended`, `recorded` or `again`.
+        at: When, in ISO 8601 and UTC; None where an older release did not write it down.
+        by: Who did it: a hook, a condition, a person, a store's owner; None for the program and the
+            tool itself.
+        phase: Where in deciding: `hook`, `gate`, `function`, `before` or `after` for hooks,
+            `decision` for a person, `reading` for what could not be used, `answer` for a final
+            answer.
+        said: What was decided or came of it; of a hook that let the call pass, None.
+        reason: Why; of a question, what was asked.
+        id: The id of the ticket or decision.
+        digest: The digest of the tool and the final arguments, where something is bound to it.
+        arguments: The arguments from here on, as plain data with secrets masked; None where they
+            did not change.
+    """
+
+    call_id: str
+    tool: str
+    kind: StepKind
+    at: str | None
+    by: str | None
+    phase: StepPhase | None
+    said: str | None
+    reason: str | None
+    id: str | None
+    digest: str | None
+    arguments: Any
+
+    def model_dump(self) -> dict[str, Any]:
+        """Give the step as plain data; what is not set is left out."""
+        named = {name: getattr(self, name) for name in type(self).__slots__}
+        return {name: value for name, value in named.items() if value is not None}
+
+    def __hash__(self) -> int:  # arguments are dicts
+        return hash((self.call_id, self.kind, self.at, self.by, self.phase, self.said, self.id))
+
+
+def moment(at: float | None) -> str | None:
+    """Write a time as users see it, always with microseconds, so that texts sort as times do."""
+    if at is None:
+        return None
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds")
+
+
+def newer_than(last: Step) -> float:
+    """Give the time for the next step: a clock that was put back counts as the last step's."""
+    at = time()
+    before = last.at
+    return at if before is None or at >= before else before
+
+
+def proposed_at(at: float | None, arguments: Any = None) -> tuple[Step]:
+    """Begin a line."""
+    return (new_step(("proposed", _NEW, at, None, None, None, None, None, arguments)),)
+
+
+_NEW: Final = STAGES["new"]
+
+
+class Family:
+    """Hold the branches of one call together.
+
+    Attributes:
+        era: Raised by each deed.
+        told: The member whose line tells the story: the one that the last deed is in.
+        members: All of them.
+        moved: Where the round is told of each deed, since what it voids is in the lists of plans.
+    """
+
+    __slots__ = ("era", "members", "moved", "told")
+
+    def __init__(self, first: Any) -> None:
+        self.era = 0
+        self.told = first
+        self.members: list[Any] = [first]
+        self.moved: list[str] | None = None
+
+
+class Branch(NamedTuple):
+    """Say which branch of which family a call is.
+
+    Attributes:
+        family: The family.
+        era: The era that its line is of.
+        parent: The call that it branched from.
+        newer: The branch of it that a newer plan holds.
+        original: The call that it is a copy of, where it is one: no plan holds it.
+    """
+
+    family: Family
+    era: int
+    parent: Any = None
+    newer: Any = None
+    original: Any = None
+
+
+class Kept(NamedTuple):
+    """Where a call is kept, and what follows.
+
+    Attributes:
+        key_begins: What its idempotency key begins with, where the conversation has an id.
+        is_held: Whether a store keeps it, so that it runs only once that is on record.
+        is_open: Whether it is the draft of an edit, which hooks may still change.
+    """
+
+    key_begins: str = ""
+    is_held: bool = False
+    is_open: bool = False
+
+
+NOT_KEPT: Final = Kept()
+
+
+# Folds of a line.
+
+
+class Answer(NamedTuple):
+    """A question about a call and the decision that answers it.
+
+    Attributes:
+        decision: The decision.
+        ticket: What was asked.
+        digest: The digest that the decision is bound to.
+        is_of_tool: Whether the tool asked, after it was started; else a gate or the program.
+    """
+
+    decision: Decision
+    ticket: SuspendTicket
+    digest: str
+    is_of_tool: bool
+
+    @property
+    def is_for_tool(self) -> bool:
+        """Whether the tool itself reads the decision."""
+        return self.ticket.resume_mode == "pass_decision_to_tool"
+
+
+def answers_in(steps: tuple[Step, ...]) -> tuple[Answer, ...]:
+    """Give the answers by which a call goes on, the latest first: one an asker at most.
+
+    Two may ask: a gate before the call is run, and the tool itself while it runs. Neither answer
+    stands for the other. A new question of an asker spends what answered its last one, and no
+    answer outlives the arguments that it was given about.
+    """
+    answers: list[Answer] = []
+    asked: Step | None = None
+    is_of_tool = False
+    for step in steps:
+        kind = step.kind
+        if kind == "suspended":
+            asked, is_of_tool = step, step.said == BY_TOOL
+            answers = [
+                each
+                for each in answers
+                if each.is_of_tool is not is_of_tool and step.digest in (None, each.digest)
+            ]
+        elif kind == "answered" and asked is not None and step.said != "cancel":
+            if step.detail is None or asked.detail is None:
+                continue
+            if step.said == "edit":
+                answers = [each for each in answers if each.digest == step.digest]
+            made = Answer(step.detail, asked.detail, step.digest or asked.digest or "", is_of_tool)
+            answers.insert(0, made)
+    return tuple(answers)
+
+
+def wait_of(steps: tuple[Step, ...]) -> Step | None:
+    """Give the step by which a call waits, if it does."""
+    if steps[-1].stage.name != "suspended":
+        return None
+    found: Step = next(step for step in reversed(steps) if step.kind == "suspended")
+    return found
+
+
+def end_of(steps: tuple[Step, ...]) -> Step | None:
+    """Give the step by which a call ended, if it did."""
+    if not steps[-1].stage.is_end:
+        return None
+    found: Step = next(step for step in reversed(steps) if step.kind == "ended")
+    return found
+
+
+def said_of(steps: tuple[Step, ...], kind: StepKind) -> Iterator[Step]:
+    """Give the steps of one kind since the last try was made, the latest first."""
+    for step in reversed(steps):
+        if step.kind == kind:
+            yield step
+        elif step.kind == "again":
+            return
