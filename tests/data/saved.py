@@ -1,22 +1,25 @@
-"""Make saved plans, transcripts and a result: `python saved.py FOLDER`, see README.md.
+"""Make what a release saves: `python saved.py FOLDER`, see README.md.
 
-Only public names are used, so that the code of any release can run this.
+Only public names are used, and those that an earlier release lacks only where what is made is not
+of that release, so that the code of each can run this.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, Secret, SecretStr
 
 from lutum_py import (
     AnyToolCall,
     AssistantTurn,
     Attachment,
     Block,
+    CallStatus,
     Complete,
     Decision,
     HookSet,
@@ -100,6 +103,12 @@ def sign(paper: str, context: ToolContext) -> str:
     return f"{paper}: {context.resume.result}"
 
 
+@tool_fn
+def login(user: str, password: SecretStr, pin: Secret[int]) -> str:
+    """Log in."""
+    return f"{user}: {password.get_secret_value()} {pin.get_secret_value()}"
+
+
 class Archive(Toolset):
     """Old files."""
 
@@ -111,6 +120,7 @@ class Desk(Toolset):
 
     transfer = tool(Transfer)
     sign = tool(sign)
+    login = tool(login)
     archive = toolset(Archive, prefix="archive_")
 
 
@@ -237,6 +247,176 @@ def answered() -> ToolRoundPlan[Desk]:
     return plan
 
 
+BOSS: Final[dict[str, Any]] = {"by": "Cleo", "at": "2025-03-01T12:00:00+00:00"}
+"""Who decides about plans of release 0.2, and when."""
+
+
+def yes(plan: ToolRoundPlan[Desk], call_id: str, **fields: Any) -> Decision:
+    """Let a call go on under the digest that it shows; `fields` of a decision may be anything."""
+    digest = next(each.digest for each in plan.suspended if each.call.id == call_id)
+    given: dict[str, Any] = {"decision_id": f"d-{call_id}", "digest": digest, **BOSS, **fields}
+    return Decision(call_id=call_id, action="resume", **given)
+
+
+def limits(metadata: ToolMetadata, input: Any) -> Any:
+    """Let nobody pay more than 5,000 cents: what is more becomes as much."""
+    if input.cents <= 5000:
+        return RunNormally(input)
+    return RunNormally(Transfer.model_validate({**input.model_dump(), "cents": 5000}))
+
+
+def edited() -> ToolRoundPlan[Desk]:
+    """People changed arguments of calls, and hooks changed some of them on top."""
+    ids = ("person", "hooked", "again", "twice", "blocked_then", "given_then")
+    calls = [(call_id, "transfer", TRANSFER) for call_id in ids]
+    limited = deciding()
+    limited.on(Desk.transfer)(limits)
+    plan = planned(*calls).apply_hooks_sync(limited)
+    hooks, blocking, giving = Desk.HookSet(), Desk.HookSet(), Desk.HookSet()
+    hooks.on(Desk.transfer)(limits)
+    blocking.gate(Desk.transfer)(lambda metadata, input: Block("not like this"))
+    paid = Receipt(paid=1, on=date(2025, 3, 1))
+    giving.gate(Desk.transfer)(lambda metadata, input: Complete(paid))
+
+    def edit(call_id: str, asked: HookSet[Desk], name: str = "", **changes: Any) -> None:
+        whole = {**TRANSFER, "to": [{"name": "Ann", "city": None}], "speed": "slow", **changes}
+        decision = yes(plan, call_id, decision_id=f"d-{call_id}{name}", edit=whole)
+        plan.amend_sync(decision, asked)
+
+    edit("person", hooks, cents=1500, speed="instant")
+    for call_id in ("hooked", "again", "twice"):
+        edit(call_id, hooks, cents=9000)
+    plan.resume(yes(plan, "again", decision_id="d-again-2", reason="as it is"))
+    edit("twice", hooks, "-2", cents=3000)
+    edit("blocked_then", blocking, cents=1)
+    edit("given_then", giving, cents=2)
+    return plan
+
+
+def signs(paper: str) -> HookSet[Desk]:
+    """Give hooks that ask before a paper is signed."""
+    hooks = Desk.HookSet()
+    ticket = SuspendTicket(id="gate-1", action="allow", message="May it be signed?")
+    hooks.gate(Desk.sign)(lambda metadata, input: Suspend(ticket) if input.paper == paper else None)
+    return hooks
+
+
+def asked_twice() -> ToolRoundPlan[Desk]:
+    """A gate asked about two calls, and then the tool itself; one of them is answered twice."""
+    calls = [(call_id, "sign", {"paper": "lease"}) for call_id in ("both", "waits", "edited")]
+    plan = planned(*calls).apply_hooks_sync(signs("lease"))
+    for call in [each.call for each in plan.suspended]:
+        plan.resume(yes(plan, call.id, decision_id=f"d-{call.id}-gate", reason="read"))
+        outcome: Any = execute_sync(call, ToolContext.for_call(call))
+        plan.record(outcome)
+    plan.resume(yes(plan, "both", result="signed"))
+    plan.amend_sync(yes(plan, "edited", edit={"paper": "will"}, result="other"), Desk.HookSet())
+    return plan
+
+
+def edited_secret() -> ToolRoundPlan[Desk]:
+    """People changed secrets, and what stands beside them."""
+    sent = {"user": "ann", "password": "old", "pin": 1234}
+    hooks = Desk.HookSet()
+    hooks.gate(Desk.login)(lambda metadata, input: Suspend(SuspendTicket(id="login-1")))
+    plan = planned(*((call_id, "login", sent) for call_id in ("user", "secrets", "waits")))
+    plan = plan.apply_hooks_sync(hooks)
+    shown = dict(plan.suspended[0].arguments)
+    plan.amend_sync(yes(plan, "user", edit={**shown, "user": "bob"}), Desk.HookSet())
+    changes = {"password": "new", "pin": 9}
+    plan.amend_sync(yes(plan, "secrets", edit={**shown, **changes}), Desk.HookSet())
+    return plan
+
+
+def in_doubt() -> ToolRoundPlan[Desk]:
+    """One call is at work, one was approved and is at work, one has its result, one has not."""
+    calls = (found("runs", "a"), ("paid", "transfer", TRANSFER), found("ended", "b"))
+    plan = planned(*calls, found("open", "c")).apply_hooks_sync(deciding())
+    plan.resume(yes(plan, "paid", result={"note": "fine"}))
+    by_id = {call.id: call for call in plan.pending}
+    by_id["runs"].begin()
+    by_id["paid"].move_to(CallStatus.RUNNING)
+    plan.record(by_id["ended"].call_sync())
+    return plan
+
+
+def noted(metadata: ToolMetadata, input: Any) -> None:
+    """See each call before it is run."""
+
+
+def seen(call: AnyToolCall, result: ToolResult) -> ToolResult | None:
+    """See each result, and put another in the place of one."""
+    return answer(call.metadata, '["replaced"]') if call.id == "replaced" else None
+
+
+def around() -> HookSet[Desk]:
+    """Give hooks before and after each search."""
+    hooks = deciding()
+    hooks.before(Desk.archive.search)(noted)
+    hooks.after(Desk.archive.search)(seen)
+    return hooks
+
+
+def finished() -> ToolRoundPlan[Desk]:
+    """Calls that ended in each way, and were shown to after-hooks; nothing is owed."""
+    ids = ("fine", "replaced", "known", "failed", "nobody", "refused")
+    plan = planned(*(found(call_id, "a") for call_id in ids)).apply_hooks_sync(around())
+    by_id = {call.id: call for call in plan.pending}
+    plan.record(by_id["fine"].call_sync())
+    plan.record(by_id["replaced"].again().call_sync())
+    fields = {"status": "error", "message": "The shelf is empty.", "code": "empty"}
+    plan.record(answer(by_id["failed"].metadata, "null", **fields))
+    by_id["nobody"].begin()
+    plan.record(by_id["nobody"].indeterminate("the machine is gone."))
+    plan.apply_after_hooks_sync(around())
+    return plan
+
+
+def owes_after() -> ToolRoundPlan[Desk]:
+    """Before-hooks were asked, and after-hooks are owed, of a result and of a call to be run."""
+    plan = planned(found("ended", "a"), found("open", "b"), found("known", "c"))
+    plan = plan.apply_hooks_sync(around())
+    plan.record(plan.pending[0].call_sync())
+    return plan
+
+
+def settled() -> ToolRoundPlan[Desk]:
+    """Calls that a gate answered, a person answered, and that the program let wait."""
+    hooks = deciding(SuspendTicket(id="pay-2", resume_mode=ResumeMode.USE_DECISION_AS_TOOL_RESULT))
+    hooks.gate(Desk.sign)(lambda metadata, input: Complete("signed before"))
+    calls = (("gate", "sign", {"paper": "will"}), ("person", "transfer", TRANSFER))
+    plan = planned(*calls, found("own", "a"), found("ended", "b"), ("gone", "transfer", TRANSFER))
+    plan = plan.apply_hooks_sync(hooks)
+    result = {"paid": 2000, "on": "2025-03-01"}
+    plan.resume(yes(plan, "person", result=result, reason="paid by hand"))
+    cancel: dict[str, Any] = {**BOSS, "at": "yesterday"}
+    plan.resume(
+        Decision(call_id="gone", action="cancel", reason="no", decision_id="d-gone", **cancel)
+    )
+    plan.record(plan.pending[0].suspend(SuspendTicket(id="own-1", message="Go on?")))
+    plan.record(plan.pending[0].call_sync())
+    return plan
+
+
+def issues() -> ToolRoundPlan[Desk]:
+    """Two calls cannot be used; one of them was answered by hand."""
+    plan = planned(("c1", "archive_serch", "{}"), ("c2", "sign", '{"paper": '), found("c3", "a"))
+    unread = plan.recoverable_tool_call_issues[0].metadata
+    plan.record(answer(unread, '"found by hand"'))
+    return plan
+
+
+def answer_beside() -> ToolRoundPlan[Desk]:
+    """The final answer came beside a call, which is still to be run."""
+    turn = ScriptedModel.tool_calls(
+        ("a1", "answer", {"paid": 3, "on": "2025-03-01"}), found("c1", "a")
+    )
+    options: dict[str, Any] = {"answer": Receipt}
+    outcome = Desk.read_turn(turn, **options)
+    assert isinstance(outcome, NeedsTools)
+    return outcome.round.plan()
+
+
 PLANS: Final = {
     "pending": pending,
     "decided": decided,
@@ -246,6 +426,35 @@ PLANS: Final = {
     "answered": answered,
 }
 """What is saved once without a key and once, as `NAME_with_key`, with one."""
+
+PLANS_0_2: Final = {
+    **PLANS,
+    "edited": edited,
+    "edited_secret": edited_secret,
+    "asked_twice": asked_twice,
+    "in_doubt": in_doubt,
+    "finished": finished,
+    "owes_after": owes_after,
+    "settled": settled,
+    "issues": issues,
+    "answer_beside": answer_beside,
+}
+"""The same for release 0.2, which could do more."""
+
+
+def conversation() -> Session:
+    """A session that somebody has said something in."""
+    options: dict[str, Any] = {"id": "chat-1"}
+    session = Session(**options)
+    session.push_user("Pay Ann.")
+    return session
+
+
+SESSIONS: Final[dict[str, Callable[[], ToolRoundPlan[Desk] | None]]] = {
+    "approved": approved,
+    "alone": lambda: None,
+}
+"""The plan that each session is saved with."""
 
 CHAT: Final[dict[str, Any]] = {
     "id": "chatcmpl-made-1",
@@ -467,14 +676,9 @@ TRANSCRIPTS: Final = {
 }
 
 
-def main(folder: str) -> None:
-    """Write a file for each plan and transcript, and one for a result."""
-    here = Path(folder)
-    here.mkdir(parents=True, exist_ok=True)
-    texts: dict[str, str] = {}
-    for name, make in PLANS.items():
-        texts[f"plan_{name}"] = make().dump_json()
-        texts[f"plan_{name}_with_key"] = make().dump_json(key=KEY)
+def first_release() -> dict[str, str]:
+    """Give a text for each plan and transcript, and one for a result."""
+    texts = plans(PLANS)
     texts["result"] = answer(
         ToolMetadata(id="c1", name="sign", arguments='{"paper":"will"}'),
         '{"ok":false}',
@@ -485,7 +689,37 @@ def main(folder: str) -> None:
     ).dump_json()
     for name, make_session in TRANSCRIPTS.items():
         texts[f"transcript_{name}"] = make_session().transcript.dump_json()
-    for name, text in texts.items():
+    return texts
+
+
+def second_release() -> dict[str, str]:
+    """Give a text for each plan, and for each session."""
+    texts = plans(PLANS_0_2)
+    for name, make in SESSIONS.items():
+        for sealing, key in (("", None), ("_with_key", KEY)):
+            options: dict[str, Any] = {"key": key, "binding": "desk 1"}
+            dump: Any = Desk.dump_session
+            texts[f"session_{name}{sealing}"] = dump(conversation(), make(), **options)
+    return texts
+
+
+def plans(makers: Mapping[str, Callable[[], ToolRoundPlan[Desk]]]) -> dict[str, str]:
+    """Give the text of each plan, with a key and without one."""
+    texts: dict[str, str] = {}
+    for name, make in makers.items():
+        texts[f"plan_{name}"] = make().dump_json()
+        texts[f"plan_{name}_with_key"] = make().dump_json(key=KEY)
+    return texts
+
+
+RELEASES: Final = {"release_0_1": first_release, "release_0_2": second_release}
+
+
+def main(folder: str) -> None:
+    """Write what the release of a folder saves: a file for each text."""
+    here = Path(folder)
+    here.mkdir(parents=True, exist_ok=True)
+    for name, text in RELEASES[here.name]().items():
         (here / f"{name}.json").write_text(text + "\n", encoding="utf-8")
 
 
