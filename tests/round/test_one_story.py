@@ -1,0 +1,683 @@
+"""The laws of plans of one round: hooks decide in each, and what is done is done in all."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from lutum_py import (
+    Block,
+    CallStatus,
+    Complete,
+    RunNormally,
+    Session,
+    Suspend,
+    SuspendTicket,
+    ToolContext,
+    Toolset,
+    tool,
+    tool_fn,
+)
+from lutum_py.errors import (
+    CommitError,
+    HookError,
+    LifecycleError,
+    ResumeError,
+    ToolInputError,
+)
+from tests.round.one_story import (
+    FILL,
+    PAY,
+    Desk,
+    blocked,
+    desk,
+    fill,
+    hooks,
+    let_pass,
+    line,
+    one,
+    rewritten,
+    waiting,
+)
+from tests.round_tools import close, forged, opened
+
+ASKED = ["asked gate/gate/suspend", "suspended gate/gate"]
+
+
+def views(plan: Any) -> list[Any]:
+    """What a plan tells of its only call."""
+    (row,) = plan.calls
+    lists = [
+        len(getattr(plan, name))
+        for name in ("pending", "in_doubt", "suspended", "finished", "handled", "rejected")
+    ]
+    return [row, line(row.steps), lists, line(plan.steps)]
+
+
+# Branches.
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        blocked(),
+        waiting(),
+        rewritten("b"),
+        hooks(on=lambda m, i: Complete(3)),
+        lambda call: call.reject("no"),
+    ],
+    ids=["block", "suspend", "rewrite", "complete", "function"],
+)
+def test_what_hooks_decide_is_of_their_own_plan(made: Any) -> None:
+    """The plan that hooks were asked from stays as it is, its lists, rows and inputs."""
+    older = desk().plan()
+    before = views(older)
+    newer = older.apply_hooks_sync(made)
+    assert views(older) == before
+    assert older.decisions == ()
+    assert len(newer.decisions) == 1
+    assert views(newer) != before
+    assert older.pending[0].input.items == ["a"]
+    close(newer)
+
+
+def test_each_plan_has_the_decisions_of_its_own_hooks() -> None:
+    """A call that all let pass is one call in all plans; who decided where is told apart."""
+    first, second = hooks(on=let_it), hooks(gate=lambda m, i: None, on=let_it)
+    one_plan, other_plan = (start := desk().plan()).apply_hooks_sync(first), None
+    other_plan = start.apply_hooks_sync(second)
+    assert one_plan.pending[0] is other_plan.pending[0]
+    assert [each.hook for each in one_plan.decisions] == ["on"]
+    assert [each.hook for each in other_plan.decisions] == ["on"]
+    assert start.decisions == ()
+    close(start)
+
+
+def let_it(metadata: Any, input: Any) -> Any:
+    return RunNormally(input)
+
+
+# Deeds.
+
+
+def _begin(plan: Any) -> None:
+    one(plan).begin()
+
+
+def _record(plan: Any) -> None:
+    plan.record(one(plan).call_sync())
+
+
+def _forged(plan: Any) -> None:
+    plan.record(forged(one(plan).metadata))
+
+
+def _suspend(plan: Any) -> None:
+    plan.record(one(plan).suspend(SuspendTicket(id="own")))
+
+
+def _reject(plan: Any) -> None:
+    plan.record(one(plan).reject("no"))
+
+
+def _copied(plan: Any) -> None:
+    copy.copy(one(plan)).begin()
+
+
+def _deeply(plan: Any) -> None:
+    copy.deepcopy(one(plan)).begin()
+
+
+DEEDS = [_begin, _record, _forged, _suspend, _reject, _copied, _deeply]
+
+
+@pytest.mark.parametrize("deed", DEEDS, ids=lambda deed: deed.__name__)
+@pytest.mark.parametrize("late", [False, True])
+def test_from_a_deed_on_all_plans_tell_one_story(deed: Callable[[Any], None], late: bool) -> None:
+    """What is done in one branch is so in all; what another had decided is void there."""
+    older = desk().plan()
+    plans = {
+        "blocked": older.apply_hooks_sync(blocked()),
+        "waits": older.apply_hooks_sync(waiting()),
+        "other": older.apply_hooks_sync(rewritten("b")),
+        "passed": older.apply_hooks_sync(let_pass()) if late else older,
+    }
+    assert len({tuple(views(each)[1]) for each in plans.values()}) == 4
+    deed(plans["other"])
+    told = views(plans["other"])
+    for name, plan in plans.items():
+        assert views(plan) == told, name
+    assert plans["blocked"].decisions == ()
+    assert plans["waits"].decisions == ()
+    assert [each.hook for each in plans["other"].decisions] == ["on"]
+    close(older)
+
+
+def test_an_answer_is_a_deed() -> None:
+    """A decision that one plan took in counts in all, once; another one comes too late in all."""
+    older = desk().plan()
+    waits = older.apply_hooks_sync(waiting())
+    other = older.apply_hooks_sync(rewritten("b"))
+    (suspended,) = waits.suspended
+    decision, second = suspended.approve(by="ann"), suspended.approve(by="bob")
+    waits.resume(decision)
+    for plan in (older, waits, other):
+        assert views(plan) == views(waits)
+        assert plan.resume(decision) is None
+        with pytest.raises(ResumeError, match="decided on already"):
+            plan.resume(second)
+        assert plan.resumed == {("c1", decision.decision_id): decision}
+    assert one(other).input.items == ["a"]
+    assert one(other).approval == decision
+    one(other).call_sync()
+    assert one(waits).status is CallStatus.SUCCEEDED
+    close(older)
+
+
+def test_an_edit_is_a_deed() -> None:
+    """What a person corrected is the input in all plans."""
+    older = desk().plan()
+    waits = older.apply_hooks_sync(waiting())
+    other = older.apply_hooks_sync(blocked())
+    waits.amend_sync(waits.suspended[0].edit({"items": ["e"]}, by="ann"), waiting())
+    for plan in (older, waits, other):
+        assert views(plan) == views(waits)
+        assert [each.final for each in plan.edits] == [{"items": ["e"]}]
+    assert other.rejected == ()
+    close(older)
+
+
+COPIES: list[Callable[[Any], Any]] = [
+    lambda call: call,
+    copy.copy,
+    copy.deepcopy,
+    lambda call: copy.copy(copy.deepcopy(call)),
+]
+
+
+@pytest.mark.parametrize("copied", COPIES)
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_a_call_is_begun_once_over_its_copies(
+    copied: Callable[[Any], Any], is_reversed: bool
+) -> None:
+    """Of a call and its copies one begins and ends, and all show it."""
+    plan = desk().plan()
+    calls = [one(plan), copied(one(plan))]
+    first, second = reversed(calls) if is_reversed else calls
+    first.begin()
+    with pytest.raises(LifecycleError, match="was begun already"):
+        second.begin()
+    result = second.fail("no")
+    with pytest.raises(LifecycleError, match="is failed already"):
+        first.fail("no")
+    assert first.steps == second.steps == plan.steps
+    plan.record(result)
+    with pytest.raises(CommitError, match="more than one result"):
+        plan.record(result)
+    assert line(first.steps) == ["proposed", "begun", "ended //error", "recorded //error"]
+    close(plan)
+
+
+def test_a_call_is_begun_once_over_threads() -> None:
+    """Of threads that begin a call through any plan or copy, one does."""
+    for _ in range(20):
+        older = desk().plan()
+        others = [older.apply_hooks_sync(let_pass()) for _ in range(2)]
+        calls = [
+            *(one(plan) for plan in (older, *others)),
+            *(copy.copy(one(older)) for _ in range(5)),
+        ]
+        begun: list[Any] = []
+        start = threading.Barrier(len(calls))
+
+        def run(call: Any, begun: list[Any] = begun, start: threading.Barrier = start) -> None:
+            start.wait()
+            with suppress(LifecycleError):
+                begun.append(call.call_sync())
+
+        threads = [threading.Thread(target=run, args=(call,)) for call in calls]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(begun) == 1
+        assert line(older.steps).count("begun") == 1
+        assert line(older.steps).count("ended //success") == 1
+        close(older)
+
+
+def test_a_decision_is_taken_in_once_over_threads() -> None:
+    """Of threads that deliver one decision, one takes it in, and the others are told so."""
+    for _ in range(20):
+        plan = desk().apply_hooks_sync(waiting())
+        decision = plan.suspended[0].approve(by="ann")
+        taken: list[Any] = []
+        start = threading.Barrier(4)
+
+        def run(
+            plan: Any = plan,
+            decision: Any = decision,
+            taken: list[Any] = taken,
+            start: threading.Barrier = start,
+        ) -> None:
+            start.wait()
+            try:
+                taken.append(plan.resume(decision))
+            except ResumeError:
+                taken.append(None)
+
+        threads = [threading.Thread(target=run) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sum(each is not None for each in taken) == 1
+        assert line(plan.steps).count("answered ann//resume") == 1
+        close(plan)
+
+
+# The older plan.
+
+REFUSED: dict[str, Callable[[Any, Any], Any]] = {
+    "begin": lambda plan, call: call.begin(),
+    "call": lambda plan, call: call.call_sync(),
+    "move": lambda plan, call: call.move_to(CallStatus.RUNNING),
+    "end": lambda plan, call: call.move_to(CallStatus.CANCELLED),
+    "complete": lambda plan, call: call.complete(1),
+    "handled": lambda plan, call: call.handled(1),
+    "fail": lambda plan, call: call.fail("no"),
+    "reject": lambda plan, call: call.reject("no"),
+    "suspend": lambda plan, call: call.suspend(SuspendTicket()),
+    "again": lambda plan, call: call.again(),
+    "copy": lambda plan, call: copy.copy(call).begin(),
+    "deepcopy": lambda plan, call: copy.deepcopy(copy.copy(call)).call_sync(),
+    "record": lambda plan, call: plan.record(forged(call.metadata)),
+    "wait": lambda plan, call: plan.suspend(_waits_elsewhere()),
+    "after": lambda plan, call: plan.apply_after_hooks_sync(hooks(), [forged(call.metadata)]),
+}
+
+
+def _waits_elsewhere() -> Any:
+    with desk() as elsewhere:
+        call = one(elsewhere.plan())
+        call.begin()
+        waits = call.suspend(SuspendTicket())
+        elsewhere.discard()
+        return waits
+
+
+@pytest.mark.parametrize("refused", REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize(
+    ("made", "did"),
+    [
+        (blocked, "`gate` answered it"),
+        (waiting, "`gate` suspended it"),
+        (lambda: rewritten("b"), "`on` changed it"),
+        (lambda: hooks(on=lambda m, i: Complete(3)), "`on` answered it"),
+    ],
+    ids=["block", "suspend", "rewrite", "complete"],
+)
+def test_a_call_goes_on_in_the_newer_plan_only(
+    refused: Callable[[Any, Any], Any], made: Callable[[], Any], did: str
+) -> None:
+    """What hooks branched off is not begun, answered or left waiting in the older plan."""
+    older = desk().plan()
+    call, copied = one(older), copy.copy(one(older))
+    newer = older.apply_hooks_sync(made())
+    before = views(older), views(newer)
+    for each in (call, copied):
+        with pytest.raises(LifecycleError) as caught:
+            refused(older, each)
+        assert did in str(caught.value)
+        assert "'c1' of tool `fill`" in str(caught.value)
+        assert "Go on with the newer plan" in str(caught.value)
+        assert (views(older), views(newer)) == before
+    close(newer)
+
+
+def test_a_decision_is_refused_where_a_newer_plan_goes_on() -> None:
+    """A call that waits in two plans is decided on in the newer one."""
+    waits = desk().apply_hooks_sync(waiting())
+    decision = waits.suspended[0].approve()
+    waits.resume(decision)
+    asked_again = waits.apply_hooks_sync(blocked())
+    with pytest.raises(LifecycleError, match="`gate` answered it since"):
+        one(waits).begin()
+    assert line(asked_again.steps)[-1] == "ended gate/gate/rejected"
+    close(waits)
+
+
+def test_what_shows_the_story_of_another_branch_is_of_an_older_plan_too() -> None:
+    """Where a plan shows what was done in another one, a newer plan of it is newer still."""
+    older = desk().plan()
+    waits = older.apply_hooks_sync(waiting())
+    other = older.apply_hooks_sync(rewritten("b"))
+    waits.resume(waits.suspended[0].approve())
+    newest = other.apply_hooks_sync(blocked())
+    for plan in (older, waits, other):
+        with pytest.raises(LifecycleError, match="Go on with the newer plan"):
+            one(plan).begin()
+    assert newest.calls[0].state == "rejected"
+    close(older)
+
+
+def test_hooks_are_asked_about_what_a_plan_shows() -> None:
+    """Hooks that are asked from a plan see what was done elsewhere, and say it on that line."""
+    older = desk().plan()
+    waits = older.apply_hooks_sync(rewritten("b")).apply_hooks_sync(waiting())
+    other = older.apply_hooks_sync(rewritten("c"))
+    waits.resume(waits.suspended[0].approve(by="ann"))
+    seen: list[Any] = []
+    newer = other.apply_hooks_sync(
+        hooks(
+            gate=lambda m, i: seen.append(("gate", list(i.items))),
+            before=lambda m, i: seen.append(("before", list(i.items))),
+        )
+    )
+    assert seen == [("gate", ["b"]), ("before", ["b"])]
+    assert line(newer.steps)[-3:] == [
+        "answered ann//resume",
+        "asked gate/gate",
+        "asked before/before",
+    ]
+    assert views(newer) == views(waits)
+    close(older)
+
+
+def test_an_older_plan_is_given_up_as_ever() -> None:
+    """`abort` works on any plan of a round, whatever newer ones decided."""
+    for make in (blocked(), waiting(), rewritten("b")):
+        session = Session()
+        older = desk().plan()
+        older.apply_hooks_sync(make)
+        committed = older.abort(session, "enough")
+        assert [result.status for result in committed.results] == ["cancelled"]
+
+
+def test_branches_of_hooks_that_raised_do_not_count() -> None:
+    """Where a hook raises, every call goes on as if no hook had been asked."""
+    plan = desk(FILL, ("c2", "fill", {"items": ["z"]})).plan()
+
+    def raise_late(metadata: Any, input: Any) -> Any:
+        if metadata.id == "c2":
+            raise ValueError("late")
+        return Block("no")
+
+    before = plan.steps
+    with pytest.raises(HookError, match="late"):
+        plan.apply_hooks_sync(hooks(gate=raise_late))
+    assert plan.steps == before
+    for call in plan.pending:
+        plan.record(call.call_sync())
+    assert plan.is_settled
+    close(plan)
+
+
+def test_branches_of_a_commit_that_failed_do_not_count() -> None:
+    """`round.commit` asks for approvals; where it fails, the calls are as they were."""
+    round_ = desk(PAY)
+    (call,) = round_.tool_calls
+    for _ in range(2):
+        with pytest.raises(CommitError):
+            round_.commit(Session())
+    assert line(call.steps) == ["proposed"]
+    call.begin()
+    close(round_)
+
+
+def test_a_commit_that_failed_does_not_let_an_older_plan_go_on() -> None:
+    """Where another plan waits for an approval, a commit that failed changes nothing about it."""
+    round_ = desk(PAY)
+    (call,) = round_.tool_calls
+    plan = round_.plan()
+    with pytest.raises(CommitError):
+        round_.commit(Session())
+    with pytest.raises(LifecycleError, match="`needs_approval` suspended it since"):
+        call.begin()
+    plan.resume(plan.suspended[0].approve())
+    plan.pending[0].call_sync()
+    assert call.status is CallStatus.SUCCEEDED
+    close(round_)
+
+
+@pytest.mark.parametrize(
+    ("said", "state"),
+    [(Block("no"), "finished"), (Suspend(SuspendTicket()), "finished"), (Complete(1), "finished")],
+    ids=["block", "suspend", "complete"],
+)
+def test_what_hooks_say_of_a_call_that_was_begun_meanwhile_comes_too_late(
+    said: Any, state: str
+) -> None:
+    """A deed while hooks are awaited counts, and what they then decide is void."""
+
+    async def run() -> None:
+        older = desk().plan()
+        call = one(older)
+        asked, go_on = asyncio.Event(), asyncio.Event()
+
+        async def gate(metadata: Any, input: Any) -> Any:
+            asked.set()
+            await go_on.wait()
+            return said
+
+        deciding = asyncio.create_task(older.apply_hooks(hooks(gate=gate)))
+        await asked.wait()
+        call.begin()
+        go_on.set()
+        newer = await deciding
+        assert views(newer) == views(older)
+        assert newer.decisions == ()
+        newer.record(one(newer).fail("no"))
+        assert newer.calls[0].state == older.calls[0].state == state
+        close(older)
+
+    asyncio.run(run())
+
+
+def test_a_before_hook_is_asked_once_over_branches() -> None:
+    """A before-hook that was asked about a call in one branch is not asked about it in another."""
+    asked: list[str] = []
+    before = hooks(
+        on=lambda m, i: RunNormally(fill.Input(items=[*i.items, "x"])),
+        before=lambda m, i: asked.append(m.id),
+    )
+    older = desk().plan()
+    older.apply_hooks_sync(before)
+    older.apply_hooks_sync(before)
+    assert asked == ["c1"]
+    close(older)
+
+
+def test_a_before_hook_asked_on_a_line_is_kept_with_it() -> None:
+    """That a before-hook was asked is on the line that is told, saved and loaded."""
+    asked: list[str] = []
+    older = desk().plan()
+    waits = older.apply_hooks_sync(waiting())
+    other = older.apply_hooks_sync(rewritten("b"))
+    waits.resume(waits.suspended[0].approve())
+    before = hooks(before=lambda m, i: asked.append(m.id))
+    newer = other.apply_hooks_sync(before)
+    loaded = Desk.load_plan(newer.dump_json())
+    loaded.apply_hooks_sync(before)
+    assert asked == ["c1"]
+    assert line(loaded.steps)[-1] == "asked before/before"
+    close(loaded)
+
+
+# Inputs.
+
+
+def test_what_your_own_code_did_in_place_is_a_step_as_the_call_begins() -> None:
+    """An input that was changed in place is validated, and then a `changed` step of nobody."""
+    plan = desk().plan()
+    call = one(plan)
+    key = call.idempotency_key
+    call.input.items.append("b")
+    assert plan.calls[0].arguments == plan.steps[0].arguments == {"items": ["a"]}
+    assert call.idempotency_key == key
+    call.call_sync()
+    assert line(plan.steps) == ["proposed", "changed", "begun", "ended //success"]
+    assert [step.arguments for step in plan.steps][:2] == [{"items": ["a"]}, {"items": ["a", "b"]}]
+    assert call.idempotency_key != key
+    close(plan)
+
+
+def test_an_input_left_unfit_is_refused_and_the_call_not_begun() -> None:
+    """What does not fit any more is an error as the call begins; input and line are as before."""
+    plan = desk().plan()
+    call = one(plan)
+    call.input.items.append(7)
+    for _ in range(2):
+        with pytest.raises(ToolInputError, match="items"):
+            call.call_sync()
+        call.input.items.append(7)
+    assert line(plan.steps) == ["proposed"]
+    assert plan.calls[0].arguments == {"items": ["a"]}
+    close(plan)
+
+
+@pytest.mark.parametrize("phase", ["on", "gate", "before"])
+def test_no_hook_is_blamed_for_what_your_own_code_did(phase: str) -> None:
+    """What was changed in place before hooks are asked is a step of nobody, ahead of theirs."""
+    plan = desk().plan()
+    one(plan).input.items.append("b")
+    answer = let_it if phase == "on" else (lambda m, i: None)
+    newer = plan.apply_hooks_sync(hooks(**{phase: answer}))
+    first, changed, *asked = newer.steps
+    assert (first.kind, changed.kind, changed.by) == ("proposed", "changed", None)
+    assert changed.arguments == {"items": ["a", "b"]}
+    assert [step.by for step in asked] == [phase]
+    close(plan)
+
+
+def test_nobody_reaches_what_was_approved() -> None:
+    """Whoever keeps an instance of the input changes nothing once a decision is bound to it."""
+    kept: list[Any] = []
+
+    def keep(metadata: Any, input: Any) -> Any:
+        given = fill.Input(items=["b"])
+        kept.extend([given, input])
+        return RunNormally(given)
+
+    gate = hooks(on=keep, gate=lambda m, i: _kept(kept, i))
+    plan = desk().apply_hooks_sync(gate)
+    (suspended,) = plan.suspended
+    kept.append(suspended.call.input)
+    plan.resume(suspended.approve())
+    call = one(plan)
+    kept.append(call.input)
+    _spoil(kept)
+    assert call.input.items == suspended.arguments["items"] == ["b"]
+    assert call.digest == suspended.digest
+    assert call.call_sync().result == "2"
+    assert "changed" not in line(plan.steps)[5:]
+    close(plan)
+
+
+def _kept(kept: list[Any], input: Any) -> Any:
+    kept.append(input)
+    return Suspend(SuspendTicket())
+
+
+def _spoil(kept: list[Any]) -> None:
+    for each in kept:
+        each.items.append("spoilt")
+
+
+def test_nobody_reaches_what_a_person_edited() -> None:
+    """Hooks that were shown an edit, and keep it, change nothing of what was approved."""
+    kept: list[Any] = []
+    before = hooks(
+        gate=lambda m, i: _kept(kept, i),
+        before=lambda m, i: kept.append(i),
+    )
+    plan = desk().apply_hooks_sync(before)
+    plan.amend_sync(plan.suspended[0].edit({"items": ["e"]}), before)
+    _spoil(kept)
+    assert one(plan).input.items == ["e"]
+    assert one(plan).call_sync().result == "2"
+    assert line(plan.steps)[-2:] == ["begun", "ended //success"]
+    close(plan)
+
+
+def test_a_call_that_your_own_code_let_wait_is_as_it_was_shown() -> None:
+    """What you got of a call's input before it waits does not reach the approved one."""
+    plan = desk().plan()
+    call = one(plan)
+    kept = call.input
+    plan.record(call.suspend(SuspendTicket()))
+    kept.items.append("spoilt")
+    assert plan.suspended[0].arguments == {"items": ["a"]}
+    plan.resume(plan.suspended[0].approve())
+    assert call.input.items == ["a"]
+    assert call.call_sync().result == "2"
+    close(plan)
+
+
+seen: list[tuple[Any, ...]] = []
+
+
+@tool_fn
+def spoil(items: list[str], context: ToolContext) -> int:
+    """Spoil what it got."""
+    call, plan = SPOILT[-1]
+    seen.append(told(call, plan))
+    items.clear()
+    seen.append(told(call, plan))
+    return 0
+
+
+class Spoiler(Toolset):
+    spoil = tool(spoil)
+
+
+SPOILT: list[tuple[Any, Any]] = []
+
+
+def told(call: Any, plan: Any) -> tuple[Any, ...]:
+    """All that tells of the arguments of a call."""
+    row = plan.calls[0]
+    return (call.digest, call.idempotency_key, list(call.input.items), row.arguments, row.proposed)
+
+
+@pytest.mark.parametrize("made", ["as sent", "read", "hooked", "assigned", "loaded"])
+def test_the_arguments_are_the_same_before_during_and_after_the_run(made: str) -> None:
+    """A tool owns what it gets: nothing that tells of the call changes by what it does to it."""
+    seen.clear()
+    plan = opened(("c1", "spoil", {"items": ["a"]}), toolset=Spoiler).plan()
+    if made == "read":
+        assert one(plan).input.items == ["a"]
+    if made == "hooked":
+        other = Spoiler.HookSet()
+
+        @other.on(Spoiler.spoil)
+        def on(metadata: Any, input: Any) -> Any:
+            return RunNormally(spoil.Input(items=["h"]))
+
+        plan = plan.apply_hooks_sync(other)
+    if made == "assigned":
+        one(plan).input = spoil.Input(items=["own"])
+    if made == "loaded":
+        plan = Spoiler.load_plan(plan.dump_json())
+    call = one(plan)
+    SPOILT.append((call, plan))
+    before = told(call, plan)
+    result = call.call_sync(context=ToolContext.for_call(call))
+    assert [before, before, before] == [*seen, told(call, plan)]
+    again = call.again()
+    assert (again.digest, again.idempotency_key, again.input) == (
+        call.digest,
+        call.idempotency_key,
+        call.input,
+    )
+    plan.record(result)
+    session = Session()
+    committed = plan.commit(session)
+    ran_with = {"hooked": {"items": ["h"]}, "assigned": {"items": ["own"]}}.get(made)
+    assert committed.results[0].ran_with == ran_with
