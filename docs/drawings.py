@@ -15,11 +15,11 @@ from html import escape
 from itertools import pairwise
 from math import hypot
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
 import lutum_py
 from lutum_py import EFFECT_DEFAULTS
-from lutum_py._call.lifecycle import TRANSITIONS, CallStatus
+from lutum_py._call.lifecycle import STAGES, TABLE, TRANSITIONS, CallStatus, StepKind
 
 __all__ = [
     "DRAWINGS",
@@ -31,6 +31,8 @@ __all__ = [
     "house_table",
     "lifecycle",
     "lifecycle_table",
+    "stages_table",
+    "steps_table",
     "way_of_a_round",
 ]
 
@@ -89,63 +91,145 @@ def picture(height: float, title: str, parts: Sequence[str]) -> str:
     )
 
 
-# Where the statuses stand: the centres of their boxes.
-_PLACES: Final[Mapping[CallStatus, tuple[int, int]]] = {
-    CallStatus.NEW: (260, 36),
-    CallStatus.RUNNING: (92, 186),
-    CallStatus.RESUMING: (260, 186),
-    CallStatus.SUSPENDED: (440, 186),
-    CallStatus.SUCCEEDED: (100, 400),
-    CallStatus.FAILED: (260, 400),
-    CallStatus.CANCELLED: (420, 400),
+# Where the stages stand: the centres of their boxes.
+_PLACES: Final[Mapping[str, tuple[int, int]]] = {
+    "new": (260, 36),
+    "running": (92, 186),
+    "resuming": (260, 186),
+    "suspended": (440, 186),
+    "in_doubt": (92, 290),
+    "succeeded": (100, 400),
+    "failed": (260, 400),
+    "cancelled": (420, 400),
 }
-_ENDS: Final = frozenset(status for status in CallStatus if status.is_terminal)
-# How the arrows run; an arrow to `None` goes to the frame around all statuses that end a call.
-_ROUTES: Final[Mapping[tuple[CallStatus, CallStatus | None], str]] = {
-    (CallStatus.NEW, CallStatus.RUNNING): "M205,50 C130,70 100,110 92,160",
-    (CallStatus.NEW, CallStatus.RESUMING): "M260,58 V160",
-    (CallStatus.NEW, CallStatus.SUSPENDED): "M315,50 C390,70 430,110 438,160",
-    (CallStatus.NEW, None): "M202,36 H28 Q14,36 14,50 V352",
-    (CallStatus.RUNNING, CallStatus.SUSPENDED): "M120,208 C170,285 370,285 418,212",
-    (CallStatus.RUNNING, None): "M76,208 V352",
-    (CallStatus.SUSPENDED, CallStatus.RESUMING): "M378,195 H322",
-    (CallStatus.SUSPENDED, CallStatus.CANCELLED): "M448,208 V374",
-    (CallStatus.RESUMING, CallStatus.RUNNING): "M202,186 H154",
-    (CallStatus.RESUMING, CallStatus.SUSPENDED): "M318,177 H374",
-    (CallStatus.RESUMING, None): "M260,208 V352",
+_END: Final = "ended"
+"""Stands for the frame around all stages that end a call."""
+# How the arrows run, each with the place of its label: the step that leads there.
+_ROUTES: Final[Mapping[tuple[str, str], tuple[str, float, float, str]]] = {
+    ("new", "running"): ("M205,50 C130,70 100,110 92,160", 122, 92, "end"),
+    ("new", "suspended"): ("M315,50 C390,70 430,110 438,160", 408, 92, "start"),
+    ("new", _END): ("M202,36 H28 Q14,36 14,50 V352", 20, 130, "start"),
+    ("running", "suspended"): ("M124,208 C174,285 370,285 418,212", 212, 238, "middle"),
+    ("running", "in_doubt"): ("M92,208 V264", 98, 246, "start"),
+    ("running", _END): ("M34,190 H32 Q24,190 24,198 V352", 30, 246, "start"),
+    ("in_doubt", "suspended"): ("M150,290 C240,320 420,310 434,212", 340, 318, "middle"),
+    ("in_doubt", _END): ("M92,312 V352", 98, 338, "start"),
+    ("suspended", "resuming"): ("M378,195 H322", 350, 211, "middle"),
+    ("suspended", "cancelled"): ("M448,208 V374", 454, 300, "start"),
+    ("resuming", "running"): ("M202,186 H154", 178, 178, "middle"),
+    ("resuming", "suspended"): ("M318,177 H374", 350, 169, "middle"),
+    ("resuming", _END): ("M260,208 V352", 266, 342, "start"),
 }
 
 
 def lifecycle() -> str:
-    """Draw which status of a call may follow which.
+    """Draw which step of a call leads from where to where.
 
     Raises:
         KeyError: The table has a move for which there is no room in the picture.
         ValueError: The picture has a move that the table does not hold.
     """
-    moves: set[tuple[CallStatus, CallStatus | None]] = set()
-    for source, targets in TRANSITIONS.items():
-        others = targets - {source}
-        if others >= _ENDS:
-            others -= _ENDS
-            moves.add((source, None))
-        moves |= {(source, target) for target in others}
-    if unknown := _ROUTES.keys() - moves:
+    moves: dict[tuple[str, str], str] = {}
+    for name, row in TABLE.items():
+        for kind, target in row.items():
+            if target == "same" or kind == "again":  # another try has a line of its own
+                continue
+            ends = [status for status in TRANSITIONS[STAGES[name].status] if status.is_terminal]
+            moves[name, ends[0] if target == _END and len(ends) == 1 else target] = kind
+    if unknown := _ROUTES.keys() - moves.keys():
         raise ValueError(f"the table does not hold {unknown}")
     parts = ['<rect x="6" y="356" width="508" height="88" rx="8" class="group"/>']
-    parts += [arrow(_ROUTES[move]) for move in sorted(moves, key=str)]
-    for status in CallStatus:
-        x, y = _PLACES[status]
-        kind = "result" if status.is_terminal else "status"
-        parts.append(box(x - 58, y - 22, 116, [status.value], kind, height=44))
-    return picture(450, "Which status of a call may follow which; the table below says it", parts)
+    for move, kind in sorted(moves.items()):
+        path, x, y, anchor = _ROUTES[move]
+        parts += [arrow(path), label(x, y, kind, anchor)]
+    for stage in STAGES.values():
+        x, y = _PLACES[stage.name]
+        shown = [stage.name.replace("_", " ")]
+        parts.append(box(x - 58, y - 22, 116, shown, "result" if stage.is_end else "status", 44))
+    return picture(450, "Which step leads a call from where to where; the table says it too", parts)
 
 
 def lifecycle_table() -> str:
-    """Write the same table as HTML."""
+    """Write which status may follow which, as HTML."""
     return _table(
         ("status", "may become"),
         [(f"<code>{source}</code>", _followers(source)) for source in CallStatus],
+    )
+
+
+def stages_table() -> str:
+    """Write the table itself: where each step leads from each stage, as HTML."""
+    kinds = [each for each in get_args(StepKind) if any(each in row for row in TABLE.values())]
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for name, row in TABLE.items():
+        cells = tuple(_leads(row.get(kind), STAGES[name].status) for kind in kinds)
+        rows.setdefault(cells, []).append(name.replace("_", " "))
+    return _table(
+        ("from", *(f"<code>{kind}</code>" for kind in kinds)),
+        [(", ".join(names), *cells) for cells, names in rows.items()],
+    )
+
+
+def _leads(target: str | None, source: CallStatus) -> str:
+    if target is None:
+        return "—"
+    if target == _END:
+        return "cancelled" if source is CallStatus.SUSPENDED else "an end"
+    return "stays" if target == "same" else target.replace("_", " ")
+
+
+_SAY: Final[Mapping[str, tuple[str, str]]] = {
+    "proposed": (
+        "the turn was read",
+        "`arguments` as they were decoded, defaults included",
+    ),
+    "asked": (
+        "a hook, gate or condition has answered",
+        "`by` and `phase`; `said`: what it decided, or None: let pass; `reason`",
+    ),
+    "changed": (
+        "the input is another: a hook made it so, a person by an edit, or your code",
+        "all `arguments` from here on; `by` and `phase`",
+    ),
+    "suspended": (
+        "it waits for a decision",
+        "`by` and `phase` of who asks; `reason`: what; `id` of the ticket; `digest` of the call",
+    ),
+    "answered": (
+        "a decision was taken in",
+        "`by`: a person; `said`: `resume`, `edit`, `cancel`; `reason`; `id`; `digest` of the call",
+    ),
+    "begun": ("the tool is about to run", "`by`: the owner of the claim, in a store"),
+    "left": (
+        "it was saved while it ran, or its lease in a store is over",
+        "that from here on nobody knows what the tool did",
+    ),
+    "ended": (
+        "it has its answer",
+        "`said`: the status of the result; `by`, `phase`, `reason` where the tool was not run",
+    ),
+    "recorded": (
+        "the plan was told of the end, or of the wait",
+        "`said`: the status of the result, or `suspended`",
+    ),
+    "again": ("another try was made of it", "that the call is new"),
+}
+"""Of each kind of step, when it is written and what it says."""
+
+
+def steps_table() -> str:
+    """Write what each kind of step says, as HTML.
+
+    Raises:
+        KeyError: There is a kind of which nothing is said here.
+        ValueError: Something is said of a kind that there is not.
+    """
+    kinds: tuple[str, ...] = get_args(StepKind)
+    if unknown := _SAY.keys() - set(kinds):
+        raise ValueError(f"there are no steps of the kinds {unknown}")
+    return _table(
+        ("kind", "what happened", "what the step says"),
+        [(f"<code>{kind}</code>", *map(_inline, _SAY[kind])) for kind in kinds],
     )
 
 
@@ -173,8 +257,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _followers(source: CallStatus) -> str:
-    reached = [each for each in source.leads_to if each is not source]
-    named = [f"<code>{each}</code>" for each in CallStatus if each in reached]
+    named = [f"<code>{each}</code>" for each in CallStatus if each in TRANSITIONS[source]]
     return ", ".join(named) or "nothing: the call has ended"
 
 
@@ -230,7 +313,7 @@ def deciding() -> str:
     stages = [
         (["decode and validate"], "library", "RecoverableToolCallIssue"),
         (["execution hooks", "each may rewrite the input"], "yours", "Complete, Reject"),
-        (["validate again", "if a hook gave another input"], "library", "HookError"),
+        (["validate again", "if the input is another"], "library", "HookError"),
         (["gates", "all see the final input"], "yours", "Block, Suspend, Complete"),
         (["before-hooks"], "yours", None),
         (["pending: yours to run"], "status", None),
@@ -257,7 +340,7 @@ _STEPS: Final[Sequence[tuple[str, str]]] = (
     ("_transcript", "The turn is a value now, kept whole, as it was sent."),
     ("_round", "`read_turn` opens a round, because the turn has calls."),
     ("_schema", "The arguments of each call are validated, and mended where that is beyond doubt."),
-    ("_call", "Each becomes a typed call with a status, or an issue that the model is told of."),
+    ("_call", "Each becomes a typed call, with a line of steps, or an issue that the model reads."),
     ("_hooks", "Hooks and gates complete, rewrite, reject or suspend what they are asked about."),
     ("_round", "The plan holds what came of it; it can be saved, and resumed in another process."),
     ("execution", "Your loop runs the pending calls, by `call.call()` or with deadlines."),
@@ -364,5 +447,7 @@ DRAWINGS: Final[Mapping[str, Callable[[], str]]] = {
     "lifecycle": lifecycle,
     "lifecycle-table": lifecycle_table,
     "round": way_of_a_round,
+    "stages-table": stages_table,
+    "steps-table": steps_table,
 }
 """What a page can ask for, by name."""
