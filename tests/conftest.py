@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import gc
 import inspect
 import os
 import signal
 import sys
+import traceback
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Coroutine, Generator, Iterator
 from importlib.util import find_spec
@@ -54,6 +57,9 @@ NEEDED_IN = {"cli": ("typer", "rich", "jsonschema"), "mcp": ("mcp",)}
 """What the tests of a folder need, though few of its files import it."""
 
 
+MET_A_GAP = pytest.StashKey[bool]()
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--no-slow", action="store_true", help="skip the tests marked slow")
 
@@ -96,7 +102,8 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
 def missing_package(error: BaseException) -> str | None:
     """Name the package for want of which something failed, if only some tests are about it."""
     if isinstance(error, BaseExceptionGroup):
-        return next(filter(None, map(missing_package, error.exceptions)), None)
+        named = [missing_package(each) for each in error.exceptions]
+        return named[0] if all(named) else None
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ModuleNotFoundError):
@@ -115,6 +122,17 @@ def is_installed(module: str) -> bool:
         return False
 
 
+def forget(error: BaseException | None) -> None:
+    """Let go of what the frames of an error hold."""
+    while error is not None:
+        for each in error.exceptions if isinstance(error, BaseExceptionGroup) else ():
+            forget(each)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            traceback.clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
@@ -122,9 +140,16 @@ def pytest_runtest_makereport(
     """Skip a test that meets a package that is not installed."""
     report = yield
     missing = missing_package(call.excinfo.value) if report.failed and call.excinfo else None
-    if missing is not None:
+    if call.excinfo and missing is not None:
         report.outcome = "skipped"
         report.longrepr = (str(item.path), 0, f"Skipped: {how_to_get(missing)}")
+        forget(call.excinfo.value)
+        item.stash[MET_A_GAP] = True
+    elif report.when == "teardown" and MET_A_GAP in item.stash:
+        # What the test left open is of no interest to the next one.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            gc.collect()
     return report
 
 
