@@ -179,7 +179,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     counts: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
     for report in terminalreporter.stats.get("skipped", []):
         if isinstance(report.longrepr, tuple):
-            reason = report.longrepr[2].removeprefix("Skipped: ")
+            reason = report.longrepr[2].removeprefix("Skipped: ").replace("python -m pip", "pip")
             counts[reason][isinstance(report, pytest.CollectReport)] += 1
     if not counts:
         return
