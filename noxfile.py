@@ -162,7 +162,7 @@ def lint(session: nox.Session) -> None:
     session.run("ruff", "format", "--check", ".")
     # Imports are read, not run, so none of the dependencies has to be here.
     session.run("lint-imports", env={"PYTHONPATH": "."})
-    session.run("python", "tests/check_private_imports.py")
+    session.run("python", "-P", "tests/check_private_imports.py")
 
 
 @nox.session(default=False, tags=["full"])

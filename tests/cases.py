@@ -34,6 +34,7 @@ def over(names: str, cases: Iterable[Any]) -> Callable[[Law], Law]:
     def named(place: int, error: BaseException) -> AssertionError:
         values = ", ".join(map(_SHOWN.repr, rows[place]))
         found = AssertionError(f"case {place} ({values}): {error}")
+        found.__cause__ = error
         return found.with_traceback(error.__traceback__)
 
     def told(failed: list[AssertionError]) -> None:

@@ -1,4 +1,4 @@
-"""Check which tests import private modules of the package: `python tests/check_private_imports.py`.
+"""Check which tests import private modules: `python -P tests/check_private_imports.py`.
 
 Tests see what users see, so that the inside can be rebuilt under them. Only the files in `MAY`
 import a module of which some part begins with an underscore: each tries an algorithm that no

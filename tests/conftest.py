@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import gc
 import inspect
 import os
 import signal
 import sys
+import traceback
+import warnings
 from collections import defaultdict
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Generator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -54,6 +57,9 @@ NEEDED_IN = {"cli": ("typer", "rich", "jsonschema"), "mcp": ("mcp",)}
 """What the tests of a folder need, though few of its files import it."""
 
 
+MET_A_GAP = pytest.StashKey[bool]()
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--no-slow", action="store_true", help="skip the tests marked slow")
 
@@ -71,8 +77,8 @@ class Module(pytest.Module):
     def collect(self) -> Iterator[pytest.Item | pytest.Collector]:
         place = self.path.relative_to(self.config.rootpath).with_suffix("").parts
         for package in NEEDED_IN.get(place[-2], ()):
-            if find_spec(package) is None:
-                skip_file(package)
+            if not is_installed(package):
+                pytest.skip(how_to_get(package), allow_module_level=True)
         try:
             yield from super().collect()
         except self.CollectError as error:
@@ -81,13 +87,11 @@ class Module(pytest.Module):
                 raise
             # Half a module would stay, and a file that imports from it would fail by another error.
             sys.modules.pop(".".join(place), None)
-            skip_file(missing)
+            pytest.skip(how_to_get(missing), allow_module_level=True)
 
 
-def skip_file(package: str) -> None:
-    pytest.skip(
-        f"{package} is not installed: pip install {INSTALLED_BY[package]}", allow_module_level=True
-    )
+def how_to_get(package: str) -> str:
+    return f"{package} is not installed: pip install {INSTALLED_BY[package]}"
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module:
@@ -96,15 +100,57 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
 
 
 def missing_package(error: BaseException) -> str | None:
-    """Name the package for which an import failed, if only some tests are about it."""
+    """Name the package for want of which something failed, if only some tests are about it."""
+    if isinstance(error, BaseExceptionGroup):
+        named = [missing_package(each) for each in error.exceptions]
+        return named[0] if all(named) else None
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ModuleNotFoundError):
             package = (cause.name or "").partition(".")[0]
-            if package in INSTALLED_BY:
+            # A test may hide one that is there.
+            if package in INSTALLED_BY and not is_installed(cause.name or ""):
                 return package
         cause = cause.__cause__ or cause.__context__
     return None
+
+
+def is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ImportError:
+        return False
+
+
+def forget(error: BaseException | None) -> None:
+    """Let go of what the frames of an error hold."""
+    while error is not None:
+        for each in error.exceptions if isinstance(error, BaseExceptionGroup) else ():
+            forget(each)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            traceback.clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Skip a test that meets a package that is not installed."""
+    report = yield
+    missing = missing_package(call.excinfo.value) if report.failed and call.excinfo else None
+    if call.excinfo and missing is not None:
+        report.outcome = "skipped"
+        report.longrepr = (str(item.path), 0, f"Skipped: {how_to_get(missing)}")
+        forget(call.excinfo.value)
+        item.stash[MET_A_GAP] = True
+    elif report.when == "teardown" and MET_A_GAP in item.stash:
+        # What the test left open is of no interest to the next one.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            gc.collect()
+    return report
 
 
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
@@ -133,7 +179,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     counts: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
     for report in terminalreporter.stats.get("skipped", []):
         if isinstance(report.longrepr, tuple):
-            reason = report.longrepr[2].removeprefix("Skipped: ")
+            reason = report.longrepr[2].removeprefix("Skipped: ").replace("python -m pip", "pip")
             counts[reason][isinstance(report, pytest.CollectReport)] += 1
     if not counts:
         return

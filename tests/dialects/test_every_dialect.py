@@ -350,6 +350,7 @@ def test_the_command_line_speaks_every_dialect(
     dialect: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A request of any dialect is checked by its rules, and a name of none is refused."""
+    pytest.importorskip("typer", reason="typer is not installed: pip install -e '.[cli]'")
     body = tmp_path / "body.json"
     body.write_text(json.dumps(bodies(BAD)[dialect.NAME]), encoding="utf-8")
     with pytest.raises(SystemExit) as found:

@@ -9,6 +9,8 @@ import pickle
 import warnings
 from typing import Any
 
+import pytest
+
 from lutum_py import errors
 from tests.cases import over
 
@@ -95,6 +97,8 @@ def documented() -> list[str]:
 
 def test_each_exception_shows_its_cause_and_its_remedy() -> None:
     """The docstring of each exception has the line that causes it and the line that mends it."""
+    install = "pip install -e '.[jsonschema]'"
+    pytest.importorskip("jsonschema", reason=f"jsonschema is not installed: {install}")
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     runner = doctest.DocTestRunner(verbose=False, optionflags=flags)
     finder = doctest.DocTestFinder(recurse=False)
