@@ -673,10 +673,8 @@ class CallState:
     def _again(self) -> Self:
         """Make the call anew: with what decided about it, and without what was done."""
         made = self._alike()
-        steps = made._steps
-        if len(steps) > 1:
-            made._steps = steps = tuple([step for step in steps if step.kind not in _DONE])
-        if steps[-1].stage is _SUSPENDED:
+        made._steps = tuple([step for step in made._steps if step.kind not in _DONE])
+        if made._steps[-1].stage is _SUSPENDED:
             raise self._waits()
         made._decide("again")
         return made

@@ -457,15 +457,15 @@ def ask_function(call: AnyToolCall, hooks: Any, asking: Asking) -> Steps[HookOut
         )
     hook = function_name(function)
     draft = call._alike()
-    answer: Any = yield from ask(hook, function, call, draft)
+    given: Any = yield from ask(hook, function, call, draft)
+    answer: Any = given  # what checkers narrow
     if isinstance(answer, CallState) and answer.metadata == call.metadata:
-        given: Any = answer
         outcome: HookOutcome = _go_on(hook, call, given, asking)
     elif isinstance(answer, HandledCall) and answer.metadata == call.metadata:
-        check_answers(hook, call, answer.result)
+        check_answers(hook, call, given.result)
         made = _said(hook, call, draft, "complete", None, asking)
-        by = answer.by or hook
-        end(made, "success", by, "function", detail=(answer.output, answer.result))
+        by = given.by or hook
+        end(made, "success", by, "function", detail=(given.output, given.result))
         outcome = outcome_of(made) or made
     elif isinstance(answer, RejectedCall) and answer.metadata == call.metadata:
         reason = checked_reason(hook, call, answer.reason)
@@ -487,7 +487,7 @@ def ask_function(call: AnyToolCall, hooks: Any, asking: Asking) -> Steps[HookOut
         raise no_decision(
             hook,
             call,
-            answer,
+            given,
             "the call itself, call.handled(...), call.reject(...) or call.suspend(...)",
         )
     if isinstance(outcome, CallState) and outcome.selector.approval:

@@ -125,9 +125,10 @@ def decide_each(
             continue
         call = each
         if call.selector is not selector or known is not PhaseHooks.changes:
-            selector, known = call.selector, PhaseHooks.changes
-            execution, gates, before = places.deciding(selector)
-            is_fixed = selector.spec.arguments.is_fixed
+            selector = own = call.selector
+            known = PhaseHooks.changes
+            execution, gates, before = places.deciding(own)
+            is_fixed = own.spec.arguments.is_fixed
         is_approved = len(steps) > 2 and not is_open and bool(call._answers)
         metadata = call.metadata
         for hook in execution if not is_approved else ():

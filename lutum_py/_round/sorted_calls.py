@@ -68,10 +68,6 @@ class Lists(NamedTuple):
     """How many moves of the round they know: in one value with them, so that nobody sees half."""
 
 
-def _all_pending(calls: tuple[AnyToolCall, ...]) -> Lists:
-    return tuple.__new__(Lists, (calls, (), (), (), (), (), 0))
-
-
 # What is read from one line.
 
 
@@ -182,7 +178,7 @@ class SortedCalls:
         self._is_decided = False
         self._owes_after = False
         # Nearly always nothing has happened to any of them.
-        self._lists: Lists | None = None if state._moved or state._unread else _all_pending(calls)
+        self._lists: Lists | None = None if state._moved or state._unread else Lists(calls)
 
     # The lists.
 
