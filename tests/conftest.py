@@ -57,7 +57,7 @@ NEEDED_IN = {"cli": ("typer", "rich", "jsonschema"), "mcp": ("mcp",)}
 """What the tests of a folder need, though few of its files import it."""
 
 
-MET_A_GAP = pytest.StashKey[bool]()
+LEFT_OPEN = pytest.StashKey[bool]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -122,6 +122,18 @@ def is_installed(module: str) -> bool:
         return False
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Let go of what a test left open that was skipped in the middle: it is of no interest here."""
+    if item.config.stash.get(LEFT_OPEN, False):
+        item.config.stash[LEFT_OPEN] = False
+        for name in ("last_exc", "last_value", "last_traceback"):
+            vars(sys).pop(name, None)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            gc.collect()
+
+
 def forget(error: BaseException | None) -> None:
     """Let go of what the frames of an error hold."""
     while error is not None:
@@ -144,12 +156,7 @@ def pytest_runtest_makereport(
         report.outcome = "skipped"
         report.longrepr = (str(item.path), 0, f"Skipped: {how_to_get(missing)}")
         forget(call.excinfo.value)
-        item.stash[MET_A_GAP] = True
-    elif report.when == "teardown" and MET_A_GAP in item.stash:
-        # What the test left open is of no interest to the next one.
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            gc.collect()
+        item.config.stash[LEFT_OPEN] = True
     return report
 
 

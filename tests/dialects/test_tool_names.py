@@ -15,12 +15,14 @@ from hypothesis import strategies as st
 
 from lutum_py import (
     AssistantTurn,
+    CommittedRound,
     Message,
     ToolDef,
     ToolInput,
     ToolMetadata,
     ToolResult,
     Toolset,
+    Transcript,
     TranscriptItem,
     TurnRequest,
     tool,
@@ -172,6 +174,22 @@ def test_a_made_name_never_is_a_tool_on_offer(dialect: ModuleType) -> None:
     body = dialect.encode_request(TurnRequest(items=items, tools=(tool,)))
     assert taken not in names_in(body[key_of(dialect)])
     assert dialect.check(body) == []
+
+
+@DIALECTS
+def test_a_made_name_gives_way_when_a_tool_of_that_name_comes(dialect: ModuleType) -> None:
+    """A conversation that was sent before is sent with other tools as if for the first time."""
+    (taken,) = sent_as(dialect, BAD)
+    tool = ToolDef.from_json_schema(name=taken, input_schema={"type": "object"})
+    turn = called(BAD)
+    transcript = Transcript()
+    transcript.push(Message("user", "Go"))
+    transcript.append_round(CommittedRound(turn, answers(turn)))
+    before = dialect.encode_request(TurnRequest(items=transcript.view()))
+    assert taken in names_in(before[key_of(dialect)])
+    after = dialect.encode_request(TurnRequest(items=transcript.view(), tools=(tool,)))
+    assert taken not in names_in(after[key_of(dialect)])
+    assert after == dialect.encode_request(TurnRequest(items=[*transcript], tools=(tool,)))
 
 
 @DIALECTS
