@@ -336,16 +336,14 @@ class AnyToolCall(CallState):
         with ONCE:
             steps = self._steps
             last = steps[-1]
-            if self._branch is not None:
-                return self._begin_shared(skipped, invocation)
-            if not last.stage.may_begin:
-                raise self._refused("begun")
-            at, before = time(), last.at
-            if before is not None and at < before:
-                at = before
-            step = ("begun", _IS_RUNNING, at, None, None, None, None, None, None)
-            self._steps = (*steps, new_step(step))
-        return invocation
+            if last.stage.may_begin and self._branch is None:
+                at, before = time(), last.at
+                if before is not None and at < before:
+                    at = before
+                step = ("begun", _IS_RUNNING, at, None, None, None, None, None, None)
+                self._steps = (*steps, new_step(step))
+                return invocation
+        return self._begin_shared(skipped, invocation)  # it says what is wrong
 
     def _begin_shared(
         self, skipped: dict[str, Any] | None, invocation: Invocation | None

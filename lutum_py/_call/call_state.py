@@ -215,10 +215,6 @@ class CallState:
                 stage = last.stage.leads.get(kind)
                 if stage is None:
                     raise self._refused(kind)
-                if last.stage.is_end and kind == "asked" and phase != "after":
-                    raise self._refused(kind)
-                if kind == "recorded" and _is_recorded(steps):
-                    raise self._refused(kind)
             elif not last.stage.may_end or (last.stage is _SUSPENDED and stage is not _CANCELLED):
                 raise self._refused(kind, stage.status)
             if self._branch is not None and phase is None and kind in _GOES_ON:
@@ -248,7 +244,8 @@ class CallState:
         steps = self._steps
         last = steps[-1]
         if stage is None:
-            stage = last.stage.leads[kind]
+            # Where the call was begun while hooks were asked, this branch counts for nothing.
+            stage = last.stage.leads.get(kind, last.stage)
         at = newer_than(last)
         step = new_step((kind, stage, at, by, phase, said, reason, digest, detail))
         self._steps = (*steps, step)
@@ -370,8 +367,6 @@ class CallState:
                 "answered once. Use the result that you have; `call.again()` makes a new call of "
                 "the same metadata and input, in status 'new'."
             )
-        if kind == "again":
-            return self._waits()
         if target is None:
             doing = {"asked": "asked about", "changed": "changed"}.get(kind, kind)
             return LifecycleError(
@@ -501,9 +496,6 @@ class CallState:
         """
         told = self._told
         if told._text is None or told._changed_text() is None:
-            return
-        if told._answers:
-            told._put_back()  # nobody reaches what was approved
             return
         given = told._cache
         try:
@@ -742,15 +734,6 @@ class CallState:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self.__copy__()
-
-
-def _is_recorded(steps: tuple[Step, ...]) -> bool:
-    """Whether a plan was told of the present wait or end."""
-    for step in reversed(steps):
-        if step.kind in ("recorded", "suspended", "ended"):
-            is_told: bool = step.kind == "recorded"
-            return is_told
-    return False
 
 
 _VOID: Final = -1

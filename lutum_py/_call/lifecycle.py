@@ -130,9 +130,6 @@ class Stage:
         self.may_end = "ended" in TABLE[name]
         self.leads: dict[str, Stage] = {}
 
-    def __repr__(self) -> str:
-        return f"<stage {self.name}>"
-
     def __reduce__(self) -> tuple[Any, ...]:
         return _stage, (self.name,)
 

@@ -294,9 +294,5 @@ def end_of(steps: tuple[Step, ...]) -> Step | None:
 
 
 def said_of(steps: tuple[Step, ...], kind: StepKind) -> Iterator[Step]:
-    """Give the steps of one kind since the last try was made, the latest first."""
-    for step in reversed(steps):
-        if step.kind == kind:
-            yield step
-        elif step.kind == "again":
-            return
+    """Give the steps of one kind, the latest first."""
+    return (step for step in reversed(steps) if step.kind == kind)

@@ -253,11 +253,11 @@ def handled_call(
 
 def outcome_of(
     call: AnyToolCall, line: tuple[Step, ...] | None = None
-) -> HandledCall[Any, Any] | RejectedCall | SuspendedCall | None:
-    """Give what hooks, a gate or a person made of a call; None where it is not settled by one.
+) -> HandledCall[Any, Any] | RejectedCall | SuspendedCall:
+    """Give what hooks, a gate or a person made of a call.
 
     Args:
-        call: The call.
+        call: The call, which waits or was ended by one of these.
         line: Its line as it was at some moment; by default as it is.
     """
     line = call._line if line is None else line
@@ -265,8 +265,7 @@ def outcome_of(
     if wait is not None:
         return SuspendedCall(call, wait.detail, wait.digest or "", wait.said == BY_TOOL, wait.by)
     end = end_of(line)
-    if end is None or end.phase not in SOURCES:
-        return None
+    assert end is not None
     if end.said == "success":
         output, result = end.detail
         for step in said_of(line, "asked"):
@@ -466,7 +465,7 @@ def ask_function(call: AnyToolCall, hooks: Any, asking: Asking) -> Steps[HookOut
         made = _said(hook, call, draft, "complete", None, asking)
         by = given.by or hook
         end(made, "success", by, "function", detail=(given.output, given.result))
-        outcome = outcome_of(made) or made
+        outcome = outcome_of(made)
     elif isinstance(answer, RejectedCall) and answer.metadata == call.metadata:
         reason = checked_reason(hook, call, answer.reason)
         # `call.reject()` cannot know who says it; a hook set behind the function has said so.
@@ -474,7 +473,7 @@ def ask_function(call: AnyToolCall, hooks: Any, asking: Asking) -> Steps[HookOut
         made = _said(hook, call, answer.call, "block" if is_gate else "reject", reason, asking)
         by = answer.by or hook
         end(made, "rejected", by, "gate" if is_gate else "function", reason=reason)
-        outcome = outcome_of(made) or made
+        outcome = outcome_of(made)
     elif isinstance(answer, SuspendedCall) and answer.call.metadata == call.metadata:
         if is_answered(call, answer.digest):
             asking.note(call, hook, "function", "suspend", answer.ticket.action)

@@ -351,13 +351,7 @@ def _answered(hook: RegisteredHook, call: AnyToolCall, output: Any) -> _Gated:
 
 def _handle(made: AnyToolCall, given: _Gated, phase: StepPhase) -> Settled:
     end(made, "success", given.by, phase, detail=(given.output, given.result))
-    return _outcome(made)
-
-
-def _outcome(made: AnyToolCall) -> Settled:
-    outcome = outcome_of(made)
-    assert outcome is not None
-    return outcome
+    return outcome_of(made)
 
 
 def _settle(hook: RegisteredHook, call: AnyToolCall, output: Any, asking: Asking) -> Settled:
@@ -372,7 +366,7 @@ def _reject(hook: RegisteredHook, call: AnyToolCall, reason: str, asking: Asking
     made = asking.branch(call)
     asking.note(made, hook.name, "hook", "reject", said)
     end(made, "rejected", hook.name, "hook", reason=said)
-    return _outcome(made)
+    return outcome_of(made)
 
 
 def after(

@@ -29,7 +29,7 @@ from .._text.json import cut
 from .._text.once import ONCE
 from ..errors import HookError, ResumeError, ToolInputError
 from .edits import unmasked
-from .resume import check_decision, check_fits, find, resume, too_late, was_taken_in
+from .resume import check_decision, check_fits, check_same, find, resume, was_taken_in
 from .sorted_calls import SortedCalls
 
 __all__ = ["amend"]
@@ -70,8 +70,7 @@ def amend(calls: SortedCalls, decision: Decision, hooks: Hooks) -> Steps[HookOut
         state._amending -= {call.id}
     state._check_open()
     with ONCE:
-        if find(calls, decision).ticket is not waiting.ticket:
-            raise too_late(waiting, decision)
+        check_same(calls, waiting, decision)
         call._become(draft)
         wait = wait_of(call._line)
         if wait is not None and wait.phase is None:

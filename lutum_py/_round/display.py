@@ -142,12 +142,9 @@ def _in_words(step: Step, before: bytes | None) -> Part | None:
 
 def _changed(before: bytes | None, after: bytes | None) -> str:
     """Name the arguments that were changed."""
-    if before is None or after is None:
-        return "the arguments"
-    old, new = parse_json(before), parse_json(after)
-    if not (is_object(old) and is_object(new)):
-        return "the arguments"
-    return ", ".join(changed_names(old, new)) or "nothing"
+    old, new = (parse_json(text or b"null") for text in (before, after))
+    names = changed_names(old, new) if is_object(old) and is_object(new) else ()
+    return ", ".join(names) or "the arguments"
 
 
 def _of_round(calls: SortedCalls) -> list[Entry]:

@@ -345,10 +345,9 @@ class _Loader:
         first, end = line[0], line[1]
         self.at = first.at
         is_answer = end.phase == "answer"
-        if end.kind != "ended" or len(line) > (2 if is_answer else 3):
+        others = [step.kind for step in line[2:]]
+        if end.kind != "ended" or others not in ([], [] if is_answer else ["recorded"]):
             raise entries[-1].wrong("kind", "a call of no tool ends once")
-        if len(line) > 2 and line[2].kind != "recorded":
-            raise entries[2].wrong("kind", "a call of no tool ends once")
         issue = None if is_answer else entries[1].inner("issue")
         if issue is not None:
             made = _load_issue(issue, metadata)
@@ -496,8 +495,6 @@ def _stage_of(
 ) -> Stage:
     """Give the stage that a step leads to, if the table has it."""
     if not line:
-        if kind != "proposed":
-            raise saved.wrong("kind", "a line begins with what was proposed")
         return STAGES["new"]
     before = line[-1].stage
     following = before.leads.get(kind)

@@ -24,7 +24,7 @@ from ..errors import (
 from .commit import ResultLike, as_results, mismatches
 from .sorted_calls import SortedCalls, list_of, unread_steps
 
-__all__ = ["doubt", "record", "suspend"]
+__all__ = ["record", "suspend"]
 
 
 def record(calls: SortedCalls, outcome: ResultLike | SuspendedCall) -> None:
@@ -91,14 +91,6 @@ def _wait_as(call: AnyToolCall, given: AnyToolCall) -> None:
     if call._stage.may_begin:
         call._append("begun")
     call._append("suspended", by=step.by, said=step.said, digest=call.digest, detail=step.detail)
-
-
-def doubt(calls: SortedCalls, call: AnyToolCall) -> None:
-    """Take in that a pending call was begun elsewhere, and that nothing more is known of it."""
-    if call._stage.may_begin:
-        call._append("begun")
-    call._append("left")
-    calls._move(call.id)
 
 
 def _faults(calls: SortedCalls, result: ToolResult, call: AnyToolCall | None) -> list[CommitFault]:

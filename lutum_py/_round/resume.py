@@ -19,7 +19,7 @@ from .._transcript.result import make_result
 from ..errors import MisuseError, ResumeError, ToolOutputError
 from .sorted_calls import SortedCalls
 
-__all__ = ["check_decision", "check_fits", "find", "resume", "too_late", "was_taken_in"]
+__all__ = ["check_decision", "check_fits", "check_same", "find", "resume", "was_taken_in"]
 
 
 def resume(calls: SortedCalls, decision: Decision) -> HookOutcome | None:
@@ -40,8 +40,7 @@ def resume(calls: SortedCalls, decision: Decision) -> HookOutcome | None:
         as_output = _as_output(waiting, decision)
     call = waiting.call
     with ONCE:
-        if find(calls, decision).ticket is not waiting.ticket:
-            raise too_late(waiting, decision)
+        check_same(calls, waiting, decision)
         call._append(
             "answered",
             by=decision.decider,
@@ -64,13 +63,18 @@ def resume(calls: SortedCalls, decision: Decision) -> HookOutcome | None:
 _AS_RESULT = ResumeMode.USE_DECISION_AS_TOOL_RESULT
 
 
-def too_late(waiting: SuspendedCall, decision: Decision) -> ResumeError:
-    """Make the error for a decision that another one came before."""
-    return ResumeError(
-        f"Decision {decision.decision_id!r} comes too late: meanwhile call {waiting.call.id!r} of "
-        f"tool `{waiting.call.name}` went on, and waits for another one. Show the call as it is "
-        "now, and ask again."
-    )
+def check_same(calls: SortedCalls, waiting: SuspendedCall, decision: Decision) -> None:
+    """Make sure that a call still waits for the same, after somebody was asked about a decision.
+
+    Raises:
+        ResumeError: Another decision came before.
+    """
+    if find(calls, decision).ticket is not waiting.ticket:
+        raise ResumeError(
+            f"Decision {decision.decision_id!r} comes too late: meanwhile call {waiting.call.id!r} "
+            f"of tool `{waiting.call.name}` went on, and waits for another one. Show the call as "
+            "it is now, and ask again."
+        )
 
 
 def check_decision(decision: object) -> None:

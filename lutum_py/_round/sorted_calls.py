@@ -26,11 +26,9 @@ from .._call.outcomes import (
     SuspendedCall,
     outcome_of,
 )
-from .._call.selector import AnySelector
 from .._context.suspension import Decision
 from .._hooks.places import HookPlaces
 from .._text.once import ONCE
-from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult
 from .edits import EditRecord, edits_of
 from .round_state import RoundState
@@ -340,11 +338,6 @@ class SortedCalls:
         """Whether every call has its result: nothing is pending, in doubt or suspended."""
         lists = self._sorted
         return not (lists.pending or lists.in_doubt or lists.suspended)
-
-    def selector_of(self, metadata: ToolMetadata) -> AnySelector:
-        """Find the tool that a call is of."""
-        selector: AnySelector = self.toolset[metadata.name]
-        return selector
 
 
 # The slot itself: a plan, which is such a record, refuses the plain way.

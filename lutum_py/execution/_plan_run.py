@@ -97,9 +97,9 @@ class PlanRun:
     # The rows are made of the call at hand: a round may have thousands.
 
     def begun(self, call: AnyToolCall) -> None:
-        """Tell that a call was begun."""
-        if self.on_event is not None:
-            tell_row(self.on_event, "begun", row_of_call(call, "pending"))
+        """Tell that a call was begun, where somebody wants to know."""
+        assert self.on_event is not None
+        tell_row(self.on_event, "begun", row_of_call(call, "pending"))
 
     def _tell_ended(self, call: AnyToolCall, outcome: Outcome) -> None:
         if self.on_event is None:

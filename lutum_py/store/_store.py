@@ -711,12 +711,12 @@ class Store:
                 )
 
             def take(plan: ToolRoundPlan[Any]) -> tuple[str, HookOutcome | None]:
+                with self._database.read() as rows:
+                    found, _ = SavedCall.at(rows, claim.id, claim._place)
+                row = check_holds(claim, found, self._key)
                 call = plan._call(asked.id)
-                if call is not None:
-                    with self._database.read() as rows:
-                        row, _ = SavedCall.at(rows, claim.id, claim._place)
-                    if row is not None:
-                        go_on(plan, call, row, is_left=False)
+                assert call is not None
+                go_on(plan, call, row, is_left=False)
                 plan.record(outcome)
                 return outcome.call.id, outcome
 

@@ -20,6 +20,8 @@ from lutum_py import (
     Suspend,
     SuspendTicket,
     ToolContext,
+    ToolInput,
+    ToolMetadata,
     Toolset,
     tool,
     tool_fn,
@@ -31,6 +33,7 @@ from lutum_py.errors import (
     ResumeError,
     ToolInputError,
 )
+from tests.cases import over
 from tests.round.one_story import (
     FILL,
     PAY,
@@ -681,3 +684,74 @@ def test_the_arguments_are_the_same_before_during_and_after_the_run(made: str) -
     committed = plan.commit(session)
     ran_with = {"hooked": {"items": ["h"]}, "assigned": {"items": ["own"]}}.get(made)
     assert committed.results[0].ran_with == ran_with
+
+
+class Free(ToolInput[int]):
+    """Takes anything, also what has no JSON form."""
+
+    anything: Any
+
+
+def test_what_has_no_json_form_is_shown_as_nothing() -> None:
+    """A step shows no arguments where there is no JSON form of them, and is there all the same."""
+    metadata = ToolMetadata(id="c1", name="free", arguments="{}")
+    call: Any = Free.Call(metadata, Free(anything=object()))
+    call.input = Free(anything=[object()])
+    assert [(step.kind, step.arguments) for step in call.steps] == [
+        ("proposed", None),
+        ("changed", None),
+    ]
+
+
+def test_a_call_that_waited_is_not_made_anew_once_it_was_given_up() -> None:
+    """Another try of it would go around the question."""
+    plan = desk().apply_hooks_sync(waiting())
+    call = plan.suspended[0].call
+    call.reject("no")
+    with pytest.raises(LifecycleError, match=r"'c1'.*waits for a decision"):
+        call.again()
+    close(plan)
+
+
+@over("answer", [RunNormally, lambda input: RunNormally(fill.Input(items=["x"]))])
+def test_what_a_hook_says_of_a_call_that_it_began_comes_too_late(answer: Any) -> None:
+    """A hook that begins the call has done the deed: what it decides then is void."""
+    plan = desk().plan()
+    call = plan.pending[0]
+
+    def begins(metadata: Any, input: Any) -> Any:
+        call.begin()
+        return answer(input)
+
+    newer = plan.apply_hooks_sync(hooks(on=begins))
+    assert line(newer.pending[0].steps) == line(call.steps) == ["proposed", "begun"]
+    assert newer.decisions == ()
+    close(plan)
+
+
+def test_a_function_that_leaves_an_unfit_input_is_told() -> None:
+    """What it did in place is not the call's, and the error says what does not fit."""
+
+    def spoils(call: Any) -> Any:
+        call.input.items.append(3)
+        return call
+
+    plan = desk().plan()
+    with pytest.raises(HookError, match=r"'c1'\) left an unfit input: .*items"):
+        plan.apply_hooks_sync(spoils)
+    assert plan.pending[0].input == fill.Input(items=["a"])
+    close(plan)
+
+
+def test_a_result_from_elsewhere_ends_the_call_that_after_hooks_are_asked_about() -> None:
+    """One that answers this call is its end; one of other arguments changes nothing."""
+    plan = desk().plan()
+    asked = hooks(after=lambda call, result: None)
+    metadata = plan.pending[0].metadata
+    other = ToolMetadata(id="c1", name="fill", arguments="{}")
+    plan.apply_after_hooks_sync(asked, [forged(other)])
+    assert line(plan.pending[0].steps) == ["proposed"]
+    plan.apply_after_hooks_sync(asked, [forged(metadata)])
+    assert plan.pending[0].status == "succeeded"
+    assert [step.phase for step in plan.pending[0].steps][-1] == "after"
+    close(plan)

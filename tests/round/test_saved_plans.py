@@ -702,3 +702,11 @@ def test_saved_sessions_come_back(name: str, sealing: str) -> None:
     assert plan is not None
     assert {row.id: row.state for row in plan.calls} == STATES[name]
     assert statuses(plan) == {"yes": "cancelled", "no": "cancelled", "open": "cancelled"}
+
+
+def test_what_has_no_times_has_no_durations() -> None:
+    """What ran under an older release was not timed, and nobody makes a figure up."""
+    for release, name in every_plan():
+        plan = loaded(name, release=release)
+        assert {row.duration for row in plan.calls} == {None}, (release, name)
+        plan.discard()

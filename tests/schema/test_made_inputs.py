@@ -190,13 +190,13 @@ def test_defaults_that_json_cannot_carry_are_left_out() -> None:
 
 
 def test_data_without_a_json_form_is_refused() -> None:
-    """An input that was changed in place to what JSON cannot carry is told."""
+    """An input of what JSON cannot carry is told where its data are asked for."""
 
     class Free(ToolInput[int]):
         anything: Any = None
 
     call = call_of(Free)
-    call.input.anything = object()
+    call.input = Free(anything=object())
     with pytest.raises(ToolInputError) as caught:
         _ = call.digest
     assert str(caught.value) == (

@@ -167,6 +167,13 @@ def test_what_is_in_doubt_stays_unless_its_tool_is_idempotent(store: Store, cloc
     clock.move(2)
     assert ran(asyncio.run(store.run("one", Desk))) == {"c1": "in_doubt", "c2": "success"}
     assert states(store) == {"c1": "in doubt", "c2": "success"}
+    plan = store.load("one", Desk).plan
+    assert plan is not None
+    paid, looked = plan.calls
+    assert [step.kind for step in looked.steps][-6:] == [
+        *("begun", "left", "again", "begun", "ended", "recorded"),
+    ]
+    assert (paid.duration, looked.duration is not None) == (None, True)
 
 
 def test_a_cancelled_run_finishes_what_was_begun_and_gives_back_the_rest(store: Store) -> None:
