@@ -295,10 +295,10 @@ class CallState:
     def _count(self) -> None:
         """Let the call that this one branched from know that a newer plan goes on with it."""
         branch = self._branch
-        if branch is None or branch.parent is None or branch.era != branch.family.era:
-            return  # or a deed came since, and what was decided here is void
+        assert branch is not None
         parent = branch.parent
-        if not parent._steps[-1].stage.may_begin:  # it came while hooks were asked
+        if branch.era != branch.family.era or not parent._steps[-1].stage.may_begin:
+            # A deed came while hooks were asked, so what was decided here is void.
             self._branch = branch._replace(era=_VOID)
             return
         if parent._branch.newer is None:

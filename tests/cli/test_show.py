@@ -226,6 +226,15 @@ def test_a_plan_is_shown_without_its_tools(lutum: Lutum, tmp_path: Path) -> None
     assert "result: 2" in ran.out
 
 
+def test_a_final_answer_in_a_plan_is_shown(lutum: Lutum) -> None:
+    """An answer beside calls is named as one, with its result."""
+    ran = lutum("show", SAVED.parent / "release_0_2" / "plan_answer_beside.json")
+    assert ran.code == 0
+    assert "a1  answer  answer\n" in ran.out
+    assert "  result: accepted\n" in ran.out
+    assert "c1  archive_search  pending" in ran.out
+
+
 def test_an_edited_plan_says_so(lutum: Lutum, tmp_path: Path) -> None:
     """A text that does not fit its digest is shown, with what was edited and exit code 1."""
     text = plan_of_all().dump_json().replace("Really?", "Sure!")

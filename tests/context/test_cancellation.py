@@ -129,6 +129,25 @@ def test_a_child_may_die_while_it_is_being_cancelled() -> None:
     assert reached > 10
 
 
+def test_a_finalizer_may_cancel_what_is_collected_with_it() -> None:
+    """A request by a finalizer is heard, and passes by children that are garbage already."""
+    told: list[str | None] = []
+
+    class Owner:
+        def __init__(self) -> None:
+            self.parent = CancellationToken()
+            self.child = self.parent.child()
+            self.itself = self
+
+        def __del__(self) -> None:
+            self.parent.cancel("collected")
+            told.append(self.parent.reason)
+
+    Owner()
+    gc.collect()
+    assert told == ["collected"]
+
+
 def test_waiting_in_a_loop_ends_with_the_request() -> None:
     """Every coroutine that waits goes on once the token is cancelled, and leaves no trace."""
 

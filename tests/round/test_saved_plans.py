@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +24,7 @@ from lutum_py import (
 from lutum_py._schema.secrets import MASK
 from lutum_py.errors import FieldIssue, LifecycleError, MisuseError, PlanError
 
+from ..cases import over
 from ..data.saved import (
     KEY,
     PLANS,
@@ -37,6 +39,7 @@ from ..data.saved import (
     sign,
     signs,
 )
+from .saved_plans import entry, sealed
 
 DATA: Final = Path(__file__).parent.parent / "data"
 RELEASES: Final = {"release_0_1": PLANS, "release_0_2": PLANS_0_2}
@@ -710,3 +713,81 @@ def test_what_has_no_times_has_no_durations() -> None:
         plan = loaded(name, release=release)
         assert {row.duration for row in plan.calls} == {None}, (release, name)
         plan.discard()
+
+
+def changed(name: str, change: Callable[[dict[str, Any]], object]) -> ToolRoundPlan[Desk]:
+    """A plan of release 0.2 that was changed and sealed again."""
+    data = json.loads(text_of(name, "release_0_2"))
+    change(data)
+    return Desk.load_plan(json.dumps(sealed(data)))
+
+
+@over(
+    "name, change, told",
+    [
+        (
+            "edited",
+            lambda data: data["edits"][0].update(call_id="nobody"),
+            r"\$\.edits\[0\]\.call_id: 'nobody' is no call of the turn",
+        ),
+        (
+            "edited",
+            lambda data: data["edits"].append(data["edits"][0]),
+            r"\$\.edits: there are two of one call",
+        ),
+        (
+            "edited",
+            lambda data: entry(data, "person").update(input=[1]),
+            r"\$\.calls\[0\]\.input: expected dict, got \[1\]",
+        ),
+        (
+            "decided",
+            lambda data: entry(data, "rewritten").update(id="nobody"),
+            r"\$\.calls\[0\]\.id: 'nobody' is no call of the turn, or is there twice",
+        ),
+        (
+            "decided",
+            lambda data: entry(data, "rewritten").update(state="lost"),
+            r"\$\.calls\[0\]\.state: 'lost' is none that this release knows",
+        ),
+    ],
+)
+def test_a_plan_that_says_what_cannot_be_is_refused(
+    name: str, change: Callable[[dict[str, Any]], object], told: str
+) -> None:
+    """Under a seal that fits, an earlier release's plan is refused with the place of its fault."""
+    with pytest.raises(PlanError, match=told):
+        changed(name, change)
+
+
+def test_what_the_model_sent_may_be_no_json() -> None:
+    """A call whose text cannot be read has the arguments that were kept, not proposed by it."""
+
+    def spoil(data: dict[str, Any]) -> None:
+        for item in data["turn"]["items"]:
+            if item["id"] == "person":
+                item["arguments"] = "{broken"
+
+    plan = changed("edited", spoil)
+    call = plan.pending[0]
+    assert (call.id, call.metadata.arguments) == ("person", "{broken")
+    assert call.input == ANN.model_copy(update={"cents": 1500, "speed": "instant"})
+    (row,) = (row for row in plan.calls if row.id == "person")
+    kinds = [step.kind for step in row.steps if step.kind in ("proposed", "changed")]
+    assert kinds == ["proposed", "changed", "changed"]
+    plan.discard()
+
+
+def test_who_answered_or_refused_is_told_without_a_record() -> None:
+    """Where no record fits, who is named by the call's own entry has answered or refused it."""
+    plan = changed("decided", lambda data: data["decisions"].clear())
+    told = {
+        row.id: [(step.kind, step.by, step.phase, step.said) for step in row.steps][-1]
+        for row in plan.calls
+    }
+    decide, guard = "deciding.<locals>.decide", "deciding.<locals>.guard"
+    assert told["known"] == ("ended", decide, "hook", "success")
+    assert told["refused"] == ("ended", decide, "hook", "rejected")
+    assert told["blocked"] == ("ended", guard, "gate", "rejected")
+    assert told["late"] == ("ended", "closing_time", "hook", "rejected")
+    plan.discard()

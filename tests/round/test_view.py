@@ -140,6 +140,16 @@ def test_a_view_whose_span_would_split_a_round_is_of_another_transcript() -> Non
         View((replace(cut, start=5),)).of(transcript)
 
 
+def test_spans_with_something_between_them_stay_apart() -> None:
+    """Of spans that say the same, only those that touch become one."""
+    transcript = conversation(6)
+    spans = [(2, 4), (10, 12), (6, 8)]
+    view = View()
+    for span in spans:
+        view = view.drop_rounds(transcript, span=span)
+    assert sorted((cut.start, cut.stop) for cut in view.cuts) == sorted(spans)
+
+
 def test_older_results_read_a_short_text() -> None:
     """Id, name, arguments and status stay, attachments go; what is short or kept stays."""
     transcript = conversation(2, attachments=[PICTURE], status="error")

@@ -164,6 +164,23 @@ def test_whoever_opens_first_is_waited_for(tmp_path: Path) -> None:
     assert len(tried) == 3
 
 
+def test_a_file_that_cannot_be_switched_is_told_at_once(tmp_path: Path) -> None:
+    """Where it is not another process that keeps the file from being switched, nobody waits."""
+    tried: list[str] = []
+
+    def fails(connection: Any, sql: str, is_done: bool) -> None:
+        if sql == "PRAGMA journal_mode = WAL":
+            tried.append(sql)
+            error = sqlite3.OperationalError("disk I/O error")
+            error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+            raise error
+
+    with between(fails), pytest.raises(StoreError, match="disk I/O error"):
+        open_store(tmp_path / "store.db")
+    assert len(tried) == len(made) > 0
+    assert all(map(is_closed, made))
+
+
 OPEN_LATE = """
 import sys, time
 real = time.monotonic

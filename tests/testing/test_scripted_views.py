@@ -43,3 +43,12 @@ def test_a_model_refuses_a_view_that_a_provider_would_refuse() -> None:
         with pytest.raises(DialectError, match="A provider would refuse this request"):
             model.respond_sync(TurnRequest(items=items))
     model.respond_sync(TurnRequest(items=View().of(transcript)))
+
+
+def test_a_model_refuses_two_calls_with_one_id() -> None:
+    """Two calls of one turn with the same id are refused as a provider refuses them."""
+    call = ToolMetadata(id="c0", name="add", arguments="{}")
+    result = ToolResult(id="c0", name="add", arguments="{}", result="1")
+    items = (Message("user", "q0"), AssistantTurn(tool_calls=[call, call]), result, result)
+    with pytest.raises(DialectError, match="c0"):
+        ScriptedModel([ScriptedModel.text("yes")]).respond_sync(TurnRequest(items=items))
