@@ -80,8 +80,7 @@ class DecoratedFn(Generic[P, R, Out]):
         if self._spec is None:
             spec = fn_spec(self, self._options, self._docstring, frame, self._input_type)
             with ONCE:
-                if self._spec is None:  # else another thread was quicker
-                    self._spec = spec
+                self._spec = self._spec or spec  # another thread may have been quicker
             self._frame = None
         return self._spec
 
