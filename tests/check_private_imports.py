@@ -24,6 +24,7 @@ MAY: Final = {
     "dialects/test_schema_restore.py": "what a schema lost on its way out, put back into arguments",
     "dialects/test_stream_parts.py": "the parsers that the streams of the dialects share",
     "schema/": "the readers and writers of JSON Schema, signatures and docstrings",
+    "test_architecture.py": "the table of stages, which the pages show whole",
     "testing/test_check_loop.py": "the search for a failing script",
     "testing/test_check_plain_loop.py": "the judgement of a loop without the library",
     "testing/test_lazy_names.py": "what is imported when a test asks for it",
