@@ -61,6 +61,7 @@ __all__ = [
     "no_decision",
     "outcome_of",
     "raised",
+    "rejected_call",
     "rewrite",
     "suspend",
 ]
@@ -274,6 +275,11 @@ def outcome_of(
                 output = result.output
                 break
         return handled_call(call, output, result, end.by)
+    return rejected_call(call, end)
+
+
+def rejected_call(call: AnyToolCall, end: Step) -> RejectedCall:
+    """Make a call that will not be run, of the step by which it was refused."""
     return RejectedCall(call.metadata, call, end.reason or "", SOURCES[end.phase], end.by)
 
 

@@ -36,6 +36,7 @@ from .._call.outcomes import (
     no_decision,
     outcome_of,
     raised,
+    rejected_call,
     rewrite,
     suspend,
 )
@@ -320,8 +321,7 @@ def _ask_gates(
     if rank == 0:
         made = asking.branch(call)
         end(made, "rejected", gate.name, "gate", reason=answer.reason)
-        blocked: Any = outcome_of(made)
-        return blocked  # type: ignore[no-any-return]
+        return rejected_call(made, made._steps[-1])
     if rank == 1:
         made = asking.branch(call)
         return suspend(made, answer.ticket, gate.name, "gate", is_mine=True)
