@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from ._transcript.result_cap import ResultCap
     from ._transcript.transcript import HasTranscript, Transcript
 
-__all__ = ["Toolset"]
-
 A1 = TypeVar("A1")
 
 

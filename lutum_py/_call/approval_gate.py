@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from .._schema.definition import ToolDef
     from .call_state import CallState
 
-__all__ = ["ASKED_BY", "check_message", "question_about"]
-
 ASKED_BY = "needs_approval"
 """Who asks, in records and rows."""
 

@@ -12,8 +12,6 @@ from ..errors import InvalidValueError, MisuseError
 if TYPE_CHECKING:
     from .._context.suspension import Decision, DecisionAction
 
-__all__ = ["Asked", "question_of"]
-
 _LONGEST = 2000
 
 

@@ -11,8 +11,6 @@ from pydantic import BaseModel
 from .._text.json import compact_json, is_mapping, is_object, is_sequence, parse_json
 from .._transcript.attachment import Attachment
 
-__all__ = ["attachments_in", "shown"]
-
 
 def attachments_in(value: Any) -> Iterator[Attachment]:
     """Find the files in an output: it is one, or they are in its fields and elements.

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from .lifecycle import StepKind
     from .selector import AnySelector
 
-__all__ = ["AnyToolCall", "FnCall", "HookOutcome", "Hooks", "ToolCall", "ToolHooks"]
-
 P = ParamSpec("P")
 X = TypeVar("X")
 In = TypeVar("In")

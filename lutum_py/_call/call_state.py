@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from .lifecycle import Stage, StepKind
     from .spec import ToolSpec
 
-__all__ = ["MADE_LATER", "CallState"]
-
 _SUSPENDED = STAGES["suspended"]
 _RUNNING = STAGES["running"]
 _CANCELLED = STAGES["cancelled"]

@@ -10,8 +10,6 @@ from ..errors import TimedOut
 if TYPE_CHECKING:
     from .._schema.invocation import Invocation
 
-__all__ = ["in_time"]
-
 
 async def in_time(
     call: Any,

@@ -13,8 +13,6 @@ from .._text.escaping import visible, visible_json
 from .call_state import CallState
 from .line import HOOK_PHASES
 
-__all__ = ["DecisionKind", "DecisionPhase", "DecisionRecord", "decisions_in", "is_logged", "log"]
-
 _logger = logging.getLogger("lutum.tool_hook")
 
 DecisionPhase: TypeAlias = Literal["hook", "gate", "function"]

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar, ov
 from .._text.immutable import Immutable, dataclass
 from .reply import Reply
 
-__all__ = ["ArgsDecision", "Complete", "Reject", "RunNormally", "ToolDecision"]
-
 In = TypeVar("In")
 Out = TypeVar("Out")
 

@@ -19,17 +19,6 @@ from typing import Any, Final, Literal, TypeAlias
 
 from ..errors import LifecycleError
 
-__all__ = [
-    "NOT_BEGUN",
-    "STAGES",
-    "TABLE",
-    "TRANSITIONS",
-    "CallStatus",
-    "Stage",
-    "StepKind",
-    "refused",
-]
-
 
 class CallStatus(StrEnum):
     """Say how far a tool call has come.

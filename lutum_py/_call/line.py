@@ -30,28 +30,6 @@ if TYPE_CHECKING:
     from .._context.suspension import Decision, SuspendTicket
     from .._transcript.result import ResultStatus
 
-__all__ = [
-    "BY_TOOL",
-    "END_OF",
-    "HOOK_PHASES",
-    "NOT_KEPT",
-    "Answer",
-    "Branch",
-    "CallStep",
-    "Family",
-    "Kept",
-    "Step",
-    "StepPhase",
-    "answers_in",
-    "end_of",
-    "moment",
-    "new_step",
-    "newer_than",
-    "proposed_at",
-    "said_of",
-    "wait_of",
-]
-
 StepPhase: TypeAlias = Literal[
     "hook", "gate", "function", "before", "after", "decision", "reading", "answer"
 ]

@@ -18,8 +18,6 @@ from ..errors import ToolDefinitionError
 if TYPE_CHECKING:
     from .._transcript.result_cap import ResultCap
 
-__all__ = ["PLAIN", "UNSAID", "Condition", "Conditions", "MemberOptions", "Unsaid", "conditions_of"]
-
 
 class _Unsaid(Enum):
     UNSAID = "unsaid"

@@ -38,34 +38,6 @@ if TYPE_CHECKING:
     from .call import AnyToolCall, HookOutcome
     from .decision_log import DecisionKind
 
-__all__ = [
-    "SOURCES",
-    "Asking",
-    "ContinueSuggestion",
-    "HandledCall",
-    "IssueReason",
-    "RecoverableToolCallIssue",
-    "RejectedCall",
-    "RejectionSource",
-    "SuspendedCall",
-    "ask",
-    "ask_approval",
-    "ask_function",
-    "check_answers",
-    "check_untouched",
-    "checked_reason",
-    "end",
-    "handled_call",
-    "hook_error",
-    "is_answered",
-    "no_decision",
-    "outcome_of",
-    "raised",
-    "rejected_call",
-    "rewrite",
-    "suspend",
-]
-
 In = TypeVar("In")
 Out = TypeVar("Out")
 

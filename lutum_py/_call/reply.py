@@ -12,8 +12,6 @@ from ..errors import InvalidValueError, MisuseError
 if TYPE_CHECKING:
     from .._transcript.attachment import Attachment
 
-__all__ = ["REPLY", "Reply", "ReplyStatus", "reply_in"]
-
 Out = TypeVar("Out")
 
 ReplyStatus: TypeAlias = Literal["success", "error", "cancelled", "indeterminate"]

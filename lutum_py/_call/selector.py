@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from .decisions import RunNormally
     from .line import Step
 
-__all__ = ["AnySelector", "FnSelector", "Selector", "finish_spec"]
-
 P = ParamSpec("P")
 In = TypeVar("In")
 Out = TypeVar("Out")

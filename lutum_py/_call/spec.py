@@ -19,8 +19,6 @@ from .._text.json import compact_json, shorten
 from .._text.once import ONCE
 from ..errors import FieldIssue, ToolInputError
 
-__all__ = ["FnSpec", "HasFn", "HasSpec", "ToolSpec", "spec_of"]
-
 P = ParamSpec("P")
 In = TypeVar("In")
 Out = TypeVar("Out")

@@ -12,8 +12,6 @@ from typing import Any, TypeAlias, TypeVar
 
 from ..errors import MisuseError
 
-__all__ = ["Steps", "drive", "drive_sync"]
-
 R = TypeVar("R")
 
 Waits: TypeAlias = tuple[str, Awaitable[Any]]

@@ -12,8 +12,6 @@ from .fits import join
 from .parts import Part, merged_part
 from .type_words import type_words
 
-__all__ = ["FieldChange", "changes_between"]
-
 _REMARKS: Final = frozenset({"title", "examples", "$comment", "deprecated", "$schema"})
 _HANDLED: Final = frozenset(
     {

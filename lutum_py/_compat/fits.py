@@ -14,8 +14,6 @@ from .._schema.mended_arguments import path_of
 from .._schema.schema_check import validator_of
 from .._text.json import compact_json, cut, is_array, shorten
 
-__all__ = ["Fitting", "join"]
-
 
 class Fitting:
     """Hold values against one document, and against the schemas in it.

@@ -20,8 +20,6 @@ from .._text.json import canonical_json, is_array
 from .fits import Fitting, join
 from .parts import EVERY_TYPE, NEVER, Part, parts_of, types_named, types_of, without_keyword
 
-__all__ = ["Proof"]
-
 _BUDGET: Final = 5_000
 """Steps of one proof, after which it is given up."""
 

@@ -12,17 +12,6 @@ from typing import Any, Final
 from .._schema.schema_reader import follow
 from .._text.json import is_array, is_object
 
-__all__ = [
-    "EVERY_TYPE",
-    "NEVER",
-    "Part",
-    "merged_part",
-    "parts_of",
-    "types_named",
-    "types_of",
-    "without_keyword",
-]
-
 Part = dict[str, Any]
 
 NEVER: Final[Part] = {"enum": []}

@@ -15,8 +15,6 @@ from .._text.json import canonical_json, is_array, is_object
 from .fits import Fitting
 from .parts import NEVER, Part, parts_of, types_of, without_keyword
 
-__all__ = ["samples_of"]
-
 _DEPTH: Final = 5
 """Levels of nesting below which only the simplest values are made."""
 _MOST: Final = 150

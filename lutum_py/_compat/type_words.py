@@ -8,8 +8,6 @@ from .._schema.schema_reader import UNIONS
 from .._text.json import compact_json, cut, is_array, is_object
 from .parts import Part, merged_part
 
-__all__ = ["bounds_of", "named_types", "type_words"]
-
 _RANGES: Final = (
     ("minimum", "maximum", ""),
     ("minLength", "maxLength", " characters"),

@@ -11,8 +11,6 @@ from .fits import Fitting
 from .implies import Proof
 from .samples import samples_of
 
-__all__ = ["Verdict", "judge"]
-
 
 @dataclass(frozen=True, slots=True)
 class Verdict:

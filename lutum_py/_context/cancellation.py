@@ -21,8 +21,6 @@ from ..errors import Cancelled
 if TYPE_CHECKING:
     from asyncio import Future
 
-__all__ = ["CancellationToken", "finish", "finish_from_afar"]
-
 
 class CancellationToken:
     """Carry a request to stop from those who may ask for it to those who should heed it.

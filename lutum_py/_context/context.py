@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     from .suspension import Decision, SuspendTicket
 
-__all__ = ["CallLike", "RunIdentity", "ToolContext", "ToolSuspended"]
-
 T = TypeVar("T")
 
 

@@ -16,19 +16,6 @@ from typing import Any, ClassVar, Final, TypeAlias
 from .._text.json import is_number, is_whole, shorten
 from ..errors import InvalidValueError
 
-__all__ = [
-    "TOOL_CALL_PROGRESS_ACTIVITY_TYPE",
-    "TOOL_CALL_PROGRESS_SCHEMA",
-    "ActivityDelta",
-    "ActivitySnapshot",
-    "ObserverText",
-    "ProgressStatus",
-    "Sink",
-    "ToolCallProgressState",
-    "ToolEvent",
-    "check_report",
-]
-
 TOOL_CALL_PROGRESS_ACTIVITY_TYPE: Final = "tool-call-progress"
 """The activity type of the snapshots that report progress."""
 

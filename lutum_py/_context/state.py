@@ -15,8 +15,6 @@ from typing import Any, Generic, TypeVar, cast
 from .._text.json import compact_json, parse_json, shorten
 from ..errors import MisuseError, SavedDataError
 
-__all__ = ["State", "StateKey"]
-
 T = TypeVar("T")
 
 _CONTAINERS: tuple[type[object], ...] = (list, dict, set)

@@ -15,8 +15,6 @@ from typing import Any, Literal, TypeAlias
 from .._text.json import copy_json, is_mapping, shorten
 from ..errors import InvalidValueError, MisuseError
 
-__all__ = ["Decision", "DecisionAction", "ResumeMode", "SuspendTicket"]
-
 
 class ResumeMode(StrEnum):
     """What a decision to resume means for the call."""

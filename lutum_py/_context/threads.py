@@ -19,8 +19,6 @@ from typing import Any, Generic, TypeVar
 
 from .cancellation import finish_from_afar
 
-__all__ = ["Ended", "landed", "run_in_thread"]
-
 R = TypeVar("R")
 
 

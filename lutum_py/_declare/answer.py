@@ -24,8 +24,6 @@ from .define import define
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
-__all__ = ["Answer", "answer_of"]
-
 A = TypeVar("A")
 
 ACCEPTED = "accepted"

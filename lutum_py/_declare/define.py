@@ -8,15 +8,13 @@ from pydantic import TypeAdapter
 from pydantic.errors import PydanticUserError
 
 from .._schema.arguments import Arguments
-from .._schema.definition import JsonSchema, ToolDef, object_schema
+from .._schema.definition import ToolDef, object_schema
 from .._schema.options import ToolOptions
 from .._schema.output import Output
-from .._schema.schema_reader import names_in
+from .._schema.schema_reader import JsonSchema, names_in
 from .._schema.signature import reason_of, type_name
 from .._text.suggestion import names_for_message
 from ..errors import ToolDefinitionError
-
-__all__ = ["define", "undefined_name"]
 
 
 def define(place: str, options: ToolOptions, *, arguments: Arguments, output: Output) -> ToolDef:

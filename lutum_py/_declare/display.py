@@ -14,8 +14,6 @@ from .._schema.schema_reader import names_in
 from .._text.html import Element, as_styles, figure, group, mark, named, note, paragraph, table
 from .._text.json import is_object
 
-__all__ = ["toolset_html"]
-
 _MOST = 200
 _MOST_ARGUMENTS = 30
 

@@ -24,8 +24,6 @@ from .define import define
 if TYPE_CHECKING:
     from .._schema.input_model import FnInput
 
-__all__ = ["fn_spec", "qualname_of"]
-
 
 def fn_spec(
     tool: Any,

@@ -33,8 +33,6 @@ from ..errors import MisuseError, ToolConstraintError, UnknownToolError
 if TYPE_CHECKING:
     from .toolset_meta import ToolsetMeta
 
-__all__ = ["Handlers"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 In = TypeVar("In")

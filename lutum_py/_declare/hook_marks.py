@@ -10,8 +10,6 @@ from .._text.json import shorten
 from ..errors import HookError
 from .hook_names import VERBS, Phase
 
-__all__ = ["Mark", "mark", "marks_of"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 _MARKS = "__lutum_hooks__"

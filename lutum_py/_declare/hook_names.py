@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Literal, TypeAlias
 
-__all__ = ["HOOK_SET_NAMES", "VERBS", "Phase", "generated_names", "slot_of"]
-
 Phase: TypeAlias = Literal["execution", "gates", "before", "after", "description"]
 
 VERBS: dict[Phase, str] = {

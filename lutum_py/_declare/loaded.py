@@ -19,8 +19,6 @@ from .._transcript.transcript import Transcript
 from ..errors import MisuseError
 from .offer import Available, Offer, OfferedTools, ToolAvailability
 
-__all__ = ["loaded_from", "offered_in"]
-
 
 class _Loaded(NamedTuple):
     """What was read of a transcript: made anew when there is more, so that threads may share it."""

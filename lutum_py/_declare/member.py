@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from .._call.selector import FnSelector, Selector
     from .._transcript.result_cap import ResultCap
 
-__all__ = ["tool", "toolset"]
-
 # The default is for mypy, which solves no parameters for a function that returns `Any`.
 P = ParamSpec("P", default=...)
 In = TypeVar("In")

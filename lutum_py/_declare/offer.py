@@ -15,16 +15,6 @@ from .._transcript.deferred import DeferredTools
 from .._transcript.tool_choice import AUTO, NONE, REQUIRED, ToolChoice
 from ..errors import MisuseError, ToolConstraintError, UnknownToolError
 
-__all__ = [
-    "Available",
-    "Descriptions",
-    "Offer",
-    "OfferedTools",
-    "ToolAvailability",
-    "ToolRequirement",
-    "offered_definitions",
-]
-
 Named: TypeAlias = "AnySelector | str"
 """A tool: by its selector, or by its wire name."""
 

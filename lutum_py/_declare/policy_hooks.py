@@ -12,8 +12,6 @@ from ..errors import HookError
 from .hook_marks import Mark, marks_of
 from .hook_names import generated_names, slot_of
 
-__all__ = ["policy_base", "policy_methods"]
-
 
 def _tools_of(toolset: Any) -> list[str]:
     return [key for key, member in toolset._members.items() if not isinstance(member, type)]

@@ -11,8 +11,6 @@ from .._transcript.result_cap import READER, ResultStore, check_bound, check_sto
 from ..errors import NotFound
 from .tool_fn import ToolFn, tool_fn
 
-__all__ = ["result_reader"]
-
 
 def result_reader(store: ResultStore, max_bytes: int = 8_000) -> ToolFn[..., str, str]:
     """Make the tool `read_more(handle, offset=0)`, a member of a toolset like any other.

@@ -20,8 +20,6 @@ from .schema_tool import SchemaTool, spec_from_definition
 from .toolset_body import GroupMember, ToolMember
 from .toolset_meta import ToolsetMeta, make_toolset
 
-__all__ = ["toolset_from_definitions", "toolset_of", "toolset_of_specs"]
-
 # One class for one content, so that a call that was pickled comes back to the selector it had.
 _made: WeakValueDictionary[Any, ToolsetMeta] = WeakValueDictionary()
 

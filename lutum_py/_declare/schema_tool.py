@@ -13,15 +13,14 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from .._call.selector import finish_spec
 from .._call.spec import ToolSpec
 from .._schema.arguments import Arguments
-from .._schema.definition import JsonSchema, ToolDef
+from .._schema.definition import ToolDef
 from .._schema.invocation import Invocation
 from .._schema.output import Output
 from .._schema.schema_check import schema_checker
+from .._schema.schema_reader import JsonSchema
 from .._schema.secrets import mask_secrets
 from .._text.json import is_array, shorten
 from ..errors import ToolDefinitionError
-
-__all__ = ["SchemaTool", "spec_from_definition"]
 
 
 class SchemaArguments(Arguments):

@@ -9,8 +9,6 @@ from pydantic_core import PydanticCustomError, core_schema
 from .._call.selector import AnySelector, FnSelector, Selector
 from .._call.spec import FnSpec, ToolSpec
 
-__all__ = ["selector_type"]
-
 
 def selector_type(toolset: type[Any], base: type[Any] | None = None) -> type[Any]:
     """Make the class of a toolset's selectors.

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from .._schema.capabilities import ToolCapabilities
     from .._schema.input_model import FnInput
 
-__all__ = ["DecoratedFn", "ModelFn", "ToolFn", "tool_fn"]
-
 P = ParamSpec("P")
 P2 = ParamSpec("P2")
 R = TypeVar("R")

@@ -36,8 +36,6 @@ from .._text.once import ONCE
 from ..errors import ToolDefinitionError
 from .define import define, undefined_name
 
-__all__ = ["ToolInput", "find_spec", "tool_input"]
-
 Out = TypeVar("Out")
 M = TypeVar("M", bound=BaseModel)
 

@@ -23,8 +23,6 @@ from .offer import Offer
 from .tool_fn import ToolFn, tool_fn
 from .toolset_meta import ToolsetMeta
 
-__all__ = ["ToolSearch", "search_tools", "tool_search"]
-
 _SUMMARY = 200
 """So many characters of its description tell the model which tool was found."""
 

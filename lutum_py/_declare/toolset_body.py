@@ -16,8 +16,6 @@ from .._text.suggestion import names_for_message
 from ..errors import ToolDefinitionError
 from .hook_names import HOOK_SET_NAMES, generated_names
 
-__all__ = ["GroupMember", "ToolMember", "ToolsetBody", "is_reserved", "read_body"]
-
 _METHODS = (classmethod, staticmethod, property)
 
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from .._transcript.result_cap import ResultCap
     from .offer import Offer
 
-__all__ = ["ToolsetMeta", "make_toolset"]
-
 
 class ToolsetMeta(type):
     """Make toolset classes behave like enums: iterable, sized, closed."""

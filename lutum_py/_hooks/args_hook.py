@@ -15,8 +15,6 @@ from .._transcript.metadata import ToolMetadata
 from ..errors import HookError
 from .registered_hook import bare
 
-__all__ = ["ArgsHook"]
-
 
 class ArgsHook:
     """Call a hook of a function's own parameters as the pipeline calls any execution hook.

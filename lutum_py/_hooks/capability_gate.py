@@ -21,8 +21,6 @@ from .._transcript.result import ToolResult
 from ..errors import HookError, InvalidArgumentsError
 from .gate_decisions import Block, CallGate, Suspend
 
-__all__ = ["GateAction", "GatePolicy", "capability_gate", "dry_run_in"]
-
 GateAction: TypeAlias = Literal["allow", "suspend", "block"]
 
 GatePolicy: TypeAlias = Mapping[Any, GateAction] | Callable[[AnyToolCall, RiskLevel], Any]

@@ -12,8 +12,6 @@ from .._transcript.result import ToolResult
 if TYPE_CHECKING:
     from .._call.decisions import ArgsDecision, ToolDecision
 
-__all__ = ["AfterHook", "AfterMethod", "OnArgs", "OnHook", "OnMethod"]
-
 P = ParamSpec("P")
 In = TypeVar("In")
 Out = TypeVar("Out")

@@ -12,8 +12,6 @@ from .._text.json import shorten
 from .._transcript.result import ToolResult
 from ..errors import MisuseError
 
-__all__ = ["Block", "CallGate", "GateDecision", "Suspend"]
-
 Out = TypeVar("Out")
 
 

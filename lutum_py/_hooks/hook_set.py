@@ -25,8 +25,6 @@ from .registered_hook import HOOK_WORDS, PhaseHooks, RegisteredHook, cannot_regi
 if TYPE_CHECKING:
     from typing import Self
 
-__all__ = ["HookSet"]
-
 T = TypeVar("T")
 T2 = TypeVar("T2")
 P = ParamSpec("P")

@@ -51,8 +51,6 @@ from .gate_decisions import Block, CallGate, Suspend
 from .places import HookPlaces
 from .registered_hook import PhaseHooks, RegisteredHook, keyed
 
-__all__ = ["AfterSaid", "after", "decide", "decide_each", "describe", "was_asked_after"]
-
 _kind_of: Callable[[object], Any] = type
 
 _RANK: dict[Any, int] = {Block: 0, Suspend: 1, Complete: 2, ToolResult: 2}

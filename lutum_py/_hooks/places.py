@@ -22,8 +22,6 @@ from .registered_hook import PhaseHooks, RegisteredHook, in_order
 if TYPE_CHECKING:
     from typing import Self
 
-__all__ = ["HookPlaces"]
-
 T = TypeVar("T")
 
 _Deciding: TypeAlias = tuple[list[RegisteredHook], list[RegisteredHook], list[RegisteredHook]]

@@ -19,16 +19,6 @@ from .._schema.signature import function_name, signature_of
 from .._text.json import shorten
 from ..errors import HookError
 
-__all__ = [
-    "HOOK_WORDS",
-    "PhaseHooks",
-    "RegisteredHook",
-    "bare",
-    "cannot_register",
-    "in_order",
-    "keyed",
-]
-
 _order = itertools.count()
 _order_of = attrgetter("order")
 _PHASES: tuple[Phase, ...] = get_args(Phase)

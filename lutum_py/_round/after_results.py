@@ -17,8 +17,6 @@ from ..errors import HookError
 from .commit import ResultLike, as_results
 from .sorted_calls import SortedCalls, list_of, result_in
 
-__all__ = ["show_results"]
-
 
 def show_results(
     calls: SortedCalls, hooks: Hooks, answers: Iterable[ResultLike | SuspendedCall]

@@ -32,8 +32,6 @@ from .edits import unmasked
 from .resume import check_decision, check_fits, check_same, find, resume, was_taken_in
 from .sorted_calls import SortedCalls
 
-__all__ = ["amend"]
-
 
 def amend(calls: SortedCalls, decision: Decision, hooks: Hooks) -> Steps[HookOutcome | None]:
     """Answer one suspended call with other arguments; see `ToolRoundPlan.amend`."""

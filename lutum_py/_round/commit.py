@@ -27,17 +27,6 @@ from ..errors import (
 )
 from .sorted_calls import SortedCalls, list_of
 
-__all__ = [
-    "ResultLike",
-    "are_in_order",
-    "as_results",
-    "check_after_hooks",
-    "match_results",
-    "mismatches",
-    "owes_after_hooks",
-    "unfinished",
-]
-
 ResultLike: TypeAlias = ToolResult | HandledCall[Any, Any] | RejectedCall
 """What may be passed where a result is wanted."""
 

@@ -11,8 +11,6 @@ from .._transcript.request import TranscriptItem
 from .._transcript.result import ToolResult
 from .._transcript.saved import Saved
 
-__all__ = ["LEAST_BYTES", "Cut", "CutKind", "digest_of_item", "dump_cut", "load_cut"]
-
 CutKind: TypeAlias = Literal["clear", "cap", "drop", "summary"]
 
 LEAST_BYTES: Final = 200

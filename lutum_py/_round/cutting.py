@@ -19,8 +19,6 @@ from .cut import Cut, CutKind, digest_of_item
 from .front import carried, edited, front_of, is_inside
 from .ledger import USUAL_RATE, Count, Ledger, Size, ledger_of, too_light
 
-__all__ = ["Cutting", "at_least_zero", "takes_in", "whole_number"]
-
 
 class Cutting:
     """The cuts of a view, and the transcript as it is now: how heavy, and where it may be cut.

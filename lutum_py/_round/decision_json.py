@@ -9,8 +9,6 @@ from .._call.line import moment
 from .._context.suspension import Decision, DecisionAction, ResumeMode, SuspendTicket
 from .._transcript.saved import Saved
 
-__all__ = ["dump_decision", "load_decision", "load_ticket", "time_of"]
-
 
 def load_ticket(saved: Saved) -> SuspendTicket:
     """Read what `ticket.to_dict` gave."""

@@ -26,18 +26,6 @@ from .edits import changed_names
 from .rows import open_text
 from .sorted_calls import SortedCalls
 
-__all__ = [
-    "pending_state",
-    "plan_html",
-    "plan_rich",
-    "rejected_state",
-    "result_state",
-    "round_html",
-    "round_rich",
-    "steps_in_words",
-    "ticket_parts",
-]
-
 _MOST = 100
 _LIMIT = 300
 _LINE = 120

@@ -19,8 +19,6 @@ from .._text.json import canonical_json, compact_json, cut, is_array, is_object
 from .._transcript.result import NOT_RUN, ToolResult, with_message
 from ..errors import ResumeError
 
-__all__ = ["EditRecord", "changed_names", "edits_of", "unmasked", "with_edit_lines"]
-
 _LONGEST = 80
 _MASKED = f'"{MASK}"'
 

@@ -25,8 +25,6 @@ from .edits import with_edit_lines
 from .ran_with import with_final_arguments
 from .sorted_calls import SortedCalls
 
-__all__ = ["end_round"]
-
 
 def end_round(
     calls: SortedCalls,

@@ -19,15 +19,6 @@ from .._text.json import compact_json, cut
 from .rows import CallRow, row_at
 from .sorted_calls import SortedCalls
 
-__all__ = [
-    "CallEvent",
-    "CallEventKind",
-    "OnEvent",
-    "log_events",
-    "tell_decided",
-    "tell_row",
-]
-
 CallEventKind: TypeAlias = Literal["decided", "suspended", "resumed", "edited", "begun", "ended"]
 
 _logger = logging.getLogger("lutum.call_event")

@@ -15,8 +15,6 @@ from ..errors import ViewError
 from .cut import Cut, digest_of_item
 from .ledger import bytes_of
 
-__all__ = ["carried", "edited", "front_of", "is_inside"]
-
 _LEFT_OUT: Final = "\n[... {} of {} bytes left out ...]\n"
 
 

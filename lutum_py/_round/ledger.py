@@ -21,17 +21,6 @@ from .._transcript.transcript import Transcript
 from .._transcript.transcript_view import Front
 from ..errors import MisuseError
 
-__all__ = [
-    "USUAL_RATE",
-    "Count",
-    "Ledger",
-    "Report",
-    "Size",
-    "bytes_of",
-    "ledger_of",
-    "too_light",
-]
-
 Count: TypeAlias = Callable[[str], int]
 
 FILE_TOKENS: Final = 1_500

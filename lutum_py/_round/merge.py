@@ -15,8 +15,6 @@ from .._text.once import ONCE
 from ..errors import MisuseError, PlanError
 from .sorted_calls import SortedCalls
 
-__all__ = ["merge"]
-
 
 def merge(calls: SortedCalls, other: SortedCalls) -> None:
     """Take in another copy of a plan; see `ToolRoundPlan.merge`."""

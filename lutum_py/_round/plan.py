@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from .._transcript.transcript import HasTranscript, Transcript
     from .events import OnEvent
 
-__all__ = ["ToolRoundPlan", "closed", "decided", "take_in", "unasked"]
-
 T = TypeVar("T")
 
 

@@ -45,16 +45,6 @@ from .round_state import RoundState
 from .seal import check_belongs, check_binding, check_key, check_seal, kind_of, seal_of
 from .sorted_calls import SortedCalls, list_of, recorded_in, unread_steps
 
-__all__ = [
-    "as_latest",
-    "check_words",
-    "dump_plan",
-    "load_line",
-    "load_plan",
-    "load_steps",
-    "open_plan",
-]
-
 FORMAT = "lutum_py.plan"
 VERSION = 3
 READ = (1, 2, 3)

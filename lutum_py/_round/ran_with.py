@@ -14,8 +14,6 @@ from .._transcript.result import NOT_RUN, ToolResult, with_ran_with
 from ..errors import LutumError
 from .sorted_calls import list_of
 
-__all__ = ["with_final_arguments"]
-
 
 def with_final_arguments(
     results: tuple[ToolResult, ...], rewritten: Iterable[AnyToolCall]

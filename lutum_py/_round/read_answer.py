@@ -12,8 +12,6 @@ from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult
 from ..errors import FieldIssue, InvalidArgumentsError
 
-__all__ = ["AnswerCalls", "Missing", "MissingReason", "answer_calls", "missing_answer"]
-
 MissingReason: TypeAlias = Literal["no_call", "invalid", "refused", "cut_off"]
 
 

@@ -33,18 +33,6 @@ from ..errors import (
 from .read_answer import MissingReason, answer_calls, missing_answer
 from .round import ToolRound, open_round
 
-__all__ = [
-    "Finished",
-    "NeedsTools",
-    "NoAnswer",
-    "TextResult",
-    "check_answer",
-    "cut_off_in",
-    "open_turn",
-    "read_finished",
-    "read_turn",
-]
-
 T = TypeVar("T")
 A = TypeVar("A", default=str)
 AN = TypeVar("AN", default=Never)

@@ -24,8 +24,6 @@ from ..errors import (
 from .commit import ResultLike, as_results, mismatches
 from .sorted_calls import SortedCalls, list_of, unread_steps
 
-__all__ = ["record", "suspend"]
-
 
 def record(calls: SortedCalls, outcome: ResultLike | SuspendedCall) -> None:
     """Take in one outcome; see `ToolRoundPlan.record`."""

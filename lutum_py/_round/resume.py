@@ -19,8 +19,6 @@ from .._transcript.result import make_result
 from ..errors import MisuseError, ResumeError, ToolOutputError
 from .sorted_calls import SortedCalls
 
-__all__ = ["check_decision", "check_fits", "check_same", "find", "resume", "was_taken_in"]
-
 
 def resume(calls: SortedCalls, decision: Decision) -> HookOutcome | None:
     """Answer one suspended call of a plan; see `ToolRoundPlan.resume`."""

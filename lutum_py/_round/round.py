@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from .._transcript.transcript import HasTranscript, Transcript
     from .events import OnEvent
 
-__all__ = ["ToolRound", "open_round"]
-
 T = TypeVar("T")
 AN = TypeVar("AN", default=Never)
 

@@ -13,8 +13,6 @@ from .._text.escaping import visible
 from .._transcript.assistant import AssistantTurn
 from ..errors import RoundClosedError
 
-__all__ = ["KeptState", "RoundState"]
-
 _NONE: frozenset[str] = frozenset()
 _NO_LINES: Mapping[str, tuple[Step, ...]] = MappingProxyType({})
 

@@ -20,8 +20,6 @@ from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult
 from .sorted_calls import SortedCalls, list_in, result_in, unread_steps
 
-__all__ = ["CallRow", "CallRowState", "open_text", "row_at", "row_of_call", "rows_of"]
-
 CallRowState: TypeAlias = Literal[
     "pending", "handled", "rejected", "suspended", "unusable", "finished", "in_doubt"
 ]

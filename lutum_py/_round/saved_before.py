@@ -25,8 +25,6 @@ from .._transcript.metadata import ToolMetadata
 from .._transcript.saved import Saved
 from .decision_json import load_decision, load_ticket, time_of
 
-__all__ = ["converted"]
-
 Data = dict[str, Any]
 
 

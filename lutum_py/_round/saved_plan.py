@@ -19,11 +19,9 @@ from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult
 from .._transcript.saved import Saved
 from .display import pending_state, rejected_state, result_state, steps_in_words, ticket_parts
-from .plan_json import as_latest, check_words, load_line, open_plan
+from .plan_json import as_latest, check_words, load_line
 from .seal import check_seal, kind_of
 from .sorted_calls import list_in, result_in
-
-__all__ = ["PlanText", "open_plan", "read_plan", "seal_in_words"]
 
 
 class PlanText(NamedTuple):

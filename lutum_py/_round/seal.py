@@ -15,8 +15,6 @@ from .._text.json import canonical_json, shorten
 from .._transcript.saved import Saved
 from ..errors import InvalidValueError, MisuseError, PlanError
 
-__all__ = ["check_belongs", "check_binding", "check_key", "check_seal", "kind_of", "seal_of"]
-
 
 def check_key(key: bytes | None) -> None:
     """Refuse a key that is none, or that protects nothing.

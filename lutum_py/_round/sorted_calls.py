@@ -33,18 +33,6 @@ from .._transcript.result import ToolResult
 from .edits import EditRecord, edits_of
 from .round_state import RoundState
 
-__all__ = [
-    "Lists",
-    "SortedCalls",
-    "list_in",
-    "list_of",
-    "recorded_in",
-    "result_in",
-    "unread_steps",
-    "was_begun",
-    "was_touched",
-]
-
 ListName: TypeAlias = Literal["pending", "in_doubt", "suspended", "finished", "handled", "rejected"]
 
 

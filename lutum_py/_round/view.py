@@ -24,8 +24,6 @@ from .cutting import Cutting, at_least_zero, takes_in, whole_number
 from .front import front_of, is_inside
 from .ledger import Count
 
-__all__ = ["View"]
-
 Target: TypeAlias = "HasTranscript | Transcript"
 Named: TypeAlias = "AnySelector | str"
 

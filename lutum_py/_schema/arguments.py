@@ -22,11 +22,9 @@ from pydantic_core import PydanticSerializationError, from_json
 from .._text.json import compact_json, is_object
 from .._text.once import ONCE
 from .closed_schema import close_top, infinity_in, is_model, take_as_is
-from .definition import JsonSchema
 from .mended_arguments import container_in, mend_places
 from .plain_types import is_fixed
-
-__all__ = ["NO_ARGUMENTS", "Arguments", "PlainArguments", "fields_of"]
+from .schema_reader import JsonSchema
 
 NO_ARGUMENTS = frozenset({"", "null", '""'})
 """What models write for no arguments at all."""

@@ -13,8 +13,6 @@ from .signature import parsed
 if TYPE_CHECKING:
     import ast
 
-__all__ = ["attribute_docstrings"]
-
 
 @dataclass(frozen=True, slots=True)
 class _ClassSource:

@@ -17,19 +17,6 @@ from .._text.json import is_sequence
 from .._text.suggestion import did_you_mean
 from ..errors import ToolDefinitionError
 
-__all__ = [
-    "EFFECT_DEFAULTS",
-    "Confirmation",
-    "DryRun",
-    "EffectDefaults",
-    "EffectKind",
-    "Reversibility",
-    "RiskLevel",
-    "ToolCapabilities",
-    "ToolEffect",
-    "risk_of",
-]
-
 
 class EffectKind(StrEnum):
     """Name what a tool does; `EFFECT_DEFAULTS` says what follows from it."""

@@ -23,8 +23,6 @@ from pydantic_core.core_schema import CoreSchema, any_schema, no_info_after_vali
 from .._text.immutable import dataclass
 from .._text.json import is_object
 
-__all__ = ["Closing", "close_top", "infinity_in", "is_model", "schema_parts", "take_as_is"]
-
 # Of each of these pydantic says in the schema which class it is.
 _OBJECTS = frozenset({"dataclass", "model", "typed-dict"})
 _FIELDS = frozenset({"dataclass-args", "model-fields", "typed-dict"})

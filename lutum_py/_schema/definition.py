@@ -18,8 +18,6 @@ from .schema_reader import REMARKS, JsonSchema, alternatives, follow, with_subsc
 if TYPE_CHECKING:
     from .capabilities import ToolCapabilities
 
-__all__ = ["JsonSchema", "ToolDef", "object_schema", "without_remarks"]
-
 
 def _refuse(*_: Any, **__: Any) -> NoReturn:
     raise MisuseError(

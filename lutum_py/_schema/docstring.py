@@ -14,8 +14,6 @@ from typing import Final
 
 from .._text.immutable import dataclass
 
-__all__ = ["Docstring", "parse_docstring"]
-
 
 @dataclass(frozen=True, slots=True)
 class Docstring:

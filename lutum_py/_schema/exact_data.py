@@ -18,8 +18,6 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from .._text.json import canonical_json, is_array, is_object
 
-__all__ = ["exact_data"]
-
 
 def exact_data(data: Any, value: Any) -> Any:
     """Give the data with every secret of the value revealed, and every set sorted.

@@ -15,9 +15,6 @@ from .._text.suggestion import did_you_mean, names_for_message
 from ..errors import FieldIssue
 from .mended_arguments import path_of
 
-__all__ = ["field_issues"]
-
-
 _MAX_ISSUES = 20
 
 

@@ -29,8 +29,6 @@ from .closed_schema import is_model
 from .plain_types import can_carry
 from .signature import REQUIRED, Parameter, reason_of, type_name
 
-__all__ = ["FnInput", "build_input_model", "check_fields", "field_names", "sole_input"]
-
 # What a default of another type stands for, such as "not given", is the author's affair.
 _DATA = frozenset({bool, bytes, dict, float, frozenset, int, list, set, str, tuple})
 

@@ -17,8 +17,6 @@ from .._text.suggestion import names_for_message
 from ..errors import MisuseError
 from .signature import Hidden, Parameter, Signature, read_others, signature_of
 
-__all__ = ["Invocation"]
-
 
 class Invocation:
     """Know how to call one function: which argument goes where, and what the caller must add.

@@ -14,11 +14,8 @@ from pydantic_core import PydanticSerializationError
 from .._text.json import is_object
 from .attribute_docstrings import attribute_docstrings
 from .closed_schema import infinity_in
-from .definition import JsonSchema
 from .plain_schema import SURELY_JSON
-from .schema_reader import follow, subschemas
-
-__all__ = ["describe_fields", "json_schema_of"]
+from .schema_reader import JsonSchema, follow, subschemas
 
 
 class _ToolSchema(GenerateJsonSchema):

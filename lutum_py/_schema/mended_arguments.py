@@ -15,8 +15,6 @@ from .._text.escaping import visible
 from .._text.json import cut, is_array, is_object, read_json
 from .schema_reader import JsonSchema, branches, localized, types_in
 
-__all__ = ["container_in", "mend_places", "path_of"]
-
 _WANTS_CONTAINER = frozenset(
     {
         "dataclass_type",

@@ -18,8 +18,6 @@ from ..errors import ToolDefinitionError
 if TYPE_CHECKING:
     from .capabilities import ToolCapabilities
 
-__all__ = ["TOLD", "ToolOptions"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolOptions:

@@ -19,12 +19,10 @@ from .._text.json import MOST_DIGITS, cut, has_long_number, is_array, is_object,
 from ..errors import FieldIssue, ToolOutputError
 from .arguments import fields_of
 from .closed_schema import is_model, schema_parts
-from .definition import JsonSchema
 from .mended_arguments import path_of
 from .plain_types import is_plain
+from .schema_reader import JsonSchema
 from .signature import type_name
-
-__all__ = ["Output"]
 
 _NO_NUMBERS = frozenset({bool, int, str, NoneType})
 _HALF_A_PAIR: Final = (

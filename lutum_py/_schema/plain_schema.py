@@ -12,11 +12,9 @@ from typing import Any, Final, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-from .definition import JsonSchema
 from .plain_types import can_carry
+from .schema_reader import JsonSchema
 from .signature import REQUIRED, Parameter
-
-__all__ = ["SURELY_JSON", "plain_schema"]
 
 _NAMES: Final = {str: "string", int: "integer", float: "number", bool: "boolean"}
 _UNIONS: Final = (Union, UnionType)

@@ -9,8 +9,6 @@ from __future__ import annotations
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-__all__ = ["can_carry", "is_fixed", "is_plain"]
-
 _PLAIN = frozenset({str, int, float, bool, NoneType})
 _CONTAINERS = frozenset({list, dict, tuple, Union, UnionType})
 

@@ -11,8 +11,6 @@ from .._text.json import is_array, is_object, json_key, shorten
 from ..errors import MissingExtraError, ToolDefinitionError
 from .schema_reader import UNIONS, fault_in, localized
 
-__all__ = ["SchemaChecker", "schema_checker", "schema_faults", "validator_of"]
-
 
 def schema_checker(what: str, schema: dict[str, Any]) -> SchemaChecker:
     """Return what holds values against a schema, by the package `jsonschema`.

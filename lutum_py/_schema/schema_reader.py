@@ -13,25 +13,6 @@ from urllib.parse import unquote, urldefrag, urljoin
 from .._text.immutable import dataclass
 from .._text.json import is_array, is_object, shorten
 
-__all__ = [
-    "REMARKS",
-    "UNIONS",
-    "JsonSchema",
-    "Node",
-    "SchemaFault",
-    "alternatives",
-    "branches",
-    "fault_in",
-    "follow",
-    "localized",
-    "names_in",
-    "reference_to",
-    "subschemas",
-    "type_of",
-    "types_in",
-    "with_subschemas",
-]
-
 JsonSchema: TypeAlias = dict[str, Any]
 Node: TypeAlias = JsonSchema | bool
 Steps: TypeAlias = tuple[str | int, ...]

@@ -10,8 +10,6 @@ from typing import Any, Final
 from .._text.json import is_array, is_object
 from .schema_reader import JsonSchema, branches, localized
 
-__all__ = ["MASK", "holds_secrets", "mask_secrets"]
-
 MASK: Final = "**********"
 """Stands for a secret, whatever its length, as pydantic has it."""
 

@@ -24,22 +24,6 @@ from .._text.suggestion import names_for_message
 from ..errors import ToolDefinitionError
 from .docstring import Docstring
 
-__all__ = [
-    "REQUIRED",
-    "Hidden",
-    "Parameter",
-    "Signature",
-    "Skip",
-    "annotations_of",
-    "function_name",
-    "parsed",
-    "read_others",
-    "read_signature",
-    "reason_of",
-    "signature_of",
-    "type_name",
-]
-
 REQUIRED: Any = inspect.Parameter.empty
 """Stands for a default that is not there."""
 

@@ -9,8 +9,6 @@ from .._transcript.assistant import AssistantTurn
 from .._transcript.request import TurnRequest
 from .._transcript.stream_events import StreamEvent
 
-__all__ = ["AnyModel", "Model", "StreamingModel", "SyncModel", "SyncStreamingModel"]
-
 
 class Model(Protocol):
     """Answers from async code."""

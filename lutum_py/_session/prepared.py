@@ -18,8 +18,6 @@ from ..errors import MisuseError
 if TYPE_CHECKING:
     from .._round.view import View
 
-__all__ = ["Prepared", "SpokenIn"]
-
 
 class SpokenIn(Protocol):
     """What a turn needs of its session."""

@@ -17,8 +17,6 @@ from .._transcript.saved import Saved, dump_saved, open_saved
 from .._transcript.transcript import Transcript
 from ..errors import MisuseError, PlanError
 
-__all__ = ["dump_session", "load_session", "open_session"]
-
 FORMAT = "lutum_py.session"
 VERSION = 1
 

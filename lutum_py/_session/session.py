@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from .._round.plan import ToolRoundPlan
     from .._round.view import View
 
-__all__ = ["Restored", "Session"]
-
 T = TypeVar("T")
 A1 = TypeVar("A1")
 

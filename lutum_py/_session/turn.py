@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from .._round.view import View
     from .._transcript.transcript_view import TranscriptView
 
-__all__ = ["Turn", "TurnWithTools", "check_model"]
-
 T = TypeVar("T", bound=Toolset)
 A1 = TypeVar("A1")
 

@@ -21,8 +21,6 @@ from ..errors import DialectError, LifecycleError, MisuseError
 from .model import AnyModel
 from .prepared import Prepared
 
-__all__ = ["SyncTurnStream", "TurnStream"]
-
 Outcome = TypeVar("Outcome")
 
 

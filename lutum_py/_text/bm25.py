@@ -16,8 +16,6 @@ from itertools import chain
 from math import log
 from typing import Final
 
-__all__ = ["Bm25", "words_in"]
-
 _SATURATION: Final = 1.2
 """How soon another occurrence of a word counts for less (k1)."""
 _LENGTH: Final = 0.75

@@ -11,8 +11,6 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from .html import Content, Element, group, mark, named, note, paragraph, table
 
-__all__ = ["Entry", "Part", "PartKind", "brief_table", "preview_of", "whole_table"]
-
 PartKind: TypeAlias = Literal["text", "code", "call", "hidden", "problem", "picture"]
 
 _PARTS: Final = 12

@@ -11,8 +11,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["LINES", "quoted", "visible", "visible_json", "words_of"]
-
 LINES: Final = "\n\t"
 """What `visible` is to keep where text of several lines is expected."""
 

@@ -27,8 +27,6 @@ from typing import Any, ClassVar
 from .immutable import Immutable
 from .json import size_of
 
-__all__ = ["Frozen"]
-
 
 class Frozen(Immutable):
     """Make the instances of a class with slots immutable, comparable, hashable and picklable.

@@ -14,23 +14,6 @@ from typing import Final, NamedTuple, TypeAlias
 
 from .escaping import LINES, visible
 
-__all__ = [
-    "MARKS",
-    "Content",
-    "Element",
-    "as_classes",
-    "as_styles",
-    "cut_text",
-    "figure",
-    "group",
-    "left_out",
-    "mark",
-    "named",
-    "note",
-    "paragraph",
-    "table",
-]
-
 MARKS: Final = {
     "good": "#2f9e6e",
     "bad": "#d6493f",

@@ -16,32 +16,6 @@ from .unicode import sendable_json
 if TYPE_CHECKING:
     from json import JSONEncoder
 
-__all__ = [
-    "LEAVES",
-    "MOST_DIGITS",
-    "ExactNumber",
-    "canonical_json",
-    "compact_json",
-    "copy_json",
-    "cut",
-    "digest_of",
-    "has_long_number",
-    "indented_json",
-    "is_array",
-    "is_mapping",
-    "is_number",
-    "is_object",
-    "is_sequence",
-    "is_whole",
-    "json_key",
-    "parse_json",
-    "read_json",
-    "refuse_constant",
-    "short_digest_of",
-    "shorten",
-    "size_of",
-]
-
 
 def compact_json(value: object) -> str:
     """Encode plain JSON data without spaces, in the order that it has.

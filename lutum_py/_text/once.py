@@ -10,6 +10,4 @@ from __future__ import annotations
 from _thread import RLock
 from typing import Final
 
-__all__ = ["ONCE"]
-
 ONCE: Final = RLock()

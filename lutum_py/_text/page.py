@@ -16,8 +16,6 @@ from .entries import Entry, whole_table
 from .escaping import visible
 from .html import Element, as_classes, group
 
-__all__ = ["Remark", "Section", "page"]
-
 
 class Remark(NamedTuple):
     """Something that is said about what is shown.

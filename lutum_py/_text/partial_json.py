@@ -14,8 +14,6 @@ from pydantic_core import from_json
 
 from .unicode import sendable
 
-__all__ = ["PartialJson"]
-
 _EXACT = 4096
 
 

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 
 from .escaping import quoted
 
-__all__ = ["did_you_mean", "names_for_message"]
-
 _CUTOFF = 0.6
 """How alike two names have to be, from 0 to 1, for one to be proposed for the other."""
 

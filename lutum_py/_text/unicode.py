@@ -12,8 +12,6 @@ from typing import Any, TypeGuard
 
 from pydantic_core import to_json
 
-__all__ = ["halves_in", "is_plainly_sendable", "sendable", "sendable_json"]
-
 
 def sendable(text: str) -> str:
     r"""Join the halves of surrogate pairs, and put U+FFFD for each that is alone.

@@ -17,20 +17,6 @@ from .payload import checked_payload
 if TYPE_CHECKING:
     from .saved import Saved
 
-__all__ = [
-    "AssistantItem",
-    "AssistantTurn",
-    "CutOff",
-    "ReasoningItem",
-    "RefusalItem",
-    "ServerToolItem",
-    "TextItem",
-    "ToolCallItem",
-    "Usage",
-    "dump_turn",
-    "load_turn",
-]
-
 T = TypeVar("T")
 
 

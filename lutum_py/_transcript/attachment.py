@@ -17,16 +17,6 @@ from ..errors import InvalidValueError, MisuseError
 if TYPE_CHECKING:
     from .saved import Saved
 
-__all__ = [
-    "Attachment",
-    "MediaType",
-    "attachments_of",
-    "data_url",
-    "dump_attachments",
-    "load_attachments",
-    "media_type_of",
-]
-
 MediaType: TypeAlias = Literal["image", "audio", "video", "file"]
 
 _MEDIA_TYPES: tuple[object, ...] = get_args(MediaType)

@@ -8,8 +8,6 @@ from typing import Final
 from .._text.json import is_whole, shorten
 from ..errors import InvalidValueError, MisuseError
 
-__all__ = ["Cache"]
-
 _MOST: Final = 4
 """So many markers does Anthropic take in one request."""
 

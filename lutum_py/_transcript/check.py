@@ -17,8 +17,6 @@ from .message import Message
 from .metadata import ToolMetadata
 from .result import ToolResult
 
-__all__ = ["Checked", "CheckedCall", "TranscriptFault", "checked"]
-
 
 @dataclass(frozen=True, slots=True)
 class TranscriptFault:

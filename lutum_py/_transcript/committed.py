@@ -15,8 +15,6 @@ from .assistant import AssistantTurn
 from .request import TranscriptItem
 from .result import ToolResult
 
-__all__ = ["CommittedRound", "joined"]
-
 
 class _CommittedFields:
     __slots__ = ("results", "turn")

@@ -7,8 +7,6 @@ from .._text.immutable import dataclass
 from .._text.json import is_array
 from .result import ToolResult
 
-__all__ = ["DeferredTools", "names_loaded_by"]
-
 
 @dataclass(frozen=True, slots=True)
 class DeferredTools:

@@ -18,8 +18,6 @@ from .message import Message
 from .request import TranscriptItem
 from .result import ToolResult
 
-__all__ = ["items_html", "items_rich", "usage_in_words", "whole_entry"]
-
 _HEAD = 10
 _TAIL = 50
 _PARTS = 12

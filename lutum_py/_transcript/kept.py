@@ -9,8 +9,6 @@ from typing import Any, Generic, TypeVar
 
 from .request import TranscriptItem
 
-__all__ = ["Growing", "Kept", "Latest"]
-
 V = TypeVar("V")
 
 

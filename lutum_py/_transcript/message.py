@@ -13,8 +13,6 @@ from .attachment import Attachment, attachments_of, dump_attachments, load_attac
 if TYPE_CHECKING:
     from .saved import Saved
 
-__all__ = ["Message", "Role", "dump_message", "load_message"]
-
 Role: TypeAlias = Literal["system", "developer", "user"]
 
 _ROLES: tuple[object, ...] = get_args(Role)

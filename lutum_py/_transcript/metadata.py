@@ -12,8 +12,6 @@ from ..errors import MisuseError
 if TYPE_CHECKING:
     from .saved import Saved
 
-__all__ = ["ToolMetadata", "dump_metadata", "load_metadata"]
-
 
 # With an `__init__` of its own, because every call of every turn comes this way: that of a frozen
 # dataclass sets by `object.__setattr__`, which takes twice as long as the slot itself. What is

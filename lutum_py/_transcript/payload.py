@@ -14,8 +14,6 @@ from typing import Any
 from ..errors import DialectError
 from .metadata import ToolMetadata
 
-__all__ = ["checked_payload"]
-
 
 def checked_payload(payload: Any, dialect: str | None, calls: Sequence[ToolMetadata]) -> Any:
     """Give the payload of a saved turn as its dialect reads it.

@@ -16,8 +16,6 @@ from .message import Message
 from .result import ToolResult
 from .tool_choice import AUTO, NONE, ToolChoice
 
-__all__ = ["TranscriptItem", "TurnRequest", "plain_request"]
-
 TranscriptItem: TypeAlias = Message | AssistantTurn | ToolResult
 """What a transcript is made of."""
 

@@ -14,20 +14,6 @@ if TYPE_CHECKING:
     from .attachment import Attachment
     from .saved import Saved
 
-__all__ = [
-    "NOT_RUN",
-    "REJECTION_PREFIX",
-    "ResultStatus",
-    "ToolResult",
-    "dump_result",
-    "load_result",
-    "make_result",
-    "rejection",
-    "unknown_outcome",
-    "with_message",
-    "with_ran_with",
-]
-
 ResultStatus: TypeAlias = Literal["success", "error", "rejected", "cancelled", "indeterminate"]
 """How a call ended; `indeterminate` means that it was started and nobody knows the outcome."""
 

@@ -11,18 +11,6 @@ from .._text.json import is_whole, shorten
 from ..errors import InvalidValueError, MisuseError
 from .result import ToolResult, with_message
 
-__all__ = [
-    "READER",
-    "MemoryResults",
-    "ResultCap",
-    "ResultStore",
-    "check_bound",
-    "check_store",
-    "cut_again",
-    "head_of",
-    "tail_of",
-]
-
 _LEAST_BYTES: Final = 400
 """The least that a cap may leave: the notice with a handle takes half of it."""
 

@@ -13,8 +13,6 @@ from typing import Any, TypeVar, cast, get_args
 from .._text.json import refuse_constant, shorten
 from ..errors import MisuseError, SavedDataError
 
-__all__ = ["Saved", "dump_saved", "open_saved"]
-
 K = TypeVar("K")
 _MISSING: Any = object()
 

@@ -14,19 +14,6 @@ from .._text.unicode import sendable
 from .assistant import AssistantTurn, Usage
 from .metadata import ToolMetadata
 
-__all__ = [
-    "ArgumentsDelta",
-    "CallCompleted",
-    "CallStarted",
-    "ReasoningDelta",
-    "RefusalDelta",
-    "StreamEvent",
-    "TextDelta",
-    "TurnFinished",
-    "UsageReported",
-    "arguments_delta",
-]
-
 
 # Nearly all events are of three kinds: these set their slot without the detour of `__setattr__`, as
 # `ToolMetadata` does.

@@ -8,8 +8,6 @@ from .._text.immutable import dataclass
 from .._text.json import shorten
 from ..errors import InvalidValueError
 
-__all__ = ["AUTO", "NONE", "REQUIRED", "ToolChoice", "ToolChoiceMode"]
-
 ToolChoiceMode: TypeAlias = Literal["auto", "required", "none", "specific"]
 
 

@@ -18,8 +18,6 @@ from .message import Message
 from .request import TranscriptItem
 from .transcript_view import TranscriptView
 
-__all__ = ["HasTranscript", "Transcript", "transcript_of"]
-
 
 class Transcript(Growing, Sequence[TranscriptItem]):
     """Hold messages, assistant turns and tool results, oldest first.

@@ -16,8 +16,6 @@ from .request import TranscriptItem
 from .result import ToolResult, dump_result, load_result
 from .saved import Saved, dump_saved, open_saved
 
-__all__ = ["FORMAT", "VERSION", "dump_transcript", "load_item", "load_transcript"]
-
 FORMAT = "lutum_py.transcript"
 VERSION = 1
 

@@ -12,8 +12,6 @@ from .kept import Growing
 from .message import Message
 from .request import TranscriptItem
 
-__all__ = ["NO_FRONT", "Front", "TranscriptView"]
-
 
 # Compared by identity: what is kept for a front is found without comparing its items.
 @dataclass(frozen=True, slots=True, eq=False)

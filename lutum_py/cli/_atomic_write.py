@@ -11,8 +11,6 @@ from typing import BinaryIO, Final
 
 from ._screen import Failure, system_reason
 
-__all__ = ["write_file"]
-
 _NAMELESS: Final = getattr(os, "O_TMPFILE", os.O_EXCL)
 """Asks for a file without a name; where there is no such thing, what fails on any directory."""
 

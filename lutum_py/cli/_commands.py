@@ -44,8 +44,6 @@ from ._tool_report import report_on
 from ._tool_view import view_of
 from ._violation_view import tell_repair, violation_data, violation_lines
 
-__all__ = ["run"]
-
 app = typer.Typer(
     add_completion=False,
     help="Look at toolsets and conversations, check and repair them, lock the schemas of tools, "

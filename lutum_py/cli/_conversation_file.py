@@ -24,15 +24,6 @@ from ._exact_json import Style, exact_text, read_exact
 from ._screen import Failure, system_reason
 from ._transcript_rules import check_transcript, is_transcript, repair_transcript
 
-__all__ = [
-    "Conversation",
-    "conversation_of",
-    "dialect_module",
-    "read_bytes",
-    "read_conversation",
-    "reading",
-]
-
 
 def dialect_module(dialect: str) -> Any:
     """Import the module of a dialect."""

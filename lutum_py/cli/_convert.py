@@ -15,8 +15,6 @@ from ._conversation_file import Conversation, dialect_module, reading
 from ._exact_json import exact_text
 from ._screen import Failure
 
-__all__ = ["encoded_for", "read_transcript"]
-
 
 def read_transcript(conversation: Conversation) -> tuple[Transcript, list[Loss]]:
     """Read a saved transcript, or the messages of a request.

@@ -15,8 +15,6 @@ from typing import Any
 from .._text.json import ExactNumber, is_array, is_object, refuse_constant
 from ._screen import Failure
 
-__all__ = ["Style", "exact_text", "read_exact"]
-
 _INDENTED = re.compile(r"[\[{]\r?\n([ \t]+)")
 _ESCAPED = re.compile(r"\\u[0-9a-fA-F]{4}")
 _LONE = re.compile("[\ud800-\udfff]")

@@ -29,8 +29,6 @@ from ._inbox_wish import Wish
 from ._loading import load_named, load_toolset
 from ._screen import Failure, text
 
-__all__ = ["decide", "store_at", "waiting_data", "waiting_lines"]
-
 _FEWEST_DIGITS = 8
 _SHOWN_DIGITS = 12
 

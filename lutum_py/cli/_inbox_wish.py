@@ -10,8 +10,6 @@ from .._text.json import read_json
 from .._text.suggestion import did_you_mean
 from ._screen import Failure
 
-__all__ = ["Wish", "wish_of"]
-
 Action: TypeAlias = Literal["approve", "edit", "cancel"]
 ACTIONS: tuple[Action, ...] = ("approve", "edit", "cancel")
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from ..mcp import RemoteTools
 
-__all__ = ["inspect_server"]
-
 
 def inspect_server(
     server: Sequence[str], trusted: bool, only: list[str] | None, seconds: float, as_json: bool

@@ -17,8 +17,6 @@ from .._text.suggestion import did_you_mean
 from .._toolset import Toolset
 from ._screen import Failure, write_traceback
 
-__all__ = ["ImportFailure", "load_named", "load_toolset"]
-
 _PACKAGE: Final = str(Path(__file__).resolve().parent.parent)
 _FORM: Final = (
     "Name a toolset as `module:Toolset`, `path/to/file.py:Toolset` or `module:Outer.Inner`"

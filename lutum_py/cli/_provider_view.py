@@ -13,8 +13,6 @@ from ..errors import ToolDefinitionError
 from ._conversation_file import dialect_module
 from ._screen import complain, text, write_json
 
-__all__ = ["print_schemas"]
-
 
 def print_schemas(
     toolset: type[Toolset], dialect: str, strict: bool, everything: bool, as_json: bool

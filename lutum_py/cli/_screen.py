@@ -15,22 +15,6 @@ from rich.text import Text
 
 from .._text.escaping import LINES, visible, visible_json
 
-__all__ = [
-    "Failure",
-    "complain",
-    "counted",
-    "json_text",
-    "render",
-    "silence",
-    "system_reason",
-    "text",
-    "unwritten",
-    "write",
-    "write_bytes",
-    "write_json",
-    "write_traceback",
-]
-
 _PIPED_WIDTH: Final = 100
 """Columns where no terminal says how many it has, and `COLUMNS` is not set either."""
 

@@ -12,8 +12,6 @@ from .._toolset import Toolset
 from ..errors import DeveloperError, MisuseError
 from ._screen import Failure, complain, system_reason, text
 
-__all__ = ["serve_toolset"]
-
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 
 

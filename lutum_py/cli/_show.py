@@ -17,7 +17,8 @@ from typing import Any, Final
 
 from rich.text import Text
 
-from .._round.saved_plan import open_plan, read_plan, seal_in_words
+from .._round.plan_json import open_plan
+from .._round.saved_plan import read_plan, seal_in_words
 from .._session.saved_session import open_session
 from .._text.entries import Entry, Part, preview_of
 from .._text.escaping import LINES, visible
@@ -37,8 +38,6 @@ from ._convert import read_transcript
 from ._exact_json import Style, exact_text
 from ._screen import Failure, counted, text
 from ._transcript_rules import examine_transcript
-
-__all__ = ["Shown", "new_page", "page_of", "screen_of", "shown_file"]
 
 _ITEMS: Final = ("item", "who", "what")
 _CALLS: Final = ("call", "tool and state", "arguments and why")

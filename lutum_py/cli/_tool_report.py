@@ -15,8 +15,6 @@ from .._text.json import compact_json
 from .._toolset import Toolset
 from .._transcript.result_cap import ResultCap
 
-__all__ = ["report_on"]
-
 _ESTIMATE: Final = (
     "the characters of name, description and input schema as compact JSON, divided by 4"
 )

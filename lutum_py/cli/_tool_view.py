@@ -13,8 +13,6 @@ from rich.text import Text
 from .._text.json import compact_json, cut
 from ._screen import text
 
-__all__ = ["view_of"]
-
 
 def view_of(report: dict[str, Any]) -> RenderableType:
     """Lay out a report: a block for each tool, nested toolsets indented."""

@@ -17,8 +17,6 @@ from .._transcript.transcript_json import FORMAT, VERSION, load_item
 from ..dialects._repair.violations import Change, Violation
 from ..errors import TranscriptError
 
-__all__ = ["check_transcript", "examine_transcript", "is_transcript", "repair_transcript"]
-
 _UNKNOWN: Final = '"The transcript holds no result for this call; whether it ran is not known."'
 
 

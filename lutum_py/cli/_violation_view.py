@@ -7,8 +7,6 @@ from rich.text import Text
 from ..dialects._repair.violations import Change, Violation
 from ._screen import complain, counted, text
 
-__all__ = ["tell_repair", "violation_data", "violation_lines"]
-
 
 def violation_data(violation: Violation) -> dict[str, str]:
     """Give a violation as plain data."""

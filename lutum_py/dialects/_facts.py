@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from .._schema.definition import JsonSchema
+from .._schema.schema_reader import JsonSchema
 from .._transcript.assistant import AssistantItem, CutOff, ToolCallItem
 from . import DIALECTS
 from ._schema.nodes import SchemaLoss
 from ._schema.strict import Strictness
-
-__all__ = ["Facts", "facts_of"]
 
 
 # Compared by identity, so that what is kept for a dialect is found without hashing its facts.

@@ -17,17 +17,6 @@ from .._text.json import compact_json, is_array, is_object
 from .._transcript.assistant import AssistantTurn
 from . import DIALECTS
 
-__all__ = [
-    "Said",
-    "WireForm",
-    "as_object",
-    "object_of",
-    "objects",
-    "of_role",
-    "said_call",
-    "wire_form_of",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Said:

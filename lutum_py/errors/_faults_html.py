@@ -9,8 +9,6 @@ from .._text.escaping import LINES, visible
 from .._text.html import as_styles, cut_text, figure, mark, named, paragraph, table
 from ._faults import CommitFault
 
-__all__ = ["faults_html", "faults_rich"]
-
 _MOST = 50
 _LIMIT = 400
 

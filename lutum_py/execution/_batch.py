@@ -33,8 +33,6 @@ from ._plan_run import PlanRun
 from ._run import Run
 from ._settings import Settings
 
-__all__ = ["Batch", "ContextFor"]
-
 ContextFor: TypeAlias = Callable[[AnyToolCall], ToolContext]
 """Makes the context of a call."""
 

@@ -13,8 +13,6 @@ from .._text.json import cut
 from .._transcript.result import ToolResult
 from ..errors import ToolError
 
-__all__ = ["tell", "trace_of"]
-
 _LOGGER: Final = logging.getLogger("lutum.execution")
 _LOGGER.addHandler(logging.NullHandler())  # a program that set no logging up is not written to
 _LONGEST_TEXT: Final = 2000

@@ -20,23 +20,6 @@ from .._text.json import compact_json
 from .._transcript.result import ToolResult, make_result, unknown_outcome
 from ..errors import Cancelled, LifecycleError, LutumError, TimedOut, ToolError, ToolOutputError
 
-__all__ = [
-    "ExecutionCancelled",
-    "ExecutionErrors",
-    "OnError",
-    "Outcome",
-    "cancelled",
-    "cut_off",
-    "failed",
-    "finished",
-    "lost",
-    "outcomes_of",
-    "sole",
-    "stopped",
-    "telling",
-    "timed_out",
-]
-
 E = TypeVar("E", bound=BaseException)
 
 Outcome: TypeAlias = ToolResult | SuspendedCall

@@ -21,8 +21,6 @@ from .._text.json import shorten
 from ..errors import MisuseError
 from ._outcome import Outcome
 
-__all__ = ["OnBegin", "PlanRun"]
-
 OnBegin: TypeAlias = Callable[[AnyToolCall], object] | Callable[[AnyToolCall], Awaitable[object]]
 """Is done before a call is begun; where it raises, that call is not."""
 

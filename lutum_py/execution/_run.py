@@ -48,8 +48,6 @@ from ._settings import Around, Settings
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-__all__ = ["Run"]
-
 _Task: TypeAlias = "asyncio.Task[Any]"
 _Wait: TypeAlias = Callable[[_Task, float], Awaitable[object]]
 

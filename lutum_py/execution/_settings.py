@@ -13,8 +13,6 @@ from .._text.json import shorten
 from ..errors import InvalidValueError, MisuseError
 from ._outcome import Outcome
 
-__all__ = ["GRACE", "Around", "Settings", "Skipped"]
-
 GRACE = 1.0
 """Seconds that a tool has to end once it is asked to, before its outcome counts as unknown."""
 

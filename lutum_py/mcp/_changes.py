@@ -10,8 +10,6 @@ from mcp.types import Tool
 from .._schema.definition import without_remarks
 from .._text.json import canonical_json, digest_of
 
-__all__ = ["Change", "changes", "digest_of_all", "shape_of"]
-
 Change: TypeAlias = Literal["added", "removed", "schema", "text"]
 """What became of a tool: `schema` is anything but words, `text` is words alone."""
 

@@ -13,8 +13,6 @@ from .._text.json import shorten
 from ..errors import MisuseError, ProviderError
 from ._words import one_line
 
-__all__ = ["Connection"]
-
 _MOST_PAGES: Final = 1000
 """A listing of more pages is taken for one without an end."""
 

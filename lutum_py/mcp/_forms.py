@@ -12,8 +12,6 @@ from .._context.suspension import Decision, ResumeMode
 from .._schema.schema_reader import JsonSchema
 from .._text.json import copy_json, is_array, is_object
 
-__all__ = ["can_be_asked", "decision_of", "form_for", "question_of"]
-
 _FIELDS: Final = ("string", "number", "integer", "boolean")
 _EMPTY: Final[JsonSchema] = {"type": "object", "properties": {}}
 

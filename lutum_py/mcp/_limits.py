@@ -7,8 +7,6 @@ from dataclasses import dataclass, fields
 from .._text.json import shorten
 from ..errors import InvalidValueError
 
-__all__ = ["Limits"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:

@@ -8,13 +8,11 @@ from typing import Any
 from mcp.types import Tool
 from mcp.types.version import LATEST_MODERN_VERSION, is_version_at_least
 
-from .._schema.definition import JsonSchema, ToolDef
+from .._schema.definition import ToolDef
 from .._schema.schema_check import schema_faults
-from .._schema.schema_reader import follow
+from .._schema.schema_reader import JsonSchema, follow
 from .._text.json import copy_json
 from ._risk import hints_of
-
-__all__ = ["is_modern", "offered_tools", "structure_of"]
 
 
 def is_modern(version: str) -> bool:

@@ -20,8 +20,6 @@ from .._context.progress import (
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-__all__ = ["ProgressOut"]
-
 _ENDED: Final = (ProgressStatus.FAILED, ProgressStatus.CANCELLED)
 _MOST_WAITING: Final = 256
 """So many reports wait for a slow client; of more the oldest are dropped."""

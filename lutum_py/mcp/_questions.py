@@ -35,8 +35,6 @@ from ..errors import ToolDefinitionError
 from ._limits import Limits
 from ._words import legible, legible_schema, one_line
 
-__all__ = ["UnfitAnswer", "UnfitQuestion", "answers_in", "decline_inline", "ticket_for"]
-
 _ACTION: Final = "mcp_input"
 """What a ticket of a server's question asks for."""
 

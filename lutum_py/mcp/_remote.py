@@ -29,8 +29,6 @@ from ._remote_tool import RemoteTool
 from ._risk import capabilities_of, is_idempotent
 from ._words import NAME, hides, legible, legible_schema, one_line, wire_name
 
-__all__ = ["RefusedTool", "RemoteTools", "remote_tools"]
-
 _LONGEST_NAME: Final = 200
 
 

@@ -39,8 +39,6 @@ from ._questions import UnfitAnswer, UnfitQuestion, answers_in, ticket_for
 from ._results import failed, reply_of
 from ._words import legible, one_line
 
-__all__ = ["RemoteTool"]
-
 _ANSWERED: Final[TypeAdapter[CallToolResult | InputRequiredResult]] = TypeAdapter(
     CallToolResult | InputRequiredResult
 )

@@ -28,8 +28,6 @@ from ..errors import ToolOutputError
 from ._limits import Limits
 from ._words import one_line
 
-__all__ = ["failed", "reply_of"]
-
 _MIME: Final = re.compile(r"[\w.+-]+/[\w.+-]+", re.ASCII)
 _ANY_FILE: Final = "application/octet-stream"
 _ANYTHING: Final = Output(None)

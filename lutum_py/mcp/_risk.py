@@ -14,8 +14,6 @@ from .._schema.capabilities import (
     ToolEffect,
 )
 
-__all__ = ["capabilities_of", "hints_of", "is_idempotent"]
-
 _NO_HINTS: Final = ToolAnnotations()
 _LOCAL: Final = frozenset(
     {

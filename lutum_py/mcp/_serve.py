@@ -27,8 +27,6 @@ from ..execution._settings import GRACE, Settings
 from ._offered import is_modern, offered_tools
 from ._served_call import ContextForRequest, Request, Serving, SkippedFor
 
-__all__ = ["create_server"]
-
 
 def create_server(
     toolset: type[Toolset],

@@ -54,8 +54,6 @@ from ._forms import can_be_asked, decision_of, form_for, question_of
 from ._offered import is_modern, structure_of
 from ._progress_out import ProgressOut
 
-__all__ = ["ContextForRequest", "Request", "Serving", "SkippedFor"]
-
 Request: TypeAlias = ServerRequestContext[Any, Any]
 """The SDK's context of a request."""
 

@@ -16,8 +16,6 @@ from .._text.escaping import LINES, visible
 from .._text.json import cut, is_object
 from .._text.unicode import sendable
 
-__all__ = ["NAME", "hides", "legible", "legible_schema", "one_line", "wire_name"]
-
 NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,128}")
 """What the protocol lets tools be called."""
 

@@ -10,8 +10,6 @@ from ..dialects import anthropic_messages
 from ._create_model import CreateModel
 from ._prepared import DialectModule, PreparedBody
 
-__all__ = ["Anthropic"]
-
 
 class MessagesClient(Protocol):
     """`anthropic.Anthropic`, `anthropic.AsyncAnthropic`, or another with the same resource."""

@@ -12,8 +12,6 @@ from .._schema.signature import signature_of
 from ._prepared import PreparedBody
 from ._sdk_model import Methods, SdkModel
 
-__all__ = ["CreateModel"]
-
 
 class CreateModel(SdkModel):
     """Answer requests by the method `create` of a resource of the client."""

@@ -15,8 +15,6 @@ from ..dialects import gemini_generate_content
 from ._prepared import DialectModule, PreparedBody
 from ._sdk_model import Methods, SdkModel
 
-__all__ = ["Gemini"]
-
 # The SDK asks for some content; the body has the real one.
 _PLACEHOLDER: Final = ""
 _AUTOMATIC: Final[dict[str, Any]] = {

@@ -15,8 +15,6 @@ from typing import Final
 from .._text.escaping import visible
 from ..dialects._wire.losses import Loss
 
-__all__ = ["LossReport", "LossWarning"]
-
 _LOG: Final = logging.getLogger("lutum.models")
 _OF_SCHEMAS: Final = "tools."
 _PACKAGE: Final = __name__.partition(".")[0]

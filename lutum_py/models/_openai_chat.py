@@ -8,8 +8,6 @@ from ..dialects import openai_chat
 from ._create_model import CreateModel
 from ._prepared import DialectModule, PreparedBody
 
-__all__ = ["OpenAIChat"]
-
 
 class ChatClient(Protocol):
     """`openai.OpenAI`, `openai.AsyncOpenAI`, or another client with the same resource."""

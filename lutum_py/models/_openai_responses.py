@@ -8,8 +8,6 @@ from ..dialects import openai_responses
 from ._create_model import CreateModel
 from ._prepared import DialectModule
 
-__all__ = ["OpenAIResponses"]
-
 
 class ResponsesClient(Protocol):
     """`openai.OpenAI`, `openai.AsyncOpenAI`, or another client with the same resource."""

@@ -22,8 +22,6 @@ from ..dialects._stream.streaming import StreamReader
 from ..dialects._wire.losses import EncodedRequest, Loss
 from ..dialects._wire.other_model import ModelNames
 
-__all__ = ["DialectModule", "PreparedBody", "prepare"]
-
 Decoder = Callable[[Any], Any]
 
 _NO_DECODERS: Final[Mapping[str, Decoder]] = {}

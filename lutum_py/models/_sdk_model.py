@@ -29,8 +29,6 @@ from ..errors import DialectError, MisuseError
 from ._loss_report import LossReport
 from ._prepared import DialectModule, PreparedBody, prepare
 
-__all__ = ["Methods", "SdkModel"]
-
 
 @dataclass(frozen=True, slots=True)
 class Methods:

@@ -11,16 +11,6 @@ from .._context.suspension import Decision
 from .._round.events import CallEvent
 from .._text.json import cut
 
-__all__ = [
-    "NAME_LIMIT",
-    "Decided",
-    "arguments_of",
-    "bounded",
-    "call_attributes",
-    "class_name",
-    "decision_attributes",
-]
-
 Decided: TypeAlias = DecisionRecord | RecoverableToolCallIssue | Decision | CallEvent
 """What is told of a call that is not run, or not yet: see `ToolTracer.record_decisions`."""
 

@@ -21,18 +21,6 @@ from ..errors import PlanError, StaleError
 from ._rows import SavedCall, State
 from ._values import Claim
 
-__all__ = [
-    "bring_up",
-    "check_holds",
-    "claimed",
-    "go_on",
-    "made",
-    "row_of",
-    "rows_of",
-    "with_result",
-    "with_steps",
-]
-
 P = TypeVar("P", bound=ToolRoundPlan[Any])
 
 

@@ -6,9 +6,6 @@ from .._text.json import shorten
 from ..errors import InvalidValueError, MisuseError
 from ._values import Claim
 
-__all__ = ["check_claim", "check_lease", "check_toolset", "check_word"]
-
-
 _LONGEST = 10**9
 _LONGEST_WORD = 500
 """What the index of a database takes for certain, in whichever letters."""

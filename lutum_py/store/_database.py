@@ -17,8 +17,6 @@ from typing import Any, NamedTuple, TypeAlias
 from .._text.json import shorten
 from ..errors import MissingExtraError, MisuseError, StoreError
 
-__all__ = ["Database", "Rows", "database_at"]
-
 Row: TypeAlias = tuple[Any, ...]
 
 BUSY_SECONDS = 30

@@ -19,8 +19,6 @@ from .._text.json import shorten
 from ..errors import StoreError
 from ._database import Database, Rows
 
-__all__ = ["Head", "SavedCall", "State", "now", "prepare", "replace_rows"]
-
 VERSION = 1
 """The version of the tables."""
 

@@ -33,8 +33,6 @@ from ..execution._run import Run
 from ..execution._settings import Settings
 from ._values import Claim
 
-__all__ = ["Worker"]
-
 R = TypeVar("R")
 
 

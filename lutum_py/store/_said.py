@@ -13,8 +13,6 @@ from .._transcript.saved import Saved
 from .._transcript.transcript import Transcript
 from ..errors import StoreError
 
-__all__ = ["Said"]
-
 
 class Said(NamedTuple):
     """A note, and id and transcript of a session, if one is kept."""

@@ -59,8 +59,6 @@ from ._run import Worker
 from ._said import Said
 from ._values import Claim, Stored, Waiting, waiting_of
 
-__all__ = ["Store", "open_store"]
-
 T = TypeVar("T")
 
 

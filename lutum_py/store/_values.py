@@ -17,8 +17,6 @@ from .._transcript.saved import Saved
 from ..errors import MisuseError, StoreError
 from ._rows import SavedCall
 
-__all__ = ["Claim", "Stored", "Waiting", "waiting_of"]
-
 T = TypeVar("T")
 
 

@@ -9,8 +9,6 @@ from typing import Any
 from .._text.json import shorten
 from ..errors import DeveloperError, MisuseError
 
-__all__ = ["Script", "ScriptExhausted"]
-
 
 class ScriptExhausted(DeveloperError, LookupError):
     """The loop asked for more turns than the script has."""

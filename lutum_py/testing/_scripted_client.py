@@ -13,8 +13,6 @@ from ..errors import DialectError
 from ._script import Script
 from ._transcript_valid import Dialect, dialect_of
 
-__all__ = ["ScriptedClient", "ScriptedResponse"]
-
 _Entry: TypeAlias = AssistantTurn | Mapping[str, Any] | BaseException
 
 

@@ -40,8 +40,6 @@ from .._transcript.transcript_view import Front, TranscriptView
 from ..errors import DialectError, MisuseError
 from ._script import Script
 
-__all__ = ["ScriptedModel", "TranscriptCheck"]
-
 TurnScript: TypeAlias = (
     Iterable[AssistantTurn | BaseException] | Callable[[TurnRequest], AssistantTurn | BaseException]
 )

@@ -15,8 +15,6 @@ from .._transcript.result import ToolResult
 from ..dialects import DIALECTS
 from ..errors import MisuseError
 
-__all__ = ["Dialect", "assert_transcript_valid", "dialect_of", "transcript_problems"]
-
 Dialect: TypeAlias = "ModuleType | str"
 """A dialect: its module, as in `lutum_py.dialects.openai_chat`, or its name."""
 

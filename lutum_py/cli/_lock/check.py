@@ -14,8 +14,6 @@ from ..._transcript.metadata import ToolMetadata
 from ...errors import LutumError
 from .file import LockedTool
 
-__all__ = ["ToolChange", "compare_tools"]
-
 _EXAMPLE: Final = 200
 """Characters of an example that are shown."""
 

@@ -13,8 +13,6 @@ from .._screen import Failure, complain, counted, render, text, write_json
 from .check import ToolChange, compare_tools
 from .file import DamagedLock, Lock, lock_command, lock_of, lock_text, read_lock
 
-__all__ = ["check_lock", "write_lock"]
-
 
 def write_lock(
     toolsets: Sequence[str],

@@ -17,17 +17,6 @@ from ...errors import SavedDataError
 from .._exact_json import read_exact
 from .._screen import Failure, json_text, system_reason
 
-__all__ = [
-    "DEFAULT_FILE",
-    "DamagedLock",
-    "Lock",
-    "LockedTool",
-    "lock_command",
-    "lock_of",
-    "lock_text",
-    "read_lock",
-]
-
 DEFAULT_FILE: Final = Path("lutum.lock")
 _FORMAT: Final = "lutum_py.lock"
 _VERSION: Final = 1

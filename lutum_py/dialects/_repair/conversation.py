@@ -15,8 +15,6 @@ from .._wire.tool_names import WireNames
 from .mending import Breach, Mending
 from .violations import NOT_SHOWN, Change, Violation
 
-__all__ = ["Form"]
-
 _STAND_IN = "put a message of the user there that says that the beginning is missing"
 
 

@@ -15,8 +15,6 @@ from ..._text.json import compact_json, copy_json, shorten
 from .._wire.tool_names import WireNames
 from .violations import Change, Violation
 
-__all__ = ["MAYBE_TEXT", "Breach", "Mending", "text_of"]
-
 MAYBE_TEXT: Final = (str, NoneType)
 """What `isinstance` asks of an id, which is text or absent."""
 

@@ -12,8 +12,6 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-__all__ = ["FreshIds", "Pairing", "Standing", "pair"]
-
 
 class Standing(NamedTuple):
     """A call or a result, and where it stands.

@@ -12,8 +12,6 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from .mending import Mending
 
-__all__ = ["Piece", "Spoken", "note_places", "number_turns"]
-
 P = TypeVar("P")
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["NOT_SHOWN", "OUTCOME_UNKNOWN", "Change", "Violation"]
-
 OUTCOME_UNKNOWN = (
     "Outcome unknown: the conversation holds no result for this call. It may or may not have run."
 )

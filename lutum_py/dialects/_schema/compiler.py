@@ -20,8 +20,6 @@ from .restore import decoder_of
 from .root import WRAPPER, object_root, wrapped_root
 from .strict import Strictness, strict_schema
 
-__all__ = ["CompiledSchema", "SchemaLoss", "compile_schema"]
-
 
 @dataclass(frozen=True, slots=True)
 class CompiledSchema:

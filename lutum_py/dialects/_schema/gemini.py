@@ -18,8 +18,6 @@ from .nodes import ANNOTATIONS, SchemaLoss, refusal
 from .recursion import cycle_in
 from .writer import Writer
 
-__all__ = ["gemini_schema"]
-
 _ENFORCED: Final = frozenset(
     {
         "$ref",

@@ -21,17 +21,6 @@ from ..._schema.schema_reader import (
 from ..._text.json import copy_json, is_mapping
 from ...errors import ToolDefinitionError
 
-__all__ = [
-    "ANNOTATIONS",
-    "DEFS",
-    "SchemaLoss",
-    "plain_schema",
-    "reachable",
-    "reference_of",
-    "refusal",
-    "resolve",
-]
-
 DEFS: Final = "#/$defs/"
 _DEFINITIONS: Final = ("definitions", "$defs")
 _SPECIAL: Final = re.compile("[~/%]")

@@ -12,8 +12,6 @@ from ..._schema.schema_reader import JsonSchema, Node, subschemas
 from .nodes import reference_of, refusal
 from .strict import FORMATS, Strictness
 
-__all__ = ["OPENAI", "check_openai_limits"]
-
 _PROPERTIES: Final = 5_000
 _LEVELS: Final = 10
 _TEXT: Final = 120_000

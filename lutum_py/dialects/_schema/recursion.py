@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping
 from ..._schema.schema_reader import Node, subschemas
 from .nodes import reference_of
 
-__all__ = ["cycle_in"]
-
 
 def cycle_in(
     schema: Node, defs: Mapping[str, Node], *, required_only: bool = False

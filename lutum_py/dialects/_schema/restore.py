@@ -16,8 +16,6 @@ from ..._schema.schema_reader import JsonSchema, Node, alternatives, types_in
 from ..._text.json import compact_json, is_mapping, is_sequence, parse_json
 from .nodes import resolve
 
-__all__ = ["decoder_of", "fits"]
-
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)

@@ -9,8 +9,6 @@ from ..._schema.schema_reader import UNIONS, JsonSchema, Node, alternatives
 from ..._text.json import compact_json, is_mapping
 from .nodes import SchemaLoss, reachable, refusal, resolve
 
-__all__ = ["WRAPPER", "object_root", "wrapped_root"]
-
 WRAPPER: Final = "value"
 """The one property of the object around a root that is a union, in strict mode."""
 

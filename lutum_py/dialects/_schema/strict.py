@@ -15,8 +15,6 @@ from .recursion import cycle_in
 from .restore import fits
 from .writer import Writer
 
-__all__ = ["FORMATS", "Strictness", "strict_schema"]
-
 
 @dataclass(frozen=True, slots=True)
 class Strictness:

@@ -9,8 +9,6 @@ from typing import Any, Final
 from ..._schema.schema_reader import JsonSchema, Node
 from .nodes import ANNOTATIONS, SchemaLoss, reference_of, refusal, resolve
 
-__all__ = ["Writer"]
-
 _MOST: Final = 20_000
 """Nodes of one written schema: definitions that are put in place may double at each level."""
 

@@ -23,8 +23,6 @@ from ..._transcript.stream_events import (
     arguments_delta,
 )
 
-__all__ = ["CallReports"]
-
 _OF_NO_CALL: Final = frozenset({TextDelta, ReasoningDelta, RefusalDelta, UsageReported})
 
 

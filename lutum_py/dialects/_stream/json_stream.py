@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-__all__ = ["ObjectSplitter"]
-
 _MARKS = re.compile(r'["\\{}\[\]]')
 _IN_STRING = re.compile(r'["\\]')
 _BETWEEN = " \t\r\n,"

@@ -16,8 +16,6 @@ from ..._transcript.stream_events import (
     TextDelta,
 )
 
-__all__ = ["Pairs"]
-
 _Delta: TypeAlias = TextDelta | ReasoningDelta | RefusalDelta | ArgumentsDelta
 _DELTAS = (TextDelta, ReasoningDelta, RefusalDelta, ArgumentsDelta)
 

@@ -24,8 +24,6 @@ from .._wire.replay import with_nulls
 from .call_reports import CallReports
 from .pairs import Pairs
 
-__all__ = ["BrokenStream", "StreamReader"]
-
 
 class BrokenStream(Exception):
     """Raised by `_end` where the turn is not whole; `close` makes the `DialectError` of it."""

@@ -8,8 +8,6 @@ from typing import Any
 from ..._text.json import is_mapping, is_sequence
 from ..._transcript.request import TurnRequest
 
-__all__ = ["add_extras", "openai_body"]
-
 
 def openai_body(
     request: TurnRequest,

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-__all__ = ["FLAT", "Plan", "copied", "plan_of"]
-
 
 class Plan(NamedTuple):
     """Where the objects and lists in plain JSON data stand.

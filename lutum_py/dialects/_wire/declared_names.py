@@ -9,8 +9,6 @@ from typing import Any, Final
 from ..._text.json import is_mapping, is_sequence
 from .._facts import Facts
 
-__all__ = ["declared_names"]
-
 _STEP: Final = re.compile(r"\w+|\[\]")
 _UPPER: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 

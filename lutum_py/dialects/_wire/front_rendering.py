@@ -20,8 +20,6 @@ from .other_model import ModelNames
 from .rendered_items import UNREADABLE, arguments_object
 from .rendering import Rendering
 
-__all__ = ["FrontRendering"]
-
 
 class FrontRendering(Rendering):
     """Collect what was said, the texts that belong in front of it, and what was lost.

@@ -24,8 +24,6 @@ from ...errors import DialectError, HistoryError
 from .._facts import Facts
 from .losses import Loss
 
-__all__ = ["NOTHING_LEFT", "NOTHING_SAID", "History", "Part"]
-
 Part: TypeAlias = str | Attachment
 """What a message says, one after the other: texts and files."""
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from ..._transcript.cache import Cache
 
-__all__ = ["EncodedRequest", "Loss", "cache_losses"]
-
 
 @dataclass(frozen=True, slots=True)
 class Loss:

@@ -15,8 +15,6 @@ from ..._transcript.deferred import names_loaded_by
 from ..._transcript.request import TurnRequest
 from ..._transcript.result import ToolResult
 
-__all__ = ["NativeSearch", "always_offered", "native_search_of", "native_tools"]
-
 
 @dataclass(frozen=True, slots=True)
 class NativeSearch:

@@ -7,7 +7,8 @@ from functools import lru_cache
 from typing import Any
 
 from ..._declare.offer import Descriptions, offered_definitions
-from ..._schema.definition import JsonSchema, ToolDef
+from ..._schema.definition import ToolDef
+from ..._schema.schema_reader import JsonSchema
 from ..._text.json import copy_json, shorten
 from ..._transcript.tool_choice import ToolChoice
 from ...errors import MisuseError, ToolDefinitionError
@@ -15,8 +16,6 @@ from .._facts import Facts
 from .._schema.compiler import CompiledSchema, compile_schema
 from .losses import Loss
 from .tool_names import check_tool_name
-
-__all__ = ["answer_schema", "choice_of", "compiled", "offered", "schema_losses"]
 
 
 def offered(

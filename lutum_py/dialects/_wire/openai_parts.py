@@ -18,14 +18,6 @@ from .history import History, Part
 from .losses import Loss
 from .rendered_items import data_of
 
-__all__ = [
-    "chat_part",
-    "parts_of",
-    "read_chat_parts",
-    "read_responses_parts",
-    "responses_part",
-]
-
 _PartOf: TypeAlias = Callable[[Attachment], dict[str, Any] | None]
 """Makes the content part of an attachment; None where the dialect has none."""
 

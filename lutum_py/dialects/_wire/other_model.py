@@ -14,8 +14,6 @@ from typing import Final, TypeAlias
 from ..._transcript.assistant import AssistantTurn
 from .losses import Loss
 
-__all__ = ["ModelNames", "kept_back", "names_of", "told_apart"]
-
 ModelNames: TypeAlias = str | Iterable[str] | None
 """The name of a model, or all names that one model is known by."""
 

@@ -23,20 +23,6 @@ from ..._text.json import (
 from ..._text.unicode import sendable, sendable_json
 from ...errors import DialectError
 
-__all__ = [
-    "DEEPEST",
-    "DUMP",
-    "UNKNOWN_EVENTS",
-    "Place",
-    "count_at",
-    "fault",
-    "objects_in",
-    "own_id",
-    "read_event",
-    "response_place",
-    "text_or_none",
-]
-
 DEEPEST: Final = 200
 """How deeply a payload may be nested: what pydantic, and with it the SDKs, can read and write."""
 

@@ -20,17 +20,6 @@ from ..._transcript.result import ToolResult
 from ...errors import MisuseError
 from .reading import DEEPEST
 
-__all__ = [
-    "UNREADABLE",
-    "arguments_object",
-    "carried",
-    "data_of",
-    "named_text",
-    "rendered_items",
-    "send_as_object",
-    "send_as_text",
-]
-
 UNREADABLE: Final = "INVALID_JSON"
 """The key under which arguments go out that are no JSON object, as Anthropic's guide has it."""
 

@@ -22,8 +22,6 @@ from .other_model import ModelNames, names_of
 from .rendered_items import rendered_items
 from .tool_names import WireNames
 
-__all__ = ["Rendering"]
-
 
 class Rendering(ABC):
     """Collect what was said, and what was lost.

@@ -11,8 +11,6 @@ from ..._text.json import LEAVES, is_mapping, is_sequence
 from ..._transcript.assistant import AssistantTurn, ReasoningItem, ServerToolItem
 from .losses import Loss
 
-__all__ = ["foreign_losses", "own_payload", "plain", "with_nulls", "without_nulls"]
-
 # A provider takes back what it sent and little else: signatures and encrypted reasoning cover the
 # turn as it came. So the payload of the same dialect is sent again; the neutral items are for
 # foreign turns only, and what they cannot say is a loss that is told.

@@ -17,8 +17,6 @@ from ...errors import ToolDefinitionError
 from .._facts import Facts
 from .losses import Loss
 
-__all__ = ["WireNames", "check_tool_name"]
-
 # A name is made from the name alone, without a table that would have to be kept: so it is the same
 # in every request, after a restart too. Every provider takes it: letters, digits and `_`, a letter
 # first, a digest of the whole name behind it, so that two names meet nowhere.

@@ -13,8 +13,6 @@ from typing import Any
 from ..._transcript.cache import Cache
 from ._encode import Rendering
 
-__all__ = ["mark"]
-
 
 def mark(body: dict[str, Any], cache: Cache, rendering: Rendering, tools: int) -> None:
     """Put the markers into a body that nobody else has.

@@ -26,8 +26,6 @@ from .._wire.reading import UNKNOWN_EVENTS, Place, count_at, objects_in, own_id
 from .._wire.replay import without_nulls
 from ._facts import FACTS, NAME
 
-__all__ = ["tidy", "turn_of", "usage_of"]
-
 # The input of a call is the model's own data, nulls included.
 _FREE = frozenset({"input", UNKNOWN_EVENTS})
 _OF_THE_SDK = ("parsed_output", "_request_id")

@@ -31,8 +31,6 @@ from .._wire.replay import foreign_losses, own_payload
 from ._encode_blocks import blocks_of, references, result_block, wire_id
 from ._facts import FACTS, NAME
 
-__all__ = ["Rendering", "is_manual"]
-
 # Citations come with these set to null, and the API takes them only if they are there.
 _NULLABLE: Final = {
     "char_location": "document_title",

@@ -18,8 +18,6 @@ from .._wire.losses import Loss
 from .._wire.rendered_items import data_of, named_text
 from ._facts import NAME
 
-__all__ = ["blocks_of", "references", "result_block", "wire_id"]
-
 _IDS: Final = re.compile(r"[a-zA-Z0-9_-]+")
 _IMAGES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 

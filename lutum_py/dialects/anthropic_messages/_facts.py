@@ -13,8 +13,6 @@ from .._facts import Facts
 from .._schema.strict import FORMATS, Strictness
 from .._wire.reading import objects_in
 
-__all__ = ["FACTS", "NAME"]
-
 NAME: Final = "anthropic_messages"
 
 _BLOCKS: Final = ("tool_use", "tool_result", "thinking", "redacted_thinking")

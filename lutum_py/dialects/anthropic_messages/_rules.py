@@ -21,8 +21,6 @@ from ._encode_blocks import wire_id
 from ._facts import FACTS
 from ._spoken import Block, read_messages
 
-__all__ = ["check", "repair"]
-
 
 def check(request: Any) -> list[Violation]:
     """Find what a conversation breaks of the provider's rules.

@@ -11,8 +11,6 @@ from .._repair.pieces import Piece, Spoken, number_turns
 from .._wire.reading import DUMP
 from .._wire.rendered_items import UNREADABLE
 
-__all__ = ["Block", "read_messages"]
-
 _ROLES = frozenset({"user", "assistant", "system"})
 
 

@@ -34,8 +34,6 @@ from .._wire.reading import Place, count_at, own_id, response_place, text_or_non
 from ._decode import tidy, turn_of, usage_of
 from ._facts import NAME
 
-__all__ = ["StreamDecoder"]
-
 _SAID: Final[dict[str, type[TextDelta | ReasoningDelta]]] = {
     "text_delta": TextDelta,
     "thinking_delta": ReasoningDelta,

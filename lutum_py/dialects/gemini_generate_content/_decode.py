@@ -29,8 +29,6 @@ from .._wire.reading import UNKNOWN_EVENTS, Place, count_at, own_id
 from .._wire.replay import plain, with_nulls
 from ._facts import FACTS, NAME
 
-__all__ = ["call_of", "items_of_parts", "tidy", "turn_of", "usage_in", "usage_of"]
-
 # What the model or a program wrote, nulls and odd keys included.
 _FREE: Final = frozenset({"args", "response", UNKNOWN_EVENTS})
 _OF_THE_SDK: Final = frozenset({"sdkHttpResponse", "automaticFunctionCallingHistory", "parsed"})

@@ -25,8 +25,6 @@ from .._wire.rendered_items import carried, data_of, send_as_object
 from .._wire.replay import foreign_losses, own_payload
 from ._facts import FACTS, NAME
 
-__all__ = ["FOREIGN_SIGNATURE", "AfterCached", "Rendering"]
-
 FOREIGN_SIGNATURE: Final = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 """Base64 of `skip_thought_signature_validator`."""
 

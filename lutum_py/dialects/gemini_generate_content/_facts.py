@@ -10,8 +10,6 @@ from .._facts import Facts
 from .._schema.gemini import gemini_schema
 from .._wire.reading import objects_in
 
-__all__ = ["FACTS", "NAME"]
-
 NAME: Final = "gemini_generate_content"
 
 

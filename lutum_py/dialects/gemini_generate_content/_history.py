@@ -20,8 +20,6 @@ from ._decode import tidy, turn_of
 from ._facts import FACTS, NAME
 from ._rules import check
 
-__all__ = ["read_history"]
-
 
 def read_history(request: Any) -> tuple[Transcript, list[Loss]]:
     """Read a conversation that was kept elsewhere, to go on with it here.

@@ -21,8 +21,6 @@ from ._facts import FACTS
 from ._rules_pairing import Answer, answers_of
 from ._spoken import Part, read_contents
 
-__all__ = ["check", "repair"]
-
 
 def check(request: Any) -> list[Violation]:
     """Find what a conversation breaks of the provider's rules.

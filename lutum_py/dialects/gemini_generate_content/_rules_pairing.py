@@ -10,8 +10,6 @@ from .._repair.mending import Mending
 from .._repair.pairing import Standing, pair
 from ._spoken import Part
 
-__all__ = ["Answer", "answers_of"]
-
 
 class Answer:
     """A call, and the response to it.

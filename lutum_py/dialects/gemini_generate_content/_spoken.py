@@ -12,8 +12,6 @@ from .._repair.pieces import Piece, Spoken, number_turns
 from .._wire.reading import DUMP
 from .._wire.rendered_items import UNREADABLE
 
-__all__ = ["Part", "read_contents"]
-
 # Content without a role is the user's; `function` is an older word for who sends responses.
 _ROLES = {"user": "user", None: "user", "function": "user", "model": "model"}
 # The API takes both ways of writing a key.

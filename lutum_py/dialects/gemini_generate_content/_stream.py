@@ -24,8 +24,6 @@ from .._wire.reading import Place, count_at, response_place, text_or_none
 from ._decode import call_of, items_of_parts, tidy, turn_of, usage_in, usage_of
 from ._facts import NAME
 
-__all__ = ["StreamDecoder"]
-
 # One of these tells a chunk from an event of another kind.
 _IN_CHUNKS: Final = frozenset(
     {"candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId"}

@@ -9,8 +9,6 @@ from ..._text.json import is_object
 from ..._transcript.assistant import AssistantTurn
 from .._wire_form import Said, WireForm, as_object, objects, of_role, said_call
 
-__all__ = ["WIRE_FORM"]
-
 
 def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
     parts: list[dict[str, Any]] = [{"text": turn.text}] if turn.text else []

@@ -26,8 +26,6 @@ from .._wire.reading import UNKNOWN_EVENTS, Place, count_at, objects_in, own_id
 from .._wire.replay import without_nulls
 from ._facts import FACTS, NAME
 
-__all__ = ["function_of", "plain_text", "tidy", "turn_of", "usage_of"]
-
 _REASONING = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
 # The arguments of a host that sends an object instead of text are the model's own data.
 _FREE = frozenset({"arguments", UNKNOWN_EVENTS})

@@ -29,8 +29,6 @@ from .._wire.replay import foreign_losses, own_payload
 from ._decode import function_of
 from ._facts import FACTS, NAME
 
-__all__ = ["Rendering"]
-
 
 class Rendering(_Rendering):
     """Collect the messages of everybody."""

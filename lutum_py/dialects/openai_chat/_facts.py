@@ -10,8 +10,6 @@ from .._facts import Facts
 from .._schema.openai import OPENAI
 from .._wire.reading import objects_in
 
-__all__ = ["FACTS", "NAME"]
-
 NAME: Final = "openai_chat"
 
 

@@ -18,8 +18,6 @@ from ._facts import FACTS, NAME
 from ._rules import check
 from ._spoken import RESULTS
 
-__all__ = ["read_history"]
-
 
 def read_history(request: Any) -> tuple[Transcript, list[Loss]]:
     """Read a conversation that was kept elsewhere, to go on with it here.

@@ -19,8 +19,6 @@ from .._repair.violations import OUTCOME_UNKNOWN, Change, Violation
 from ._facts import FACTS
 from ._spoken import RESULTS, read_message
 
-__all__ = ["check", "repair"]
-
 _ONE_EACH: Final = "Send exactly one result for each call, with the call's id"
 
 

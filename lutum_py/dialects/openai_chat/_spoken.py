@@ -9,8 +9,6 @@ from ..._text.json import is_mapping, is_object, is_sequence, shorten
 from .._repair.mending import MAYBE_TEXT, Mending, text_of
 from .._wire.reading import DUMP
 
-__all__ = ["RESULTS", "read_message"]
-
 RESULTS: Final = frozenset({"tool", "function"})
 """The roles of those who answer calls."""
 

@@ -19,8 +19,6 @@ from ._decode import tidy, turn_of, usage_of
 from ._facts import NAME
 from ._stream_choice import ChoiceState
 
-__all__ = ["StreamDecoder"]
-
 # One of these, or its type, tells a chunk from an event that a host adds.
 _IN_CHUNKS = frozenset({"choices", "usage", "x_groq"})
 # What has a form of its own in a whole response, or pads the chunks only.

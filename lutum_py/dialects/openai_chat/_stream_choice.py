@@ -20,8 +20,6 @@ from ..._transcript.stream_events import (
 from .._wire.reading import Place, objects_in, own_id
 from ._decode import plain_text
 
-__all__ = ["ChoiceState"]
-
 _REASONING = ("reasoning_content", "reasoning")
 _REASONS = frozenset({*_REASONING, "reasoning_details"})
 _OF_PIECES = frozenset({"index", "function"})

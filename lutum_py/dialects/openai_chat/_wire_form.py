@@ -8,8 +8,6 @@ from typing import Any, Final
 from ..._transcript.assistant import AssistantTurn
 from .._wire_form import Said, WireForm, object_of, objects, of_role, said_call
 
-__all__ = ["WIRE_FORM"]
-
 
 def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": turn.text or None}

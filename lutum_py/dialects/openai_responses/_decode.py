@@ -26,19 +26,6 @@ from .._wire.reading import UNKNOWN_EVENTS, Place, count_at, objects_in, own_id
 from .._wire.replay import without_nulls
 from ._facts import FACTS, NAME
 
-__all__ = [
-    "CALLS",
-    "OUTPUTS",
-    "SEARCH_CALL",
-    "is_call",
-    "is_run_by_provider",
-    "items_of_output",
-    "metadata_of",
-    "tidy",
-    "turn_of",
-    "usage_of",
-]
-
 CALLS: Final[Mapping[str, str]] = {"function_call": "arguments", "custom_tool_call": "input"}
 """The items that the program answers, and where each has the text that the model wrote."""
 

@@ -33,8 +33,6 @@ from ._encode_tools import FoundTools
 from ._facts import FACTS, NAME
 from ._spoken import ANSWERS
 
-__all__ = ["Rendering"]
-
 _CLIENT: Mapping[str, str] = {"execution": "client", "status": "completed"}
 
 # Fields that an item has to have, if only as null.

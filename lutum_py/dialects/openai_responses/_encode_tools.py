@@ -20,8 +20,6 @@ from .._wire.offered import compiled
 from ._decode import SEARCH
 from ._facts import FACTS, NAME
 
-__all__ = ["FoundTools", "described", "found_of", "offer_of", "tool_of"]
-
 _DEFERRED: Final = {"defer_loading": True}
 
 

@@ -9,8 +9,6 @@ from typing import Any, Final
 from .._facts import Facts
 from .._schema.openai import OPENAI
 
-__all__ = ["FACTS", "NAME"]
-
 NAME: Final = "openai_responses"
 
 _KINDS: Final = ("function_call", "function_call_output", "reasoning", "item_reference")

@@ -20,8 +20,6 @@ from .._repair.violations import OUTCOME_UNKNOWN, Change, Violation
 from ._facts import FACTS
 from ._spoken import ANSWERS, Item, output_of, read_item
 
-__all__ = ["check", "repair"]
-
 # With these the provider knows what was said before.
 _KEPT = ("previous_response_id", "conversation")
 

@@ -10,8 +10,6 @@ from .._repair.mending import MAYBE_TEXT, Mending, text_of
 from .._wire.reading import DUMP
 from ._decode import CALLS, OUTPUTS, SEARCH_CALL, SEARCH_OUTPUT, is_run_by_provider
 
-__all__ = ["ANSWERS", "Item", "output_of", "read_item"]
-
 # Which outputs answer which call; the first is what a repair sends. A search for tools that the
 # program runs may be answered like a function. Other calls are the provider's own.
 ANSWERS: Final[Mapping[str, tuple[str, ...]]] = {

@@ -33,8 +33,6 @@ from .._wire.reading import Place, count_at, response_place, text_or_none
 from ._decode import CALLS, items_of_output, metadata_of, tidy, turn_of, usage_of
 from ._facts import NAME
 
-__all__ = ["StreamDecoder"]
-
 _ENDS = frozenset({"response.completed", "response.incomplete", "response.cancelled"})
 _ARGUMENTS = frozenset(
     {"response.function_call_arguments.delta", "response.custom_tool_call_input.delta"}

@@ -8,8 +8,6 @@ from typing import Any, Final
 from ..._transcript.assistant import AssistantTurn
 from .._wire_form import Said, WireForm, objects, said_call
 
-__all__ = ["WIRE_FORM"]
-
 
 def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
     output: list[dict[str, Any]] = []

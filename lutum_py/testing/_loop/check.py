@@ -53,8 +53,6 @@ from .referee import JudgedClient, JudgedModel, Referee, fault_of
 from .report import report
 from .simpler import simplest
 
-__all__ = ["check_loop"]
-
 Loop: TypeAlias = Callable[[Any, Any], object]
 
 _GREETING = "Hello."

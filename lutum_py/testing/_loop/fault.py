@@ -8,8 +8,6 @@ from typing import Literal, TypeAlias
 
 from ..._transcript.assistant import AssistantTurn
 
-__all__ = ["FaultKind", "LoopFailure", "LoopFault"]
-
 FaultKind: TypeAlias = Literal[
     "never_asked",
     "raised",

@@ -11,8 +11,6 @@ from ...dialects._wire_form import Said
 from .._strategies.calls import PLAIN_NAME
 from .fault import LoopFault
 
-__all__ = ["judge", "said_in_items", "said_in_turn"]
-
 
 def said_in_turn(turn: AssistantTurn) -> Iterator[Said]:
     """List what a turn of the library says: its text, and its calls."""

@@ -11,8 +11,6 @@ from ...errors import MisuseError
 from .._strategies.hypothesis import Settings
 from .._strategies.turns import require_count
 
-__all__ = ["require_usable"]
-
 
 def require_usable(
     loop: object,

@@ -19,8 +19,6 @@ from .._scripted_model import ScriptedModel
 from .._transcript_valid import Dialect
 from .fault import FaultKind, LoopFault
 
-__all__ = ["JudgedClient", "JudgedModel", "Referee", "fault_of"]
-
 _PATIENCE: Final = 10
 """So many times more is a loop given the final answer before it counts as endless."""
 

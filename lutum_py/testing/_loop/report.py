@@ -14,8 +14,6 @@ from ..._transcript.result import ToolResult
 from ...errors import DuplicateToolCallIdError
 from .fault import LoopFault
 
-__all__ = ["report"]
-
 _WIDTH = 160
 _SHOWN = 20
 

@@ -13,8 +13,6 @@ from ..._text.json import compact_json, is_array, is_object, parse_json
 from ..._transcript.assistant import AssistantTurn
 from ..._transcript.metadata import ToolMetadata
 
-__all__ = ["simplest"]
-
 _Script: TypeAlias = tuple[AssistantTurn, ...]
 
 _NO_IDS_KEPT: Mapping[str, str] = {}

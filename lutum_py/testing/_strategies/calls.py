@@ -23,17 +23,6 @@ from .hypothesis import NoSuchExample, Phase, Settings, Unsatisfiable, event, fi
 from .near_miss import Spoiling, spoilings
 from .schema import ANY_TEXT, SchemaValues
 
-__all__ = [
-    "PLAIN_NAME",
-    "AnyToolset",
-    "ArgumentStrategies",
-    "CallStrategies",
-    "Spoken",
-    "check_arguments",
-    "fits",
-    "require_toolset",
-]
-
 AnyToolset: TypeAlias = type[Toolset]
 
 ArgumentStrategies: TypeAlias = "Mapping[Any, st.SearchStrategy[Any]]"

@@ -10,13 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..._schema.definition import JsonSchema
 from ..._schema.mended_arguments import path_of
+from ..._schema.schema_reader import JsonSchema
 from ..._text.json import compact_json, copy_json, is_array, is_object
 from .schema_branches import branches_of, kind_of, kinds_accepted
 from .schema_formats import MALFORMED
-
-__all__ = ["Spoiling", "spoilings"]
 
 _GONE: Any = object()
 _EXACT = 2**40

@@ -22,8 +22,6 @@ from .hypothesis import st
 from .schema_branches import branches_of, kind_of
 from .schema_formats import FORMATS
 
-__all__ = ["ANY_TEXT", "SchemaValues"]
-
 ANY_TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
 """Any text that JSON in UTF-8 can carry."""
 

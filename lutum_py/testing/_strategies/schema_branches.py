@@ -8,8 +8,6 @@ from typing import Any
 from ..._schema.schema_reader import UNIONS, JsonSchema, follow, type_of
 from ..._text.json import is_array, is_object
 
-__all__ = ["branches_of", "kind_of", "kinds_accepted", "opened"]
-
 _INFERRED = {
     "properties": "object",
     "required": "object",

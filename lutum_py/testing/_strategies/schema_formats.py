@@ -9,8 +9,6 @@ from typing import Final
 
 from .hypothesis import st
 
-__all__ = ["FORMATS", "MALFORMED"]
-
 _WORD = st.text("abcdefghijklmnopqrstuvwxyz", min_size=1, max_size=8)
 _BYTES = st.binary(max_size=12)
 

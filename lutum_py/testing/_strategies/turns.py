@@ -14,8 +14,6 @@ from .calls import Spoken
 from .hypothesis import event, st
 from .schema import ANY_TEXT
 
-__all__ = ["FINAL", "require_count", "script_strategy", "turn_strategy"]
-
 FINAL = AssistantTurn(text="Done.", finish_reason="stop")
 """How a script ends unless another end is given: the model asks for nothing more."""
 
