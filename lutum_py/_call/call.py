@@ -19,8 +19,8 @@ from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult, make_result, unknown_outcome
 from ..errors import LifecycleError, MisuseError, ToolOutputError
 from .call_state import CallState
-from .lifecycle import STAGES, CallStatus
-from .line import END_OF, new_step
+from .lifecycle import CallStatus
+from .line import Step
 from .outcomes import (
     Asking,
     HandledCall,
@@ -46,8 +46,6 @@ In = TypeVar("In")
 Out = TypeVar("Out")
 T_co = TypeVar("T_co", covariant=True)
 
-_IS_RUNNING = STAGES["running"]
-_WAITS = STAGES["suspended"]
 _NEW = CallStatus.NEW
 _RUNNING = CallStatus.RUNNING
 _RESUMING = CallStatus.RESUMING
@@ -121,20 +119,14 @@ class AnyToolCall(CallState):
 
     def _ended(self, result: ToolResult) -> ToolResult:
         """Give a result once it is on the line that the call has it."""
-        if self._branch is None:
-            # What `_append` does, where nobody else has the call.
-            with ONCE:
-                steps = self._steps
-                last = steps[-1]
-                if last.stage.may_end and last.stage is not _WAITS and self._branch is None:
-                    status = result.status
-                    at, before = time(), last.at
-                    if before is not None and at < before:
-                        at = before
-                    step = ("ended", END_OF[status], at, None, None, status, None, None, result)
-                    self._steps = (*steps, new_step(step))
-                    return result
         with ONCE:
+            raw = self._raw
+            if len(raw) == 2 and raw[0].__class__ is tuple and self._branch is None:
+                # What `_append` does, where nobody else has the call and it was just begun.
+                line, begun = raw
+                at = time()
+                self._raw = (line, begun, at if at > begun else begun, result)  # noqa: FURB136 - no call
+                return result
             self._check_newest()
             self._end(result.status, result)
         return result
@@ -325,28 +317,26 @@ class AnyToolCall(CallState):
         """
         if invocation is None:
             invocation = self.spec.invocation
-        is_shared = self._branch is not None or self._text is not None or self._kept.is_held
-        if is_shared or invocation is None:
+        if self._branch is not None or invocation is None or self._kept.is_held:
             return self._begin_shared(skipped, invocation)
-        # What that does, spelled out where nobody else has the call and nobody was given its input.
+        # What that does, spelled out where nobody else has the call.
         if skipped is not None and (skipped or invocation.required):
             invocation.check(self, skipped)
+        if self._text is not None and self._stage.may_begin:
+            self._take_changes()
         with ONCE:
-            steps = self._steps
-            last = steps[-1]
-            if last.stage.may_begin and self._branch is None:
+            raw = self._raw
+            last = raw[-1]
+            if last.__class__ is Step and last.stage.may_begin and self._branch is None:
                 at, before = time(), last.at
-                if before is not None and at < before:
-                    at = before
-                step = ("begun", _IS_RUNNING, at, None, None, None, None, None, None)
-                self._steps = (*steps, new_step(step))
+                self._raw = (raw, at if before is None or at > before else before)
                 return invocation
         return self._begin_shared(skipped, invocation)  # it says what is wrong
 
     def _begin_shared(
         self, skipped: dict[str, Any] | None, invocation: Invocation | None
     ) -> Invocation:
-        """Begin a call that others may hold as well, or whose input was given to somebody."""
+        """Begin a call that others may hold as well."""
         invocation = self._may_begin(skipped, invocation)
         self._take_changes()
         with ONCE:

@@ -61,7 +61,9 @@ MADE_LATER: Final[Any] = object()
 class CallState:
     """Keep what is known of one call; `AnyToolCall` documents the attributes."""
 
-    __slots__ = ("_branch", "_cache", "_kept", "_steps", "_text", "mended", "metadata", "selector")
+    # `_raw` is the line, or `(line, begun[, ended, result])`: nearly every call is begun and ended
+    # once and its line never read, so that these two steps are bare times until somebody does.
+    __slots__ = ("_branch", "_cache", "_kept", "_raw", "_text", "mended", "metadata", "selector")
 
     spec: ClassVar[ToolSpec[Any, Any]]
     metadata: ToolMetadata
@@ -69,7 +71,7 @@ class CallState:
     mended: tuple[str, ...]
     _cache: Any
     _text: bytes | None
-    _steps: tuple[Step, ...]
+    _raw: tuple[Any, ...]
     _branch: Branch | None
     _kept: Kept
 
@@ -87,7 +89,7 @@ class CallState:
         self._cache = input
         # What a program puts in by hand is not what the text says.
         self._text = None if self.spec.arguments.is_fixed else self.spec.arguments.to_text(input)
-        self._steps = proposed_at(time())
+        self._raw = proposed_at(time())
         self._branch = None
         self._kept = NOT_KEPT
 
@@ -104,6 +106,30 @@ class CallState:
     # The line.
 
     @property
+    def _steps(self) -> tuple[Step, ...]:
+        """The line of this branch; whose line tells the story says `_line`."""
+        raw = self._raw
+        return raw if raw[0].__class__ is Step else self._write_out()
+
+    @_steps.setter
+    def _steps(self, steps: tuple[Step, ...]) -> None:
+        self._raw = steps
+
+    def _write_out(self) -> tuple[Step, ...]:
+        """Make steps of the bare times of the last run."""
+        with ONCE:
+            raw = self._raw
+            if raw[0].__class__ is not Step:
+                steps, begun, *end = raw
+                raw = (*steps, Step("begun", _RUNNING, begun))
+                if end:
+                    at, result = end
+                    said = result.status
+                    raw = (*raw, Step("ended", END_OF[said], at, said=said, detail=result))
+                self._raw = raw
+        return raw
+
+    @property
     def _told(self) -> CallState:
         """The member of the family whose line tells what happened to the call: mostly itself."""
         branch = self._branch
@@ -116,12 +142,17 @@ class CallState:
 
     @property
     def _line(self) -> tuple[Step, ...]:
-        return self._steps if self._branch is None else self._told._steps
+        if self._branch is not None:
+            return self._told._steps
+        raw = self._raw
+        return raw if raw[0].__class__ is Step else self._write_out()
 
     @property
     def _stage(self) -> Stage:
         told = self if self._branch is None else self._told
-        return told._steps[-1].stage
+        raw = told._raw
+        last: Step = (raw if raw[0].__class__ is Step else told._write_out())[-1]
+        return last.stage
 
     @property
     def steps(self) -> tuple[CallStep, ...]:
@@ -313,8 +344,7 @@ class CallState:
     @property
     def status(self) -> CallStatus:
         """Where the call is on its way; moves by the lifecycle table only."""
-        told = self if self._branch is None else self._told
-        return told._steps[-1].stage.status
+        return self._stage.status
 
     def move_to(self, status: CallStatus) -> None:
         """Move the call to another status, where nobody else says what happened.
@@ -415,11 +445,11 @@ class CallState:
 
     def _give_away(self) -> Any:
         """Give the tool its input, which it owns from now on."""
-        arguments = self.spec.arguments
-        if arguments.is_fixed and self._branch is None and self._text is None:
-            return self._cache
-        told = self._told
-        input = told._input
+        told = self if self._branch is None else self._told
+        input = told._cache
+        if input is MADE_LATER:
+            input = told._made_input()
+        arguments = told.spec.arguments
         if not arguments.is_fixed:
             if told._text is None and (not arguments.is_plain or told._is_rewritten):
                 told._text = arguments.to_text(input)
@@ -506,8 +536,10 @@ class CallState:
     @property
     def _is_rewritten(self) -> bool:
         """Whether the program, a hook or a person replaced the input that was decoded."""
-        steps = self._steps if self._branch is None else self._line
-        return steps[0].detail is not None  # written down with the first change
+        first = self._raw[0] if self._branch is None else self._line[0]
+        if first.__class__ is tuple:
+            first = first[0]
+        return first.detail is not None  # written down with the first change
 
     @property
     def _key_begins(self) -> str:

@@ -317,14 +317,15 @@ class Asking:
     nobody has before then. The steps name this object: by it a plan knows which are its own.
 
     Attributes:
-        notes: What was said about calls that pass so far, in order.
+        notes: What was said about calls that pass so far, in order, each with the line of the call
+            that it was said about.
         branches: The branches that were made.
     """
 
     __slots__ = ("branches", "notes")
 
     def __init__(self) -> None:
-        self.notes: list[tuple[AnyToolCall, Step]] = []
+        self.notes: list[tuple[AnyToolCall, tuple[Step, ...], Step]] = []
         self.branches: list[AnyToolCall] = []
 
     def __reduce__(self) -> tuple[Any, ...]:  # it is who it is, and holds nothing for long
@@ -353,9 +354,9 @@ class Asking:
         if self.branches and self.branches[-1] is call:
             call._decide("asked", by=hook, phase=phase, said=said, reason=reason, detail=self)
         else:
-            stage = call._steps[-1].stage
-            step = ("asked", stage, time(), hook, phase, said, reason, None, self)
-            self.notes.append((call, new_step(step)))
+            steps = call._steps
+            step = ("asked", steps[-1].stage, time(), hook, phase, said, reason, None, self)
+            self.notes.append((call, steps, new_step(step)))
         if said is not None:
             from .decision_log import is_logged, log  # with `logging`, which is slow to import
 
@@ -369,7 +370,7 @@ class Asking:
         made = call._grow()
         said: list[Step] = []
         while self.notes and self.notes[-1][0] is call:
-            said.append(self.notes.pop()[1])
+            said.append(self.notes.pop()[2])
         for step in reversed(said):
             made._steps = _in_time(made._steps, step)
         self.branches.append(made)
@@ -382,7 +383,12 @@ class Asking:
             counts: Whether a plan holds the branches from here on.
         """
         with ONCE:
-            for call, step in self.notes:
+            for call, steps, step in self.notes:
+                if call._raw is steps and call._branch is None:  # as nearly always
+                    at = steps[-1].at
+                    if at is None or at <= (step.at or at):
+                        call._raw = (*steps, step)
+                        continue
                 told = call if call._branch is None else call._told
                 last = told._steps[-1]
                 # Where somebody did something with it meanwhile, what was said here came too late.

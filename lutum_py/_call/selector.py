@@ -182,7 +182,7 @@ class AnySelector(Immutable):
         call.mended = mended
         call._cache = value
         call._text = None
-        call._steps = line or proposed_at(time())
+        call._raw = line or proposed_at(time())
         call._branch = None
         call._kept = NOT_KEPT
         return call

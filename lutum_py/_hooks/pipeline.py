@@ -55,6 +55,7 @@ _kind_of: Callable[[object], Any] = type
 
 _RANK: dict[Any, int] = {Block: 0, Suspend: 1, Complete: 2, ToolResult: 2}
 _NO_HOOKS: list[RegisteredHook] = []
+_RUN = "run_normally"
 _ANY_STATUS = tuple(CallStatus)
 
 Settled: TypeAlias = HandledCall[Any, Any] | RejectedCall | SuspendedCall
@@ -149,18 +150,8 @@ def decide_each(
                     asking.note(call, hook.name, "hook", "run_normally")
                     continue
                 # And this is what `note` does.
-                said = (
-                    "asked",
-                    stage,
-                    time(),
-                    hook.name,
-                    "hook",
-                    "run_normally",
-                    None,
-                    None,
-                    asking,
-                )
-                notes.append((call, new_step(said)))
+                said = ("asked", stage, time(), hook.name, "hook", _RUN, None, None, asking)
+                notes.append((call, steps, new_step(said)))
                 if logs:
                     log(call, "run_normally", None, shown)
                 continue
