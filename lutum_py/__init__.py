@@ -45,14 +45,12 @@ if TYPE_CHECKING:
     from ._hooks.capability_gate import capability_gate, dry_run_in
     from ._hooks.gate_decisions import Block, CallGate, GateDecision, Suspend
     from ._hooks.hook_set import HookSet
-    from ._round.cut import Cut
     from ._round.edits import EditRecord
     from ._round.events import CallEvent, log_events
     from ._round.plan import ToolRoundPlan
     from ._round.read_turn import Finished, NeedsTools, NoAnswer, TextResult
     from ._round.round import ToolRound
     from ._round.rows import CallRow
-    from ._round.view import View
     from ._schema.capabilities import (
         EFFECT_DEFAULTS,
         Confirmation,
@@ -102,6 +100,8 @@ if TYPE_CHECKING:
     )
     from ._transcript.tool_choice import ToolChoice
     from ._transcript.transcript import Transcript
+    from ._view.cut import Cut
+    from ._view.view import View
 
 __version__ = "0.1.0"
 
@@ -157,7 +157,7 @@ _HOME: Final = {
         "SuspendedCall",
     ),
     "_round.edits": ("EditRecord",),
-    "_round.cut": ("Cut",),
+    "_view.cut": ("Cut",),
     "_round.events": ("CallEvent", "log_events"),
     "_round.plan": ("ToolRoundPlan",),
     "_context.progress": (
@@ -169,7 +169,7 @@ _HOME: Final = {
     "_transcript.result": ("ResultStatus", "ToolResult"),
     "_transcript.result_cap": ("MemoryResults", "ResultCap", "ResultStore"),
     "_round.round": ("ToolRound",),
-    "_round.view": ("View",),
+    "_view.view": ("View",),
     "_round.rows": ("CallRow",),
     "_call.reply": ("Reply",),
     "_call.selector": ("AnySelector", "FnSelector", "Selector"),

@@ -14,16 +14,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from .._call.call import AnyToolCall
 from .._call.outcomes import SuspendedCall
 from .._call.selector import AnySelector
 from .._hooks.registered_hook import RegisteredHook
 from .._transcript.committed import CommittedRound, joined
-from .._transcript.result import ToolResult
+from .._transcript.result import NOT_RUN, ToolResult, with_ran_with
 from .._transcript.result_cap import ResultCap
+from ..errors import LutumError
 from .commit import ResultLike, are_in_order, as_results, check_after_hooks, match_results
 from .edits import with_edit_lines
-from .ran_with import with_final_arguments
-from .sorted_calls import SortedCalls
+from .sorted_calls import SortedCalls, list_of
 
 
 def end_round(
@@ -98,3 +99,40 @@ def _matched(
         in_doubt=[call.id for call in calls.in_doubt],
     )
     return given, matched
+
+
+# What a call was run with is said in its result, where the program made it of the input: by a hook,
+# an edit or an assignment. What reading the text adds (coercion, defaults) is not said: whoever
+# reads the transcript can do that again.
+
+
+def with_final_arguments(
+    results: tuple[ToolResult, ...], rewritten: Iterable[AnyToolCall]
+) -> tuple[ToolResult, ...]:
+    """Say of each call that was run with other arguments which those were, secrets masked.
+
+    Args:
+        results: The results of a round.
+        rewritten: The calls of which the program, a hook or a person replaced the input.
+    """
+    run = {call.id: call for call in rewritten if list_of(call) not in ("handled", "rejected")}
+    return tuple(
+        _told(each, run[each.id]) if each.id in run and each.status not in NOT_RUN else each
+        for each in results
+    )
+
+
+def _told(result: ToolResult, call: AnyToolCall) -> ToolResult:
+    final = call.spec.shown_data(call._input)
+    return result if final is None or _is_as_sent(call) else with_ran_with(result, final)
+
+
+def _is_as_sent(call: AnyToolCall) -> bool:
+    """Whether the input came to be again what the model's text says; in doubt it is not."""
+    data: Any = call.spec.arguments.to_data
+    try:
+        sent = call.selector.decode(call.metadata, redact=True)
+        same: bool = data(sent._input) == call._final_arguments()
+    except (LutumError, ValueError):
+        return False
+    return same

@@ -285,7 +285,7 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
             HookError: A hook raised, or gave something that is no decision; nothing changed.
             RoundClosedError: The round has ended.
         """
-        from .amend import amend
+        from .resume import amend
 
         self._state._check_open()
         return self._tell_resumed(decision, await drive(amend(self, decision, hooks)), on_event)
@@ -298,7 +298,7 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
         Raises:
             MisuseError: A hook is async; the text names it, and nothing changed.
         """
-        from .amend import amend
+        from .resume import amend
 
         self._state._check_open()
         return self._tell_resumed(decision, drive_sync(amend(self, decision, hooks)), on_event)
@@ -318,7 +318,7 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
                 each such call and both steps, and nothing changed.
             RoundClosedError: One of the rounds has ended.
         """
-        from .merge import merge
+        from .record import merge
 
         merge(self, other)
 

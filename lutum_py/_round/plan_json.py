@@ -41,9 +41,8 @@ from ..errors import (
 )
 from .commit import owes_after_hooks
 from .decision_json import dump_decision, load_decision, load_ticket, time_of
-from .round_state import RoundState
 from .seal import check_belongs, check_binding, check_key, check_seal, kind_of, seal_of
-from .sorted_calls import SortedCalls, list_of, recorded_in, unread_steps
+from .sorted_calls import RoundState, SortedCalls, list_of, recorded_in, unread_steps
 
 FORMAT = "lutum_py.plan"
 VERSION = 3

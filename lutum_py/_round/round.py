@@ -19,8 +19,7 @@ from .._transcript.result import ToolResult
 from ..errors import MisuseError, ToolRoundArityError
 from .commit import ResultLike
 from .plan import ToolRoundPlan, closed, decided, unasked
-from .round_state import RoundState
-from .sorted_calls import SortedCalls, unread_steps
+from .sorted_calls import RoundState, SortedCalls, unread_steps
 
 if TYPE_CHECKING:
     from .._transcript.transcript import HasTranscript, Transcript

@@ -16,7 +16,7 @@ from .._transcript.transcript_view import TranscriptView
 from ..errors import MisuseError
 
 if TYPE_CHECKING:
-    from .._round.view import View
+    from .._view.view import View
 
 
 class SpokenIn(Protocol):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
     from .._round.plan import ToolRoundPlan
-    from .._round.view import View
+    from .._view.view import View
 
 T = TypeVar("T")
 A1 = TypeVar("A1")

@@ -38,8 +38,8 @@ from .turn_stream import SyncTurnStream, TurnStream
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
-    from .._round.view import View
     from .._transcript.transcript_view import TranscriptView
+    from .._view.view import View
 
 T = TypeVar("T", bound=Toolset)
 A1 = TypeVar("A1")
@@ -92,7 +92,7 @@ class _Builder(ABC):
         Raises:
             MisuseError: It is no view.
         """
-        from .._round.view import View as Cuts  # only who cuts loads it
+        from .._view.view import View as Cuts  # only who cuts loads it
 
         if not isinstance(view, Cuts):
             raise MisuseError(

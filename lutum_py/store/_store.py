@@ -25,8 +25,8 @@ from .._round.events import OnEvent
 from .._round.plan import ToolRoundPlan
 from .._round.plan_json import dump_plan
 from .._round.resume import check_decision
-from .._round.round_state import KeptState, RoundState
 from .._round.seal import check_key
+from .._round.sorted_calls import KeptState, RoundState
 from .._session.session import Session
 from .._text.json import shorten
 from ..errors import (

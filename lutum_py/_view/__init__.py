@@ -1,0 +1,1 @@
+"""What is sent of a long conversation: cuts of a transcript that stays whole."""
