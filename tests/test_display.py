@@ -220,7 +220,7 @@ def test_what_a_plan_knows_of_results_is_shown() -> None:
     assert 'c0|add|in doubt|{"a":0,"b":0}|' in shown
     assert 'c1|add|finished|{"a":1,"b":0}|result:|1|' in shown
     assert 'c2|add|finished, error|{"a":2,"b":0}|result:|down|' in shown
-    assert "u|nope|finished|{}|result:|mine" in shown
+    assert "u|nope|finished|<2 characters>|result:|mine" in shown
     assert "unknown tool" not in shown
     plan.discard()
 

@@ -65,6 +65,7 @@ OURS: Final = {
     "_schema.field_issues": "for arguments that do not fit, and outputs",
     "_schema.input_model": "makes a pydantic model, which is as slow as to import pydantic",
     "_schema.json_schema": "loads pydantic's generator of schemas",
+    "_schema.secrets": "what is only declared is shown nowhere",
     "_session": "what declares tools needs no sessions, and few are saved",
     "_text.json": "loads pydantic, which no exception needs",
     "_transcript.attachment": "a tool that is only declared needs none",

@@ -30,7 +30,7 @@ _LONGEST = 200
 def question_about(call: CallState) -> str:
     """Say what a person is asked about a call: its arguments as they are shown, secrets masked."""
     template = call.selector.options.approval_message
-    shown = call.spec.shown_data(call._input)
+    shown = call.spec.shown(call._input)
     if template is None:
         return question_of(call.name, shown)
     arguments: dict[str, Any] = shown or {}

@@ -18,7 +18,6 @@ from __future__ import annotations
 from time import time
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from .._schema.secrets import mask_secrets
 from .._text.json import cut, digest_of, parse_json
 from .._text.once import ONCE
 from .._transcript.metadata import ToolMetadata
@@ -201,9 +200,9 @@ class CallState:
 
     def _shown_arguments(self, step: Step) -> Any:
         if step.detail is None:  # never changed since, so that the input is still what it says
-            return self.spec.shown_data(self._written())
+            return self.spec.shown(self._written())
         try:
-            return self.spec.shown_data(self.spec.arguments.from_text(step.detail))
+            return self.spec.shown(self.spec.arguments.from_text(step.detail))
         except ValueError:
             return None
 
@@ -618,12 +617,13 @@ class CallState:
         try:
             return told.spec.arguments.to_data(told._input)
         except ValueError as error:  # pydantic has a kind of its own, but not for what is too deep
-            reason = cut(" ".join(str(error).split()), 200)
+            hides = told.spec.has_secrets
+            reason = "its text is hidden" if hides else cut(" ".join(str(error).split()), 200)
             raise ToolInputError(
                 f"The input of call {self.id!r} of tool `{self.name}` has no JSON form ({reason}). "
                 "Assign an input that has, as in `call.input = ...`.",
                 tool=self.name,
-            ) from error
+            ) from (None if hides else error)
 
     # What was asked and answered.
 
@@ -743,11 +743,8 @@ class CallState:
         return made
 
     def __repr__(self) -> str:
-        # Models mask what is secret by themselves; a dict is masked by the schema of its tool.
-        shown: Any = self._input
-        if isinstance(shown, dict):
-            shown = mask_secrets(shown, self.spec.definition.input_schema)
-        return f"{type(self).__name__}(id={self.id!r}, name={self.name!r}, input={shown!r})"
+        shown = self.spec.shown_repr(self._input)
+        return f"{type(self).__name__}(id={self.id!r}, name={self.name!r}, input={shown})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         state = (self._line, self.mended, self._told._text, self._kept)

@@ -61,7 +61,7 @@ class HandledCall(Generic[In, Out]):
     """
 
     metadata: ToolMetadata
-    input: In
+    input: In = field(repr=False)  # `plan.calls` shows it with secrets masked
     output: Out
     result: ToolResult
     by: str | None = field(default=None, compare=False)
@@ -154,9 +154,9 @@ class SuspendedCall(Asked):
     def arguments(self) -> Any:
         """The final arguments as plain data, defaults included: what is shown to whoever decides.
 
-        What pydantic masks, such as a `SecretStr`, is masked here.
+        What is secret by the tool's schema, or a `SecretStr`, is masked here.
         """
-        return self.call.spec.arguments.to_shown(self.call._written())
+        return self.call.spec.shown(self.call._written())
 
     def _of(self) -> tuple[str, str, str]:
         return self.call.id, self.call.name, self.digest

@@ -169,6 +169,7 @@ class AnySelector(Immutable):
                     f"A call is decoded from its ToolMetadata, not from {shorten(metadata)}. Make "
                     "one, as in `ToolMetadata(id=..., name=..., arguments=text)`."
                 ) from None
+            redact = redact or spec.has_secrets
             said = " (its text is hidden)" if redact else f": {cut(words_of(error), 200)}"
             raise ToolInputError(
                 f"A validator of tool `{self.name}` raised {type(error).__name__}{said} (call "
@@ -194,7 +195,8 @@ class AnySelector(Immutable):
             return self.spec.arguments.mend(metadata.arguments, error)
         except ValidationError as failed:
             # Its cause would carry the values on, into the first log that shows a traceback.
-            raise self._explain(metadata, failed, redact) from (None if redact else failed)
+            hides = redact or self.spec.has_secrets
+            raise self._explain(metadata, failed, redact) from (None if hides else failed)
         finally:
             del error  # else a cycle: see `Arguments.mend`
 

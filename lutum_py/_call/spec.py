@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from copy import deepcopy
+from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar
 
@@ -15,7 +14,7 @@ from .._schema.invocation import Invocation
 from .._schema.output import Output
 from .._schema.signature import type_name
 from .._text.immutable import Immutable
-from .._text.json import compact_json, shorten
+from .._text.json import compact_json, parse_json, shorten, size_of
 from .._text.once import ONCE
 from ..errors import FieldIssue, ToolInputError
 
@@ -113,15 +112,13 @@ class ToolSpec(Immutable, Generic[In, Out]):
         try:
             checked: In = self.arguments.check(value, by_name=by_name)
         except ValidationError as error:
-            from .._schema.field_issues import field_issues
-
-            issues = field_issues(error)
+            issues = self._issues_of(error)
             raise ToolInputError(
                 f"This input does not fit tool `{tool}`: {'; '.join(map(str, issues))}. "
                 f"Pass a valid `{type_name(self.arguments.type)}`.",
                 tool=tool,
                 fields=issues,
-            ) from error
+            ) from (None if self.has_secrets else error)
         except RecursionError:
             raise ToolInputError(
                 f"This input does not fit tool `{tool}`: it is nested too deeply, or holds itself. "
@@ -130,11 +127,18 @@ class ToolSpec(Immutable, Generic[In, Out]):
             ) from None
         return checked
 
-    def shown_data(self, value: Any) -> Any:
-        """Give an input as plain data to be looked at: secrets masked, None without a JSON form."""
+    # All that is shown of arguments comes from here: logs, rows, events, questions, pages, spans.
+
+    @property
+    def has_secrets(self) -> bool:
+        """Whether something in the input is declared to be secret."""
+        return self.arguments.masking.found
+
+    def shown(self, value: Any) -> Any:
+        """Copy an input as plain data to be looked at: secrets masked, None without a JSON form."""
         try:
-            return deepcopy(self.arguments.to_shown(value))
-        except (TypeError, ValueError):
+            return self.arguments.masked(value)
+        except (TypeError, ValueError, RecursionError):
             return None
 
     def shown_json(self, value: Any) -> str:
@@ -142,18 +146,53 @@ class ToolSpec(Immutable, Generic[In, Out]):
 
         It never fails: a field of any type may hold what JSON cannot carry.
         """
+        shown = self.shown(value)
+        if shown is None:
+            kind = f"a value of type {type(value).__name__}"
+            return kind if self.has_secrets else shorten(value, 300)
         try:
-            value = self.arguments.to_shown(value)
-            return compact_json(value)
-        except (TypeError, ValueError):
-            return shorten(value, 300)
+            return compact_json(shown)
+        except (TypeError, ValueError, RecursionError):
+            return shorten(shown, 300)
 
-    def issues_of(self, error: ValidationError, *, redact: bool) -> tuple[FieldIssue, ...]:
-        """Say what is wrong with arguments that the model sent."""
-        known = list(self.definition.input_schema.get("properties", ()))
+    def shown_repr(self, value: Any) -> str:
+        """Represent an input as Python does, and where it has secrets by what may be shown."""
+        return self.shown_json(value) if self.has_secrets else repr(value)
+
+    def shown_text(self, text: str, *, fits: bool = True) -> str:
+        """Give arguments as the model wrote them, with secrets masked.
+
+        Args:
+            text: What it wrote.
+            fits: Whether an input was made of it; else a secret may stand anywhere.
+
+        Returns:
+            The text, or its size where the places of secrets cannot be told.
+        """
+        if not self.has_secrets:
+            return text
+        if not fits:
+            return size_of(text)
+        try:
+            return compact_json(self.arguments.masking.masked(parse_json(text.strip() or "{}")))
+        except (ValueError, RecursionError):
+            return size_of(text)
+
+    def issues_of(self, error: ValidationError, *, redact: bool = False) -> tuple[FieldIssue, ...]:
+        """Say what is wrong with arguments that do not fit; a secret is not repeated.
+
+        Args:
+            error: What pydantic found.
+            redact: Whether to hide all values that came.
+        """
+        return self._issues_of(error, [*self.definition.input_schema.get("properties", ())], redact)
+
+    def _issues_of(
+        self, error: ValidationError, known: Sequence[str] = (), redact: bool = False
+    ) -> tuple[FieldIssue, ...]:
         from .._schema.field_issues import field_issues
 
-        return field_issues(error, known=known, redact=redact)
+        return field_issues(error, known=known, redact=redact, masking=self.arguments.masking)
 
     def __repr__(self) -> str:
         return f"ToolSpec({self.definition.name!r})"

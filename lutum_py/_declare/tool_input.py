@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from inspect import cleandoc
 from types import SimpleNamespace
 from typing import (
@@ -27,7 +27,7 @@ from .._call.spec import ToolSpec
 from .._schema.arguments import Arguments
 from .._schema.capabilities import ToolCapabilities
 from .._schema.closed_schema import is_model
-from .._schema.input_model import check_fields
+from .._schema.input_model import check_fields, masked_args
 from .._schema.options import ToolOptions
 from .._schema.output import Output
 from .._schema.signature import annotations_of, reason_of, type_name
@@ -74,6 +74,9 @@ class ToolInput(BaseModel, Generic[Out]):
 
     if TYPE_CHECKING:
         Call: ClassVar[Any]
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        return masked_args(type(self), super().__repr_args__())
 
     @classmethod
     def __lutum_tool__(cls) -> ToolSpec[Self, Out]:

@@ -221,7 +221,7 @@ def _arguments(call: AnyToolCall) -> dict[str, Any]:
 
 
 def _effects(call: AnyToolCall) -> str:
-    arguments = call.spec.arguments.to_shown(call.input)
+    arguments = call.spec.shown(call.input)
     told = [_tell(e, arguments) for e in call.selector.definition.capabilities.effects]
     return "; ".join(told) or "it declares no effects"
 
@@ -238,6 +238,6 @@ def _ticket(call: AnyToolCall, risk: RiskLevel) -> SuspendTicket:
         parameters={
             "tool": call.name,
             "risk": risk.value,
-            "arguments": call.spec.arguments.to_shown(call.input),
+            "arguments": call.spec.shown(call.input),
         },
     )

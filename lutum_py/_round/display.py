@@ -184,7 +184,10 @@ def result_state(result: ToolResult, state: str) -> tuple[str, str]:
 def _finished(calls: SortedCalls, result: ToolResult) -> Entry:
     state, kind = result_state(result, "finished")
     call = calls._call(result.id)
-    arguments = result.arguments if call is None else _arguments(call)
+    if call is None:
+        arguments = open_text(calls, result.name, result.arguments)
+    else:
+        arguments = _arguments(call)
     return _row(result.id, result.name, state, kind, arguments, Part("result", result.model_text))
 
 
@@ -211,7 +214,7 @@ def _rejected(rejected: RejectedCall) -> Entry:
 def _issue(calls: SortedCalls, issue: RecoverableToolCallIssue) -> Entry:
     metadata, state = issue.metadata, issue.reason.replace("_", " ")
     told = Part("the model is told", issue.text)
-    arguments = open_text(calls, metadata)
+    arguments = open_text(calls, metadata.name, metadata.arguments)
     return _row(metadata.id, metadata.name, state, "bad", arguments, told)
 
 

@@ -101,7 +101,7 @@ def _noted(
     """Say what one edit changed, and make an earlier one of the same call part of it."""
     arguments = call.spec.arguments
     values = [call._input if text is None else arguments.from_text(text) for text in texts]
-    shown, edited, final = (arguments.to_shown(value) for value in values)
+    shown, edited, final = (call.spec.shown(value) for value in values)
     names = changed_names(arguments.to_data(values[0]), arguments.to_data(values[2]))
     if earlier is not None:
         shown = earlier.shown

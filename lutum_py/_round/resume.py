@@ -25,7 +25,6 @@ from .._context.suspension import Decision, ResumeMode
 from .._hooks.pipeline import decide
 from .._schema.field_issues import field_issues
 from .._schema.schema_check import schema_faults
-from .._schema.secrets import holds_secrets
 from .._text.escaping import words_of
 from .._text.json import compact_json, cut, shorten
 from .._text.once import ONCE
@@ -272,8 +271,7 @@ def _edited(waiting: SuspendedCall, decision: Decision, edit: Mapping[str, Any])
         value = spec.arguments.from_data(unmasked(waiting, plain, real))
         digest = call._digest_of(spec.arguments.to_data(value))
     except ValidationError as error:
-        redact = holds_secrets(call.selector.definition.input_schema)
-        issues = "; ".join(map(str, spec.issues_of(error, redact=redact)))
+        issues = "; ".join(map(str, spec.issues_of(error)))
         raise ResumeError(f"{said} does not fit tool `{call.name}`: {issues}. Ask again.") from None
     except (ToolInputError, ValueError):
         raise ResumeError(

@@ -12,8 +12,6 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from .._call.call import AnyToolCall
 from .._call.line import CallStep, Step, answers_in, end_of, moment, said_of, wait_of
 from .._call.outcomes import HandledCall, RejectedCall, outcome_of
-from .._call.selector import AnySelector
-from .._schema.secrets import holds_secrets
 from .._text.json import size_of
 from .._text.once import ONCE
 from .._transcript.metadata import ToolMetadata
@@ -83,8 +81,8 @@ class CallRow:
     Attributes:
         id: The id of the call.
         tool: The wire name of the tool.
-        proposed: The arguments as the model wrote them; their size alone where something in them
-            may be secret.
+        proposed: The arguments as the model wrote them, with secrets masked; their size alone
+            where the places of secrets cannot be told, as in what does not fit.
         arguments: The final arguments as plain data, secrets masked; None where there are none,
             because the call could not be read.
         state: Where the plan has the call; one that runs is `pending`.
@@ -148,7 +146,7 @@ def _row(
 ) -> CallRow:
     if call is not None:
         return row_of_call(call, line=line)
-    proposed = open_text(calls, asked)
+    proposed = open_text(calls, asked.name, asked.arguments)
     if line is not None:
         kept = _Line(line, None, asked)
         result = result_in(line)
@@ -196,8 +194,8 @@ def row_of_call(
     return CallRow(
         call.id,
         call.name,
-        _proposed(call.selector, call.metadata),
-        call.spec.shown_data(call._written()),
+        call.spec.shown_text(call.metadata.arguments),
+        call.spec.shown(call._written()),
         state,
         by,
         reason,
@@ -216,12 +214,10 @@ def _reason_in(line: tuple[Step, ...]) -> str | None:
     return reason
 
 
-def open_text(calls: SortedCalls, metadata: ToolMetadata) -> str:
+def open_text(calls: SortedCalls, name: str, text: str) -> str:
     """Give what the model wrote for a call that could not be read."""
-    return _proposed(calls.toolset._by_name.get(metadata.name), metadata)
-
-
-def _proposed(selector: AnySelector | None, metadata: ToolMetadata) -> str:
-    """Give what the model wrote; nothing in it can be masked, so it is shown only as a whole."""
-    is_open = selector is not None and not holds_secrets(selector.definition.input_schema)
-    return metadata.arguments if is_open else size_of(metadata.arguments)
+    selector = calls.toolset._by_name.get(name)
+    if selector is None:
+        return size_of(text)
+    shown: str = selector.spec.shown_text(text, fits=False)
+    return shown

@@ -26,6 +26,9 @@ from .mended_arguments import container_in, mend_places
 from .plain_types import is_fixed
 from .schema_reader import JsonSchema
 
+if TYPE_CHECKING:
+    from .secrets import Masking
+
 NO_ARGUMENTS = frozenset({"", "null", '""'})
 """What models write for no arguments at all."""
 
@@ -54,6 +57,7 @@ class Arguments:
         "_closed",
         "_documented",
         "_is_union",
+        "_masking",
         "_mending",
         "_serializer",
         "_source",
@@ -79,6 +83,7 @@ class Arguments:
         self._documented = documented
         self._is_union = is_model(plain) and plain.__pydantic_root_model__
         self._mending: JsonSchema | None = None
+        self._masking: Masking | None = None
         closing = take_as_is(input_type) if is_plain else close_top(input_type, strict=strict)
         self._closed = closing.closed
         self._source: type[BaseModel] | TypeAdapter[Any] = closing.source
@@ -168,12 +173,12 @@ class Arguments:
         another they are the names of the fields, and a default that JSON cannot carry is left out.
 
         Equal inputs give equal data in every process: what comes of a set is sorted. What pydantic
-        masks, such as a `SecretStr`, is there as it is; `to_shown` masks it.
+        masks, such as a `SecretStr`, is there as it is.
 
         Raises:
             PydanticSerializationError: It has no JSON form.
         """
-        return self._exact(self.to_shown(value), value)
+        return self._exact(self._plain(value), value)
 
     def _exact(self, data: Any, value: Any) -> Any:
         if self.is_plain:
@@ -182,15 +187,28 @@ class Arguments:
 
         return exact_data(data, value)
 
-    def to_shown(self, value: Any) -> Any:
-        """Give an input as plain JSON data to be looked at: what is secret in it is masked.
+    def masked(self, value: Any) -> Any:
+        """Copy an input as plain JSON data with what is secret in it masked; see `ToolSpec.shown`.
 
         Raises:
             PydanticSerializationError: It has no JSON form.
         """
-        return self._shown(value)
+        # A warning of pydantic's would quote what it warns of.
+        return self.masking.masked(self._plain(value, warnings=not self.masking.found))
 
-    def _shown(self, value: Any, *, warnings: bool = True) -> Any:
+    @property
+    def masking(self) -> Masking:
+        """What is secret in the input."""
+        if self._masking is None:
+            self._masking = self._find_secrets()
+        return self._masking
+
+    def _find_secrets(self) -> Masking:
+        from .json_schema import masking_of
+
+        return masking_of(self._source)
+
+    def _plain(self, value: Any, *, warnings: bool = True) -> Any:
         try:
             data = self._dump(value, warnings=warnings)
         except PydanticSerializationError:
@@ -220,7 +238,7 @@ class Arguments:
                 )
                 if b"null" not in text:  # which also stands for what JSON cannot carry
                     return text
-            data = self._exact(self._shown(value, warnings=False), value)
+            data = self._exact(self._plain(value, warnings=False), value)
             return compact_json(data).encode("utf-8", "surrogatepass")
         except (TypeError, ValueError, RecursionError):
             return None
@@ -279,6 +297,11 @@ class PlainArguments(Arguments):
                     super().__init__(self._make(), documented=False, is_plain=True)
                     self._is_made = True
             return object.__getattribute__(self, name)
+
+    def _find_secrets(self) -> Masking:
+        from .secrets import Masking
+
+        return Masking(self._schema)
 
     def json_schema(self) -> JsonSchema:
         """Give the JSON schema of the input."""

@@ -10,12 +10,14 @@ from pydantic import ValidationError
 from pydantic_core.core_schema import ErrorType
 
 from .._text.escaping import LINES, quoted, visible
-from .._text.json import cut, shorten
+from .._text.json import cut, is_array, is_object, shorten
 from .._text.suggestion import did_you_mean, names_for_message
 from ..errors import FieldIssue
 from .mended_arguments import path_of
+from .secrets import Masking
 
 _MAX_ISSUES = 20
+_UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 
 
 @cache
@@ -39,35 +41,55 @@ def _kinds_without_values() -> frozenset[str]:
 
 
 def field_issues(
-    error: ValidationError, *, known: Sequence[str] = (), redact: bool = False
+    error: ValidationError,
+    *,
+    known: Sequence[str] = (),
+    redact: bool = False,
+    masking: Masking | None = None,
 ) -> tuple[FieldIssue, ...]:
     """Say for each failing field where it is, what was expected and what came.
 
     Args:
         error: What pydantic found.
         known: The names of the top-level fields, to suggest one for an unknown name.
-        redact: Hide what came, also in the words of a validator.
+        redact: Hide what came, also in the words of a validator, and the keys of dictionaries.
+        masking: What is secret, of which nothing is repeated in any case.
     """
-    entries = error.errors(include_url=False, include_context=redact)
+    has_secrets = masking is not None and masking.found
+    entries = error.errors(include_url=False, include_context=redact or has_secrets)
     issues: list[FieldIssue] = []
     for entry in entries[:_MAX_ISSUES]:
         kind, loc = entry["type"], entry["loc"]
-        path, message, value = path_of(loc), entry["msg"], entry["input"]
+        message, value = entry["msg"], entry["input"]
         received: str | None = shorten(value)
+        shown = loc
+        hides = redact
+        if masking is not None and (redact or masking.found):
+            hides = redact or _may_be_secret(masking, kind, loc, value)
+            shown = masking.without_keys(loc, all_keys=redact)
         if kind in ("missing", "missing_argument"):
             message, received = "this field is required", None
-        elif kind in ("extra_forbidden", "unexpected_keyword_argument"):
+        elif kind in _UNKNOWN:
             message = "there is no such field"
             if len(loc) == 1:
                 message += _instead(str(loc[0]), known)
-        elif redact and (kind not in _kinds_without_values() or "text" in entry.get("ctx", ())):
+        elif hides and (kind not in _kinds_without_values() or "text" in entry.get("ctx", ())):
             message = "Input is not what the tool allows here"
         issues.append(
-            FieldIssue(path, visible(cut(message, 400), LINES), None if redact else received)
+            FieldIssue(
+                path_of(shown), visible(cut(message, 400), LINES), None if hides else received
+            )
         )
     if len(entries) > _MAX_ISSUES:
         issues.append(FieldIssue("", f"and {len(entries) - _MAX_ISSUES} more"))
     return tuple(issues)
+
+
+def _may_be_secret(masking: Masking, kind: str, loc: Sequence[int | str], value: object) -> bool:
+    """Whether what came somewhere may be a secret, or hold one, also where that is out of place."""
+    if is_object(value) or is_array(value) or kind in _UNKNOWN or masking.hides(loc):
+        return True
+    return isinstance(value, str) and value.lstrip()[:1] in ("{", "[")
 
 
 def _instead(name: str, known: Sequence[str]) -> str:

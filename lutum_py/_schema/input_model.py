@@ -8,7 +8,8 @@ for two fields, a type without a schema) fails here, and names the parameter.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sized
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args, get_origin
 
 from pydantic import (
@@ -27,6 +28,7 @@ from .._text.json import shorten
 from ..errors import ToolDefinitionError
 from .closed_schema import is_model
 from .plain_types import can_carry
+from .secrets import MASK, Masking
 from .signature import REQUIRED, Parameter, reason_of, type_name
 
 # What a default of another type stands for, such as "not given", is the author's affair.
@@ -46,10 +48,30 @@ class FnInput(BaseModel):
         protected_namespaces=(),
     )
 
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        return masked_args(type(self), super().__repr_args__())
+
     if TYPE_CHECKING:
         # What the fields are is known at run time only.
         def __init__(self, **data: Any) -> None: ...
         def __getattr__(self, name: str) -> Any: ...
+
+
+def masked_args(
+    model: type[BaseModel], args: Iterable[tuple[str | None, Any]]
+) -> Iterator[tuple[str | None, Any]]:
+    """Mask what is secret in what a model represents itself by."""
+    masking = _masking_of(model)
+    for name, value in args:
+        hides = masking.found and value is not None and masking.hides([name or ""])
+        yield name, MASK if hides else value
+
+
+@cache
+def _masking_of(model: type[BaseModel]) -> Masking:
+    from .json_schema import masking_of  # which takes pydantic's generator
+
+    return masking_of(model)
 
 
 class StrictFnInput(FnInput):

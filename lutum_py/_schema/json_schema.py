@@ -5,9 +5,10 @@ Imported on first use: pydantic's generator is not needed to declare a tool.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, SecretBytes, SecretStr, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaWarningKind
 from pydantic_core import PydanticSerializationError
 
@@ -16,6 +17,7 @@ from .attribute_docstrings import attribute_docstrings
 from .closed_schema import infinity_in
 from .plain_schema import SURELY_JSON
 from .schema_reader import JsonSchema, follow, subschemas
+from .secrets import NAMES, Masking
 
 
 class _ToolSchema(GenerateJsonSchema):
@@ -42,14 +44,71 @@ class _ToolSchema(GenerateJsonSchema):
         return encoded
 
 
+class _NamedSchema(_ToolSchema):
+    """Also say which other names a field has, and what pydantic's types keep secret.
+
+    A model is told one name of each field. It is also taken under its other ones, written under
+    one, and loaded by the name that it has in its class.
+    """
+
+    def generate_inner(self, schema: Any) -> JsonSchema:
+        made = super().generate_inner(schema)
+        return {**made, "writeOnly": True} if _makes_secret(schema) else made
+
+    def model_fields_schema(self, schema: Any) -> JsonSchema:
+        return _with_names(super().model_fields_schema(schema), schema["fields"].items())
+
+    def typed_dict_schema(self, schema: Any) -> JsonSchema:
+        return _with_names(super().typed_dict_schema(schema), schema["fields"].items())
+
+    def dataclass_args_schema(self, schema: Any) -> JsonSchema:
+        fields = [(field["name"], field) for field in schema["fields"]]
+        return _with_names(super().dataclass_args_schema(schema), fields)
+
+
+def _makes_secret(schema: Any) -> bool:
+    """Whether a core schema is where pydantic makes one of its secrets, of any type."""
+    if not schema["type"].startswith("function-"):
+        return False
+    makes: Any = schema.get("function", {}).get("function")
+    if isinstance(makes, type):
+        return issubclass(makes, SecretStr | SecretBytes)
+    name: str = getattr(makes, "__qualname__", "")
+    return name.startswith("Secret.") and makes.__module__ == SecretStr.__module__
+
+
+def _with_names(made: JsonSchema, fields: Iterable[tuple[str, Any]]) -> JsonSchema:
+    """Say for each other name which properties may be meant by it."""
+    properties = made.get("properties", {})
+    others: dict[str, list[str]] = {}
+    for name, field in fields:
+        alias = field.get("validation_alias", name)
+        paths: Any = [[alias]] if isinstance(alias, str) else alias
+        paths = [paths] if isinstance(paths[0], str) else paths
+        names = dict.fromkeys([name, field.get("serialization_alias", name)])
+        names |= dict.fromkeys(path[0] for path in paths)
+        told = [each for each in names if each in properties]
+        for each in names:
+            others.setdefault(each, []).extend(told)
+    return {**made, NAMES: others}
+
+
+def masking_of(source: type[BaseModel] | TypeAdapter[Any]) -> Masking:
+    """Find what is secret in a type of pydantic's, under whichever names."""
+    return Masking(json_schema_of(source, generator=_NamedSchema), is_closed=True)
+
+
 def json_schema_of(
-    source: type[BaseModel] | TypeAdapter[Any], mode: JsonSchemaMode = "validation"
+    source: type[BaseModel] | TypeAdapter[Any],
+    mode: JsonSchemaMode = "validation",
+    *,
+    generator: type[GenerateJsonSchema] = _ToolSchema,
 ) -> JsonSchema:
     """Return the schema, its root resolved and without the class's own title and docstring."""
     if isinstance(source, TypeAdapter):
-        schema = source.json_schema(schema_generator=_ToolSchema, mode=mode)
+        schema = source.json_schema(schema_generator=generator, mode=mode)
     else:
-        schema = source.model_json_schema(schema_generator=_ToolSchema, mode=mode)
+        schema = source.model_json_schema(schema_generator=generator, mode=mode)
     reference = schema.get("$ref")
     if isinstance(reference, str):
         root, definitions = follow(reference, schema), schema["$defs"]

@@ -1,72 +1,206 @@
-"""What is secret in an input, as its JSON schema says: `writeOnly`, or the format `password`.
+"""What is secret in an input, and what may be shown of it.
 
-pydantic's own types of secrets mask themselves, and have such a schema.
+Secret is what a JSON schema calls `writeOnly` or gives the format `password`, and what pydantic
+has a type of secrets for. Data is held against the schema, and a mask stands wherever a secret
+may be: also where the data does not have the shape that the schema says, so that the place of a
+secret below cannot be told. So what is masked may be more than a secret, and never less.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from .._text.json import is_array, is_object
-from .schema_reader import JsonSchema, branches, localized
+from .._text.json import copy_json, is_array, is_object
+from .schema_reader import JsonSchema, branches, follow, localized, subschemas
 
 MASK: Final = "**********"
 """Stands for a secret, whatever its length, as pydantic has it."""
 
+NAMES: Final = "lutum:names"
+"""A keyword of ours: the properties that may be meant by a name which is none of a property."""
 
-def holds_secrets(schema: Any) -> bool:
-    """Whether anything in a schema is declared to be secret.
+_ANY_KEY: Final = ("additionalProperties", "unevaluatedProperties", "patternProperties")
+_OTHERS: Final = ("items", "additionalItems", "unevaluatedItems", "contains")
+_DYNAMIC: Final = ("$dynamicRef", "$recursiveRef")
+_UNION: Final = ("anyOf", "oneOf")
 
-    >>> holds_secrets({"properties": {"pin": {"type": "string", "writeOnly": True}}})
-    True
+
+class Masking:
+    """Know the places of the secrets that a schema declares.
+
+    Args:
+        schema: The schema of an input.
+        is_closed: Whether a key that the schema does not have may be another name of one that it
+            has, as where a class writes itself in its own way.
+
+    Attributes:
+        found: Whether there are any secrets.
     """
-    if is_object(schema):
-        return _is_secret(schema) or any(map(holds_secrets, schema.values()))
-    return is_array(schema) and any(map(holds_secrets, schema))
 
+    __slots__ = ("_holding", "_is_closed", "_root", "found")
 
-def mask_secrets(value: Any, schema: JsonSchema) -> Any:
-    """Copy plain JSON data with a mask for each part that its schema declares to be secret.
+    def __init__(self, schema: JsonSchema, *, is_closed: bool = False) -> None:
+        self._root = localized(schema)
+        self._is_closed = is_closed
+        self._holding = _holders(self._root)
+        self.found: bool = bool(self._holding)
 
-    >>> mask_secrets({"pin": "1234"}, {"properties": {"pin": {"writeOnly": True}}})
-    {'pin': '**********'}
-    """
-    if not holds_secrets(schema):
-        return value
-    root = localized(schema)
-    return _masked(value, [root], root)
+    def masked(self, value: Any) -> Any:
+        """Copy plain JSON data that fits the schema, with a mask for each secret."""
+        return self._masked(value, [self._root]) if self.found else copy_json(value)
 
+    def hides(self, loc: Iterable[str | int]) -> bool:
+        """Whether a value at a place, as pydantic names it, may be a secret or hold one."""
+        steps, places = [*loc], [self._root]
+        for _, inner in self._along(steps):
+            if self._has_secret_keys(self._meant(places)):
+                return True
+            places = inner
+        return self._may_hide(self._meant(places))
 
-def _masked(value: Any, schemas: list[Any], root: JsonSchema) -> Any:
-    meant = branches(root, schemas)
-    if any(map(_is_secret, meant)):
+    def without_keys(self, loc: Iterable[str | int], *, all_keys: bool) -> tuple[str | int, ...]:
+        """Give a place with a mark for each key of a dictionary in it.
+
+        Args:
+            loc: The place, as pydantic names it.
+            all_keys: Whether to hide every key; else those that are secret themselves.
+        """
+        made: list[str | int] = []
+        places: list[Any] = [self._root]
+        for step, inner in self._along(loc):
+            meant = self._meant(places)
+            places = inner
+            is_name = isinstance(step, int) or any(_named(each, step) for each in meant)
+            is_key = not is_name and any(each.get(key) for each in meant for key in _ANY_KEY)
+            is_secret = self._has_secret_keys(meant) and step != "[key]"
+            hidden = is_secret or (all_keys and is_key)
+            made.append("…" if hidden else step)
+        return tuple(made)
+
+    def _along(self, loc: Iterable[str | int]) -> Iterator[tuple[str | int, list[Any]]]:
+        """Go to a place, step by step: each step, and the schemas behind it.
+
+        pydantic also names the member of a union that it tried, which is no step into the value.
+        """
+        places: list[Any] = [self._root]
+        steps = list(loc)
+        for number, step in enumerate(steps):
+            found: list[Any] = []
+            stayed: list[Any] = []
+            for schema in self._meant(places):
+                inner = _item(schema, step) if isinstance(step, int) else _field(schema, step)
+                found += inner
+                stayed += [schema] * any(key in schema for key in _UNION)
+            if found:
+                places = found + stayed * (number + 1 < len(steps))
+            yield step, places
+
+    def _masked(self, value: Any, schemas: list[Any]) -> Any:
+        meant = self._meant(schemas)
+        if value is not None and any(_is_secret(each) or self._is_unclear(each) for each in meant):
+            return MASK
+        is_open = not self._may_hide(meant)
+        if is_object(value):
+            if self._has_secret_keys(meant):
+                return MASK
+            return {key: self._part(part, meant, key, is_open) for key, part in value.items()}
+        if is_array(value):
+            return [self._part(part, meant, at, is_open) for at, part in enumerate(value)]
+        return value if is_open or value is None or isinstance(value, bool) else MASK
+
+    def _part(self, value: Any, meant: list[JsonSchema], step: str | int, is_open: bool) -> Any:
+        step_in: Any = _item if isinstance(step, int) else _field
+        inner = [part for schema in meant for part in step_in(schema, step)]
+        if inner or is_open or not self._is_closed:
+            return self._masked(value, inner)
         return MASK
-    if is_object(value):
-        return {
-            key: _masked(each, [_field(schema, key) for schema in meant], root)
-            for key, each in value.items()
-        }
-    if is_array(value):
-        return [
-            _masked(each, [_item(schema, at) for schema in meant], root)
-            for at, each in enumerate(value)
-        ]
-    return value
+
+    def _has_secret_keys(self, schemas: Iterable[JsonSchema]) -> bool:
+        return self._may_hide(each.get("propertyNames") for each in schemas)
+
+    def _is_unclear(self, schema: JsonSchema) -> bool:
+        """Whether nobody can tell, without the whole value, which schemas it is held against."""
+        return any(keyword in schema for keyword in _DYNAMIC)
+
+    def _may_hide(self, schemas: Iterable[Any]) -> bool:
+        return any(id(schema) in self._holding for schema in schemas)
+
+    def _meant(self, schemas: list[Any]) -> list[JsonSchema]:
+        """List all schemas that may say something of one value."""
+        meant = branches(self._root, schemas)
+        for schema in meant:  # which grows
+            beside: list[Any] = []
+            for keyword in ("dependentSchemas", "dependencies"):
+                held = schema.get(keyword)
+                beside += held.values() if is_object(held) else ()
+            if beside:
+                known = {id(each) for each in meant}
+                meant += [e for e in branches(self._root, beside) if id(e) not in known]
+        return meant
+
+
+def _holders(root: Any) -> set[int]:
+    """Find the schemas at or below which something is secret, by the identities of their dicts."""
+    above: dict[int, list[int]] = {}
+    secret: list[int] = []
+    dynamic: list[int] = []
+    seen: set[int] = set()
+    waiting = [root]
+    while waiting:
+        schema = waiting.pop()
+        if not is_object(schema) or id(schema) in seen:
+            continue
+        seen.add(id(schema))
+        if _is_secret(schema):
+            secret.append(id(schema))
+        if any(keyword in schema for keyword in _DYNAMIC):
+            dynamic.append(id(schema))
+        inner: list[Any] = [part for _, _, part in subschemas(schema)]
+        inner += [schema.get("contentSchema"), follow(schema.get("$ref"), root)]
+        for part in inner:
+            above.setdefault(id(part), []).append(id(schema))
+        waiting += inner
+    # What is meant by a dynamic reference depends on the value: it may be any part of the schema.
+    found: set[int] = set()
+    going = [*secret, *dynamic] if secret else []
+    while going:
+        known = going.pop()
+        if known not in found:
+            found.add(known)
+            going += above.get(known, ())
+    return found
 
 
 def _is_secret(schema: JsonSchema) -> bool:
     return schema.get("writeOnly") is True or schema.get("format") == "password"
 
 
-def _field(schema: JsonSchema, name: str) -> Any:
-    properties = schema.get("properties")
-    if is_object(properties) and name in properties:
-        return properties[name]
+def _named(schema: JsonSchema, step: Any) -> bool:
+    return any(
+        is_object(held) and step in held for held in (schema.get("properties"), schema.get(NAMES))
+    )
+
+
+def _field(schema: JsonSchema, name: str) -> list[Any]:
+    """List the schemas that may hold for a property."""
+    properties, names = schema.get("properties"), schema.get(NAMES)
+    known = properties if is_object(properties) else {}
+    meant = [name, *(names.get(name, ()) if is_object(names) else ())]
+    found = [known[each] for each in meant if each in known]
+    if found:
+        return found
     patterns = schema.get("patternProperties")
-    others = patterns.values() if is_object(patterns) else ()
-    return {"anyOf": [*others, schema.get("additionalProperties")]}
+    others = [*(patterns.values() if is_object(patterns) else ())]
+    others += [schema[key] for key in _ANY_KEY[:2] if key in schema]
+    return [each for each in others if each is not False]
 
 
-def _item(schema: JsonSchema, at: int) -> Any:
-    listed = schema.get("prefixItems")
-    return listed[at] if is_array(listed) and at < len(listed) else schema.get("items")
+def _item(schema: JsonSchema, at: int) -> list[Any]:
+    """List the schemas that may hold for an item."""
+    found: list[Any] = []
+    for keyword in ("prefixItems", "items"):
+        listed = schema.get(keyword)
+        found += listed[at : at + 1] if is_array(listed) else ()
+    others = [schema.get(keyword) for keyword in _OTHERS]
+    return found or [each for each in others if is_object(each) or each is True]

@@ -13,8 +13,6 @@ from .._call.line import moment
 from .._call.outcomes import SuspendedCall
 from .._round.plan import ToolRoundPlan
 from .._round.plan_json import load_steps
-from .._schema.secrets import MASK, holds_secrets, mask_secrets
-from .._text.json import compact_json
 from .._transcript.result import ToolResult, dump_result
 from .._transcript.saved import Saved, dump_saved
 from ..errors import PlanError, StaleError
@@ -97,23 +95,12 @@ def _says(body: str) -> dict[str, Any]:
 def _body(call: AnyToolCall, waiting: SuspendedCall | None) -> str:
     body: dict[str, Any] = {"id": call.id, "tool": call.name, "digest": call.digest}
     if waiting is not None:
-        body["proposed"] = _proposed(call)
+        body["proposed"] = call.spec.shown_text(call.metadata.arguments)
         body["arguments"] = waiting.arguments
         body["ticket"] = waiting.ticket.to_dict()
         body["line"] = [step.model_dump() for step in call.steps]
     body["after"], body["steps"] = len(call._line), []
     return dump_saved(body, PlanError, "The plan")
-
-
-def _proposed(call: AnyToolCall) -> str:
-    """Give the text that the model wrote, with what is secret masked."""
-    text, schema = call.metadata.arguments, call.selector.definition.input_schema
-    if not holds_secrets(schema):
-        return text
-    # A text in a text, which had to be mended, may hold anything.
-    return compact_json(
-        MASK if call.mended else mask_secrets(json.loads(text.strip() or "{}"), schema)
-    )
 
 
 # What was done since the plan was saved: steps behind those of its text.

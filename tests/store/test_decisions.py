@@ -296,7 +296,7 @@ class Door(Toolset):
 
 
 def test_a_secret_in_a_text_that_had_to_be_mended_is_masked(where: str) -> None:
-    """Where an object came as a text, what was proposed is masked as a whole."""
+    """Where an object came as a text, that is masked as a whole."""
     login = '{"user": "mia", "password": "sesame"}'
     hooks = Door.HookSet()
     hooks.gate(Door.log_in_as)(lambda metadata, input: Suspend(SuspendTicket()))
@@ -305,5 +305,5 @@ def test_a_secret_in_a_text_that_had_to_be_mended_is_masked(where: str) -> None:
     with open_store(where, key=KEY) as store:
         store.save("one", opened.apply_hooks_sync(hooks), note="")
         (waiting,) = store.waiting()
-        assert waiting.proposed == '"**********"'
+        assert waiting.proposed == '{"login":"**********"}'
         assert "sesame" not in repr(waiting)
