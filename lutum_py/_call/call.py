@@ -128,7 +128,7 @@ class AnyToolCall(CallState):
                 self._raw = (line, begun, at if at > begun else begun, result)  # noqa: FURB136 - no call
                 return result
             self._check_newest()
-            self._end(result.status, result)
+            self._end(result.status, detail=result)
         return result
 
     def _of_another_tool(self) -> ToolOutputError:

@@ -32,17 +32,17 @@ from .line import (
     CallStep,
     Family,
     Kept,
+    Said,
     Step,
     StepPhase,
     answers_in,
     moment,
-    new_step,
     newer_than,
     proposed_at,
 )
 
 if TYPE_CHECKING:
-    from typing import Self
+    from typing import Self, Unpack
 
     from .._context.suspension import Decision, SuspendTicket
     from .._transcript.result import ResultStatus
@@ -211,26 +211,16 @@ class CallState:
         kind: StepKind,
         stage: Stage | None = None,
         *,
-        by: str | None = None,
-        phase: StepPhase | None = None,
-        said: str | None = None,
-        reason: str | None = None,
-        digest: str | None = None,
-        detail: Any = None,
         at: float | None = None,
+        **said: Unpack[Said],
     ) -> Step:
         """Write one step, if the table has it.
 
         Args:
             kind: What happens.
             stage: The end that an `ended` leads to.
-            by: Who does it.
-            phase: In which part of deciding.
-            said: What is said.
-            reason: Why.
-            digest: What was shown or decided on.
-            detail: What belongs to the kind.
             at: When, where that was before.
+            said: The other fields of the step.
 
         Raises:
             LifecycleError: The table lacks it; nothing changed.
@@ -245,38 +235,24 @@ class CallState:
                     raise self._refused(kind)
             elif not last.stage.may_end or (last.stage is _SUSPENDED and stage is not _CANCELLED):
                 raise self._refused(kind, stage.status)
+            phase = said.get("phase")
             if self._branch is not None and phase is None and kind in _GOES_ON:
                 self._check_newest()
-            if at is None:
-                at = newer_than(last)
-            step: Step = new_step((kind, stage, at, by, phase, said, reason, digest, detail))
+            step = Step(kind, stage, newer_than(last) if at is None else at, **said)
             told._steps = (*steps, step)
             is_deed = kind != "changed" and phase != "before" and phase not in HOOK_PHASES
             if is_deed and told._branch is not None:
                 told._start_era()
         return step
 
-    def _decide(
-        self,
-        kind: StepKind,
-        stage: Stage | None = None,
-        *,
-        by: str | None = None,
-        phase: StepPhase | None = None,
-        said: str | None = None,
-        reason: str | None = None,
-        digest: str | None = None,
-        detail: Any = None,
-    ) -> None:
+    def _decide(self, kind: StepKind, stage: Stage | None = None, **said: Unpack[Said]) -> None:
         """Write what hooks say on a branch that nobody else has yet: its own line, and no deed."""
         steps = self._steps
         last = steps[-1]
         if stage is None:
             # Where the call was begun while hooks were asked, this branch counts for nothing.
             stage = last.stage.leads.get(kind, last.stage)
-        at = newer_than(last)
-        step = new_step((kind, stage, at, by, phase, said, reason, digest, detail))
-        self._steps = (*steps, step)
+        self._steps = (*steps, Step(kind, stage, newer_than(last), **said))
 
     def _start_era(self) -> None:
         """Let the line of this call tell the story, from a deed on; `ONCE` is held."""
@@ -365,22 +341,14 @@ class CallState:
         else:
             self._append(kind[status], said="resume" if kind[status] == "answered" else None)
 
-    def _end(
-        self,
-        said: ResultStatus,
-        detail: Any = None,
-        *,
-        by: str | None = None,
-        phase: StepPhase | None = None,
-        reason: str | None = None,
-    ) -> None:
+    def _end(self, status: ResultStatus, **said: Unpack[Said]) -> None:
         """Let the call meet its end, which it does once.
 
         Raises:
             LifecycleError: It has ended already, in the same way too, or waits for a decision.
         """
-        end = END_OF[said]
-        self._append("ended", end, by=by, phase=phase, said=said, reason=reason, detail=detail)
+        said["said"] = status
+        self._append("ended", END_OF[status], **said)
 
     def _refused(self, kind: StepKind, target: CallStatus | None = None) -> LifecycleError:
         if target is None:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from time import time
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, TypedDict
 
 from .._text.immutable import dataclass
 from .lifecycle import STAGES, Stage, StepKind
@@ -63,6 +63,17 @@ class Step(NamedTuple):
     reason: str | None = None
     digest: str | None = None
     detail: Any = None
+
+
+class Said(TypedDict, total=False):
+    """The fields that a step need not have."""
+
+    by: str | None
+    phase: StepPhase | None
+    said: str | None
+    reason: str | None
+    digest: str | None
+    detail: Any
 
 
 _new: Any = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]

@@ -34,9 +34,12 @@ from .line import (
 from .steps import Steps
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from .._context.suspension import SuspendTicket
     from .call import AnyToolCall, HookOutcome
     from .decision_log import DecisionKind
+    from .line import Said
 
 In = TypeVar("In")
 Out = TypeVar("Out")
@@ -448,7 +451,7 @@ def ask_function(call: AnyToolCall, hooks: Any, asking: Asking) -> Steps[HookOut
         check_answers(hook, call, given.result)
         made = _said(hook, call, draft, "complete", None, asking)
         by = given.by or hook
-        end(made, "success", by, "function", detail=(given.output, given.result))
+        end(made, "success", by=by, phase="function", detail=(given.output, given.result))
         outcome = outcome_of(made)
     elif isinstance(answer, RejectedCall) and answer.metadata == call.metadata:
         reason = checked_reason(hook, call, answer.reason)
@@ -456,7 +459,8 @@ def ask_function(call: AnyToolCall, hooks: Any, asking: Asking) -> Steps[HookOut
         is_gate = answer.source == "gate"
         made = _said(hook, call, answer.call, "block" if is_gate else "reject", reason, asking)
         by = answer.by or hook
-        end(made, "rejected", by, "gate" if is_gate else "function", reason=reason)
+        phase: StepPhase = "gate" if is_gate else "function"
+        end(made, "rejected", by=by, phase=phase, reason=reason)
         outcome = outcome_of(made)
     elif isinstance(answer, SuspendedCall) and answer.call.metadata == call.metadata:
         if is_answered(call, answer.digest):
@@ -499,17 +503,10 @@ def _said(
     return made
 
 
-def end(
-    made: AnyToolCall,
-    said: ResultStatus,
-    by: str | None,
-    phase: StepPhase,
-    *,
-    reason: str | None = None,
-    detail: Any = None,
-) -> None:
+def end(made: AnyToolCall, status: ResultStatus, **said: Unpack[Said]) -> None:
     """Let a branch that nobody else has yet meet its end."""
-    made._decide("ended", END_OF[said], by=by, phase=phase, said=said, reason=reason, detail=detail)
+    said["said"] = status
+    made._decide("ended", END_OF[status], **said)
 
 
 def ask_approval(call: AnyToolCall, asking: Asking) -> Steps[SuspendedCall | None]:

@@ -309,7 +309,7 @@ def _ask_gates(
     rank, gate, answer = best
     if rank == 0:
         made = asking.branch(call)
-        end(made, "rejected", gate.name, "gate", reason=answer.reason)
+        end(made, "rejected", by=gate.name, phase="gate", reason=answer.reason)
         return rejected_call(made, made._steps[-1])
     if rank == 1:
         made = asking.branch(call)
@@ -339,7 +339,7 @@ def _answered(hook: RegisteredHook, call: AnyToolCall, output: Any) -> _Gated:
 
 
 def _handle(made: AnyToolCall, given: _Gated, phase: StepPhase) -> Settled:
-    end(made, "success", given.by, phase, detail=(given.output, given.result))
+    end(made, "success", by=given.by, phase=phase, detail=(given.output, given.result))
     return outcome_of(made)
 
 
@@ -354,7 +354,7 @@ def _reject(hook: RegisteredHook, call: AnyToolCall, reason: str, asking: Asking
     said = checked_reason(hook.name, call, reason)
     made = asking.branch(call)
     asking.note(made, hook.name, "hook", "reject", said)
-    end(made, "rejected", hook.name, "hook", reason=said)
+    end(made, "rejected", by=hook.name, phase="hook", reason=said)
     return outcome_of(made)
 
 

@@ -49,7 +49,7 @@ def record(calls: SortedCalls, outcome: ResultLike | SuspendedCall) -> None:
             return
         if not call._stage.is_end:
             call._check_newest()
-            call._end(result.status, result)
+            call._end(result.status, detail=result)
         call._append("recorded", said=result.status, detail=result)
 
 

@@ -67,7 +67,7 @@ def resume(calls: SortedCalls, decision: Decision) -> HookOutcome | None:
             output, text = as_output
             result = make_result(call.metadata, text, "success")
             detail = (output, result)
-            call._end("success", detail, by=decision.decider, phase="decision")
+            call._end("success", detail=detail, by=decision.decider, phase="decision")
         calls._move(call.id)
     return calls._became(call)
 
