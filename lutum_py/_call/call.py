@@ -340,7 +340,7 @@ class AnyToolCall(CallState):
         invocation = self._may_begin(skipped, invocation)
         self._take_changes()
         with ONCE:
-            self._check_newest()
+            self._check_newest("begun")
             self._append("begun")
         return invocation
 
@@ -363,7 +363,7 @@ class AnyToolCall(CallState):
                 "`store.begin(claim)` gives."
             )
         if self._branch is not None:
-            self._check_newest()
+            self._check_newest("begun")
         if not self._stage.may_begin:
             raise self._refused("begun")
         return invocation

@@ -237,7 +237,7 @@ class CallState:
                 raise self._refused(kind, stage.status)
             phase = said.get("phase")
             if self._branch is not None and phase is None and kind in _GOES_ON:
-                self._check_newest()
+                self._check_newest(kind)
             step = Step(kind, stage, newer_than(last) if at is None else at, **said)
             told._steps = (*steps, step)
             is_deed = kind != "changed" and phase != "before" and phase not in HOOK_PHASES
@@ -294,6 +294,12 @@ class CallState:
             told._cache if told.spec.arguments.is_fixed or told._text is None else MADE_LATER
         )
         made._text = told._text
+        return made
+
+    def _draft(self) -> Self:
+        """Make a call of the same line that no plan holds, and that begins where this one may."""
+        made = self._alike()
+        made._branch = Branch(Family(made), 0, original=self, is_draft=True)
         return made
 
     def _count(self) -> None:
@@ -669,13 +675,13 @@ class CallState:
         made._decide("again")
         return made
 
-    def _check_newest(self) -> None:
+    def _check_newest(self, kind: StepKind | None = None) -> None:
         """Refuse to do anything with a call that a newer plan goes on with in its own way.
 
         Raises:
             LifecycleError: It is one; the error says what was decided there.
         """
-        newer = self._newer()
+        newer = self._newer(kind)
         if newer is None:
             return
         own = newer._steps[len(self._steps) :] if len(newer._steps) > len(self._steps) else ()
@@ -688,7 +694,7 @@ class CallState:
             "in a newer plan of the same round. Go on with the newer plan."
         )
 
-    def _newer(self) -> CallState | None:
+    def _newer(self, kind: StepKind | None) -> CallState | None:
         """Find the branch by which a newer plan goes on with the call, or with what it shows."""
         for member in (self, self._told):
             each: Any = member
@@ -696,7 +702,9 @@ class CallState:
                 newer: CallState | None = each._branch.newer
                 if newer is not None:
                     return newer
-                each = each._branch.original
+                # A draft may be decided on as its original may; what it runs is run for both.
+                is_free = each._branch.is_draft and kind != "begun"
+                each = None if is_free else each._branch.original
         return None
 
     def with_input(self, input: Any) -> Self:
@@ -706,7 +714,7 @@ class CallState:
             ToolInputError: The input does not fit the tool.
             LifecycleError: The call was approved with the input that it has.
         """
-        made = self._alike()
+        made = self._draft()
         made.input = input
         return made
 

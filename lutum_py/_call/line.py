@@ -187,6 +187,7 @@ class Branch(NamedTuple):
         parent: The call that it branched from.
         newer: The branch of it that a newer plan holds.
         original: The call that it is a copy of, where it is one: no plan holds it.
+        is_draft: Whether it is a copy to decide about, and not the call itself once more.
     """
 
     family: Family
@@ -194,6 +195,7 @@ class Branch(NamedTuple):
     parent: Any = None
     newer: Any = None
     original: Any = None
+    is_draft: bool = False
 
 
 class Kept(NamedTuple):

@@ -442,7 +442,7 @@ def ask_function(call: AnyToolCall, hooks: Any, asking: Asking) -> Steps[HookOut
             "with `AppTools.HookSet()`."
         )
     hook = function_name(function)
-    draft = call._alike()
+    draft = call._draft()
     given: Any = yield from ask(hook, function, call, draft)
     answer: Any = given  # what checkers narrow
     if isinstance(answer, CallState) and answer.metadata == call.metadata:

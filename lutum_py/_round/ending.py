@@ -42,11 +42,16 @@ def end_round(
 
     Raises:
         CommitError: The results do not answer the calls.
+        LifecycleError: A newer plan goes on with a call.
     """
     state = calls._state
     if state._closed_by is not None:
         state._check_open()
     lists = calls._sorted
+    if unfinished is None:
+        for call in (*lists.pending, *lists.in_doubt):
+            if call._branch is not None:  # else no newer plan goes on with it
+                call._check_newest()
     is_mixed = lists.handled or lists.rejected or lists.suspended or lists.finished
     given: Any = answers
     results: tuple[ToolResult, ...]

@@ -8,6 +8,7 @@ checks first and changes afterwards, so that what fails has changed nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, Self, TypeVar, overload
 
 from .._call.call import HookOutcome, Hooks
@@ -95,8 +96,13 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
 
         Those of one moment stand in the order of the turn, and each call's own in theirs.
         """
-        found = [step for row in rows_of(self) for step in row.steps]
-        return tuple(sorted(found, key=lambda step: step.at or ""))
+        found: list[tuple[str, CallStep]] = []
+        for row in rows_of(self):
+            at = ""
+            for step in row.steps:
+                at = step.at or at  # older releases did not write all times down
+                found.append((at, step))
+        return tuple(step for _, step in sorted(found, key=itemgetter(0)))
 
     def remaining(self) -> tuple[SuspendedCall, ...]:
         """Give the calls that still wait for a decision."""

@@ -24,7 +24,17 @@ from pydantic import ValidationError
 from .._call.call import AnyToolCall
 from .._call.decision_log import DecisionKind
 from .._call.lifecycle import STAGES, Stage, StepKind
-from .._call.line import BY_TOOL, END_OF, NOT_KEPT, Kept, Step, StepPhase, moment, wait_of
+from .._call.line import (
+    BY_TOOL,
+    END_OF,
+    HOOK_PHASES,
+    NOT_KEPT,
+    Kept,
+    Step,
+    StepPhase,
+    moment,
+    wait_of,
+)
 from .._call.outcomes import SOURCES, Asking, IssueReason, RecoverableToolCallIssue
 from .._context.suspension import Decision
 from .._text.json import compact_json, parse_json, shorten
@@ -56,7 +66,7 @@ _CALL_WORDS: Final = frozenset({"id", "schema_digest", "digest", "mended", "step
 _STEP_WORDS: Final = frozenset(
     {
         *("kind", "at", "by", "phase", "said", "reason", "digest", "key"),
-        *("arguments", "ticket", "decision", "result", "issue"),
+        *("arguments", "ticket", "decision", "result", "issue", "elsewhere"),
     }
 )
 _DECIDING: Final = ("hook", "gate", "function")
@@ -142,14 +152,18 @@ def _dump_entry(calls: SortedCalls, asked: ToolMetadata, now: float) -> dict[str
         "schema_digest": call.selector.definition.digest,
         "digest": call.digest,
         "mended": list(call.mended),
-        "steps": dump_line(call, now),
+        "steps": _dump_line(call, now, calls._askings),
     }
 
 
-def dump_line(call: AnyToolCall, now: float) -> list[dict[str, Any]]:
+def _dump_line(call: AnyToolCall, now: float, askings: tuple[Asking, ...]) -> list[dict[str, Any]]:
     """Give the line of a call as plain data; one that runs is left behind by that."""
     line = call._line
     steps = [_dump_step(step) for step in line]
+    for step, data in zip(line, steps, strict=True):
+        # A call that passes is one in all plans of the round, and this one keeps its own decisions.
+        if step.kind == "asked" and step.phase in HOOK_PHASES and step.detail not in askings:
+            data["elsewhere"] = True
     if line[0].detail is None and all(step.kind != "changed" for step in line):
         steps[0]["arguments"] = call._final_arguments()
     if line[-1].stage.name == "running":
@@ -543,7 +557,8 @@ def _load_detail(
         return result
     if is_handled:
         return (None, result)
-    return asking if kind == "asked" else None
+    is_own = kind == "asked" and not saved.get("elsewhere", bool, False)
+    return asking if is_own else None
 
 
 def _load_answer(saved: Saved, metadata: ToolMetadata) -> Decision | None:

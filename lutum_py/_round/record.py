@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from .._call.call import AnyToolCall
 from .._call.lifecycle import CallStatus
-from .._call.line import Step, new_step, newer_than
+from .._call.line import END_OF, Step, new_step, newer_than
 from .._call.outcomes import SuspendedCall
 from .._text.once import ONCE
 from .._transcript.result import ToolResult
@@ -47,6 +47,8 @@ def record(calls: SortedCalls, outcome: ResultLike | SuspendedCall) -> None:
         if call is None:
             _replace_rejection(calls, result)
             return
+        if call._stage.is_end and call._stage is not END_OF[result.status]:
+            call._append("again")  # it is the result of another try
         if not call._stage.is_end:
             call._check_newest()
             call._end(result.status, detail=result)
@@ -160,10 +162,12 @@ def merge(calls: SortedCalls, other: SortedCalls) -> None:
                 "The plans went on with the same call in two ways: " + "; ".join(faults) + ". "
                 "Find out which of them happened, and go on with that plan."
             )
-        for own, given in pairs:
-            if given is not None and len(given._line) > len(own._line):
-                calls._move(own.id)
-                own._become(given._told)
+        longer = [(a, b) for a, b in pairs if b is not None and len(b._line) > len(a._line)]
+        for own, _ in longer:
+            own._check_newest()
+        for own, given in longer:
+            calls._move(own.id)
+            own._become(given._told)
         for id, line in other._state._unread.items():
             if len(line) > len(unread.get(id, ())):
                 calls._state._unread = {**calls._state._unread, id: line}

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lutum_py import Complete, SuspendTicket, ToolRoundPlan
-from lutum_py.errors import MisuseError, PlanError, RoundClosedError
+from lutum_py.errors import LifecycleError, MisuseError, PlanError, RoundClosedError
 from tests.profiles import scaled
 from tests.round.one_story import (
     Clock,
@@ -288,3 +288,16 @@ def test_plans_of_one_round_are_not_merged() -> None:
     with pytest.raises(MisuseError):
         plan.merge(wrong)
     close(plan)
+
+
+def test_a_plan_takes_in_nothing_that_would_void_a_newer_one() -> None:
+    """Where a newer plan of the round goes on with a call, the older one takes in no copy of it."""
+    text = desk().plan().dump_json()
+    older, copied = Desk.load_plan(text), Desk.load_plan(text)
+    newer = older.apply_hooks_sync(blocked())
+    copied.record(copied.pending[0].call_sync())
+    with pytest.raises(LifecycleError, match="Go on with the newer plan"):
+        older.merge(copied)
+    assert (newer.blocked, line(newer.steps)[-1]) == ("closed", "ended gate/gate/rejected")
+    close(newer)
+    close(copied)

@@ -303,6 +303,9 @@ REFUSED: dict[str, Callable[[Any, Any], Any]] = {
     "record": lambda plan, call: plan.record(forged(call.metadata)),
     "wait": lambda plan, call: plan.suspend(_waits_elsewhere()),
     "after": lambda plan, call: plan.apply_after_hooks_sync(hooks(), [forged(call.metadata)]),
+    "with_input": lambda plan, call: call.with_input(fill.Input(items=["x"])).begin(),
+    "commit": lambda plan, call: plan.commit(Session(), [forged(call.metadata)]),
+    "resolve": lambda plan, call: plan.resolve([forged(call.metadata)]),
 }
 
 
@@ -755,3 +758,51 @@ def test_a_result_from_elsewhere_ends_the_call_that_after_hooks_are_asked_about(
     assert plan.pending[0].status == "succeeded"
     assert [step.phase for step in plan.pending[0].steps][-1] == "after"
     close(plan)
+
+
+def test_a_function_that_runs_the_tool_runs_it_once_a_round() -> None:
+    """What a hook ran in one plan, another plan of the round does not let it run again."""
+    ran: list[str] = []
+
+    def run(call: Any) -> Any:
+        ran.append(call.id)
+        return call.handled(call.invoke_sync())
+
+    older = desk().plan()
+    newer = older.apply_hooks_sync(run)
+    with pytest.raises(HookError, match="answered it since"):
+        older.apply_hooks_sync(lambda call: call.handled(call.invoke_sync()))
+    assert older.apply_hooks_sync(lambda call: call.reject("no")).rejected
+    assert ran == ["c1"]
+    close(newer)
+
+
+def test_a_result_of_another_try_is_the_end_of_the_call() -> None:
+    """A call that failed, and of which another try was recorded, has the status of that."""
+    plan = desk().plan()
+    call = one(plan)
+    call.fail("not now")
+    plan.record(call.again().call_sync())
+    (row,) = plan.calls
+    assert (call.status, row.result and row.result.status) == (CallStatus.SUCCEEDED, "success")
+    assert line(row.steps)[1:] == [
+        "ended //error",
+        "again",
+        "ended //success",
+        "recorded //success",
+    ]
+    close(plan)
+
+
+def test_a_saved_plan_has_the_decisions_of_its_own_hooks() -> None:
+    """What another plan's hooks said of a call that all let pass is a step, and no decision."""
+    start = desk().plan()
+    plan = start.apply_hooks_sync(hooks(on=let_it))
+    start.apply_hooks_sync(lambda call: call)
+    decisions, steps = plan.decisions, line(plan.steps)
+    loaded = Desk.load_plan(plan.dump_json())
+    assert (loaded.decisions, line(loaded.steps)) == (decisions, steps)
+    assert len(decisions) == 1
+    again = Desk.load_plan(loaded.dump_json())
+    assert again.decisions == decisions
+    close(again)

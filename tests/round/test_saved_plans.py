@@ -790,3 +790,12 @@ def test_who_answered_or_refused_is_told_without_a_record() -> None:
     assert told["blocked"] == ("ended", guard, "gate", "rejected")
     assert told["late"] == ("ended", "closing_time", "hook", "rejected")
     plan.discard()
+
+
+@pytest.mark.parametrize("name", ["asked_twice", "edited"])
+def test_the_steps_of_a_call_stand_in_their_order_where_times_are_missing(name: str) -> None:
+    """`plan.steps` sorts by time, and keeps the order of each call where a release kept none."""
+    plan = closing(loaded(name, "", "release_0_2"))
+    for row in plan.calls:
+        assert [step for step in plan.steps if step.call_id == row.id] == [*row.steps]
+    assert any(step.at is None for step in plan.steps)
