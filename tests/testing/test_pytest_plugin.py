@@ -10,11 +10,20 @@ from pathlib import Path
 
 import pytest
 
+import lutum_py
+import lutum_py.testing
+
 pytest_plugins = ["pytester"]
 
 # The plugin may be installed as an entry point too: it is loaded once, under one name.
 ALONE = ("-p", "no:lutum_py", "-p", "no:asyncio", "-p", "lutum_py.testing.pytest_plugin")
 ROOT = Path(__file__).resolve().parents[2]
+
+# A run inside this process takes out of it what it was the first to import. A name that the façade
+# of the package found meanwhile would be another class than the one that the next run imports.
+for package in (lutum_py, lutum_py.testing):
+    for name in package.__all__:
+        getattr(package, name)
 
 TOOLS = """
     from lutum_py import Finished, NeedsTools, Session, Toolset, tool, tool_fn
