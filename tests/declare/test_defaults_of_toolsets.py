@@ -112,5 +112,5 @@ def test_a_time_is_a_positive_number(given: Any) -> None:
         lambda: toolset(Inner, timeout=given),
         lambda: Toolset.of("Made", free, timeout=given),
     ):
-        with pytest.raises(ToolDefinitionError, match="timeout="):
+        with pytest.raises(ToolDefinitionError):
             declare()

@@ -93,5 +93,5 @@ def test_any_other_parameter_is_refused_at_import(source: str, said: str) -> Non
 
 def test_an_input_that_is_no_object_is_refused() -> None:
     """A number cannot be the whole input of a tool."""
-    with pytest.raises(ToolDefinitionError, match="`input=int`"):
+    with pytest.raises(ToolDefinitionError):
         declare({"tool_fn": tool_fn}, "@tool_fn(input=int)\ndef f(number: int) -> str: ...")

@@ -90,8 +90,8 @@ def test_what_is_not_there_is_not_found() -> None:
 
 def test_readers_that_cannot_work_are_refused() -> None:
     """A reader has a store, and a bound of 400 at least."""
-    with pytest.raises(InvalidValueError, match="max_bytes=10"):
+    with pytest.raises(InvalidValueError):
         result_reader(MemoryResults(), max_bytes=10)
     wrong: Any = {}
-    with pytest.raises(MisuseError, match="store"):
+    with pytest.raises(MisuseError):
         result_reader(wrong)

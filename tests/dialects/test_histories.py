@@ -163,7 +163,7 @@ def test_whatever_is_given_is_read_or_refused(dialect: ModuleType) -> None:
 def test_what_is_no_request_is_refused(dialect: ModuleType, given: Any) -> None:
     """Anything without a conversation is refused as `check` refuses it."""
     if dialect.check(given):
-        with pytest.raises(HistoryError, match=r"Mend it first with `\w+\.repair\(\.\.\.\)`"):
+        with pytest.raises(HistoryError):
             dialect.read_history(given)
     else:
         assert dialect is openai_responses
@@ -579,5 +579,5 @@ def test_two_calls_of_one_id_are_refused() -> None:
         {"role": "user", "parts": answers},
     ]
     assert gemini_generate_content.check(contents) == []
-    with pytest.raises(DialectError, match="two calls of one turn have the id 'c1'"):
+    with pytest.raises(DialectError, check=lambda error: error.where == "contents"):
         gemini_generate_content.read_history(contents)

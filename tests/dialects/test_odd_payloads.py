@@ -68,7 +68,7 @@ def test_what_json_cannot_carry_is_an_error(dialect: ModuleType) -> None:
 def test_an_event_that_json_cannot_carry_breaks_the_stream(dialect: ModuleType) -> None:
     """What of an event would be kept and could never be saved is an error with its place."""
     decoder = dialect.StreamDecoder()
-    with pytest.raises(DialectError, match=r"event 0\.odd\[0\]: b'x' is nothing that JSON can"):
+    with pytest.raises(DialectError, check=lambda error: error.where == "event 0.odd[0]"):
         decoder.feed({"type": "of_tomorrow", "odd": [b"x"]})
 
 
@@ -209,10 +209,12 @@ def test_a_model_answers_no_call(kind: str) -> None:
 def test_a_model_gives_no_results() -> None:
     """Results among what a model says are refused: nothing stands before them that they answer."""
     block = {"type": "tool_result", "tool_use_id": "c", "content": "x"}
-    with pytest.raises(DialectError, match=r"at content\[0\]: a tool_result is the program's"):
+    with pytest.raises(DialectError, check=lambda error: error.where == "content[0]"):
         anthropic_messages.decode({"content": [block]})
     part = {"functionResponse": {"name": "f", "response": {}}}
-    with pytest.raises(DialectError, match="a function response is the program's answer"):
+    with pytest.raises(
+        DialectError, check=lambda error: error.where == "candidates[0].content.parts[0]"
+    ):
         gemini_generate_content.decode({"candidates": [{"content": {"parts": [part]}}]})
 
 
@@ -324,5 +326,5 @@ def test_what_is_nested_too_deeply_goes_out_as_text(dialect: ModuleType) -> None
     from_json(compact(body))
     assert dialect.check(body) == []
     for levels in (990, 100_000):
-        with pytest.raises(InvalidValueError, match=r"nested too deeply|recursion"):
+        with pytest.raises(InvalidValueError):
             ToolResult(id="c1", name="f", arguments="", result="[" * levels + "]" * levels)

@@ -22,7 +22,7 @@ from lutum_py import (
     Usage,
 )
 from lutum_py.dialects import openai_chat as dialect
-from lutum_py.errors import DialectError
+from lutum_py.errors import DialectError, MisuseError
 from tests.cases import over
 
 from .chat_wire import function, response, result, tool
@@ -285,7 +285,7 @@ def test_a_result_alone_is_a_message_too() -> None:
 
 def test_only_what_a_transcript_holds_is_rendered() -> None:
     """Anything else than a message, turn or result is a mistake of the caller."""
-    with pytest.raises(TypeError, match="Expected a Message, AssistantTurn or ToolResult"):
+    with pytest.raises(MisuseError):
         dialect.messages([{"role": "user"}])  # type: ignore[list-item]
 
 

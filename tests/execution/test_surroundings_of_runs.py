@@ -166,5 +166,5 @@ def test_a_call_that_was_answered_meanwhile_is_an_error_of_its_own(way: int) -> 
         yield lambda outcome: None
 
     run = list(run_all(listed, around=meddling))[way]
-    with pytest.raises(LifecycleError, match="'c1'"):
+    with pytest.raises(LifecycleError):
         run()

@@ -10,7 +10,7 @@ import pytest
 
 from lutum_py import ToolDef
 from lutum_py.dialects import openai_chat
-from lutum_py.errors import HookError
+from lutum_py.errors import HookError, MisuseError
 from tests.sample_tools import AppTools, DataTools, DeepTools, TwinTools
 
 
@@ -36,7 +36,7 @@ def test_overrides_come_in_order_and_leave_out_none() -> None:
         (AppTools.data.get_user, ""),
         (AppTools.data.list_orders, "List what a user ordered. Slowly."),
     ]
-    with pytest.raises(TypeError, match="later` is async"):
+    with pytest.raises(MisuseError):
         hooks.description_overrides_sync()
 
 
@@ -100,7 +100,7 @@ def test_a_description_is_a_text(answer: Any) -> None:
     """A hook that gives neither a text nor None is a HookError that names hook and tool."""
     hooks = AppTools.HookSet()
     hooks.describe(AppTools.web_search)(lambda definition: answer)
-    with pytest.raises(HookError, match="of tool `web_search` returned") as caught:
+    with pytest.raises(HookError, check=lambda error: error.tool == "web_search") as caught:
         hooks.description_overrides_sync()
     assert caught.value.tool == "web_search"
     assert "<lambda>" in str(caught.value.hook)
@@ -114,9 +114,7 @@ def test_a_raising_description_hook_is_a_hook_error() -> None:
         raise LookupError("no catalogue")
 
     hooks.describe(AppTools.web_search)(broken)
-    with pytest.raises(
-        HookError, match=r"broken` of tool `web_search` raised LookupError"
-    ) as caught:
+    with pytest.raises(HookError, check=lambda error: error.tool == "web_search") as caught:
         asyncio.run(hooks.description_overrides())
     assert isinstance(caught.value.__cause__, LookupError)
     assert caught.value.tool == "web_search"

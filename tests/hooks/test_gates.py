@@ -195,9 +195,7 @@ def test_a_gate_may_give_a_whole_result() -> None:
 def test_a_gate_cannot_answer_another_call() -> None:
     """A result of another call is refused."""
     other = ToolResult(id="zz", name="get_user", arguments=USER.arguments, result="1")
-    with pytest.raises(
-        HookError, match="returned a result of another call, 'zz' of tool 'get_user'"
-    ):
+    with pytest.raises(HookError, check=lambda error: error.tool == "get_user"):
         parse().hook_sync(gated(other))
 
 
@@ -210,13 +208,13 @@ def test_a_gate_gives_a_gates_answer(answer: Any) -> None:
 
 def test_a_reason_is_a_text() -> None:
     """A Block whose reason is no text is refused, also where another gate would win."""
-    with pytest.raises(HookError, match="gave None as a reason"):
+    with pytest.raises(HookError):
         parse().hook_sync(gated(Block("fine"), Block(None)))  # type: ignore[arg-type]
 
 
 def test_an_output_of_a_gate_has_to_fit() -> None:
     """`Complete` of a gate is validated like any output, where it counts."""
-    with pytest.raises(HookError, match="unfit output"):
+    with pytest.raises(HookError):
         parse().hook_sync(gated(Complete({"name": 3})))
     assert isinstance(parse().hook_sync(gated(Complete(3), Block("no"))), RejectedCall)
 
@@ -243,9 +241,7 @@ def test_a_gate_that_raises_is_a_hook_error() -> None:
 
     hooks = AppTools.HookSet()
     hooks.gate()(broken)
-    with pytest.raises(
-        HookError, match=r"broken` for tool `get_user` .* raised OSError: no database"
-    ):
+    with pytest.raises(HookError, check=lambda error: error.tool == "get_user"):
         parse().hook_sync(hooks)
 
 
@@ -366,7 +362,7 @@ class TestDecisions:
                 return made
 
             for hooks in (assign, swap):
-                with pytest.raises(HookError, match="is frozen: a decision is bound to it"):
+                with pytest.raises(HookError):
                     plan.apply_hooks_sync(hooks)
 
     def test_nothing_done_to_an_approved_input_reaches_the_call(self) -> None:

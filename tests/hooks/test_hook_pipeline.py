@@ -23,7 +23,7 @@ from lutum_py import (
     ToolMetadata,
     Transcript,
 )
-from lutum_py.errors import HookError
+from lutum_py.errors import HookError, MisuseError
 from tests.hooks.asked import SEARCH, TICKET, USER, on_user, parse
 from tests.sample_tools import (
     ALICE,
@@ -191,7 +191,7 @@ class TestRaisingHooks:
 
         hooks = on_user(broken_async if is_async else broken)
         with pytest.raises(
-            HookError, match=r"broken.*` for tool `get_user` \(call 'u1'\) raised KeyError: 'boom'"
+            HookError, check=lambda error: (error.tool, error.call_id) == ("get_user", "u1")
         ) as caught:
             asyncio.run(parse().hook(hooks))
         assert isinstance(caught.value.__cause__, KeyError)
@@ -210,7 +210,7 @@ class TestRaisingHooks:
         transcript = Transcript()
         with opened(AppTools, USER, sent("get_user", "u2", user_id="bob")) as asked:
             before = asked.tool_calls
-            with pytest.raises(HookError, match="down"):
+            with pytest.raises(HookError):
                 asked.apply_hooks_sync(hooks)
             assert asked.tool_calls == before
             assert [call.status for call in before] == [CallStatus.NEW, CallStatus.NEW]
@@ -226,7 +226,7 @@ class TestRaisingHooks:
         def stops(metadata: ToolMetadata, input: GetUserArgs) -> Any:
             raise StopIteration
 
-        with pytest.raises(HookError, match="raised StopIteration"):
+        with pytest.raises(HookError):
             parse().hook_sync(on_user(stops))
 
     def test_cancellation_passes_through(self) -> None:
@@ -285,7 +285,7 @@ class TestSyncTwins:
                 return asyncio.sleep(0, Complete(ALICE)).__await__()
 
         hooks = on_user(lambda metadata, input: Later())
-        with pytest.raises(TypeError, match="is async"):
+        with pytest.raises(MisuseError):
             parse().hook_sync(hooks)
         assert isinstance(asyncio.run(parse().hook(hooks)), HandledCall)
 

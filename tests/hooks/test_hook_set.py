@@ -128,11 +128,9 @@ def test_what_is_no_function_cannot_be_registered() -> None:
 def test_a_tool_of_another_toolset_cannot_have_hooks() -> None:
     """Registering for a tool that is not there is a HookError."""
     hooks = AppTools.HookSet()
-    with pytest.raises(
-        HookError, match="An execution hook cannot be registered: <Selector PingTools"
-    ):
+    with pytest.raises(HookError):
         hooks.on(PingTools.ping)
-    with pytest.raises(HookError, match="A gate cannot be registered: AppTools has no tool 'nope'"):
+    with pytest.raises(HookError):
         hooks.gate("nope")  # type: ignore[arg-type]
 
 
@@ -206,7 +204,7 @@ def test_a_tool_and_a_group_of_one_name_are_told_apart() -> None:
     class Other(Toolset):
         app = toolset(PingTools)
 
-    with pytest.raises(HookError, match=r"is not nested in .*Other\."):
+    with pytest.raises(HookError):
         Other.HookSet()[DeepTools.app.data]
 
 
@@ -345,7 +343,7 @@ def test_a_shared_inner_hook_set_is_not_doubled() -> None:
 @pytest.mark.parametrize("other", [DataTools.HookSet(), None, nothing])
 def test_only_hook_sets_of_one_toolset_are_joined(other: Any) -> None:
     """A hook set is extended by one of the same toolset only."""
-    with pytest.raises(HookError, match="The hook set of AppTools can only be extended by another"):
+    with pytest.raises(HookError):
         AppTools.HookSet().extend(other)
 
 
@@ -412,9 +410,9 @@ def test_a_call_made_by_hand_finds_its_hooks_by_name() -> None:
     hooks.on(AppTools.data.get_user)(lambda metadata, input: Complete(ALICE))
     call = GetUserArgs.Call(sent("get_user", user_id="x"), GetUserArgs(user_id="x"))
     assert isinstance(call.hook_sync(hooks), HandledCall)
-    with pytest.raises(HookError, match="tool `get_user` was called outside of any toolset"):
+    with pytest.raises(HookError, check=lambda error: error.tool == "get_user"):
         call.hook_sync(PingTools.HookSet())
-    with pytest.raises(HookError, match="outside of any toolset"):
+    with pytest.raises(HookError):
         call.hook_sync(TwinTools.HookSet())
 
 
@@ -427,7 +425,7 @@ def test_a_name_alone_does_not_make_it_the_same_tool() -> None:
         return user_id
 
     call = imposter.Call(sent("get_user", user_id="x"), imposter.Input(user_id="x"))
-    with pytest.raises(HookError, match="outside of any toolset"):
+    with pytest.raises(HookError):
         call.hook_sync(AppTools.HookSet())
     assert tool(imposter) is not None
 

@@ -91,15 +91,10 @@ def test_an_unknown_name_is_refused_with_a_suggestion() -> None:
         def get_usr_hook(self, metadata: Any, input: Any) -> None: ...
 
     hooks = DataTools.HookSet()
-    with pytest.raises(
-        HookError,
-        match=r"`get_usr_hook`, but DataTools has no such hook. Did you mean `get_user_hook`",
-    ) as caught:
+    with pytest.raises(HookError, check=lambda error: error.hook == "get_usr_hook") as caught:
         hooks.register_hooks(Typo())
     assert caught.value.hook == "get_usr_hook"
-    with pytest.raises(
-        HookError, match="Its tools are `web_search`, `delete_file`; hooks of nested"
-    ):
+    with pytest.raises(HookError):
         AppTools.HookSet().register_hooks(Typo())
 
 
@@ -111,7 +106,7 @@ def test_a_policy_with_a_wrong_name_registers_nothing() -> None:
         def zzz_gate(self, metadata: Any, input: Any) -> None: ...
 
     hooks = DataTools.HookSet()
-    with pytest.raises(HookError, match="zzz_gate"):
+    with pytest.raises(HookError, check=lambda error: error.hook == "zzz_gate"):
         hooks.register_hooks(Half())
     assert count(hooks) == "0 hooks"
 
@@ -176,9 +171,7 @@ def test_what_would_register_nothing_is_refused(given: Any, remedy: str) -> None
 
 def test_the_base_class_checks_when_it_is_inherited() -> None:
     """A class that inherits from `AppTools.Hooks` with a wrong name is refused where it stands."""
-    with pytest.raises(
-        HookError, match=r"Policy `.*Wrong` defines `web_serch_hook`.*`web_search_hook`"
-    ):
+    with pytest.raises(HookError, check=lambda error: error.hook == "web_serch_hook"):
 
         class Wrong(AppTools.Hooks):
             def web_serch_hook(self, metadata: Any, input: Any) -> None: ...
@@ -319,7 +312,7 @@ def test_a_mark_for_a_tool_that_is_not_there_registers_nothing() -> None:
         def second(self, metadata: Any, input: Any) -> Any: ...
 
     hooks = DataTools.HookSet()
-    with pytest.raises(HookError, match="cannot be registered"):
+    with pytest.raises(HookError):
         hooks.register_hooks(Other())
     assert count(hooks) == "0 hooks"
 
@@ -327,9 +320,7 @@ def test_a_mark_for_a_tool_that_is_not_there_registers_nothing() -> None:
 def test_marks_take_selectors_and_stand_above_methods() -> None:
     """What is no selector, or no method, is refused where it is written."""
     bad: Any = lambda metadata, input: None  # noqa: E731
-    with pytest.raises(
-        HookError, match=r"`@policy.on` takes the selector of a tool, not <function"
-    ):
+    with pytest.raises(HookError):
         marks.on(bad)
-    with pytest.raises(HookError, match=r"`@policy.gate\(...\)` marks methods, not 3"):
+    with pytest.raises(HookError):
         marks.gate()(3)  # type: ignore[type-var]

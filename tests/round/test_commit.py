@@ -30,6 +30,7 @@ from lutum_py.errors import (
     CommitFault,
     DuplicateResult,
     ExtraResult,
+    InvalidValueError,
     MismatchedArguments,
     MismatchedToolName,
     MissingResult,
@@ -356,7 +357,7 @@ def test_resolve_needs_no_transcript() -> None:
     assert committed.turn is tool_round.turn
     assert list(committed) == [committed.turn, *committed.results]
     assert len(committed) == 3
-    with pytest.raises(RoundClosedError, match="already resolved"):
+    with pytest.raises(RoundClosedError):
         plan.resolve([])
 
 
@@ -377,10 +378,10 @@ def test_a_committed_round_is_checked_when_made_by_hand() -> None:
     results = [forged(metadata) for metadata in said.tool_calls]
     assert list(CommittedRound(said, results)) == [said, *results]
     for wrong in ([], results[:1], results[::-1], [results[0], changed(results[1], name="x")]):
-        with pytest.raises(ValueError, match=r"plan\.resolve\(results\)"):
+        with pytest.raises(InvalidValueError):
             CommittedRound(said, wrong)
     twice = turn(("a", "add", "{}"), ("a", "add", "{}"))
-    with pytest.raises(ValueError, match="no id twice"):
+    with pytest.raises(InvalidValueError):
         CommittedRound(twice, [forged(metadata) for metadata in twice.tool_calls])
 
 

@@ -173,7 +173,7 @@ def test_an_answer_is_a_deed() -> None:
     for plan in (older, waits, other):
         assert views(plan) == views(waits)
         assert plan.resume(decision) is None
-        with pytest.raises(ResumeError, match="decided on already"):
+        with pytest.raises(ResumeError):
             plan.resume(second)
         assert plan.resumed == {("c1", decision.decision_id): decision}
     assert one(other).input.items == ["a"]
@@ -214,10 +214,10 @@ def test_a_call_is_begun_once_over_its_copies(
     calls = [one(plan), copied(one(plan))]
     first, second = reversed(calls) if is_reversed else calls
     first.begin()
-    with pytest.raises(LifecycleError, match="was begun already"):
+    with pytest.raises(LifecycleError):
         second.begin()
     result = second.fail("no")
-    with pytest.raises(LifecycleError, match="is failed already"):
+    with pytest.raises(LifecycleError):
         first.fail("no")
     assert first.steps == second.steps == plan.steps
     plan.record(result)
@@ -353,7 +353,7 @@ def test_a_decision_is_refused_where_a_newer_plan_goes_on() -> None:
     decision = waits.suspended[0].approve()
     waits.resume(decision)
     asked_again = waits.apply_hooks_sync(blocked())
-    with pytest.raises(LifecycleError, match="`gate` answered it since"):
+    with pytest.raises(LifecycleError):
         one(waits).begin()
     assert line(asked_again.steps)[-1] == "ended gate/gate/rejected"
     close(waits)
@@ -367,7 +367,7 @@ def test_what_shows_the_story_of_another_branch_is_of_an_older_plan_too() -> Non
     waits.resume(waits.suspended[0].approve())
     newest = other.apply_hooks_sync(blocked())
     for plan in (older, waits, other):
-        with pytest.raises(LifecycleError, match="Go on with the newer plan"):
+        with pytest.raises(LifecycleError):
             one(plan).begin()
     assert newest.calls[0].state == "rejected"
     close(older)
@@ -416,7 +416,7 @@ def test_branches_of_hooks_that_raised_do_not_count() -> None:
         return Block("no")
 
     before = plan.steps
-    with pytest.raises(HookError, match="late"):
+    with pytest.raises(HookError):
         plan.apply_hooks_sync(hooks(gate=raise_late))
     assert plan.steps == before
     for call in plan.pending:
@@ -444,7 +444,7 @@ def test_a_commit_that_failed_does_not_let_an_older_plan_go_on() -> None:
     plan = round_.plan()
     with pytest.raises(CommitError):
         round_.commit(Session())
-    with pytest.raises(LifecycleError, match="`needs_approval` suspended it since"):
+    with pytest.raises(LifecycleError):
         call.begin()
     plan.resume(plan.suspended[0].approve())
     plan.pending[0].call_sync()
@@ -540,7 +540,9 @@ def test_an_input_left_unfit_is_refused_and_the_call_not_begun() -> None:
     call = one(plan)
     call.input.items.append(7)
     for _ in range(2):
-        with pytest.raises(ToolInputError, match="items"):
+        with pytest.raises(
+            ToolInputError, check=lambda error: [each.path for each in error.fields] == ["items[1]"]
+        ):
             call.call_sync()
         call.input.items.append(7)
     assert line(plan.steps) == ["proposed"]
@@ -711,7 +713,7 @@ def test_a_call_that_waited_is_not_made_anew_once_it_was_given_up() -> None:
     plan = desk().apply_hooks_sync(waiting())
     call = plan.suspended[0].call
     call.reject("no")
-    with pytest.raises(LifecycleError, match=r"'c1'.*waits for a decision"):
+    with pytest.raises(LifecycleError):
         call.again()
     close(plan)
 
@@ -740,7 +742,7 @@ def test_a_function_that_leaves_an_unfit_input_is_told() -> None:
         return call
 
     plan = desk().plan()
-    with pytest.raises(HookError, match=r"'c1'\) left an unfit input: .*items"):
+    with pytest.raises(HookError, check=lambda error: error.call_id == "c1"):
         plan.apply_hooks_sync(spoils)
     assert plan.pending[0].input == fill.Input(items=["a"])
     close(plan)

@@ -176,7 +176,9 @@ def test_a_hook_that_raises_leaves_the_round_as_it_was(phase: str) -> None:
 
     getattr(hooks, phase)(Shop.add)(sometimes)
     tool_round = opened(*adds(3))
-    with pytest.raises(HookError, match=r"sometimes.*`add` \(call 'c1'\).*boom") as caught:
+    with pytest.raises(
+        HookError, check=lambda error: (error.tool, error.call_id) == ("add", "c1")
+    ) as caught:
         tool_round.apply_hooks_sync(hooks)
     assert isinstance(caught.value.__cause__, ValueError)
     assert [call.status for call in tool_round.tool_calls] == [CallStatus.NEW] * 3
@@ -281,7 +283,7 @@ def test_a_failing_after_hook_changes_nothing() -> None:
     other.after(Shop.add)(lambda call, result: stray if call.id == "c1" else forged(call.metadata))
     plan = opened(*adds(2)).apply_hooks_sync(hooks)
     before = plan.handled
-    with pytest.raises(HookError, match="another call"):
+    with pytest.raises(HookError):
         plan.apply_after_hooks_sync(other)
     assert plan.handled is before
     close(plan)
@@ -293,7 +295,7 @@ def test_a_plan_takes_in_a_call_that_suspended_itself() -> None:
     waiting = plan.pending[0].suspend(SuspendTicket())
     plan.suspend(waiting)
     assert (ids(plan.pending), plan.suspended) == (["c1"], (waiting,))
-    with pytest.raises(LifecycleError, match=r"'c0' cannot be suspended.*Pending: \['c1'\]"):
+    with pytest.raises(LifecycleError):
         plan.suspend(waiting)
     close(plan)
 
@@ -302,7 +304,7 @@ def test_only_the_call_itself_can_be_suspended() -> None:
     """A suspended call of another round, under the same id, is not taken in."""
     plan, other = opened(*adds(1)).plan(), opened(("c0", "add", {"a": 99})).plan()
     waiting = other.pending[0].suspend(SuspendTicket())
-    with pytest.raises(LifecycleError, match="not pending in this plan"):
+    with pytest.raises(LifecycleError):
         plan.suspend(waiting)
     close(plan, other)
 
@@ -312,7 +314,7 @@ def test_a_suspension_that_is_over_is_not_taken_in() -> None:
     plan = opened(*adds(1)).plan()
     waiting = plan.pending[0].suspend(SuspendTicket())
     waiting.call.move_to(CallStatus.CANCELLED)
-    with pytest.raises(LifecycleError, match="does not wait for a decision any more"):
+    with pytest.raises(LifecycleError):
         plan.suspend(waiting)
     close(plan)
 
@@ -335,7 +337,7 @@ def test_a_closed_round_opens_no_plan_that_works(use: Callable[[Any], object]) -
     tool_round = opened(*adds(1))
     tool_round.discard()
     plan: ToolRoundPlan[Any] = tool_round.plan()
-    with pytest.raises(RoundClosedError, match="already discarded"):
+    with pytest.raises(RoundClosedError):
         use(plan)
     assert repr(plan).endswith("discarded>")
 

@@ -25,7 +25,12 @@ from lutum_py import (
     ToolRoundPlan,
     Usage,
 )
-from lutum_py.errors import DuplicateToolCallIdError, RoundClosedError, ToolRoundArityError
+from lutum_py.errors import (
+    DuplicateToolCallIdError,
+    MisuseError,
+    RoundClosedError,
+    ToolRoundArityError,
+)
 from tests.cases import over
 from tests.round_tools import Shop, adds, close, done, forged, needs, opened, turn
 from tests.sample_tools import input_of
@@ -95,7 +100,9 @@ def test_unusable_calls_suggest_going_on() -> None:
 
 def test_two_calls_with_one_id_open_no_round() -> None:
     """Two calls under one id are refused before there is a round, so nothing is left open."""
-    with pytest.raises(DuplicateToolCallIdError, match="'c'") as caught:
+    with pytest.raises(
+        DuplicateToolCallIdError, check=lambda error: error.call_id == "c"
+    ) as caught:
         Shop.read_turn(turn(("c", "add", {"a": 1}), ("d", "add", {"a": 1}), ("c", "pay", {})))
     assert caught.value.call_id == "c"
 
@@ -116,7 +123,7 @@ def test_expect_at_most_one_allows_none() -> None:
     one, none, many = opened(*adds(1)), opened(("u", "nope", "{}")), opened(*adds(2))
     assert one.expect_at_most_one() is one.tool_calls[0]
     assert none.expect_at_most_one() is None
-    with pytest.raises(ToolRoundArityError, match="at most one usable tool call, got 2"):
+    with pytest.raises(ToolRoundArityError):
         many.expect_at_most_one()
     close(one, none, many)
 
@@ -151,7 +158,7 @@ def test_a_round_that_has_ended_refuses_each_of_its_methods(
     """A round of calls that ended is as closed as its plans, also to hooks that decide nothing."""
     tool_round = opened(("u", "nope", "{}"))
     tool_round.resolve()
-    with pytest.raises(RoundClosedError, match="already resolved"):
+    with pytest.raises(RoundClosedError):
         use(tool_round)
 
 
@@ -176,7 +183,7 @@ def test_a_round_and_its_plans_share_one_state() -> None:
     assert repr(second) == "<plan of Shop: 1 pending, 0 handled, 0 rejected, 0 suspended>"
     second.resolve(done(second.pending))
     for plan in (first, second, third):
-        with pytest.raises(RoundClosedError, match="already resolved"):
+        with pytest.raises(RoundClosedError):
             plan.resolve()
     assert repr(third).endswith("0 suspended, resolved>")
 
@@ -224,9 +231,9 @@ def test_a_round_is_not_copied() -> None:
     """Neither a round nor a plan is copied or pickled, because its round would end twice."""
     asked = opened(*adds(1))
     for open_thing in (asked, asked.plan()):
-        with pytest.raises(TypeError, match="would end twice"):
+        with pytest.raises(MisuseError):
             copy.deepcopy(open_thing)
-        with pytest.raises(TypeError, match="would end twice"):
+        with pytest.raises(MisuseError):
             pickle.dumps(open_thing)
     asked.discard()
 

@@ -27,7 +27,7 @@ def test_a_round_that_nothing_was_begun_of_is_discarded_in_silence() -> None:
         with opened(("c1", "add", {"a": 1})).plan() as other:
             pass
     for end in (plan, other):
-        with pytest.raises(RoundClosedError, match="discarded"):
+        with pytest.raises(RoundClosedError):
             end.discard()
 
 

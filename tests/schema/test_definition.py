@@ -73,7 +73,7 @@ EDITS: dict[str, Callable[[Any], Any]] = {
 def test_a_schema_cannot_be_changed(edit: str) -> None:
     """A schema that was read refuses every change, so digest, validator and wire agree with it."""
     digest = FULL.digest
-    with pytest.raises(MisuseError, match="`copy"):
+    with pytest.raises(MisuseError):
         EDITS[edit](FULL.input_schema)
     assert digest == define(FULL.input_schema).digest
 

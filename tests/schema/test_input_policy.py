@@ -23,7 +23,7 @@ from typing_extensions import TypedDict
 
 from lutum_py import ToolInput, tool_fn, tool_input
 from lutum_py._schema.closed_schema import close_top, infinity_in
-from lutum_py.errors import ToolInputError, ToolOutputError
+from lutum_py.errors import ToolDefinitionError, ToolInputError, ToolOutputError
 from tests.cases import over
 from tests.declared import call_of, refusal, schema_of, spec_of
 
@@ -205,7 +205,7 @@ def test_members_of_a_union_are_closed() -> None:
 
 def test_a_union_with_null_is_no_object() -> None:
     """A tool's arguments are an object, so a union with null is none."""
-    with pytest.raises(TypeError, match="'null'"):
+    with pytest.raises(ToolDefinitionError):
         tool_input(output=int)(AnyPet)
 
 
@@ -236,7 +236,9 @@ def test_strict_is_for_the_input_itself() -> None:
     call = call_of(take, {"a": 1, "inner": {}})
     call.input = take.Input(a=2, inner=Inner(a=3))
     assert call.input.inner == Inner(a=3)
-    with pytest.raises(ToolInputError, match="`a`: Input should be a valid integer"):
+    with pytest.raises(
+        ToolInputError, check=lambda error: [each.path for each in error.fields] == ["a"]
+    ):
         call.input = {"a": "1", "inner": {}}
     root: Any = tool_input(output=int, strict=True, name="pets")(type("Pets", (Pet,), {}))
     assert call_of(root, {"kind": "cat", "lives": 1}).input.root.lives == 1
@@ -252,7 +254,9 @@ def test_a_generated_input_refuses_assignments() -> None:
     call = call_of(take, {"a": 1})
     with pytest.raises(ValueError, match="Instance is frozen"):
         call.input.a = 2
-    with pytest.raises(ToolInputError, match="valid integer"):
+    with pytest.raises(
+        ToolInputError, check=lambda error: [each.path for each in error.fields] == ["a"]
+    ):
         call.input = {"a": "x"}
     call.input = take.Input(a=2)
     assert call.input.a == 2

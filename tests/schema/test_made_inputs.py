@@ -122,12 +122,16 @@ def test_dataclasses_and_dicts_are_checked_too() -> None:
     assert call.input == Point(6)
     wrong = Point(1)
     wrong.x = "no"  # type: ignore[assignment]
-    with pytest.raises(ToolInputError, match="`x`: Input should be a valid integer"):
+    with pytest.raises(
+        ToolInputError, check=lambda error: [each.path for each in error.fields] == ["x"]
+    ):
         call.input = wrong
     call = call_of(move, {"by": []})
     call.input = {"by": [Filter(name="n")]}
     assert call.input == {"by": [Filter(name="n")]}
-    with pytest.raises(ToolInputError, match=r"`by\[0\].name`: Input should be a valid string"):
+    with pytest.raises(
+        ToolInputError, check=lambda error: [each.path for each in error.fields] == ["by[0].name"]
+    ):
         call.input = {"by": [Filter.model_construct(name=3)]}
 
 
@@ -141,7 +145,10 @@ def test_infinities_do_not_come_in_through_instances() -> None:
         many: list[Measure]
 
     call = call_of(Weigh, {"many": []})
-    with pytest.raises(ToolInputError, match=r"`many\[0\].value`: Input should be a finite number"):
+    with pytest.raises(
+        ToolInputError,
+        check=lambda error: [each.path for each in error.fields] == ["many[0].value"],
+    ):
         call.input = Weigh(many=[Measure(value=float("inf"))])
     call.input = Weigh(many=[Measure(value=1)])
     assert call.input.many[0].value == 1
@@ -161,7 +168,9 @@ def test_a_root_model_is_checked_through_its_root() -> None:
     assert call.input.root == Filter(name="m")
     call.input = Wrapped(Point(3))
     assert call.input.root == Point(3)
-    with pytest.raises(ToolInputError, match="name`: Input should be a valid string"):
+    with pytest.raises(
+        ToolInputError, check=lambda error: "Filter.name" in [each.path for each in error.fields]
+    ):
         call.input = Wrapped.model_construct(Filter.model_construct(name=3))
 
 

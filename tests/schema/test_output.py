@@ -169,7 +169,9 @@ def test_a_number_that_json_cannot_carry_is_refused(kind: Any, value: Any, path:
 @over("value", [object(), b"\xff", endless, {"a": lambda: 0}, "\ud800"])
 def test_anything_must_at_least_be_json(value: Any) -> None:
     """A tool without a declared type gives what has a JSON form, and nothing else."""
-    with pytest.raises(ToolOutputError, match="The output of tool `t` has no JSON form: "):
+    with pytest.raises(
+        ToolOutputError, check=lambda error: [each.path for each in error.fields] == [""]
+    ):
         encoded(None, value)
 
 
@@ -179,7 +181,9 @@ def test_an_instance_that_serializes_badly_is_looked_into() -> None:
     class Odd(BaseModel):
         anything: Any = None
 
-    with pytest.raises(ToolOutputError, match="Unable to serialize unknown type: <class 'object'>"):
+    with pytest.raises(
+        ToolOutputError, check=lambda error: [each.path for each in error.fields] == [""]
+    ):
         encoded(Odd, Odd(anything=object()))
 
 
@@ -236,7 +240,7 @@ def test_a_type_that_is_none_is_refused() -> None:
     def make() -> Alien:
         return Alien()
 
-    with pytest.raises(ToolDefinitionError, match="output type `Alien`"):
+    with pytest.raises(ToolDefinitionError):
         tool_fn(make)
 
 
@@ -247,7 +251,9 @@ def test_no_output_holds_a_number_that_nobody_reads() -> None:
     long = 10**4300
     bad: list[tuple[Any, Any]] = [(None, {"n": long}), (int, -long), (list[int], [long])]
     for kind, value in bad:
-        with pytest.raises(ToolOutputError, match="4,300 digits"):
+        with pytest.raises(
+            ToolOutputError, check=lambda error: [each.path for each in error.fields] == [""]
+        ):
             encoded(kind, value)
     good: list[tuple[Any, Any]] = [(int, 10**4299), (str, "7" * 5000), (list[int], [7] * 5000)]
     for kind, value in good:
@@ -266,12 +272,16 @@ def test_an_output_is_checked_whoever_encodes_first(monkeypatch: pytest.MonkeyPa
 
     def meanwhile(core_schema: Any) -> Any:
         monkeypatch.setattr(output, "_trace_of", own)
-        with pytest.raises(ToolOutputError, match="JSON has neither NaN nor infinities"):
+        with pytest.raises(
+            ToolOutputError, check=lambda error: [each.path for each in error.fields] == ["[0]"]
+        ):
             call_of(measure).call_sync()
         refused.append(core_schema)
         return own(core_schema)
 
     monkeypatch.setattr(output, "_trace_of", meanwhile)
-    with pytest.raises(ToolOutputError, match="JSON has neither NaN nor infinities"):
+    with pytest.raises(
+        ToolOutputError, check=lambda error: [each.path for each in error.fields] == ["[0]"]
+    ):
         call_of(measure).call_sync()
     assert refused

@@ -197,7 +197,7 @@ def test_usual_parameters_need_no_model(annotation: Any, default: Any) -> None:
 def test_a_default_that_does_not_fit_is_left_to_pydantic(parameter: Parameter) -> None:
     """It is refused there, when the tool is declared."""
     assert plain_schema((parameter,)) is None
-    with pytest.raises(ToolDefinitionError, match="does not fit its type"):
+    with pytest.raises(ToolDefinitionError):
         from_pydantic((parameter,))
 
 

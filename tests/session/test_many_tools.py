@@ -223,7 +223,7 @@ def test_a_request_carries_what_can_be_loaded() -> None:
     assert (first.deferred.loaded, second.deferred.loaded) == ((), ("forecast",))
     assert second.deferred.definitions is first.deferred.definitions
     assert pickle.loads(pickle.dumps(second)).deferred == second.deferred
-    with pytest.raises(MisuseError, match="DeferredTools"):
+    with pytest.raises(MisuseError):
         TurnRequest(items=(), deferred=["forecast"])  # type: ignore[arg-type]
 
 

@@ -26,7 +26,7 @@ def test_a_conversation_comes_back_whole() -> None:
     session = talk()
     plan = opened(("c1", "add", {"a": 1})).plan()
     text = Shop.dump_session(session, plan, key=b"k", binding="ann")
-    with pytest.raises(RoundClosedError, match="dumped"):
+    with pytest.raises(RoundClosedError):
         plan.discard()
     restored = Shop.load_session(text, key=b"k", binding="ann")
     assert restored.session.transcript == session.transcript
@@ -52,7 +52,7 @@ def test_no_part_can_be_put_in_the_place_of_another(part: str, key: bytes | None
     other.push_user("no")
     second = Shop.dump_session(other, opened(("c1", "add", {"a": 2})).plan(), key=key, binding="b")
     mixed = {**first, part: json.loads(second)[part]}
-    with pytest.raises(PlanError, match="session"):
+    with pytest.raises(PlanError):
         Shop.load_session(json.dumps(mixed), key=key)
 
 
@@ -115,7 +115,7 @@ def test_a_plan_that_has_ended_is_not_saved() -> None:
 def test_a_plan_of_another_toolset_is_refused() -> None:
     """It could not be loaded, so it is not saved, and stays open."""
     plan = opened(("c1", "add", {"a": 1})).plan()
-    with pytest.raises(MisuseError, match=r"plan\.toolset\.dump_session"):
+    with pytest.raises(MisuseError):
         Toolset.dump_session(Session(), plan)
     plan.discard()
 
@@ -123,5 +123,5 @@ def test_a_plan_of_another_toolset_is_refused() -> None:
 def test_only_a_session_is_saved() -> None:
     """A transcript alone has no id to be saved."""
     given: Any = Session().transcript
-    with pytest.raises(MisuseError, match="Session"):
+    with pytest.raises(MisuseError):
         Shop.dump_session(given)

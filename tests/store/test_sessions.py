@@ -75,7 +75,7 @@ def test_a_session_that_cannot_be_saved_changes_nothing(store: Store) -> None:
     with pytest.raises(TranscriptError):
         store.save("one", plan, session=session)
     wrong: Any = given
-    with pytest.raises(MisuseError, match=r"store\.save takes a Session"):
+    with pytest.raises(MisuseError):
         store.save("one", plan, session=wrong)
     assert store.ids() == []
     store.save("one", None, session=talk())

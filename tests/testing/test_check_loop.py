@@ -404,5 +404,5 @@ def test_a_loop_that_ends_in_an_answer_is_given_one() -> None:
     assert [fault.kind for fault in failure.faults] == ["endless"]
     forgets = failure_of(loops.drops_rejected, final=ScriptedModel.text("Bye."))
     assert forgets.script[-1].text == "Bye."
-    with pytest.raises(MisuseError, match="`final` takes the turn that ends a script, not 3"):
+    with pytest.raises(MisuseError):
         check_loop(asks_for_a_number, Small, final=3)  # type: ignore[arg-type]

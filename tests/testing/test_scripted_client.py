@@ -94,23 +94,23 @@ def test_a_script_may_hold_responses_errors_and_functions() -> None:
         client.create(**body)
     counting = ScriptedClient(lambda body: ScriptedModel.text(str(len(body))), "openai_chat")
     assert counting.create(**body)["choices"][0]["message"]["content"] == "1"
-    with pytest.raises(MisuseError, match="A script holds turns, responses, or exceptions"):
+    with pytest.raises(MisuseError):
         ScriptedClient([7], "openai_chat").create(**body)  # type: ignore[list-item]
-    with pytest.raises(MisuseError, match="A script is a list of turns, responses, or a function"):
+    with pytest.raises(MisuseError):
         ScriptedClient(raw, "openai_chat")  # type: ignore[arg-type]
 
 
 def test_what_a_provider_refuses_is_refused() -> None:
     """A body without messages, with broken ones or asking for a stream is an error that says so."""
     client = ScriptedClient([TURN] * 4, "openai_chat")
-    with pytest.raises(DialectError, match=r"HTTP 400\): it has no 'messages'") as caught:
+    with pytest.raises(DialectError, check=lambda error: error.where == "messages") as caught:
         client.create(model="m")
     assert (caught.value.dialect, caught.value.where) == ("openai_chat", "messages")
     orphan = {"role": "tool", "tool_call_id": "c1", "content": "3"}
-    with pytest.raises(DialectError, match="orphan_result") as caught:
+    with pytest.raises(DialectError, check=lambda error: error.where == "messages[0]") as caught:
         client.create(messages=[orphan])
     assert caught.value.where == "messages[0]"
-    with pytest.raises(DialectError, match="does not stream"):
+    with pytest.raises(DialectError, check=lambda error: error.where == "stream"):
         client.create(messages=[orphan], stream=True)
     lenient = ScriptedClient([TURN], "openai_chat", check=False)
     assert lenient.create(messages=[orphan])["choices"]

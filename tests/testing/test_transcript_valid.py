@@ -137,7 +137,7 @@ def test_a_conversation_is_also_judged_as_it_is_rendered() -> None:
 )
 def test_what_is_no_conversation_is_told_so(strange: Any) -> None:
     """Plain messages without a dialect, and what is no conversation at all, are a misuse."""
-    with pytest.raises(MisuseError, match=r'assert_transcript_valid\(messages, "openai_chat"\)'):
+    with pytest.raises(MisuseError):
         assert_transcript_valid(strange)
 
 

