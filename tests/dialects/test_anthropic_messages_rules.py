@@ -92,6 +92,7 @@ def called_with(value: Any, **fields: Any) -> dict[str, Any]:
             "u:t a:a u:a",
         ),
         ([called("a"), said_results("a")], ["first_role"], "u:t a:a u:a"),
+        ([SYSTEM, called("a"), said_results("a")], ["first_role"], "s:t u:t a:a u:a"),
         ([SYSTEM, called()], ["empty_message"], "s:t"),
         ([USER, {"role": "tool"}, 3], ["unknown_role"] * 2, "u:t"),
         ([USER, {"role": "user", "content": " "}], ["empty_message"], "u:t"),
