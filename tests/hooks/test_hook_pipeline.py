@@ -250,14 +250,23 @@ class TestRaisingHooks:
         asyncio.run(main())
 
     def test_a_hook_may_raise_cancellation_itself(self) -> None:
-        """A CancelledError or KeyboardInterrupt of a hook comes out as it is."""
+        """A CancelledError or KeyboardInterrupt of what is asked comes out as it is."""
         for error in (asyncio.CancelledError, KeyboardInterrupt):
 
             def stop(metadata: ToolMetadata, input: GetUserArgs, error: Any = error) -> Any:
                 raise error
 
-            with pytest.raises(error):
-                parse().hook_sync(on_user(stop))
+            gates, before = AppTools.HookSet(), AppTools.HookSet()
+            gates.gate(AppTools.data.get_user)(stop)
+            before.before(AppTools.data.get_user)(stop)
+            for asked in (
+                on_user(stop),
+                gates,
+                before,
+                lambda call: stop(call.metadata, call.input),
+            ):
+                with pytest.raises(error):
+                    parse().hook_sync(asked)
 
 
 class TestSyncTwins:
