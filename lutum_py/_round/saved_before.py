@@ -54,7 +54,6 @@ class _Before:
     """Find what a plan of an older format says of a call, in all of its lists."""
 
     def __init__(self, saved: Saved) -> None:
-        self.saved = saved
         self.metadata = {call.id: call for call in load_turn(saved.inner("turn")).tool_calls}
         self.started = frozenset(saved.texts("started"))
         self.records: dict[str, list[Saved]] = {}

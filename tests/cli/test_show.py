@@ -309,15 +309,22 @@ def test_a_damaged_plan_is_refused(
 
 
 def test_states_of_a_plan_are_named(lutum: Lutum, tmp_path: Path) -> None:
-    """What was begun is in doubt, and an answer of a hook is handled."""
-    plan = opened(("c1", "add", {"a": 1}), ("c2", "add", {"a": 2})).apply_hooks_sync(
-        lambda call: call.handled(9) if call.id == "c2" else call
-    )
+    """What was begun is in doubt, and an answer of a hook is handled, in success or not."""
+    calls = [(f"c{a}", "add", {"a": a}) for a in (1, 2, 3)]
+    asked = opened(*calls)
+    answers: dict[str, Any] = {
+        "c2": asked.tool_calls[1].again().complete(9),
+        "c3": asked.tool_calls[2].again().fail("broken"),
+    }
+    hooks = asked.toolset.HookSet()
+    hooks.gate()(lambda metadata, input: answers.get(metadata.id))
+    plan = asked.apply_hooks_sync(hooks)
     plan.pending[0].begin()
     (tmp_path / "plan.json").write_text(plan.dump_json(), encoding="utf-8")
     ran = lutum("show", "plan.json")
     assert "c1  add  in doubt" in ran.out
-    assert "c2  add  handled" in ran.out
+    assert "c2  add  handled\n" in ran.out
+    assert "c3  add  handled, error\n" in ran.out
 
 
 def test_a_session_is_shown_with_its_plan(lutum: Lutum, tmp_path: Path) -> None:

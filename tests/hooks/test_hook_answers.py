@@ -316,6 +316,11 @@ class TestHookObjects:
 
         assert isinstance(asyncio.run(ask()), HandledCall)
 
+    def test_what_one_call_was_asked_is_on_its_line(self) -> None:
+        """Who was asked about a call, without a plan, stands on the line of the call itself."""
+        asked: Any = parse().hook_sync(on_user(lambda metadata, input: RunNormally(input)))
+        assert [(step.kind, step.said) for step in asked.steps[1:]] == [("asked", "run_normally")]
+
 
 class Odd(BaseModel):
     """Only here so that a model that is no input can be returned."""

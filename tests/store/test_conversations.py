@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -122,6 +123,7 @@ def test_what_cannot_be_kept_is_refused(store: Store) -> None:
             lambda id=id: store.waiting(id),
             lambda id=id: store.claim(Desk, id=id),
             lambda id=id: store.decide(id, plan.suspended[0].approve(), Desk),
+            lambda id=id: asyncio.run(store.run(id, Desk)),
         ):
             with pytest.raises(InvalidValueError):
                 step()
