@@ -148,6 +148,7 @@ RECOGNISED: dict[str, list[Any]] = {
     ],
     "openai_chat": [
         {"messages": [{"role": "system", "content": "Be brief."}]},
+        {"messages": [{"role": "developer", "content": "Be brief."}]},
         {**PLAIN, "tools": [{"type": "function", "function": {"name": "f"}}]},
         [RESULT],
     ],

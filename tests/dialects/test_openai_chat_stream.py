@@ -266,6 +266,14 @@ def test_a_stream_may_end_in_several_ways(ends: list[Any]) -> None:
     assert run(chunk({"content": "Hi"}), *ends)[1].text == "Hi"
 
 
+def test_usage_in_a_field_of_the_host_is_reported() -> None:
+    """Usage that a host has in a field of its own is reported when it comes, and kept."""
+    end = {"choices": [], "x_groq": {"usage": {"prompt_tokens": 1}}}
+    events, turn = run(chunk({"content": "Hi"}), chunk({}, "stop"), end)
+    assert UsageReported(Usage(input_tokens=1)) in events
+    assert turn.usage == Usage(input_tokens=1)
+
+
 def test_usage_before_the_first_choice_ends_nothing() -> None:
     """What comes before anything was said, such as filter results, is not the end."""
     decoder = dialect.StreamDecoder()
