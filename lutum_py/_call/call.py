@@ -252,14 +252,9 @@ class AnyToolCall(CallState):
         """
         # Not by way of `invoke`: one coroutine less for what every loop does most.
         invocation = self.begin(skipped)
+        if self.selector.timeout is not None or not invocation.is_async:
+            return self.finish(await self._run(invocation, skipped))
         input = self._give_away()
-        seconds = self.selector.timeout
-        if seconds is not None:
-            from .deadline import in_time  # with asyncio, which few need as early as this
-
-            return self.finish(await in_time(self, invocation, input, skipped, seconds))
-        if not invocation.is_async:
-            return self.finish(await invocation.run(self, input, skipped))
         if invocation.is_as_is and not skipped:
             return self.finish(await invocation.function(**input.__dict__))
         return self.finish(await invocation.start(self, input, skipped))
@@ -286,12 +281,16 @@ class AnyToolCall(CallState):
             TimedOut: The tool's deadline passed, as in `call`.
         """
         invocation = self.begin(skipped)
-        seconds = self.selector.timeout
-        if seconds is not None:
-            from .deadline import in_time
+        return await self._run(invocation, skipped)
 
-            return await in_time(self, invocation, self._give_away(), skipped, seconds)
-        return await invocation.run(self, self._give_away(), skipped)
+    async def _run(self, invocation: Invocation, skipped: dict[str, Any]) -> Any:
+        """Run what does a call that was begun, within the deadline of its tool."""
+        seconds = self.selector.timeout
+        if seconds is None:
+            return await invocation.run(self, self._give_away(), skipped)
+        from .deadline import in_time  # with asyncio, which few need as early as this
+
+        return await in_time(self, invocation, self._give_away(), skipped, seconds)
 
     def invoke_sync(self, /, **skipped: Any) -> Any:
         """Run a sync function right here, without a deadline, and give its raw output."""

@@ -167,7 +167,7 @@ class Handlers(Generic[T]):
         return self
 
     async def __call__(self, call: AnyToolCall, /, **skipped: Any) -> ToolResult:
-        """Have a call done, and answer it; an exception comes out as from `call.call()`.
+        """Have a call done, and answer it; exceptions and deadline are those of `call.call()`.
 
         Args:
             call: The call.
@@ -178,12 +178,13 @@ class Handlers(Generic[T]):
                 missing.
             LifecycleError: The call has ended, waits for a decision, or is not what was approved.
             ToolOutputError: The handler returned something else than the tool declares.
+            TimedOut: The tool's deadline passed; its `is_in_doubt` is true.
         """
         invocation, taken = self._begin(call, skipped)
-        return call.finish(await invocation.run(call, call._give_away(), taken))
+        return call.finish(await call._run(invocation, taken))
 
     def call_sync(self, call: AnyToolCall, /, **skipped: Any) -> ToolResult:
-        """Do the same where the handler is sync.
+        """Do the same where the handler is sync, without a deadline.
 
         Raises:
             MisuseError: The handler is async; or as above.

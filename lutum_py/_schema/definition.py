@@ -247,13 +247,14 @@ class ToolDef(Immutable):
         return self._digest
 
     @property
-    def is_repeatable(self) -> bool:
-        """Whether a run that was cut off may be made once more, so that its doubt is no matter.
+    def only_reads(self) -> bool:
+        """Whether the tool declares effects, and none of them changes anything.
 
-        So it is where the tool is idempotent, or declares effects of which none changes anything.
+        Of such a run that was cut off nothing is in doubt. To be `idempotent` is not enough: who is
+        told of an error calls again with other arguments, and so under another key.
         """
         effects = self.capabilities.effects
-        return self.idempotent or bool(effects and not any(each.mutating for each in effects))
+        return bool(effects) and not any(each.mutating for each in effects)
 
     def with_timeout(self, timeout: float | None) -> ToolDef:
         """Return the same definition with another limit on the time of a run."""

@@ -32,7 +32,8 @@ LutumError
 │   ├── StoreError                 a store that was edited, is foreign, or whose database failed
 │   └── StaleError                 a step in a store after somebody else has gone on
 └── ToolError                      what a tool itself raises; see `code`
-    └── InvalidArguments, ExecutionFailed, Denied, NotFound, Internal, TimedOut, Cancelled
+    └── InvalidArguments, ExecutionFailed, Denied, NotFound, Internal, TimedOut, Cancelled,
+        OutcomeUnknown
 ```
 
 The examples of the exceptions show the line that causes it and the line that mends it. They share
@@ -99,6 +100,7 @@ __all__ = [
     "MisuseError",
     "ModelError",
     "NotFound",
+    "OutcomeUnknown",
     "PlanError",
     "ProviderError",
     "ResumeError",
@@ -712,7 +714,7 @@ class TimedOut(ToolError):
     Attributes:
         is_in_doubt: Whether the tool was cut off, so that nobody knows what it did. A tool that
             raises this itself says that nothing happened, and leaves it false; a deadline of the
-            library sets it.
+            library sets it. A tool that does not know raises `OutcomeUnknown`.
     """
 
     code = "timed_out"
@@ -728,6 +730,24 @@ class Cancelled(ToolError):
 
     code = "cancelled"
     prefix = "Cancelled: "
+
+
+class OutcomeUnknown(ToolError):
+    """The tool did something, and cannot know what came of it: a bank that took no answer home.
+
+    Whoever runs the call makes it `indeterminate`, with this text, whatever the tool declares. Out
+    of `call.call()` it comes as it is, like every exception, and the call stays `running`.
+
+    Example:
+        >>> call = round_of(oslo).expect_one()
+        >>> _ = call.begin()
+        >>> error = OutcomeUnknown("the bank did not answer. Look at the account first.")
+        >>> call.indeterminate(error.reason, code=error.code).model_text
+        '[outcome_unknown] Outcome unknown: the bank did not answer. Look at the account first.'
+    """
+
+    code = "outcome_unknown"
+    prefix = "Outcome unknown: "
 
 
 def __getattr__(name: str) -> Any:

@@ -9,13 +9,15 @@ How a run ends, and what comes of it:
 |---|---|
 | returns | a success |
 | raises a `ToolError` | an error with its code and text (`Cancelled`: a cancelled result) |
+| raises `OutcomeUnknown` | `indeterminate` with its text and the code `outcome_unknown` |
 | raises any other `Exception` | an error with the code `execution_failed` |
 | returns what it does not declare | an error with the code `invalid_output` |
 | calls `ctx.suspend(ticket)` | a `SuspendedCall`, for `plan.suspend(outcome)` |
 | passes its deadline, and is cut off | `indeterminate` with the code `timed_out` |
 | is asked to stop by its token, and is cut off | `indeterminate` with the code `cancelled` |
-| is cut off in either way, and a second run of it does no harm | an error, or a cancelled result |
+| is cut off in any way, and only reads | an error, or a cancelled result |
 | raises `Cancelled` or `TimedOut` when it is asked to stop | the same: it says what became of it |
+| raises anything else then | as one that was cut off |
 | finishes while it is being stopped | what it returned: a finished result is never thrown away |
 | goes on after the grace | as one that was cut off |
 | is sync, takes no context, and is to be stopped | as one that was cut off, at once |
@@ -25,8 +27,9 @@ How a run ends, and what comes of it:
 | was not started when it was to be stopped | a cancelled result |
 | raises what is no `Exception`, such as `KeyboardInterrupt` | it comes out: `indeterminate` in it |
 
-A second run does no harm where the tool is declared `idempotent`, or declares effects of which none
-changes anything.
+A tool only reads where it declares effects of which none changes anything. That it is `idempotent`
+makes no difference: an error invites the model to call again with other arguments, which is another
+key.
 
 Where your own task is cancelled, the same `CancelledError` goes on, after the grace at the latest.
 What comes out of a tool as no `Exception` ends the runs of its siblings in the same way.

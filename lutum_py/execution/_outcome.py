@@ -2,8 +2,8 @@
 
 The rule behind them: a result claims no more than is known. What never began, or said that it
 stopped, is `cancelled`; what failed is an `error`; what was started and cut off is `indeterminate`,
-for it may have had its effects. Where a second run does no harm, that doubt is no matter, and what
-was cut off is an `error` or `cancelled`.
+for it may have had its effects. Only where the tool declares that it changes nothing, nothing is in
+doubt, and what was cut off is an `error` or `cancelled`: see `cut_off`, the one place of that rule.
 """
 
 from __future__ import annotations
@@ -18,7 +18,15 @@ from .._context.context import ToolSuspended
 from .._text.escaping import words_of
 from .._text.json import compact_json
 from .._transcript.result import ToolResult, make_result, unknown_outcome
-from ..errors import Cancelled, LifecycleError, LutumError, TimedOut, ToolError, ToolOutputError
+from ..errors import (
+    Cancelled,
+    LifecycleError,
+    LutumError,
+    OutcomeUnknown,
+    TimedOut,
+    ToolError,
+    ToolOutputError,
+)
 
 E = TypeVar("E", bound=BaseException)
 
@@ -139,13 +147,32 @@ def failed(call: AnyToolCall, error: Exception, on_error: OnError) -> Outcome:
     if isinstance(meant, ToolSuspended):
         return call.suspend(meant.ticket)
     on_error(error)
+    unknown = unknown_in(meant)
+    if unknown is not None:
+        return call.indeterminate(words_of(unknown.reason), code=unknown.code)
     if isinstance(meant, Cancelled):
         return cancelled(call, meant.reason)
-    if isinstance(meant, TimedOut) and meant.is_in_doubt and not call.spec.definition.is_repeatable:
+    if isinstance(meant, TimedOut) and meant.is_in_doubt:
         return cut_off(call, meant.reason, meant.code)
     if isinstance(meant, ToolError):
         return call.fail(str(meant), code=meant.code)
     return call.fail(f"Execution failed: {_describe(meant)}", code="execution_failed")
+
+
+def unknown_in(error: Exception) -> OutcomeUnknown | None:
+    """Find what says that nobody knows: where one part of a group is in doubt, the whole is."""
+    if isinstance(error, OutcomeUnknown):
+        return error
+    return next(filter(None, map(unknown_in, _group(error))), None)
+
+
+def tells(error: Exception) -> bool:
+    """Whether what a function raised on being stopped says what became of it.
+
+    What else it raises then, such as the error that a client makes of a lost connection, says no
+    more than that it was cut off.
+    """
+    return isinstance(error, ToolSuspended | TimedOut | Cancelled) or unknown_in(error) is not None
 
 
 def cancelled(call: AnyToolCall, reason: str) -> ToolResult:
@@ -156,27 +183,28 @@ def cancelled(call: AnyToolCall, reason: str) -> ToolResult:
     return call._ended(make_result(call.metadata, data, "cancelled", text, code="cancelled"))
 
 
-def stopped(call: AnyToolCall, reason: str, what: str) -> ToolResult:
-    """The function was asked to stop by its token, and cut off; it has not said a word."""
-    if call.spec.definition.is_repeatable:
-        return cancelled(call, reason)
-    return cut_off(call, f"{what}: {reason}", "cancelled")
-
-
 def timed_out(
     call: AnyToolCall, seconds: float, what: str, on_error: OnError, *, is_known: bool = False
 ) -> ToolResult:
     """The deadline passed; `is_known` where the function itself said that it stopped."""
     error = TimedOut(f"did not finish within {seconds:g} seconds and {what}.", not is_known)
     on_error(error)
-    if is_known or call.spec.definition.is_repeatable:
+    if is_known:
         return call.fail(str(error), code=error.code)
     return cut_off(call, f"the tool {error.reason}", error.code)
 
 
 def cut_off(call: AnyToolCall, why: str, code: str) -> ToolResult:
-    """The function was started, and nobody knows what it did or still does."""
-    return call.indeterminate(_doubt(why), code=code)
+    """The function was started, and nobody knows what it did or still does.
+
+    A plain error would invite another call, under another key, and what this one did would be done
+    twice. So it is one only where the tool declares effects of which none changes anything.
+    """
+    if not call.spec.definition.only_reads:
+        return call.indeterminate(_doubt(why), code=code)
+    if code == Cancelled.code:
+        return cancelled(call, why)
+    return call.fail(f"{TimedOut.prefix}{why}", code=code)
 
 
 def lost(call: AnyToolCall, why: str) -> ToolResult:

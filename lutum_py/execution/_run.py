@@ -39,8 +39,8 @@ from ._outcome import (
     finished,
     lost,
     sole,
-    stopped,
     telling,
+    tells,
     timed_out,
 )
 from ._settings import Around, Settings
@@ -352,24 +352,29 @@ class Run:
 
     def _stopped(self, cause: _Cause) -> Outcome:
         if cause is _Cause.DEADLINE:
-            return self._timed_out("was cancelled")
-        if cause is _Cause.TOKEN:
-            return stopped(self.call, self._stop_reason(), "the tool was asked to stop and cut off")
-        why = (
-            "the run was cut off before the tool finished."
-            if cause is _Cause.OWNER
-            else "the tool was cancelled, though nobody asked it to stop."
-        )
+            return self._cut_off(cause, "was cancelled")
+        if cause is _Cause.OWNER:
+            return cut_off(self.call, "the run was cut off before the tool finished.", "cancelled")
+        if self.is_stopped:
+            return self._cut_off(cause, "cut off")
+        why = "the tool was cancelled, though nobody asked it to stop."
         return cut_off(self.call, why, "cancelled")
 
     def _raised(self, error: BaseException, cause: _Cause) -> Outcome:
         if not isinstance(error, Exception):
             return self._fatal(error, cause)
-        if cause is _Cause.DEADLINE and isinstance(error, Cancelled):
-            return self._timed_out("stopped when it was asked to", is_known=True)
         meant = sole(error)
         self.is_said = isinstance(meant, ToolError)
         self.trace = trace_of(meant)
+        if cause is _Cause.DEADLINE and isinstance(meant, Cancelled):
+            return self._timed_out("stopped when it was asked to", is_known=True)
+        was_stopped = cause is not _Cause.ITSELF or self.is_stopped
+        if was_stopped and not (tells(meant) or self.call.spec.definition.only_reads):
+            self.on_error(error)
+            self.on_error = _ignore
+            # Words that nobody wrote for the model are for the log alone.
+            what = f"said {str(meant)!r}" if self.is_said else f"raised {type(meant).__name__}"
+            return self._cut_off(cause, what)
         return failed(self.call, error, self.on_error)
 
     def _told(self, outcome: Outcome) -> Outcome:
@@ -386,16 +391,20 @@ class Run:
             return outcome
         raise telling(error, [outcome])
 
+    def _goes_on(self, cause: _Cause) -> Outcome:
+        is_late = cause is _Cause.DEADLINE
+        return self._cut_off(cause, "cannot be stopped" if is_late else "goes on")
+
+    def _cut_off(self, cause: _Cause, what: str) -> Outcome:
+        if cause is _Cause.DEADLINE:
+            return self._timed_out(what)
+        why = f"the tool was asked to stop and {what}"
+        if cause is not _Cause.OWNER:
+            why += f": {self._stop_reason()}"
+        return cut_off(self.call, why, "cancelled")
+
     def _timed_out(self, what: str, *, is_known: bool = False) -> Outcome:
         return timed_out(self.call, self.timeout or 0.0, what, self.on_error, is_known=is_known)
-
-    def _goes_on(self, cause: _Cause) -> Outcome:
-        if cause is _Cause.DEADLINE:
-            return self._timed_out("cannot be stopped")
-        what = "the tool was asked to stop and goes on"
-        if cause is _Cause.TOKEN:
-            return stopped(self.call, self._stop_reason(), what)
-        return cut_off(self.call, what, "cancelled")
 
     def _not_executed(self) -> Outcome:
         return cancelled(self.call, f"not executed, because {self._stop_reason()}")

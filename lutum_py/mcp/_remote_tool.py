@@ -56,7 +56,7 @@ class RemoteTool:
         verify: Whether it is looked up again before each call.
     """
 
-    __slots__ = ("_connection", "_is_harmless", "_limits", "_name", "_output", "_shape", "_verify")
+    __slots__ = ("_connection", "_limits", "_name", "_only_reads", "_output", "_shape", "_verify")
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class RemoteTool:
         self._output = output
         self._limits = limits
         self._verify = verify
-        self._is_harmless = definition.is_repeatable
+        self._only_reads = definition.only_reads
 
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> Reply[Any]:
         """Send the call, or the answers to what the server asked about it.
@@ -187,14 +187,14 @@ class RemoteTool:
         """Tell of a call that has no answer: it may have been done, if it was sent."""
         if not is_sent:
             return failed(code, f"Not called: {why}.")
-        if self._is_harmless:
+        if self._only_reads:
             return failed(code, f"No answer: {why}. The tool may be called again.")
         text = f"Outcome unknown: {why}. The tool may have had its effects."
         return failed(code, text, "indeterminate")
 
     def _stopped(self, reason: str | None, is_sent: bool) -> Reply[Any]:
         why = reason or "the call was asked to stop"
-        if is_sent and not self._is_harmless:
+        if is_sent and not self._only_reads:
             cut_off = f"the call was cancelled while the server ran it: {why}"
             return self._in_doubt("cancelled", cut_off, is_sent)
         return failed("cancelled", f"Cancelled: {why}", "cancelled")

@@ -248,7 +248,9 @@ class _Answering:
 
     def _failure(self, result: ToolResult) -> CallToolResult:
         error = sole(self._raised[-1])
-        if isinstance(error, ToolError):
+        # That nobody knows what it did is said in words of a tool or of this library, and to a
+        # client which took it for a plain failure, the tool would look free to be called again.
+        if isinstance(error, ToolError) or result.status == "indeterminate":
             return self._answer_of(result)
         return self._serving._failed(result.name, error)
 

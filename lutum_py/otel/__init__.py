@@ -38,7 +38,7 @@ from .._context.context import ToolSuspended
 from .._text.escaping import words_of
 from .._text.json import shorten
 from .._transcript.result import ToolResult
-from ..errors import Cancelled, InvalidValueError, MisuseError, ToolError
+from ..errors import Cancelled, InvalidValueError, MisuseError, OutcomeUnknown, ToolError
 from ..execution import outcomes_of
 from ._attributes import (
     NAME_LIMIT,
@@ -273,7 +273,9 @@ class CallSpan:
 
     def _raised(self, span: Span, error: BaseException) -> None:
         # A tool that was cut off may have done anything, and perhaps goes on in its thread.
-        if isinstance(error, CancelledError):
+        if isinstance(error, OutcomeUnknown):
+            word = "indeterminate"
+        elif isinstance(error, CancelledError):
             word = "indeterminate" if self.call.status is CallStatus.RUNNING else "cancelled"
         else:
             word = "cancelled" if isinstance(error, Cancelled) else "error"

@@ -22,6 +22,7 @@ KINDS = [
     (errors.Internal, "internal", "Internal error: why"),
     (errors.TimedOut, "timed_out", "Timeout: why"),
     (errors.Cancelled, "cancelled", "Cancelled: why"),
+    (errors.OutcomeUnknown, "outcome_unknown", "Outcome unknown: why"),
 ]
 
 

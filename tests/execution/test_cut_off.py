@@ -1,4 +1,4 @@
-"""The laws of tools that are cut off: nobody knows what they did, unless that does no harm."""
+"""The laws of tools that are cut off: nobody knows what they did, unless they only read."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from lutum_py import (
     ToolCapabilities,
     ToolContext,
     ToolMetadata,
+    ToolResult,
     tool_fn,
 )
-from lutum_py.errors import Cancelled, LifecycleError, TimedOut
+from lutum_py.errors import Cancelled, LifecycleError, NotFound, OutcomeUnknown, TimedOut
 from lutum_py.execution import (
     execute,
     execute_all,
@@ -48,9 +49,10 @@ DOUBTFUL: list[Options] = [
     {},
     {"capabilities": ToolCapabilities(effects=["write_file"])},
     {"capabilities": ToolCapabilities(effects=["read_file", "write_file"])},
-]
-HARMLESS: list[Options] = [
     {"idempotent": True},
+    {"idempotent": True, "capabilities": ToolCapabilities(effects=["spend_money"])},
+]
+READING: list[Options] = [
     {"capabilities": ToolCapabilities(effects=["read_file", "network_request"])},
 ]
 
@@ -80,41 +82,152 @@ def made(is_async: bool, **options: Any) -> tuple[AnyToolCall, threading.Event]:
     return call_to(deaf), go
 
 
+async def cut_off(call: AnyToolCall, by: str, grace: float = 0, **skipped: Any) -> ToolResult:
+    """What a call comes to whose run is ended from outside, in one of three ways."""
+    if by == "deadline":
+        outcome = await execute(call, default_timeout=SOON, grace=grace, skipped=skipped)
+        return result_of(outcome)
+    token = CancellationToken()
+    context = ToolContext.for_call(call, cancellation=token)
+    task = asyncio.create_task(execute(call, context, grace=grace, skipped=skipped))
+    await settled()
+    if by == "token":
+        token.cancel("the user left.")
+        return result_of(await task)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError) as caught:
+        await task
+    (outcome,) = outcomes_of(caught.value)
+    return result_of(outcome)
+
+
 @over("is_async", [True, False])
-@over("by", ["deadline", "token"])
-@over("options", [*DOUBTFUL, *HARMLESS])
-def test_what_is_cut_off_is_in_doubt_unless_that_is_harmless(
+@over("by", ["deadline", "token", "owner"])
+@over("options", [*DOUBTFUL, *READING])
+def test_what_is_cut_off_is_in_doubt_unless_it_only_reads(
     is_async: bool, by: str, options: Options
 ) -> None:
-    """Deadline and token, async and sync alike: `indeterminate`, or what it was where harmless."""
+    """Deadline, token and a cancelled task, async and sync alike; `idempotent` is no excuse."""
     call, go = made(is_async, **options)
-    token = CancellationToken()
-
-    async def main() -> Any:
-        if by == "deadline":
-            return await execute(call, default_timeout=SOON, grace=0)
-        task = asyncio.create_task(
-            execute(call, ToolContext.for_call(call, cancellation=token), grace=0)
-        )
-        await settled()
-        token.cancel("the user left.")
-        return await task
-
-    result = result_of(running(main()))
+    result = running(cut_off(call, by))
     go.set()
-    harmless = "error" if by == "deadline" else "cancelled"
-    assert result.status == (harmless if options in HARMLESS else "indeterminate")
+    known = "error" if by == "deadline" else "cancelled"
+    assert result.status == (known if options in READING else "indeterminate")
     assert result.code == ("timed_out" if by == "deadline" else "cancelled")
     assert call.status.is_terminal
 
 
-@pytest.mark.parametrize("options", [{}, {"idempotent": True}])
+@over("options", [*DOUBTFUL, *READING])
 def test_a_sync_run_that_is_cut_off_is_judged_alike(options: Options) -> None:
     """`execute_sync` says the same of a thread that it leaves behind."""
     call, go = made(False, **options)
     result = result_of(execute_sync(call, default_timeout=SOON, grace=0))
     go.set()
-    assert (result.status, result.code) == ("error" if options else "indeterminate", "timed_out")
+    status = "error" if options in READING else "indeterminate"
+    assert (result.status, result.code) == (status, "timed_out")
+
+
+# What a tool raises on being stopped: two of its own words say what it did, and no others.
+
+
+def raising_when_stopped(is_async: bool, error: Exception, **options: Any) -> AnyToolCall:
+    """A call of a tool that raises something of its own once it is asked to stop."""
+    if is_async:
+
+        @tool_fn(**options)  # type: ignore[untyped-decorator]
+        async def breaks(ctx: ToolContext) -> None:
+            """Break."""
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                raise error from None
+
+        return call_to(breaks)
+
+    @tool_fn(**options)  # type: ignore[untyped-decorator]
+    def tears(ctx: ToolContext) -> None:
+        """Break in a thread."""
+        ctx.cancellation.wait(LATE)
+        raise error
+
+    return call_to(tears)
+
+
+PLAIN = [ConnectionError("lost"), NotFound("it"), ExceptionGroup("two", [OSError(), OSError()])]
+
+
+@over("is_async", [True, False])
+@over("by", ["deadline", "token", "owner"])
+@over("error", PLAIN)
+@over("options", [DOUBTFUL[0], DOUBTFUL[-1]])
+def test_what_a_tool_raises_when_it_is_stopped_is_no_error(
+    is_async: bool, by: str, error: Exception, options: Options
+) -> None:
+    """It was cut off, whatever the client beneath it makes of that: a plain error invites another
+    call. Only words that are meant for the model are repeated.
+    """
+    call = raising_when_stopped(is_async, error, **options)
+    result = running(cut_off(call, by, LATE))
+    assert (result.status, result.code) == (
+        "indeterminate",
+        "timed_out" if by == "deadline" else "cancelled",
+    )
+    assert "lost" not in result.model_text
+    assert ("Not found: it" in result.model_text) is isinstance(error, NotFound)
+
+
+@over("by", ["deadline", "token", "owner"])
+@over("error", [NotFound("it"), TimedOut("at the bank"), Cancelled("rolled back")])
+def test_what_a_reading_tool_raises_when_it_is_stopped_is_kept(by: str, error: Exception) -> None:
+    """Nothing is in doubt of what only reads, so its own words count; and so do the two words."""
+    options = READING[0] if isinstance(error, NotFound) else {}
+    result = running(cut_off(raising_when_stopped(True, error, **options), by, LATE))
+    assert result.status == (
+        "cancelled" if isinstance(error, Cancelled) and by != "deadline" else "error"
+    )
+
+
+def test_a_sync_tool_that_heeds_its_token_by_raising_is_in_doubt() -> None:
+    """Run in its place, without a deadline, it was asked to stop all the same."""
+    token = CancellationToken()
+
+    @tool_fn
+    def heeds(ctx: ToolContext) -> None:
+        """Stop half way."""
+        token.cancel("enough.")
+        raise OSError
+
+    call = call_to(heeds)
+    context = ToolContext.for_call(call, cancellation=token)
+    assert result_of(execute_sync(call, context)).status == "indeterminate"
+
+
+@over("is_async", [True, False])
+@over("how", ["raised", "deadline", "token", "owner"])
+@over("options", [*DOUBTFUL, *READING])
+def test_a_tool_may_say_that_nobody_knows(is_async: bool, how: str, options: Options) -> None:
+    """`OutcomeUnknown` is `indeterminate` with its text, whatever is declared, also when it is
+    raised on being stopped, and as one part of a group.
+    """
+    for error in (
+        OutcomeUnknown("the bank is silent"),
+        ExceptionGroup("of a task group", [OSError(), OutcomeUnknown("the bank is silent")]),
+    ):
+        if how == "raised":
+            result = saying(error, **options)
+        else:
+            result = running(cut_off(raising_when_stopped(is_async, error, **options), how, LATE))
+        assert (result.status, result.code) == ("indeterminate", "outcome_unknown")
+        assert result.model_text == "[outcome_unknown] Outcome unknown: the bank is silent"
+
+
+def saying(error: Exception, **options: Any) -> ToolResult:
+    @tool_fn(**options)  # type: ignore[untyped-decorator]
+    def speaks() -> None:
+        """Say what is known."""
+        raise error
+
+    return result_of(execute_sync(call_to(speaks)))
 
 
 @pytest.mark.parametrize(
@@ -141,15 +254,11 @@ def test_what_a_tool_raises_is_its_own_word(error: Exception, status: str) -> No
         )
 
 
-def test_an_idempotent_tool_that_passes_a_doubt_on_has_failed() -> None:
-    """A doubt from within is no matter where a second run does no harm."""
-
-    @tool_fn(idempotent=True)
-    def remote() -> None:
-        """Ask somebody else."""
-        raise TimedOut("cut off.", is_in_doubt=True)
-
-    assert result_of(execute_sync(call_to(remote))).status == "error"
+@over("options", [*DOUBTFUL, *READING])
+def test_a_doubt_from_within_is_passed_on(options: Options) -> None:
+    """A tool that lets the `TimedOut` of a call within it through is in doubt, unless it reads."""
+    result = saying(TimedOut("cut off.", is_in_doubt=True), **options)
+    assert result.status == ("error" if options in READING else "indeterminate")
 
 
 # The deadline of a call that the user runs.

@@ -19,7 +19,7 @@ from lutum_py import (
     tool,
     tool_fn,
 )
-from lutum_py.errors import NotFound, TimedOut
+from lutum_py.errors import TimedOut
 from lutum_py.execution import (
     execute,
     execute_all,
@@ -147,20 +147,6 @@ def test_a_result_that_is_late_is_kept() -> None:
     call = call_of(Tools.doing_hearing, 6)
     outcome = running(execute(call, skipped={"act": hearing}, default_timeout=SOON))
     assert seen([outcome]) == [("c1", "success", 6)]
-
-
-def test_an_error_that_is_late_is_kept() -> None:
-    """What a tool raises while it is being stopped is its error."""
-
-    async def act(n: int, ctx: ToolContext) -> int:
-        try:
-            await asyncio.Event().wait()
-        finally:
-            raise NotFound("it")
-        return n
-
-    outcome = running(execute(call_of(), skipped={"act": act}, default_timeout=SOON))
-    assert result_of(outcome).code == "not_found"
 
 
 @over("kind", [None, ValueError])

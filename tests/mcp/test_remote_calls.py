@@ -447,12 +447,19 @@ class Hanging:
         raise AssertionError
 
 
-@pytest.mark.parametrize("is_harmless", [False, True])
+HINTS = {
+    "none": ToolAnnotations(),
+    "idempotent": ToolAnnotations(idempotent_hint=True),
+    "reading": ToolAnnotations(read_only_hint=True),
+}
+
+
+@pytest.mark.parametrize("hints", HINTS)
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_token_stops_the_call_and_tells_the_server(kind: str, is_harmless: bool) -> None:
-    """A call that is asked to stop ends at once, in doubt unless a second one does no harm."""
+async def test_a_token_stops_the_call_and_tells_the_server(kind: str, hints: str) -> None:
+    """A call that is asked to stop ends at once, in doubt unless its tool only reads."""
     hangs = Hanging()
-    server = Served([described(annotations=ToolAnnotations(idempotent_hint=is_harmless))], hangs)
+    server = Served([described(annotations=HINTS[hints])], hangs)
     async with connected(server, kind) as client:
         remote = await remote_tools(client, "Remote", trusted=True)
         call, token = call_of(remote), CancellationToken()
@@ -463,7 +470,7 @@ async def test_a_token_stops_the_call_and_tells_the_server(kind: str, is_harmles
         token.cancel("enough")
         result = await running
         await hangs.stopped.wait()
-        status = "cancelled" if is_harmless else "indeterminate"
+        status = "cancelled" if hints == "reading" else "indeterminate"
         assert (result.status, result.code) == (status, "cancelled")
         assert "enough" in result.model_text
         again = call.again()
@@ -495,9 +502,9 @@ async def test_a_deadline_stops_the_call_and_tells_the_server(kind: str) -> None
         with pytest.raises(TimedOut) as caught:
             await call_of(remote).call()
         assert caught.value.is_in_doubt
-    for is_harmless, status in ((False, "indeterminate"), (True, "error")):
-        hints = ToolAnnotations(idempotent_hint=is_harmless)
-        server = Served([described(annotations=hints)], Hanging())
+    for hints, known in HINTS.items():
+        status = "error" if hints == "reading" else "indeterminate"
+        server = Served([described(annotations=known)], Hanging())
         async with connected(server, kind) as client:
             remote = await remote_tools(client, "Remote", trusted=True)
             client.session._session_read_timeout_seconds = 0.2  # from here on: not to list

@@ -53,6 +53,7 @@ from lutum_py.errors import (
     HookError,
     InvalidValueError,
     MisuseError,
+    OutcomeUnknown,
     ToolDefinitionError,
     UnknownToolError,
 )
@@ -358,6 +359,35 @@ async def test_only_what_was_meant_for_the_client_is_told(
     async with connected(create_server(Tools, show_errors=True), kind) as client:
         result = await client.call_tool("fail", {"how": "raise"})
         assert text_of(result) == "Tool 'fail' failed: secret: /etc/passwd"
+
+
+async def test_a_client_is_told_what_is_in_doubt() -> None:
+    """It is no plain failure where a tool says that nobody knows, and where it was cut off and
+    raised something on being stopped, whose text stays here.
+    """
+
+    @tool_fn
+    def pay() -> str:
+        raise ExceptionGroup("both", [OutcomeUnknown("the bank is silent"), OSError("secret")])
+
+    @tool_fn(timeout=0.01)
+    async def late() -> str:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise OSError("secret")
+        return ""
+
+    async with connected(create_server(Toolset.of("Bank", pay, late))) as client:
+        said = [await client.call_tool(name, {}) for name in ("pay", "late")]
+    assert all(each.is_error for each in said)
+    assert [text_of(each) for each in said] == [
+        "[outcome_unknown] Outcome unknown: the bank is silent",
+        (
+            "[timed_out] Outcome unknown: the tool did not finish within 0.01 seconds and raised "
+            "OSError. It may have had its effects."
+        ),
+    ]
 
 
 async def test_a_cap_lets_no_text_out() -> None:

@@ -22,7 +22,7 @@ from lutum_py import (
     ToolMetadata,
     Toolset,
 )
-from lutum_py.errors import Cancelled, NotFound
+from lutum_py.errors import Cancelled, NotFound, OutcomeUnknown
 from lutum_py.execution import execute
 from tests.round_tools import opened
 from tests.sample_tools import input_of
@@ -253,6 +253,7 @@ def test_without_a_recorded_outcome_the_call_itself_tells(
         (ValueError("no"), ("error", "ValueError")),
         (NotFound("no"), ("error", "not_found")),
         (Cancelled("enough"), ("cancelled", "cancelled")),
+        (OutcomeUnknown("who knows"), ("indeterminate", "outcome_unknown")),
         (KeyboardInterrupt(), ("error", "KeyboardInterrupt")),
         (TimeoutError(), ("error", "TimeoutError")),
     ],

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pytest
 
 from lutum_py import AnyToolCall, CallEvent, Session, ToolContext, Toolset, tool, tool_fn
-from lutum_py.errors import InvalidValueError, MisuseError, StaleError, StoreError
+from lutum_py.errors import InvalidValueError, MisuseError, OutcomeUnknown, StaleError, StoreError
 from lutum_py.execution import ExecutionErrors, outcomes_of
 from lutum_py.store import Claim, Store, Stored, open_store
 from lutum_py.testing import ScriptedModel
@@ -46,6 +46,8 @@ def breaks(how: str) -> str:
     """Break."""
     if how == "interrupt":
         raise KeyboardInterrupt
+    if how == "silence":
+        raise OutcomeUnknown("nobody answered")
     raise ValueError(how)
 
 
@@ -314,6 +316,13 @@ def test_what_a_tool_raises_is_its_result(store: Store, raise_errors: bool) -> N
     else:
         asyncio.run(store.run("one", Hall)).plan.discard()  # type: ignore[union-attr]
     assert states_of(store) == {"c0": "error", "c1": "success"}
+
+
+def test_a_tool_that_does_not_know_is_in_doubt_on_record(store: Store) -> None:
+    """`OutcomeUnknown` is `indeterminate`, and so is the row."""
+    kept(store, ("c0", "breaks", {"how": "silence"}))
+    asyncio.run(store.run("one", Hall)).plan.discard()  # type: ignore[union-attr]
+    assert states_of(store) == {"c0": "indeterminate"}
 
 
 def test_an_interrupt_comes_out_when_what_was_begun_is_on_record(store: Store) -> None:
