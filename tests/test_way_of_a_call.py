@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import subprocess
+import sys
+from pathlib import Path
 
-import pytest
+ROOT = Path(__file__).resolve().parents[1]
+MOST = {"plain": (82, 34), "suspended": (245, 47)}
 
-from tests.way_of_a_call import passed, plain, suspended
 
-
-@pytest.mark.parametrize(
-    ("work", "functions", "files"), [(plain, 82, 34), (suspended, 245, 47)], ids=["plain", "asked"]
-)
-def test_a_call_passes_so_many_functions_and_files_at_most(
-    work: Callable[[], None], functions: int, files: int
-) -> None:
+def test_a_call_passes_so_many_functions_and_files_at_most() -> None:
     """From the response to the transcript a call passes no more than it does today."""
-    seen = passed(work)
-    assert len(seen) <= functions
-    assert len({file for file, _ in seen}) <= files
+    # A process of its own: the way is longer where anyone has registered an after-hook.
+    counted = subprocess.run(
+        [sys.executable, "-m", "tests.way_of_a_call"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    )
+    lines = counted.stdout.splitlines()
+    assert len(lines) == len(MOST)
+    for line in lines:
+        work, functions, _, _, files, _ = line.split()
+        most = MOST[work.rstrip(":")]
+        assert (int(functions) <= most[0], int(files) <= most[1]) == (True, True), line

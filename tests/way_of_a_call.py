@@ -2,8 +2,8 @@
 
 A plain call goes from the provider's response over a hook and its run to the commit. One that is
 suspended is asked about by a gate, saved, loaded, decided on, sent through hooks again, run,
-recorded and committed. Both are traced the second time, when all is imported and made; comprehensions and
-lambdas are not counted.
+recorded and committed. Both are traced the second time, when all is imported and made;
+comprehensions and lambdas are not counted.
 """
 
 from __future__ import annotations
