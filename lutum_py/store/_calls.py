@@ -76,7 +76,7 @@ def _row(
 ) -> SavedCall:
     state = _state_of(call)
     body = _body(call, waiting)
-    if old is not None and old.state == state and _says(old.body) == _says(body):
+    if old is not None and old.state == state and _says(old.said.data) == _says(json.loads(body)):
         return old
     token = 0 if old is None else old.token + 1  # whoever has it by now, has another call
     until = None if state == "waiting" else now
@@ -86,9 +86,8 @@ def _row(
     return SavedCall(id, place, number, state, token, begun, None, until, body)
 
 
-def _says(body: str) -> dict[str, Any]:
+def _says(said: dict[str, Any]) -> dict[str, Any]:
     """Give what a row says of its call beside what was done since."""
-    said: dict[str, Any] = json.loads(body)
     return {name: value for name, value in said.items() if name not in ("after", "steps", "line")}
 
 
@@ -108,9 +107,9 @@ def _body(call: AnyToolCall, waiting: SuspendedCall | None) -> str:
 
 def with_steps(row: SavedCall, *steps: dict[str, Any]) -> str:
     """Give the body of a row with steps behind those that it has; rows of before had none."""
-    known = json.loads(row.body)
-    done = [*known.get("steps", []), *steps]
-    return dump_saved({**known, "steps": done}, PlanError, "The result")
+    known = row.said
+    done = [*(each.data for each in known.each("steps", optional=True)), *steps]
+    return dump_saved({**known.data, "steps": done}, PlanError, "The result")
 
 
 def made(kind: StepKind, **fields: Any) -> dict[str, Any]:
@@ -136,7 +135,7 @@ def go_on(
     Raises:
         PlanError: The row cannot follow the plan.
     """
-    saved = Saved(json.loads(row.body), f"call {row.place}", PlanError)
+    saved = Saved(row.said.data, f"call {row.place}", PlanError)
     entries = list(saved.each("steps", optional=True))
     if "after" not in saved.data:  # rows of before said how far a call is, and no more
         entries = [Saved(each, saved.path, PlanError) for each in _done_before(row, saved)]
@@ -207,7 +206,7 @@ def _check(row: SavedCall, call: AnyToolCall) -> None:
         raise _unfit(row, call, f"it is {row.state}, the call is {call.status}")
     if state == "begun" and row.state == "ready":
         raise _unfit(row, call, "it is ready, the call was begun")
-    if json.loads(row.body).get("digest") != call.digest:
+    if row.said.any("digest") != call.digest:
         raise _unfit(row, call, "it is of other arguments")
 
 

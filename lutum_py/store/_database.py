@@ -66,8 +66,7 @@ class Rows:
 
     def one(self, sql: str, *values: object) -> Row | None:
         """Give the first row that a query finds."""
-        found: Row | None = self._connection.execute(self._dialect.said(sql), values).fetchone()
-        return found
+        return next(iter(self.all(sql, *values)), None)
 
     def run(self, sql: str, *values: object) -> int:
         """Change rows, and give how many."""
@@ -268,7 +267,10 @@ def _postgres(where: str) -> Database:
         first=(f"SET idle_in_transaction_session_timeout = '{BUSY_SECONDS}s'",),
         # Not as the server has it by default: a query sees what was written before it, so that
         # a row is read as it is once its conversation is locked.
-        write="BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
+        # And durable when it ends: a claim that is forgotten would be run twice.
+        write=(
+            "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL synchronous_commit = on"
+        ),
         read="BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
         error=psycopg.Error,
     )
@@ -281,8 +283,13 @@ def _postgres(where: str) -> Database:
     ports = str(read.get("port") or "").replace(",", "")
     if server.count("@") > 1 or "@" in rest.partition("?")[0] or not f"0{ports}".isdecimal():
         raise _unfit_address()
+
+    def connect() -> Any:
+        # Whatever the address says: the server then refuses what is no text in this encoding.
+        return psycopg.connect(where, autocommit=True, client_encoding="utf-8")
+
     name = f"postgresql://{read.get('host') or ''}/{read.get('dbname') or ''}"
-    return Database(name, dialect, lambda: psycopg.connect(where, autocommit=True))
+    return Database(name, dialect, connect)
 
 
 def _unfit_address() -> MisuseError:

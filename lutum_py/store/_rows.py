@@ -10,14 +10,16 @@ Every row is sealed as a whole, and says itself which conversation, round and ca
 from __future__ import annotations
 
 import hmac
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, Literal, NamedTuple, Self, TypeAlias
+from typing import Any, Literal, NamedTuple, Self, TypeAlias, get_args
 
 from .._round.seal import kind_of, seal_of
-from .._text.json import shorten
+from .._text.json import refuse_constant, shorten
+from .._transcript.saved import Saved
 from ..errors import StoreError
-from ._database import Database, Rows
+from ._database import Database, Row, Rows
 
 VERSION = 1
 """The version of the tables."""
@@ -85,16 +87,56 @@ def _digest(text: str | None) -> str:
     return "" if text is None else sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+# A database holds in any cell what somebody else may have put there, so each is looked at as it is
+# read, before it is compared, counted on or sealed.
+
+
+def _is_text(cell: object) -> bool:
+    return type(cell) is str
+
+
+def _is_count(cell: object) -> bool:
+    return type(cell) is int and 0 <= cell <= _MOST
+
+
+_MOST = 2**62
+"""What may be added to a number in a cell, such as a lease, leaves it one that a cell can hold."""
+
+_Kind: TypeAlias = Callable[[object], bool]
+
+
+def _read(cells: Row, names: Sequence[str], kinds: Mapping[str, _Kind], what: str) -> Row:
+    """Give the cells of a row that a store may have written.
+
+    Raises:
+        StoreError: It did not write one of them.
+    """
+    for name, cell in zip(names, cells, strict=True):
+        if not kinds[name](cell):
+            raise StoreError(
+                f"{what} was edited by somebody else: its `{name}` is {shorten(cell)}. Put the "
+                "database back as it was, or give the conversation up."
+            )
+    return cells
+
+
+def ids_in(found: Iterable[Row]) -> list[str]:
+    """Give the ids of conversations that a query found, in order.
+
+    Raises:
+        StoreError: One is none.
+    """
+    kinds = {"id": _is_text}
+    return sorted(_read(row, ("id",), kinds, "A conversation")[0] for row in found)
+
+
 def _seal(row: dict[str, Any], key: bytes | None) -> str:
-    try:
-        return f"{kind_of(key)}:{seal_of(row, key)}"
-    except (TypeError, ValueError):  # bytes and the like, which nobody here wrote
-        return ""
+    return f"{kind_of(key)}:{seal_of(row, key)}"
 
 
 def _check_seal(row: Any, key: bytes | None, what: str) -> None:
-    given = row.seal if isinstance(row.seal, str) else ""
-    if hmac.compare_digest(_seal(row._asdict(), key).encode(), given.encode()):
+    given: str = row.seal
+    if hmac.compare_digest(_seal(row._asdict(), key).encode(), given.encode("utf-8", "replace")):
         return
     kind = given.partition(":")[0]
     if kind != kind_of(key) and kind in (kind_of(None), kind_of(b"")):
@@ -137,7 +179,8 @@ class Head(NamedTuple):
         """Read it; where it is locked, nobody else writes to it before this transaction ends."""
         lock = "{lock}" if locked else ""
         found = rows.one(f"SELECT {HEAD} FROM lutum_conversation WHERE id = ? {lock}", id)
-        return None if found is None else cls(*found)
+        what = f"Conversation {id!r}"
+        return None if found is None else cls(*_read(found, cls._fields, _HEAD_CELLS, what))
 
     def check(self, key: bytes | None) -> None:
         """Make sure that a store wrote this.
@@ -190,6 +233,12 @@ class Head(NamedTuple):
         )
 
 
+_HEAD_CELLS: Mapping[str, _Kind] = {
+    **dict.fromkeys(Head._fields, _is_text),
+    "version": _is_count,
+    "round": _is_count,
+}
+
 State: TypeAlias = Literal["ready", "begun", "waiting", "done"]
 
 COLUMNS = "conversation, place, round, state, token, begun, owner, until, body, seal"
@@ -234,25 +283,43 @@ class SavedCall(NamedTuple):
         _check_seal(self, key, what)
 
     @classmethod
+    def _read(cls, cells: Row) -> Self:
+        what = f"What is stored of call {shorten(cells[1])} of conversation {shorten(cells[0])}"
+        return cls(*_read(cells, cls._fields, _CALL_CELLS, what))
+
+    @property
+    def said(self) -> Saved:
+        """What the body says.
+
+        Raises:
+            StoreError: It is no object of JSON.
+        """
+        try:
+            data = json.loads(self.body, parse_constant=refuse_constant)
+        except (ValueError, RecursionError):
+            data = None
+        return Saved(data, f"call {self.place}", StoreError)
+
+    @classmethod
     def at(cls, rows: Rows, id: str, place: int) -> tuple[Self | None, int]:
         """Read one, and the clock."""
         found = rows.one(
             f"SELECT {COLUMNS} FROM lutum_call WHERE conversation = ? AND place = ?", id, place
         )
-        return None if found is None else cls(*found), now(rows)
+        return None if found is None else cls._read(found), now(rows)
 
     @classmethod
     def of(cls, rows: Rows, id: str) -> list[Self]:
         """Read those of a conversation, in the order of the turn."""
         query = f"SELECT {COLUMNS} FROM lutum_call WHERE conversation = ? ORDER BY place"
-        return [cls(*row) for row in rows.all(query, id)]
+        return [cls._read(row) for row in rows.all(query, id)]
 
     @classmethod
     def that_wait(cls, rows: Rows, id: str | None) -> list[Self]:
         """Read those that wait for a decision, of one conversation or of all."""
         which, values = ("", ()) if id is None else ("AND conversation = ?", (id,))
         query = f"SELECT {COLUMNS} FROM lutum_call WHERE state = 'waiting' {which}"
-        return sorted(cls(*row) for row in rows.all(query, *values))
+        return sorted((cls._read(row) for row in rows.all(query, *values)), key=lambda row: row[:2])
 
     @staticmethod
     def claimable(rows: Rows, id: str | None, most: int) -> list[tuple[str, int]]:
@@ -272,6 +339,15 @@ class SavedCall(NamedTuple):
             "until = ?, body = ?, seal = ? WHERE conversation = ? AND place = ?",
             *(*sealed[2:], self.conversation, self.place),
         )
+
+
+_CALL_CELLS: Mapping[str, _Kind] = {
+    **dict.fromkeys(("place", "round", "token", "begun"), _is_count),
+    **dict.fromkeys(("conversation", "body", "seal"), _is_text),
+    "state": get_args(State).__contains__,
+    "owner": lambda cell: cell is None or _is_text(cell),
+    "until": lambda cell: cell is None or _is_count(cell),
+}
 
 
 def now(rows: Rows) -> int:

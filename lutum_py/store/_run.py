@@ -19,7 +19,7 @@ from .._call.outcomes import SuspendedCall
 from .._context.context import ToolContext
 from .._round.events import CallEventKind, OnEvent, tell_row
 from .._round.rows import row_of_call
-from ..errors import StaleError, StoreError
+from ..errors import StaleError
 from ..execution._batch import ContextFor
 from ..execution._outcome import (
     ExecutionCancelled,
@@ -137,8 +137,9 @@ class Worker:
                     await _off_loop(self.store.release, claim)
                 return
             with suppress(StaleError):
+                asked = asyncio.get_running_loop().time()
                 await _off_loop(self.store.begin, claim)
-                await self._run_begun(claim, run)
+                await self._run_begun(claim, run, asked)
         except Exception as error:  # noqa: BLE001 - raised when what runs has ended
             self._fail(error)
 
@@ -153,11 +154,17 @@ class Worker:
     def _note(self, error: Exception, *_: object) -> None:
         self.raised.append(error)
 
-    async def _run_begun(self, claim: Claim, run: Run) -> None:
-        """Run a call of which it is on record that it begins, and put on record how it ends."""
+    async def _run_begun(self, claim: Claim, run: Run, asked: float) -> None:
+        """Run a call of which it is on record that it begins, and put on record how it ends.
+
+        Args:
+            claim: The claim.
+            run: How it is run.
+            asked: When it was to be put on record, from which on the lease holds.
+        """
         call = run.call
         self._tell("begun", call)
-        renewing = asyncio.create_task(self._renew(claim, run))
+        renewing = asyncio.create_task(self._renew(claim, run, asked))
         try:
             outcome = await self._outcome(run)
         finally:
@@ -197,19 +204,24 @@ class Worker:
             self.stop()
             return outcomes_of(error)[0]
 
-    async def _renew(self, claim: Claim, run: Run) -> None:
-        """Renew a lease until the tool has ended; where it is lost, stop the tool."""
+    async def _renew(self, claim: Claim, run: Run, asked: float) -> None:
+        """Renew a lease until the tool has ended; where it is lost, stop the tool.
+
+        Only the clock of this loop is asked: the lease holds from when it was last asked for, and
+        whoever does not hear of it by then is like one that was refused.
+        """
         loop = asyncio.get_running_loop()
-        end = loop.time() + claim.lease
-        while loop.time() < end:
-            await asyncio.sleep(claim.lease / 3)
+        end = asked + claim.lease
+        while (left := end - loop.time()) > 0:
+            await asyncio.sleep(min(claim.lease / 3, left))
             asked = loop.time()
             try:
-                await _off_loop(self.store.renew, claim)
-            except StaleError:
+                async with asyncio.timeout_at(end):
+                    await _off_loop(self.store.renew, claim)
+            except (StaleError, TimeoutError):
                 break
-            except StoreError:
-                continue  # the database may come back before the lease is over
+            except Exception:  # noqa: BLE001 - it may work again before the lease is over
+                continue
             end = asked + claim.lease
         run.cancel("its lease was lost, so somebody else may run the call")
 

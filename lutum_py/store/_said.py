@@ -22,8 +22,15 @@ class Said(NamedTuple):
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """Read what `text` gave."""
-        data = json.loads(text)
+        """Read what `text` gave.
+
+        Raises:
+            StoreError: It did not give that.
+        """
+        try:
+            data = json.loads(text)
+        except (ValueError, RecursionError):
+            data = None
         if isinstance(data, str):
             return cls(data)
         saved = Saved(data, "note", StoreError)

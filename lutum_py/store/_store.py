@@ -8,7 +8,6 @@ makes sure that the plan is still the same.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import socket
 from collections.abc import Callable
@@ -54,7 +53,7 @@ from ._calls import (
 )
 from ._checks import check_claim, check_lease, check_toolset, check_word
 from ._database import Rows, database_at
-from ._rows import Head, SavedCall, now, prepare, replace_rows
+from ._rows import Head, SavedCall, ids_in, now, prepare, replace_rows
 from ._run import Worker
 from ._said import Said
 from ._values import Claim, Stored, Waiting, waiting_of
@@ -282,7 +281,7 @@ class Store:
     def ids(self) -> list[str]:
         """Give the ids of all conversations."""
         with self._database.read() as rows:
-            return sorted(id for (id,) in rows.all("SELECT id FROM lutum_conversation"))
+            return ids_in(rows.all("SELECT id FROM lutum_conversation"))
 
     def settled(self) -> list[str]:
         """Give the ids of the conversations whose open round has every result: yours to go on."""
@@ -291,7 +290,7 @@ class Store:
                 "SELECT id FROM lutum_conversation WHERE plan IS NOT NULL AND NOT EXISTS (SELECT 1 "
                 "FROM lutum_call WHERE conversation = id AND state <> 'done')"
             )
-        return sorted(id for (id,) in found)
+        return ids_in(found)
 
     # Decisions.
 
@@ -485,7 +484,7 @@ class Store:
         for _, row in sorted(due):
             row.check(self._key)
             if row.state == "begun":
-                selector = toolset._by_name.get(json.loads(row.body).get("tool"))
+                selector = toolset._by_name.get(row.said.get("tool", str))
                 if selector is None or not selector.definition.idempotent:
                     continue
             taken = self._take(id, row.place, lease)
@@ -571,12 +570,12 @@ class Store:
         fault: StoreError | None = None
         text: str | None = None
         with self._database.write() as rows:
-            head = Head.at(rows, id, locked=True)
-            row, clock = SavedCall.at(rows, id, place)
-            if row is None or row.until is None or row.until > clock:
-                return None
-            until = clock + round(1000 * lease)
             try:
+                head = Head.at(rows, id, locked=True)
+                row, clock = SavedCall.at(rows, id, place)
+                if row is None or row.until is None or row.until > clock:
+                    return None
+                until = clock + round(1000 * lease)
                 if head is None:
                     raise self._unknown(id)
                 head.check(self._key)
@@ -591,9 +590,10 @@ class Store:
                 row.write(rows, self._key)
             except StoreError as error:
                 fault = error
-                self._unfit[id, place] = until
+                self._unfit[id, place] = now(rows) + round(1000 * lease)
         if fault is not None:
             raise fault
+        assert row is not None
         assert text is not None
         return row, text
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -14,7 +13,7 @@ from .._round.decision_json import load_ticket
 from .._round.plan import ToolRoundPlan
 from .._session.session import Session
 from .._transcript.saved import Saved
-from ..errors import MisuseError, StoreError
+from ..errors import MisuseError
 from ._rows import SavedCall
 
 T = TypeVar("T")
@@ -85,7 +84,7 @@ class Waiting(Asked):
 
 def waiting_of(row: SavedCall) -> Waiting:
     """Read a row that waits for a decision."""
-    saved = Saved(json.loads(row.body), f"call {row.place}", StoreError)
+    saved = row.said
     return Waiting(
         row.conversation,
         saved.get("id", str),

@@ -535,3 +535,67 @@ def test_whoever_stops_in_a_transaction_does_not_hold_up_others(postgres: Postgr
     with open_store(postgres.fresh()):
         shown = last().execute("SHOW idle_in_transaction_session_timeout").fetchone()
         assert re.fullmatch(r"\d+s", shown[0])
+
+
+@over("who", ["address", "role"])
+def test_every_step_is_durable_when_it_ends(postgres: Postgres, who: str) -> None:
+    """Whoever turned `synchronous_commit` off, by the address or for the role, a store that writes
+    waits for the disk.
+    """
+    address = postgres.fresh()
+    off = "synchronous_commit = off"
+    if who == "address":
+        address = address.replace("pg_catalog", "pg_catalog%20-csynchronous_commit%3Doff")
+    else:
+        with others(address) as rows:
+            rows.run(f"ALTER ROLE lutum SET {off}")
+    try:
+        with open_store(address, key=KEY) as store:
+            with others(address) as rows:
+                assert rows.all("SHOW synchronous_commit") == [("off",)]
+                rows.run("CREATE TABLE seen (setting TEXT)")
+                rows.run(
+                    "CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN INSERT INTO "
+                    "seen VALUES (current_setting(''synchronous_commit'')); RETURN NULL; END'"
+                )
+                for table in ("lutum_conversation", "lutum_call"):
+                    rows.run(
+                        "CREATE TRIGGER seeing AFTER INSERT OR UPDATE OR DELETE ON "
+                        f"{table} FOR EACH ROW EXECUTE FUNCTION see()"
+                    )
+            store.save("one", plan_of(PAY, LOOK), note="")
+            approve(store)
+            store.release(claimed(store))
+            claim = claimed(store)
+            call = store.begin(claim)
+            store.renew(claim)
+            store.finish(claim, call.call_sync())
+            with others(address) as rows:
+                seen = [setting for (setting,) in rows.all("SELECT setting FROM seen")]
+            assert len(seen) >= 10
+            assert set(seen) == {"on"}
+    finally:
+        with others(address) as rows:
+            rows.run("ALTER ROLE lutum RESET synchronous_commit")
+
+
+def test_a_text_that_is_no_utf_8_is_an_edit(postgres: Postgres) -> None:
+    """A database that takes any bytes for a text keeps what a store wrote, and what it did not
+    write is refused; so it is where the address asks for another encoding.
+    """
+    plain = postgres.fresh()
+    with others(plain) as rows:
+        rows.run("DROP DATABASE IF EXISTS bytes")
+        rows.run(
+            "CREATE DATABASE bytes ENCODING 'SQL_ASCII' TEMPLATE template0 LC_COLLATE 'C' "
+            "LC_CTYPE 'C'"
+        )
+    address = plain.partition("?")[0].replace("/postgres", "/bytes") + "?client_encoding=latin1"
+    with open_store(address, owner="Ø€") as store:
+        store.save("é", plan_of(LOOK), note="€")
+        assert store.load("é").note == "€"
+        assert claimed(store).id == "é"
+        with others(address) as rows:
+            rows.run("UPDATE lutum_call SET owner = E'\\xff'")
+        with pytest.raises(StoreError):
+            store.load("é", Desk)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache, partial
+from hashlib import sha256
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,7 @@ import pytest
 
 from lutum_py import CallStatus
 from lutum_py.errors import LutumError, PlanError, StaleError, StoreError
-from lutum_py.store import Store, open_store
+from lutum_py.store import Store, Stored, open_store
 from tests.cases import over
 from tests.store.beside import Clock, Row, last, sealed
 from tests.store.beside import others as somebody
@@ -430,18 +433,132 @@ def test_without_a_key_careless_edits_are_found(where: str, table: str, column: 
                 store.waiting()
 
 
-def test_a_value_that_no_store_writes_is_an_edit() -> None:
-    """Bytes where a number or text was are refused like any other edit."""
+ODD: list[Any] = [
+    *(None, -1, -(2**63), 2**63 - 1, 1.5, float("inf")),
+    *("", "x", "0", "[]", "{}", "[" * 100_000, b"", b"\x00\xff", b"{}", b"one"),
+]
+"""What no store writes, in one column or another."""
+
+
+def sealed_again(table: str) -> None:
+    """Seal the rows of a table anew, as somebody would who has the key, where they have a seal."""
+    for row in list(last().execute(f"SELECT rowid, * FROM {table}")):
+        names = [each[0] for each in last().execute(f"SELECT rowid, * FROM {table}").description]
+        cells = dict(zip(names, row, strict=True))
+        place = cells.pop("rowid")
+        if table == "lutum_conversation":
+            cells = {name: cell for name, cell in cells.items() if name not in ("note", "plan")}
+        try:
+            seal = sealed(cells, KEY)["seal"]
+        except TypeError:
+            seal = ""
+        last().execute(f"UPDATE {table} SET seal = ? WHERE rowid = ?", (seal, place))
+
+
+def misshapen(data: Any) -> Iterator[Any]:
+    """The same JSON with a part of it in another shape."""
+    yield from (None, 7, "x", [], {}, [[]])
+    if isinstance(data, dict):
+        for name in data:
+            yield from ({**data, name: each} for each in misshapen(data[name]))
+    elif isinstance(data, list):
+        for index in range(len(data)):
+            yield from (
+                [*data[:index], each, *data[index + 1 :]] for each in misshapen(data[index])
+            )
+
+
+def looked(stored: Stored[Any]) -> Stored[Any]:
+    """Give up the plan of what was only looked at."""
+    if stored.plan is not None:
+        stored.plan.discard()
+    return stored
+
+
+def steps_of(store: Store) -> list[Callable[[], Any]]:
+    """Every public way to read what is stored."""
+    return [
+        store.ids,
+        store.settled,
+        store.waiting,
+        lambda: looked(store.load("one", Desk)),
+        lambda: [store.decide("one", each.approve(), Desk) for each in store.waiting("one")],
+        lambda: [store.claim(Desk) for _ in range(9)],
+        lambda: looked(asyncio.run(store.run("one", Desk))),
+        lambda: store.save("one", None, note="", version=store.load("one").version),
+    ]
+
+
+def is_of_its_column(column: str, cell: Any) -> bool:
+    """Whether a store may write this there, whatever it means."""
+    if column in ("version", "round", "place", "token", "begun", "until"):
+        is_count = isinstance(cell, int) and 0 <= cell <= 2**62
+        return is_count or (column == "until" and cell is None)
+    if column == "conversation" or (column in ("owner", "plan") and cell is None):
+        return True  # a row of another conversation is missed by this one
+    return isinstance(cell, str) and column != "state" and (column != "body" or cell[:1] == "{")
+
+
+@pytest.mark.slow
+def test_a_value_that_no_store_writes_is_refused() -> None:
+    """Wrong types, bytes and numbers out of range, in any cell, sealed by whoever has the key: each
+    way to read them gives a `StoreError`, or never saw them; so does JSON of another shape.
+    """
+    with restored():
+        cells = [
+            each for each in values() if each[0] != "lutum_store" and not each[2].endswith("seal")
+        ]
+    edits = list(product(cells, ODD))
+    for cell in cells:
+        if cell[2] in ("body", "note"):
+            edits += [(cell, json.dumps(each)) for each in misshapen(json.loads(cell[3]))]
+    bad: list[Any] = []
+    for (table, found, column, value), other in edits:
+        if other == value:
+            continue
+        with restored() as store:
+            with suppress(sqlite3.IntegrityError):  # the database itself refuses it
+                last().execute(f"UPDATE {table} SET {column} = ? WHERE {found}", (other,))
+            if column in ("note", "plan"):
+                digest = "" if other is None else sha256(str(other).encode()).hexdigest()
+                last().execute(f"UPDATE {table} SET {column}_digest = ? WHERE {found}", (digest,))
+            kept = last().execute(f"SELECT {column} FROM {table} WHERE {found}").fetchone()
+            fits = is_of_its_column(column, other if kept is None else kept[0])
+            sealed_again(table)
+            for at, step in enumerate(steps_of(store)):
+                try:
+                    step()
+                except LutumError as error:
+                    if not fits and not isinstance(error, StoreError | StaleError):
+                        bad.append((column, other, at, error))
+                except Exception as error:  # noqa: BLE001 - all are told
+                    bad.append((column, other, at, error))
+    assert bad == []
+
+
+@over("column", ["token", "begun", "round", "until", "place"])
+def test_a_number_out_of_range_is_an_edit(where: str, column: str) -> None:
+    """A number that cannot be counted on is refused on both databases, whoever sealed it."""
+    with open_store(where, key=KEY) as store:
+        for at, number in enumerate((-1, 2**63 - 1)):
+            id = f"{column}{at}"
+            store.save(id, plan_of(LOOK), note="")
+            with somebody() as rows:
+                (row,) = [row for row in rows.named("lutum_call") if row["conversation"] == id]
+                rows.run("DELETE FROM lutum_call WHERE conversation = ?", id)
+            write({**row, column: number})
+            with pytest.raises(StoreError, match="was edited by somebody else"):
+                store.load(id, Desk)
+
+
+def test_a_row_without_a_seal_is_none_of_ours() -> None:
+    """What cannot be sealed, such as bytes, and carries no seal is not taken for sealed."""
     with restored() as store:
-        last().execute("UPDATE lutum_call SET owner = X'00FF'")
-        with pytest.raises(StoreError):
-            store.load("one", Desk)
-        last().execute("UPDATE lutum_conversation SET note = X'00FF'")
-        with pytest.raises(StoreError):
-            store.load("one")
-        last().execute("UPDATE lutum_conversation SET seal = X'00FF'")
-        with pytest.raises(StoreError):
-            store.load("one")
+        body = last().execute("SELECT body FROM lutum_call WHERE place = 3").fetchone()[0]
+        last().execute("UPDATE lutum_call SET body = ?, seal = ''", (body.encode(),))
+        for step in (store.waiting, lambda: store.claim(Desk), lambda: store.load("one", Desk)):
+            with pytest.raises(StoreError):
+                step()
 
 
 def test_rows_of_an_older_release_say_what_was_done(store: Store) -> None:

@@ -306,6 +306,57 @@ def test_a_lease_that_cannot_be_renewed_in_time_is_lost(store: Store) -> None:
     assert ran(asyncio.run(go())) == {"c0": "indeterminate"}
 
 
+@over("error", [None, MisuseError("closed"), RuntimeError("of a driver")])
+def test_a_renewal_that_hangs_is_one_that_failed(error: Exception | None) -> None:
+    """By the worker's own clock the lease is over, so the tool is asked to stop; and whatever else
+    a renewal raises, what came of the tool is put on record.
+    """
+    released = threading.Event()
+
+    async def go(store: Store) -> Stored[Any]:
+        Gate()
+        kept(store, *waits("a"))
+
+        def hang(claim: Claim) -> None:
+            if error is not None:
+                raise error
+            released.wait(30)
+
+        store.renew = hang  # type: ignore[method-assign]
+        stored = await store.run("one", Hall, lease=0.2, grace=0)
+        released.set()
+        return stored
+
+    with open_store(":memory:") as store:
+        assert ran(asyncio.run(go(store))) == {"c0": "indeterminate"}
+
+
+def test_a_lease_holds_from_when_its_call_was_begun(store: Store) -> None:
+    """What it took to put that on record is time of the lease."""
+    real = store.begin
+    late: list[float] = []
+
+    async def go() -> None:
+        Gate()
+        kept(store, *waits("a"))
+        loop = asyncio.get_running_loop()
+
+        def slow(claim: Claim) -> AnyToolCall:
+            asked = loop.time()
+            while loop.time() < asked + 2 * claim.lease:
+                pass
+            return real(claim)
+
+        def renewed(claim: Claim) -> None:
+            late.append(loop.time())
+
+        store.begin, store.renew = slow, renewed  # type: ignore[method-assign]
+        (await store.run("one", Hall, lease=0.05, grace=0)).plan.discard()  # type: ignore[union-attr]
+
+    asyncio.run(go())
+    assert late == []
+
+
 @pytest.mark.parametrize("raise_errors", [False, True])
 def test_what_a_tool_raises_is_its_result(store: Store, raise_errors: bool) -> None:
     """An error is on record; under `raise_errors` it comes out when all have ended."""
