@@ -10,7 +10,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from . import errors
+    # All but `mcp`: to see it, a checker would read the SDK behind it, in every program.
+    from . import dialects as dialects
+    from . import errors as errors
+    from . import execution as execution
+    from . import models as models
+    from . import otel as otel
+    from . import policy as policy
+    from . import sinks as sinks
+    from . import store as store
+    from . import testing as testing
+    from . import typing as typing
     from ._call.call import AnyToolCall, FnCall, HookOutcome, ToolCall, ToolHooks
     from ._call.decision_log import DecisionRecord
     from ._call.decisions import Complete, Reject, RunNormally, ToolDecision
@@ -202,20 +212,33 @@ _HOME: Final = {
 
 _MODULE_OF: Final = {name: home for home, names in _HOME.items() for name in names}
 _MODULES: Final = frozenset(
-    {"dialects", "errors", "execution", "mcp", "models", "otel", "policy", "sinks", "testing"}
+    {
+        "dialects",
+        "errors",
+        "execution",
+        "mcp",
+        "models",
+        "otel",
+        "policy",
+        "sinks",
+        "store",
+        "testing",
+        "typing",
+    }
 )
 
+if not TYPE_CHECKING:  # else every misspelt name would have a type
 
-def __getattr__(name: str) -> Any:
-    home = _MODULE_OF.get(name)
-    if home is not None:
-        value = getattr(import_module(f"{__name__}.{home}"), name)
-    elif name in _MODULES:
-        value = import_module(f"{__name__}.{name}")
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> Any:
+        home = _MODULE_OF.get(name)
+        if home is not None:
+            value = getattr(import_module(f"{__name__}.{home}"), name)
+        elif name in _MODULES:
+            value = import_module(f"{__name__}.{name}")
+        else:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Never, Self, TypeAlias, TypeVar, overload
 
-from ._call.member_options import UNSAID, Condition, MemberOptions, Unsaid
+from ._call.member_options import UNSAID, Condition, MemberOptions
 from ._call.selector import AnySelector
+from ._call.selector import Selector as _Selector
 from ._declare.toolset_meta import ToolsetMeta
 from ._schema.definition import ToolDef
 from ._text.json import shorten
@@ -19,10 +20,11 @@ if TYPE_CHECKING:
 
     from ._call.call import AnyToolCall
     from ._call.outcomes import HandledCall
-    from ._call.spec import HasFn, HasSpec
+    from ._call.spec import HasSpec
     from ._declare.answer import Answer
     from ._declare.handlers import Handlers as _Handlers
     from ._declare.offer import Available
+    from ._declare.tool_fn import ToolFn
     from ._hooks.hook_set import HookSet as _HookSet
     from ._round.plan import ToolRoundPlan
     from ._round.read_turn import Finished, NeedsTools, NoAnswer
@@ -57,7 +59,7 @@ class Toolset(metaclass=ToolsetMeta):
     """
 
     if TYPE_CHECKING:
-        Selector: TypeAlias = AnySelector
+        Selector: TypeAlias = _Selector
         Call: TypeAlias = AnyToolCall
         Handled: TypeAlias = HandledCall[Any, Any]
 
@@ -102,14 +104,14 @@ class Toolset(metaclass=ToolsetMeta):
         return cls._offer.only(selectors).definitions
 
     @classmethod
-    def default_selectors(cls) -> tuple[AnySelector, ...]:
+    def default_selectors(cls) -> tuple[_Selector[Any, Any], ...]:
         """Give the tools that are on."""
         return cls._offer.default.selectors
 
     @classmethod
     def loaded(
         cls, said: HasTranscript | Transcript | Iterable[TranscriptItem], /
-    ) -> tuple[AnySelector, ...]:
+    ) -> tuple[_Selector[Any, Any], ...]:
         """Give the deferred tools that a conversation has loaded, in the order in which it did.
 
         A turn of a session offers them by itself. Without a session, offer them as
@@ -131,7 +133,7 @@ class Toolset(metaclass=ToolsetMeta):
         return loaded_from(cls._offer, said)
 
     @classmethod
-    def select(cls, selector: AnySelector | str) -> tuple[AnySelector, ...]:
+    def select(cls, selector: AnySelector | str) -> tuple[_Selector[Any, Any], ...]:
         """Find every member that a selector or wire name stands for.
 
         A member of a nested toolset stands for each path on which that toolset is nested here.
@@ -308,11 +310,11 @@ class Toolset(metaclass=ToolsetMeta):
     def of(
         name: str,
         /,
-        *tools: HasFn[..., Any] | HasSpec[Any, Any] | type[BaseModel] | ToolDef | AnySelector,
+        *tools: ToolFn[..., Any] | HasSpec[Any, Any] | type[BaseModel] | ToolDef | AnySelector,
         prefix: str = "",
-        result_cap: ResultCap | Unsaid | None = UNSAID,
-        timeout: float | Unsaid | None = UNSAID,
-        needs_approval: Condition | Unsaid = UNSAID,
+        result_cap: ResultCap | None = UNSAID,
+        timeout: float | None = UNSAID,
+        needs_approval: Condition = UNSAID,
     ) -> type[Toolset]:
         """Make a toolset at run time of tools as `tool()` takes them.
 

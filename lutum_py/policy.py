@@ -26,33 +26,67 @@ Example:
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from ._call.selector import AnySelector, Selector
 from ._declare.hook_marks import mark
-from ._hooks.decorator_types import AfterMethod, OnMethod
+
+if TYPE_CHECKING:
+    from ._call.call import ToolCall
+    from ._call.decisions import Complete, Reject, RunNormally, ToolDecision
+    from ._context.suspension import Decision
+    from ._hooks.decorator_types import GateAnswer, Registers, RegistersGate, RegistersTwo
+    from ._schema.definition import ToolDef
+    from ._transcript.metadata import ToolMetadata
+    from ._transcript.result import ToolResult
 
 __all__ = ["after", "before", "describe", "gate", "on"]
 
-In = TypeVar("In")
-Out = TypeVar("Out")
-F = TypeVar("F", bound=Callable[..., Any])
+Input = TypeVar("Input")
+Input2 = TypeVar("Input2")
+Output = TypeVar("Output")
+Output2 = TypeVar("Output2")
 
 
-def on(selector: Selector[In, Out], /) -> OnMethod[In, Out]:
+@overload
+def on(
+    selector: Selector[Input, Output], /
+) -> Registers[[Any, ToolMetadata, Input], ToolDecision[Input, Output]]: ...
+@overload
+def on(
+    selector: Selector[Input, Output], other: Selector[Input2, Output2], /
+) -> RegistersTwo[
+    [Any, ToolMetadata, Input],
+    RunNormally[Input | Input2] | Complete[Output] | Reject,
+    [Any, ToolMetadata, Input2],
+    RunNormally[Input | Input2] | Complete[Output2] | Reject,
+]: ...
+def on(selector: AnySelector, /, *others: AnySelector) -> Any:
     """Mark an execution hook; see `HookSet.on`.
 
     Args:
         selector: The tool. A member of a nested toolset stands for each path to it.
+        others: Another tool, for a hook of two.
 
     Raises:
         HookError: The selector is none.
     """
-    return mark("execution", selector)
+    return mark("execution", selector, *others)
 
 
-def gate(selector: AnySelector | None = None, /) -> Callable[[F], F]:
+@overload
+def gate(
+    selector: Selector[Input, Output], /
+) -> RegistersGate[
+    [Any, ToolMetadata, Input], [Any, ToolMetadata, Input, Decision | None], GateAnswer[Output]
+]: ...
+@overload
+def gate(
+    selector: None = None, /
+) -> RegistersGate[
+    [Any, ToolMetadata, Any], [Any, ToolMetadata, Any, Decision | None], GateAnswer[Any]
+]: ...
+def gate(selector: AnySelector | None = None, /) -> Any:
     """Mark a gate; see `HookSet.gate`.
 
     Args:
@@ -64,7 +98,11 @@ def gate(selector: AnySelector | None = None, /) -> Callable[[F], F]:
     return mark("gates", selector)
 
 
-def before(selector: AnySelector | None = None, /) -> Callable[[F], F]:
+@overload
+def before(selector: Selector[Input, Any], /) -> Registers[[Any, ToolMetadata, Input], None]: ...
+@overload
+def before(selector: None = None, /) -> Registers[[Any, ToolMetadata, Any], None]: ...
+def before(selector: AnySelector | None = None, /) -> Any:
     """Mark a before-hook; see `HookSet.before`.
 
     Args:
@@ -77,9 +115,13 @@ def before(selector: AnySelector | None = None, /) -> Callable[[F], F]:
 
 
 @overload
-def after(selector: Selector[In, Out], /) -> AfterMethod[In, Out]: ...
+def after(
+    selector: Selector[Input, Output], /
+) -> Registers[[Any, ToolCall[Input, Output], ToolResult], ToolResult | None]: ...
 @overload
-def after(selector: None = None, /) -> Callable[[F], F]: ...
+def after(
+    selector: None = None, /
+) -> Registers[[Any, ToolCall[Any, Any], ToolResult], ToolResult | None]: ...
 def after(selector: AnySelector | None = None, /) -> Any:
     """Mark an after-hook; see `HookSet.after`.
 
@@ -92,10 +134,11 @@ def after(selector: AnySelector | None = None, /) -> Any:
     return mark("after", selector)
 
 
-def describe(selector: AnySelector, /) -> Callable[[F], F]:
+def describe(selector: AnySelector, /) -> Registers[[Any, ToolDef], str | None]:
     """Mark a description hook; see `HookSet.describe`.
 
     Raises:
         HookError: The selector is none.
     """
-    return mark("description", selector)
+    made: Any = mark("description", selector)
+    return made  # type: ignore[no-any-return]

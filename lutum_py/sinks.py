@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ActivityDelta",
     "ActivitySnapshot",
+    "AnyEvent",
     "AsyncSink",
     "ListSink",
     "LoggerSink",
@@ -64,14 +65,22 @@ _FINAL: Final = frozenset(status.value for status in ProgressStatus if status.is
 E = TypeVar("E", default=ToolEvent)
 
 
-class _Event(Protocol):
+class AnyEvent(Protocol):
     """What a sink makes use of: an event of a tool, or a `CallEvent`."""
 
     @property
-    def event_type(self) -> str: ...
+    def event_type(self) -> str:
+        """What kind of event it is."""
+        ...
+
     @property
-    def message_id(self) -> str: ...
-    def model_dump(self) -> dict[str, Any]: ...
+    def message_id(self) -> str:
+        """Which call it is about."""
+        ...
+
+    def model_dump(self) -> dict[str, Any]:
+        """Give it as plain data."""
+        ...
 
 
 class ListSink(Generic[E]):
@@ -123,7 +132,7 @@ class LoggerSink:
         self._observer = self._logger.getChild("observer")
         self._level = INFO if level is None else level
 
-    def __call__(self, event: _Event) -> None:
+    def __call__(self, event: AnyEvent) -> None:
         """Write the event, if anybody listens at this level."""
         logger = self._observer if isinstance(event, ObserverText) else self._logger
         if logger.isEnabledFor(self._level):

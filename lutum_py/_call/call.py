@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from .._schema.invocation import Invocation
     from .._transcript.attachment import Attachment
     from .lifecycle import StepKind
-    from .selector import AnySelector
+    from .selector import Selector
 
 P = ParamSpec("P")
 X = TypeVar("X")
@@ -64,7 +64,7 @@ class AnyToolCall(CallState):
 
     __slots__ = ()
 
-    selector: AnySelector
+    selector: Selector[Any, Any]
 
     if TYPE_CHECKING:
         # No `Any`, which would hide a wrong name after `case` from some checkers.

@@ -10,9 +10,11 @@ from .reply import Reply
 
 In = TypeVar("In")
 Out = TypeVar("Out")
+In_co = TypeVar("In_co", covariant=True)
+Out_co = TypeVar("Out_co", covariant=True)
 
 
-class RunNormally(Immutable, Generic[In]):
+class RunNormally(Immutable, Generic[In_co]):
     """Go on with this input: the one that came, or another.
 
     Example:
@@ -23,9 +25,9 @@ class RunNormally(Immutable, Generic[In]):
     __slots__ = ("input",)
     __match_args__ = ("input",)
 
-    input: In
+    input: In_co
 
-    def __init__(self, input: In) -> None:
+    def __init__(self, input: In_co) -> None:
         _set_input(self, input)
 
     def __repr__(self) -> str:
@@ -39,22 +41,25 @@ class RunNormally(Immutable, Generic[In]):
 
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (self.input,))
+
 
 _set_input: Any = vars(RunNormally)["input"].__set__
 
 
 @dataclass(frozen=True, slots=True)
-class Complete(Generic[Out]):
+class Complete(Generic[Out_co]):
     """Answer the call with this output, or with a `Reply` of it; the tool is not run."""
 
-    output: Out | Reply[Out]
+    output: Out_co | Reply[Out_co]
 
     if TYPE_CHECKING:
         # Of a union two of four checkers would not find the type in a reply.
         @overload
-        def __init__(self, output: Reply[Out]) -> None: ...
+        def __init__(self, output: Reply[Out_co]) -> None: ...
         @overload
-        def __init__(self, output: Out) -> None: ...
+        def __init__(self, output: Out_co) -> None: ...
         def __init__(self, output: Any) -> None: ...
 
 

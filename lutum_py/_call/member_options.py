@@ -26,10 +26,10 @@ class _Unsaid(Enum):
         return "..."
 
 
-UNSAID: Final = _Unsaid.UNSAID
+UNSAID: Final[Any] = _Unsaid.UNSAID
 """Nothing was said: what stands around decides, where None would take it away."""
 
-Unsaid: TypeAlias = Literal[_Unsaid.UNSAID]
+_OrUnsaid: TypeAlias = Literal[_Unsaid.UNSAID]
 
 Condition: TypeAlias = bool | Callable[[Any], bool | Awaitable[bool]]
 """Whether calls need an approval, or what says so of the input of one."""
@@ -53,9 +53,9 @@ class _OptionFields:
     off: bool
     deferred: bool
     prefix: str
-    result_cap: ResultCap | Unsaid | None
-    timeout: float | Unsaid | None
-    needs_approval: Condition | Unsaid
+    result_cap: ResultCap | _OrUnsaid | None
+    timeout: float | _OrUnsaid | None
+    needs_approval: Condition | _OrUnsaid
     asked_around: tuple[Condition, ...]
     approval_message: str | None
 
@@ -86,9 +86,9 @@ class MemberOptions(Frozen, _OptionFields):
         off: bool = False,
         deferred: bool = False,
         prefix: str = "",
-        result_cap: ResultCap | Unsaid | None = UNSAID,
-        timeout: float | Unsaid | None = UNSAID,
-        needs_approval: Condition | Unsaid = UNSAID,
+        result_cap: ResultCap | _OrUnsaid | None = UNSAID,
+        timeout: float | _OrUnsaid | None = UNSAID,
+        needs_approval: Condition | _OrUnsaid = UNSAID,
         asked_around: tuple[Condition, ...] = (),
         approval_message: str | None = None,
     ) -> None:
@@ -152,5 +152,5 @@ PLAIN: Final = MemberOptions()
 
 def conditions_of(options: MemberOptions) -> Conditions:
     """Give what asks for an approval of a member's calls: its groups first, then itself."""
-    own = options.needs_approval
+    own: Any = options.needs_approval
     return options.asked_around if own is UNSAID or own is False else (*options.asked_around, own)

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from .decision_log import DecisionKind
     from .line import Said
 
-In = TypeVar("In")
-Out = TypeVar("Out")
+In_co = TypeVar("In_co", covariant=True)
+Out_co = TypeVar("Out_co", covariant=True)
 
 RejectionSource: TypeAlias = Literal["hook", "gate", "user", "decision"]
 """Who rejected a call: an execution hook, a gate that blocked it, the user's own code, or whoever
@@ -52,7 +52,7 @@ IssueReason: TypeAlias = Literal["unknown_tool", "not_available", "invalid_argum
 
 
 @dataclass(frozen=True, slots=True)
-class HandledCall(Generic[In, Out]):
+class HandledCall(Generic[In_co, Out_co]):
     """A call that got its output without being run.
 
     Attributes:
@@ -64,8 +64,8 @@ class HandledCall(Generic[In, Out]):
     """
 
     metadata: ToolMetadata
-    input: In = field(repr=False)  # `plan.calls` shows it with secrets masked
-    output: Out
+    input: In_co = field(repr=False)  # `plan.calls` shows it with secrets masked
+    output: Out_co
     result: ToolResult
     by: str | None = field(default=None, compare=False)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeAlias, TypeVar, get_args
 
+from .._text.immutable import Immutable
 from .._text.json import shorten
 from .._text.unicode import sendable
 from ..errors import InvalidValueError, MisuseError
@@ -12,7 +13,7 @@ from ..errors import InvalidValueError, MisuseError
 if TYPE_CHECKING:
     from .._transcript.attachment import Attachment
 
-Out = TypeVar("Out")
+Out_co = TypeVar("Out_co", covariant=True)
 
 ReplyStatus: TypeAlias = Literal["success", "error", "cancelled", "indeterminate"]
 """How a call ends by a reply; what a tool did is never `rejected`."""
@@ -20,8 +21,8 @@ ReplyStatus: TypeAlias = Literal["success", "error", "cancelled", "indeterminate
 _STATUSES = get_args(ReplyStatus)
 
 
-class Reply(Generic[Out]):
-    """Return it from a tool or handler in the place of the output.
+class Reply(Immutable, Generic[Out_co]):
+    """Return it from a tool or handler in the place of the output; it is not changed any more.
 
     `-> Reply[Picture]` declares the output `Picture`.
 
@@ -51,9 +52,15 @@ class Reply(Generic[Out]):
 
     __slots__ = ("attachments", "code", "message", "output", "status")
 
+    output: Out_co
+    message: str | None
+    attachments: tuple[Attachment, ...]
+    status: ReplyStatus
+    code: str | None
+
     def __init__(
         self,
-        output: Out,
+        output: Out_co,
         message: str | None = None,
         attachments: Iterable[Attachment] = (),
         status: ReplyStatus = "success",
@@ -67,15 +74,18 @@ class Reply(Generic[Out]):
         for field, text in (("message", message), ("code", code)):
             if not isinstance(text, str | None):
                 raise MisuseError.of_field("Reply", field, "a text", text)
-        self.output: Out = output
-        self.message: str | None = None if message is None else sendable(message)
-        self.attachments: tuple[Attachment, ...] = ()
+        attached: tuple[Attachment, ...] = ()
         if attachments != ():
             from .._transcript.attachment import attachments_of  # most replies have none
 
-            self.attachments = attachments_of("Reply", attachments)
-        self.status: ReplyStatus = status
-        self.code: str | None = None if code is None else sendable(code)
+            attached = attachments_of("Reply", attachments)
+        self._put(
+            output=output,
+            message=None if message is None else sendable(message),
+            attachments=attached,
+            status=status,
+            code=None if code is None else sendable(code),
+        )
 
     @property
     def model_message(self) -> str | None:
@@ -91,6 +101,10 @@ class Reply(Generic[Out]):
         return all(getattr(self, name) == getattr(theirs, name) for name in self.__slots__)
 
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        given = (self.output, self.message, self.attachments, self.status, self.code)
+        return (type(self), given)
 
     def __repr__(self) -> str:
         said = "".join(

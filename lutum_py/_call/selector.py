@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 from time import time
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeGuard, overload
 
 from pydantic import ValidationError
+from typing_extensions import TypeVar
 
 from .._schema.definition import ToolDef
 from .._text.escaping import visible, words_of
@@ -18,14 +19,16 @@ from .member_options import PLAIN, UNSAID, Conditions, MemberOptions, conditions
 from .spec import FnSpec, ToolSpec, spec_of
 
 if TYPE_CHECKING:
+    from .._context.context import ToolContext
     from .._transcript.metadata import ToolMetadata
     from .call import AnyToolCall, FnCall, ToolCall
     from .decisions import RunNormally
     from .line import Step
 
 P = ParamSpec("P")
-In = TypeVar("In")
-Out = TypeVar("Out")
+Sent = ParamSpec("Sent")
+In = TypeVar("In", default=Any)
+Out = TypeVar("Out", default=Any)
 S = TypeVar("S", bound=ToolSpec[Any, Any])
 
 _new = object.__new__
@@ -61,7 +64,7 @@ class AnySelector(Immutable):
     name: str
     path: tuple[str, ...]
     toolset: type[Any] | None
-    inner: AnySelector | None
+    inner: Selector[Any, Any] | None
     index: int
     options: MemberOptions
     timeout: float | None
@@ -74,7 +77,7 @@ class AnySelector(Immutable):
         *,
         path: tuple[str, ...] = (),
         toolset: type[Any] | None = None,
-        inner: AnySelector | None = None,
+        inner: Selector[Any, Any] | None = None,
         index: int = 0,
         options: MemberOptions = PLAIN,
     ) -> None:
@@ -95,11 +98,11 @@ class AnySelector(Immutable):
         # What the selector class of each toolset has; checkers take every such class for this one.
 
         @classmethod
-        def all(cls) -> tuple[AnySelector, ...]: ...
+        def all(cls) -> tuple[Selector[Any, Any], ...]: ...
         @classmethod
-        def try_from_name(cls, name: str) -> AnySelector | None: ...
+        def try_from_name(cls, name: str) -> Selector[Any, Any] | None: ...
         @classmethod
-        def from_name(cls, name: str) -> AnySelector: ...
+        def from_name(cls, name: str) -> Selector[Any, Any]: ...
 
     @property
     def is_off(self) -> bool:
@@ -178,8 +181,9 @@ class AnySelector(Immutable):
                 tool=self.name,
             ) from (None if redact else error)
         call: AnyToolCall = _new(spec.call_type)
+        mine: Any = self
         call.metadata = metadata
-        call.selector = self
+        call.selector = mine
         call.mended = mended
         call._cache = value
         call._text = None
@@ -213,12 +217,13 @@ class AnySelector(Immutable):
             fields=issues,
         )
 
-    def reaches(self, toolset: type[Any]) -> AnySelector | None:
+    def reaches(self, toolset: type[Any]) -> Selector[Any, Any] | None:
         """Return what this selector is as a member of another toolset that it leads through."""
-        selector: AnySelector | None = self
+        selector: Any = self
         while selector is not None and selector.toolset is not toolset:
             selector = selector.inner
-        return selector
+        reached: Selector[Any, Any] | None = selector
+        return reached
 
     def selects(self, call: AnyToolCall) -> bool:
         """Whether a call came in through this member, or through a parent of it."""
@@ -295,6 +300,12 @@ class Selector(AnySelector, Generic[In, Out]):
             raise _no_call(call) from None
 
 
+class TakesContext(Protocol[Sent]):
+    """What calls a function of a `ToolContext` and of what the model sends."""
+
+    def _call(self, context: ToolContext, /, *args: Sent.args, **kwargs: Sent.kwargs) -> Any: ...
+
+
 class FnSelector(Selector[Any, Out], Generic[P, Out]):
     """A member of a toolset whose tool is a function: it also knows the function's parameters."""
 
@@ -304,17 +315,27 @@ class FnSelector(Selector[Any, Out], Generic[P, Out]):
 
         def match(self, call: AnyToolCall, /) -> FnCall[P, Out] | None: ...
         def matches(self, call: AnyToolCall, /) -> TypeGuard[FnCall[P, Out]]: ...
+        def _call(self, *args: P.args, **kwargs: P.kwargs) -> Any: ...
 
-    def with_args(self, *args: P.args, **kwargs: P.kwargs) -> RunNormally[Any]:
-        """Decide that a call goes on with these arguments, given as the function takes them.
+    @overload
+    def with_args(
+        self: TakesContext[Sent],
+        *args: Sent.args,
+        **kwargs: Sent.kwargs,
+    ) -> RunNormally[Any]: ...
+    @overload
+    def with_args(self, *args: P.args, **kwargs: P.kwargs) -> RunNormally[Any]: ...
+    def with_args(self, *args: Any, **kwargs: Any) -> RunNormally[Any]:
+        """Decide that a call goes on with these arguments, given as the model sends them.
 
-        What is left out has the function's default.
+        What is left out has the function's default. A `ToolContext`, and hidden parameters by
+        their names, may be given and are ignored.
 
         Returns:
             What an execution hook returns for it.
 
         Raises:
-            MisuseError: The function takes no such argument, or the model does not fill it in.
+            MisuseError: The function takes no such argument.
             ToolInputError: An argument does not fit; the error names every failing field.
 
         Example:
@@ -333,6 +354,20 @@ class FnSelector(Selector[Any, Out], Generic[P, Out]):
         given = invocation.input_of(self.name, args, kwargs)
         by_name = invocation.whole is None
         return RunNormally(self.spec.check_input(self.name, given, by_name=by_name))
+
+
+class HidingSelector(FnSelector[P, Out]):
+    """A member of a toolset whose function has hidden parameters, named in `skip=`.
+
+    At run time it is an `FnSelector` as any. Which parameters are hidden no checker knows, so that
+    it takes any arguments for `with_args`; they are checked when it is called.
+    """
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        def with_args(self, *args: Any, **kwargs: Any) -> RunNormally[Any]: ...
 
 
 def _no_call(given: object) -> MisuseError:

@@ -204,21 +204,10 @@ class FnSpec(ToolSpec[Any, Out], Generic[P, Out]):
     __slots__ = ()
 
 
-# Two protocols, so that no tool fits both: mypy makes `Any` of an overload that is in doubt.
-
-
 class HasSpec(Protocol[In, Out]):
     """What `tool(...)` takes and whose input is a type of its own, such as an input model."""
 
     def __lutum_tool__(self) -> ToolSpec[In, Out]:
-        """Give the tool's specification."""
-        ...
-
-
-class HasFn(Protocol[P, Out]):
-    """What `tool(...)` takes and whose input is made of a function's parameters."""
-
-    def __lutum_fn__(self) -> FnSpec[P, Out]:
         """Give the tool's specification."""
         ...
 

@@ -147,7 +147,7 @@ class Handlers(Generic[T]):
 
         return register
 
-    def missing(self) -> tuple[AnySelector, ...]:
+    def missing(self) -> tuple[Selector[Any, Any], ...]:
         """Give the tools that nobody does."""
         return tuple(each for each in self._toolset if self._done_by(each) is None)
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from .._call.selector import AnySelector
 from .._text.json import shorten
 from ..errors import HookError
 from .hook_names import VERBS, Phase
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 _MARKS = "__lutum_hooks__"
 
@@ -22,27 +19,29 @@ class Mark(NamedTuple):
     selector: AnySelector | None
 
 
-def mark(phase: Phase, selector: AnySelector | None) -> Callable[[F], F]:
+def mark(phase: Phase, *selectors: AnySelector | None) -> Any:
     """Make the decorator that marks a method.
 
     Raises:
         HookError: The selector is none, or what is marked no method.
     """
     verb = VERBS[phase]
-    if not isinstance(selector, AnySelector | None):
-        raise HookError(
-            f"`@policy.{verb}` takes the selector of a tool, not {shorten(selector)}. Write "
-            f"`@policy.{verb}(AppTools.member)` above the method."
-        )
+    for selector in selectors:
+        if not isinstance(selector, AnySelector | None):
+            raise HookError(
+                f"`@policy.{verb}` takes the selector of a tool, not {shorten(selector)}. Write "
+                f"`@policy.{verb}(AppTools.member)` above the method."
+            )
 
-    def decorate(function: F) -> F:
+    def decorate(function: Any) -> Any:
         inner: Any = getattr(function, "__func__", function)
         if not callable(inner) or not hasattr(inner, "__dict__"):
             raise HookError(
                 f"`@policy.{verb}(...)` marks methods, not {shorten(function)}. Write it above a "
                 "`def`."
             )
-        inner.__dict__.setdefault(_MARKS, []).append(Mark(phase, selector))
+        marks = inner.__dict__.setdefault(_MARKS, [])
+        marks += [Mark(phase, selector) for selector in selectors]
         return function
 
     return decorate

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from .._call.selector import AnySelector
+from .._call.selector import Selector
 from .._text.json import shorten
 from .._transcript.deferred import names_loaded_by
 from .._transcript.request import TranscriptItem
@@ -24,11 +24,11 @@ class _Loaded(NamedTuple):
     """What was read of a transcript: made anew when there is more, so that threads may share it."""
 
     read: int
-    selectors: tuple[AnySelector, ...]
+    selectors: tuple[Selector[Any, Any], ...]
     offered: OfferedTools
 
 
-def loaded_from(offer: Offer, said: Any) -> tuple[AnySelector, ...]:
+def loaded_from(offer: Offer, said: Any) -> tuple[Selector[Any, Any], ...]:
     """Give the tools that were loaded, in the order in which they were; see `Toolset.loaded`."""
     transcript = getattr(said, "transcript", said)
     if isinstance(transcript, Transcript):
@@ -80,10 +80,10 @@ def _read(offer: Offer, transcript: Transcript) -> _Loaded:
 
 
 def _more(
-    offer: Offer, known: tuple[AnySelector, ...], items: Iterable[TranscriptItem]
-) -> tuple[AnySelector, ...]:
+    offer: Offer, known: tuple[Selector[Any, Any], ...], items: Iterable[TranscriptItem]
+) -> tuple[Selector[Any, Any], ...]:
     searches = offer.searches
-    found: dict[str, AnySelector] | None = None
+    found: dict[str, Selector[Any, Any]] | None = None
     for item in items:
         if isinstance(item, ToolResult) and item.name in searches:
             found = {each.name: each for each in known} if found is None else found

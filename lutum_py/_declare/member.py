@@ -9,30 +9,31 @@ from typing import TYPE_CHECKING, Any, cast, overload
 from pydantic import BaseModel
 from typing_extensions import ParamSpec, TypeVar
 
-from .._call.member_options import UNSAID, Condition, MemberOptions, Unsaid
-from .._call.spec import HasFn, HasSpec, ToolSpec, spec_of
+from .._call.member_options import UNSAID, Condition, MemberOptions
+from .._call.spec import HasSpec, ToolSpec, spec_of
 from .._schema.definition import ToolDef
 from .._text.json import shorten
 from ..errors import ToolDefinitionError
-from .tool_fn import DecoratedFn
+from .tool_fn import DecoratedFn, HidingFn, ToolFn
 from .toolset_body import GroupMember, ToolMember
 from .toolset_meta import ToolsetMeta
 
 if TYPE_CHECKING:
-    from .._call.selector import FnSelector, Selector
+    from .._call.reply import Reply
+    from .._call.selector import FnSelector, HidingSelector, Selector
     from .._transcript.result_cap import ResultCap
 
-# The default is for mypy, which solves no parameters for a function that returns `Any`.
-P = ParamSpec("P", default=...)
-In = TypeVar("In")
-Out = TypeVar("Out", default=Any)
-M = TypeVar("M", bound=BaseModel)
-T = TypeVar("T")
+# The defaults are for mypy, to which a tool is anything whose hidden parameters may be anything.
+Params = ParamSpec("Params", default=...)
+Input = TypeVar("Input")
+Output = TypeVar("Output", default=Any)
+Model = TypeVar("Model", bound=BaseModel)
+ToolsetClass = TypeVar("ToolsetClass", bound=ToolsetMeta)
 
 
 @overload
 def tool(
-    t: HasFn[P, Out],
+    t: HidingFn[Params, Any, Output],
     /,
     *,
     off: bool = ...,
@@ -41,31 +42,67 @@ def tool(
     timeout: float | None = ...,
     needs_approval: bool | Callable[[Any], bool | Awaitable[bool]] = ...,
     approval_message: str | None = ...,
-) -> FnSelector[P, Out]: ...
+) -> HidingSelector[Params, Output]: ...
 @overload
 def tool(
-    t: HasSpec[In, Out],
+    t: ToolFn[Params, Awaitable[Reply[Output]] | Reply[Output]],
     /,
     *,
     off: bool = ...,
     deferred: bool = ...,
     result_cap: ResultCap | None = ...,
     timeout: float | None = ...,
-    needs_approval: bool | Callable[[In], bool | Awaitable[bool]] = ...,
+    needs_approval: bool | Callable[[Any], bool | Awaitable[bool]] = ...,
     approval_message: str | None = ...,
-) -> Selector[In, Out]: ...
+) -> FnSelector[Params, Output]: ...
 @overload
 def tool(
-    t: type[M],
+    t: ToolFn[Params, Awaitable[Output]],
     /,
     *,
     off: bool = ...,
     deferred: bool = ...,
     result_cap: ResultCap | None = ...,
     timeout: float | None = ...,
-    needs_approval: bool | Callable[[M], bool | Awaitable[bool]] = ...,
+    needs_approval: bool | Callable[[Any], bool | Awaitable[bool]] = ...,
     approval_message: str | None = ...,
-) -> Selector[M, Any]: ...
+) -> FnSelector[Params, Output]: ...
+@overload
+def tool(
+    t: ToolFn[Params, Output],
+    /,
+    *,
+    off: bool = ...,
+    deferred: bool = ...,
+    result_cap: ResultCap | None = ...,
+    timeout: float | None = ...,
+    needs_approval: bool | Callable[[Any], bool | Awaitable[bool]] = ...,
+    approval_message: str | None = ...,
+) -> FnSelector[Params, Output]: ...
+@overload
+def tool(
+    t: HasSpec[Input, Output],
+    /,
+    *,
+    off: bool = ...,
+    deferred: bool = ...,
+    result_cap: ResultCap | None = ...,
+    timeout: float | None = ...,
+    needs_approval: bool | Callable[[Input], bool | Awaitable[bool]] = ...,
+    approval_message: str | None = ...,
+) -> Selector[Input, Output]: ...
+@overload
+def tool(
+    t: type[Model],
+    /,
+    *,
+    off: bool = ...,
+    deferred: bool = ...,
+    result_cap: ResultCap | None = ...,
+    timeout: float | None = ...,
+    needs_approval: bool | Callable[[Model], bool | Awaitable[bool]] = ...,
+    approval_message: str | None = ...,
+) -> Selector[Model, Any]: ...
 @overload
 def tool(
     t: ToolDef,
@@ -84,9 +121,9 @@ def tool(
     *,
     off: bool = False,
     deferred: bool = False,
-    result_cap: ResultCap | Unsaid | None = UNSAID,
-    timeout: float | Unsaid | None = UNSAID,
-    needs_approval: Condition | Unsaid = UNSAID,
+    result_cap: ResultCap | None = UNSAID,
+    timeout: float | None = UNSAID,
+    needs_approval: Condition = UNSAID,
     approval_message: str | None = None,
 ) -> Any:
     """Make a tool a member of a toolset.
@@ -195,16 +232,16 @@ def _spec_of(declared: Any) -> ToolSpec[Any, Any]:
 
 
 def toolset(
-    inner: type[T],
+    inner: ToolsetClass,
     /,
     *,
     off: bool = False,
     deferred: bool = False,
     prefix: str | None = None,
-    result_cap: ResultCap | Unsaid | None = UNSAID,
-    timeout: float | Unsaid | None = UNSAID,
-    needs_approval: Condition | Unsaid = UNSAID,
-) -> type[T]:
+    result_cap: ResultCap | None = UNSAID,
+    timeout: float | None = UNSAID,
+    needs_approval: Condition = UNSAID,
+) -> ToolsetClass:
     """Nest a toolset: its tools become tools of the outer one.
 
     Args:
@@ -256,4 +293,4 @@ def toolset(
         asked_around=around,
     )
     member: Any = GroupMember(inner, options)
-    return cast("type[T]", member)
+    return cast("ToolsetClass", member)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Literal, Protocol, TypeAlias
 
-from .._call.selector import AnySelector
+from .._call.selector import AnySelector, Selector
 from .._schema.definition import ToolDef
 from .._text.immutable import Immutable, dataclass
 from .._text.json import shorten
@@ -135,13 +135,13 @@ class OfferedTools(Immutable):
 
     __slots__ = ("_definitions", "by_name", "deferred", "selectors")
 
-    selectors: tuple[AnySelector, ...]
-    by_name: Mapping[str, AnySelector]
+    selectors: tuple[Selector[Any, Any], ...]
+    by_name: Mapping[str, Selector[Any, Any]]
     deferred: DeferredTools | None
     _definitions: tuple[ToolDef, ...] | None
 
     def __init__(
-        self, selectors: tuple[AnySelector, ...], deferred: DeferredTools | None = None
+        self, selectors: tuple[Selector[Any, Any], ...], deferred: DeferredTools | None = None
     ) -> None:
         by_name = {selector.name: selector for selector in selectors}
         self._put(
@@ -168,8 +168,8 @@ Available: TypeAlias = "ToolAvailability | OfferedTools | Iterable[Offered] | No
 class _Selects(Protocol):
     """What an offer needs of its toolset."""
 
-    def _find(self, named: Named, /) -> tuple[AnySelector, ...]: ...
-    def _find_all(self, named: Offered, /) -> tuple[AnySelector, ...]: ...
+    def _find(self, named: Named, /) -> tuple[Selector[Any, Any], ...]: ...
+    def _find_all(self, named: Offered, /) -> tuple[Selector[Any, Any], ...]: ...
 
 
 class Offer(Immutable):
@@ -198,13 +198,13 @@ class Offer(Immutable):
     _toolset: _Selects
     all: OfferedTools
     default: OfferedTools
-    deferred: tuple[AnySelector, ...]
-    deferred_names: Mapping[str, AnySelector]
+    deferred: tuple[Selector[Any, Any], ...]
+    deferred_names: Mapping[str, Selector[Any, Any]]
     searches: frozenset[str]
     index: Any
     _deferred: tuple[ToolDef, ...] | None
 
-    def __init__(self, toolset: _Selects, selectors: tuple[AnySelector, ...]) -> None:
+    def __init__(self, toolset: _Selects, selectors: tuple[Selector[Any, Any], ...]) -> None:
         on = tuple(selector for selector in selectors if not selector.is_off)
         offered = OfferedTools(selectors)
         default = offered if len(on) == len(selectors) else OfferedTools(on)
@@ -241,7 +241,7 @@ class Offer(Immutable):
         return self.default
 
     def with_loaded(
-        self, offered: OfferedTools, selectors: tuple[AnySelector, ...]
+        self, offered: OfferedTools, selectors: tuple[Selector[Any, Any], ...]
     ) -> OfferedTools:
         """Offer some tools, and behind them those that were loaded and are not among them."""
         if self._deferred is None:
@@ -253,7 +253,7 @@ class Offer(Immutable):
 
     def only(self, named: Iterable[Offered]) -> OfferedTools:
         """Return exactly these tools, each once."""
-        chosen: dict[str, AnySelector] = {}
+        chosen: dict[str, Selector[Any, Any]] = {}
         for each in _listed(named):
             for selector in self._toolset._find_all(each):
                 chosen[selector.name] = selector

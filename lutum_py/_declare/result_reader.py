@@ -12,7 +12,7 @@ from ..errors import NotFound
 from .tool_fn import ToolFn, tool_fn
 
 
-def result_reader(store: ResultStore, max_bytes: int = 8_000) -> ToolFn[..., str, str]:
+def result_reader(store: ResultStore, max_bytes: int = 8_000) -> ToolFn[..., str]:
     """Make the tool `read_more(handle, offset=0)`, a member of a toolset like any other.
 
     Args:

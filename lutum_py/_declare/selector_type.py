@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from pydantic_core import PydanticCustomError, core_schema
 
-from .._call.selector import AnySelector, FnSelector, Selector
+from .._call.selector import FnSelector, Selector
 from .._call.spec import FnSpec, ToolSpec
 
 
@@ -50,25 +50,25 @@ class _ToolsetSelector(Selector[Any, Any]):
         return made
 
     @classmethod
-    def all(cls) -> tuple[AnySelector, ...]:
+    def all(cls) -> tuple[Selector[Any, Any], ...]:
         """Give every selector, in the order of declaration."""
-        selectors: tuple[AnySelector, ...] = cls.of_toolset._selectors
+        selectors: tuple[Selector[Any, Any], ...] = cls.of_toolset._selectors
         return selectors
 
     @classmethod
-    def try_from_name(cls, name: str) -> AnySelector | None:
+    def try_from_name(cls, name: str) -> Selector[Any, Any] | None:
         """Return the selector of a wire name, or None."""
-        by_name: dict[str, AnySelector] = cls.of_toolset._by_name
+        by_name: dict[str, Selector[Any, Any]] = cls.of_toolset._by_name
         return by_name.get(name) if isinstance(name, str) else None
 
     @classmethod
-    def from_name(cls, name: str) -> AnySelector:
+    def from_name(cls, name: str) -> Selector[Any, Any]:
         """Return the selector of a wire name.
 
         Raises:
             UnknownToolError: There is none; the error suggests a near one.
         """
-        selector: AnySelector = cls.of_toolset[name]
+        selector: Selector[Any, Any] = cls.of_toolset[name]
         return selector
 
     @classmethod

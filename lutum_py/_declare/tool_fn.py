@@ -6,7 +6,7 @@ import contextlib
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from types import FrameType, MethodType
 from typing import (
     TYPE_CHECKING,
@@ -38,17 +38,35 @@ if TYPE_CHECKING:
     from .._schema.capabilities import ToolCapabilities
     from .._schema.input_model import FnInput
 
-P = ParamSpec("P")
-P2 = ParamSpec("P2")
-R = TypeVar("R")
-R2 = TypeVar("R2")
-X = TypeVar("X")
-In = TypeVar("In")
-In2 = TypeVar("In2")
-Out = TypeVar("Out")
+Params = ParamSpec("Params")
+Unbound = ParamSpec("Unbound")
+Returned_co = TypeVar("Returned_co", covariant=True)
+Returned = TypeVar("Returned")
+InputType = TypeVar("InputType")
+Output = TypeVar("Output")
 
 
-class DecoratedFn(Generic[P, R, Out]):
+if TYPE_CHECKING:
+
+    class _CallOf:
+        """The class of the calls, by what the function gives."""
+
+        @overload
+        def __get__(
+            self, fn: ToolFn[Params, Awaitable[Reply[Output]] | Reply[Output]], owner: Any, /
+        ) -> type[FnCall[Params, Output]]: ...
+        @overload
+        def __get__(
+            self, fn: ToolFn[Params, Awaitable[Output]], owner: Any, /
+        ) -> type[FnCall[Params, Output]]: ...
+        @overload
+        def __get__(
+            self, fn: ToolFn[Params, Output], owner: Any, /
+        ) -> type[FnCall[Params, Output]]: ...
+        def __get__(self, fn: Any, owner: Any, /) -> Any: ...
+
+
+class DecoratedFn(Generic[Params, Returned_co]):
     """What `@tool_fn` makes of a function, whichever way its input is typed.
 
     Attributes:
@@ -58,7 +76,7 @@ class DecoratedFn(Generic[P, R, Out]):
 
     def __init__(
         self,
-        function: Callable[P, R],
+        function: Callable[Params, Returned_co],
         options: ToolOptions,
         frame: FrameType | None,
         input_type: Any = None,
@@ -123,9 +141,10 @@ class DecoratedFn(Generic[P, R, Out]):
             qualname=qualname_of(self),
         )
 
-    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
+    def __call__(self, /, *args: Params.args, **kwargs: Params.kwargs) -> Returned_co:
+        """Call the function as it was written."""
         function: Any = self.__wrapped__  # type: ignore[attr-defined]
-        return cast("R", function(*args, **kwargs))
+        return cast("Returned_co", function(*args, **kwargs))
 
     if not TYPE_CHECKING:
 
@@ -155,7 +174,7 @@ class DecoratedFn(Generic[P, R, Out]):
         return qualname_of(self)
 
 
-class ToolFn(DecoratedFn[P, R, Out]):
+class ToolFn(DecoratedFn[Params, Returned_co]):
     """A decorated function: call it as before, or give it to `tool()`.
 
     Attributes:
@@ -165,31 +184,33 @@ class ToolFn(DecoratedFn[P, R, Out]):
         name: Its name on the wire.
     """
 
-    def __lutum_fn__(self) -> FnSpec[P, Out]:
+    def __lutum_fn__(self) -> FnSpec[Params, Any]:
         """Give the tool's specification.
 
         Raises:
             ToolDefinitionError: An annotation names something that still is not defined.
         """
-        spec: FnSpec[P, Out] = self._made()
+        spec: FnSpec[Params, Any] = self._made()
         return spec
 
     if TYPE_CHECKING:
+        # Of a bound method this is Python's own, which passes on what the function has.
 
         @overload
         def __get__(self, obj: None, owner: type, /) -> Self: ...
         @overload
-        def __get__(  # type: ignore[misc]
-            self: Callable[Concatenate[Any, P2], Coroutine[Any, Any, X]],
-            obj: object,
-            owner: type,
-            /,
-        ) -> BoundTool[P2, Coroutine[Any, Any, X], X]: ...
-        @overload
         def __get__(
-            self: Callable[Concatenate[Any, P2], X], obj: object, owner: type, /
-        ) -> BoundTool[P2, X, X]: ...
+            self: Callable[Concatenate[Any, Unbound], Returned], obj: object, owner: type, /
+        ) -> ToolFn[Unbound, Returned]: ...
         def __get__(self, obj: Any, owner: Any = None, /) -> Any: ...
+
+        Call = _CallOf()
+
+    else:
+
+        @property
+        def Call(self) -> Any:  # noqa: N802 - a class, named as one
+            return self._made().call_type
 
     @property
     def Input(self) -> type[FnInput]:  # noqa: N802 - a class, named as one
@@ -197,14 +218,26 @@ class ToolFn(DecoratedFn[P, R, Out]):
         model: type[FnInput] = self._made().arguments.type
         return model
 
-    @property
-    def Call(self) -> type[FnCall[P, Out]]:  # noqa: N802 - a class, named as one
-        """The class of the calls."""
-        call_type: type[FnCall[P, Out]] = self._made().call_type
-        return call_type
+
+class HidingFn(ToolFn[Params, Returned_co], Generic[Params, Returned_co, Output]):
+    """A function decorated with `@tool_fn(skip=...)`: the model does not send all of it.
+
+    At run time it is a `ToolFn` as any.
+    """
+
+    if TYPE_CHECKING:
+
+        def __lutum_fn__(self) -> FnSpec[Params, Output]: ...
+        @overload
+        def __get__(self, obj: None, owner: type, /) -> Self: ...
+        @overload
+        def __get__(
+            self: Callable[Concatenate[Any, Unbound], Returned], obj: object, owner: type, /
+        ) -> HidingFn[Unbound, Returned, Output]: ...
+        def __get__(self, obj: Any, owner: Any = None, /) -> Any: ...
 
 
-class ModelFn(DecoratedFn[P, R, Out], Generic[P, R, In, Out]):
+class ModelFn(DecoratedFn[Params, Returned_co], Generic[Params, Returned_co, InputType, Output]):
     """A function decorated with `@tool_fn(input=...)`: one parameter of it is the whole input.
 
     Attributes:
@@ -214,13 +247,13 @@ class ModelFn(DecoratedFn[P, R, Out], Generic[P, R, In, Out]):
         name: Its name on the wire.
     """
 
-    def __lutum_tool__(self) -> ToolSpec[In, Out]:
+    def __lutum_tool__(self) -> ToolSpec[InputType, Output]:
         """Give the tool's specification.
 
         Raises:
             ToolDefinitionError: An annotation names something that still is not defined.
         """
-        spec: ToolSpec[In, Out] = self._made()
+        spec: ToolSpec[InputType, Output] = self._made()
         return spec
 
     if TYPE_CHECKING:
@@ -229,87 +262,85 @@ class ModelFn(DecoratedFn[P, R, Out], Generic[P, R, In, Out]):
         def __get__(self, obj: None, owner: type, /) -> Self: ...
         @overload
         def __get__(
-            self: ModelFn[Concatenate[Any, P2], R2, In2, X], obj: object, owner: type, /
-        ) -> ModelFn[P2, R2, In2, X]: ...
+            self: Callable[Concatenate[Any, Unbound], Returned], obj: object, owner: type, /
+        ) -> ModelFn[Unbound, Returned, InputType, Output]: ...
         def __get__(self, obj: Any, owner: Any = None, /) -> Any: ...
 
     @property
-    def Input(self) -> type[In]:  # noqa: N802 - a class, named as one
+    def Input(self) -> type[InputType]:  # noqa: N802 - a class, named as one
         """The type of the input."""
-        kind: type[In] = self._made().arguments.type
+        kind: type[Any] = self._made().arguments.type
         return kind
 
     @property
-    def Call(self) -> type[ToolCall[In, Out]]:  # noqa: N802 - a class, named as one
+    def Call(self) -> type[ToolCall[InputType, Output]]:  # noqa: N802 - a class, named as one
         """The class of the calls."""
-        call_type: type[ToolCall[In, Out]] = self._made().call_type
+        call_type: type[ToolCall[Any, Output]] = self._made().call_type
         return call_type
 
 
-if TYPE_CHECKING:
+class MakesToolFn(Protocol):
+    """What `@tool_fn(...)` gives: it takes a function, and makes a tool of it."""
 
-    class BoundTool(Generic[P, R, Out]):
-        """A bound method of a `@tool_fn`: call it as before, or give it to `tool()`.
-
-        Python's own bound method, which passes on what the function has.
-        """
-
-        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
-        def __lutum_fn__(self) -> FnSpec[P, Out]: ...
-        @property
-        def Input(self) -> type[FnInput]: ...  # noqa: N802
-        @property
-        def definition(self) -> ToolDef: ...
-        @property
-        def name(self) -> str: ...
+    def __call__(self, fn: Callable[Params, Returned], /) -> ToolFn[Params, Returned]:
+        """Make a tool of a function."""
+        ...
 
 
-class _ToolFnDecorator(Protocol):
+class MakesHidingFn(Protocol):
+    """What `@tool_fn(skip=...)` gives: it takes a function, and makes a tool of it."""
+
     @overload
     def __call__(
-        self, fn: Callable[P, Coroutine[Any, Any, Reply[Out]]], /
-    ) -> ToolFn[P, Coroutine[Any, Any, Reply[Out]], Out]: ...
+        self, fn: Callable[Params, Coroutine[Any, Any, Reply[Output]]], /
+    ) -> HidingFn[Params, Coroutine[Any, Any, Reply[Output]], Output]: ...
     @overload
     def __call__(
-        self, fn: Callable[P, Coroutine[Any, Any, Out]], /
-    ) -> ToolFn[P, Coroutine[Any, Any, Out], Out]: ...
+        self, fn: Callable[Params, Coroutine[Any, Any, Output]], /
+    ) -> HidingFn[Params, Coroutine[Any, Any, Output], Output]: ...
     @overload
-    def __call__(self, fn: Callable[P, Reply[Out]], /) -> ToolFn[P, Reply[Out], Out]: ...
+    def __call__(
+        self, fn: Callable[Params, Awaitable[Output]], /
+    ) -> HidingFn[Params, Awaitable[Output], Output]: ...
     @overload
-    def __call__(self, fn: Callable[P, Out], /) -> ToolFn[P, Out, Out]: ...
+    def __call__(
+        self, fn: Callable[Params, Reply[Output]], /
+    ) -> HidingFn[Params, Reply[Output], Output]: ...
+    @overload
+    def __call__(self, fn: Callable[Params, Output], /) -> HidingFn[Params, Output, Output]: ...
 
 
-class _ModelFnDecorator(Protocol[In]):
+class MakesModelFn(Protocol[InputType]):
+    """What `@tool_fn(input=...)` gives: it takes a function, and makes a tool of it."""
+
     @overload
     def __call__(
-        self, fn: Callable[P, Coroutine[Any, Any, Reply[Out]]], /
-    ) -> ModelFn[P, Coroutine[Any, Any, Reply[Out]], In, Out]: ...
+        self, fn: Callable[Params, Coroutine[Any, Any, Reply[Output]]], /
+    ) -> ModelFn[Params, Coroutine[Any, Any, Reply[Output]], InputType, Output]: ...
     @overload
     def __call__(
-        self, fn: Callable[P, Coroutine[Any, Any, Out]], /
-    ) -> ModelFn[P, Coroutine[Any, Any, Out], In, Out]: ...
+        self, fn: Callable[Params, Coroutine[Any, Any, Output]], /
+    ) -> ModelFn[Params, Coroutine[Any, Any, Output], InputType, Output]: ...
     @overload
-    def __call__(self, fn: Callable[P, Reply[Out]], /) -> ModelFn[P, Reply[Out], In, Out]: ...
+    def __call__(
+        self, fn: Callable[Params, Awaitable[Output]], /
+    ) -> ModelFn[Params, Awaitable[Output], InputType, Output]: ...
     @overload
-    def __call__(self, fn: Callable[P, Out], /) -> ModelFn[P, Out, In, Out]: ...
+    def __call__(
+        self, fn: Callable[Params, Reply[Output]], /
+    ) -> ModelFn[Params, Reply[Output], InputType, Output]: ...
+    @overload
+    def __call__(
+        self, fn: Callable[Params, Output], /
+    ) -> ModelFn[Params, Output, InputType, Output]: ...
 
 
 @overload
-def tool_fn(
-    fn: Callable[P, Coroutine[Any, Any, Reply[Out]]], /
-) -> ToolFn[P, Coroutine[Any, Any, Reply[Out]], Out]: ...
-@overload
-def tool_fn(
-    fn: Callable[P, Coroutine[Any, Any, Out]], /
-) -> ToolFn[P, Coroutine[Any, Any, Out], Out]: ...
-@overload
-def tool_fn(fn: Callable[P, Reply[Out]], /) -> ToolFn[P, Reply[Out], Out]: ...
-@overload
-def tool_fn(fn: Callable[P, Out], /) -> ToolFn[P, Out, Out]: ...
+def tool_fn(fn: Callable[Params, Returned], /) -> ToolFn[Params, Returned]: ...
 @overload
 def tool_fn(
     *,
-    input: type[In],
+    input: type[InputType],
     name: str | None = None,
     description: str | None = None,
     title: str | None = None,
@@ -319,20 +350,32 @@ def tool_fn(
     capabilities: ToolCapabilities | None = None,
     idempotent: bool = False,
     strict: bool = False,
-) -> _ModelFnDecorator[In]: ...
+) -> MakesModelFn[InputType]: ...
+@overload
+def tool_fn(
+    *,
+    skip: Sequence[str],
+    name: str | None = None,
+    description: str | None = None,
+    title: str | None = None,
+    timeout: float | None = None,
+    category: str | None = None,
+    capabilities: ToolCapabilities | None = None,
+    idempotent: bool = False,
+    strict: bool = False,
+) -> MakesHidingFn: ...
 @overload
 def tool_fn(
     *,
     name: str | None = None,
     description: str | None = None,
     title: str | None = None,
-    skip: Sequence[str] = (),
     timeout: float | None = None,
     category: str | None = None,
     capabilities: ToolCapabilities | None = None,
     idempotent: bool = False,
     strict: bool = False,
-) -> _ToolFnDecorator: ...
+) -> MakesToolFn: ...
 def tool_fn(
     fn: Any = None,
     /,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .._call.reply import Reply
-from .._call.selector import AnySelector, finish_spec
+from .._call.selector import Selector, finish_spec
 from .._call.spec import FnSpec
 from .._schema.definition import ToolDef
 from .._schema.invocation import Invocation
@@ -30,7 +30,7 @@ _NAME_COUNTS = 3
 """So many times a name counts, against what is said of the tool and its parameters."""
 
 
-def search_tools(toolset: type[Any], query: str, limit: int = 5) -> tuple[AnySelector, ...]:
+def search_tools(toolset: type[Any], query: str, limit: int = 5) -> tuple[Selector[Any, Any], ...]:
     """Find deferred tools of a toolset, the best first.
 
     They are ranked by BM25 over their names (split at `_` and where the case changes), their
@@ -153,7 +153,7 @@ def _search(query: str) -> Reply[list[str]]:
     )
 
 
-class ToolSearch(ToolFn[[str], Reply[list[str]], list[str]]):
+class ToolSearch(ToolFn[[str], Reply[list[str]]]):
     """The tool that `tool_search()` makes.
 
     Attributes:

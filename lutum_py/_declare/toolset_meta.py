@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Union
 
-from .._call.member_options import PLAIN, UNSAID, Condition, MemberOptions, Unsaid
-from .._call.selector import AnySelector
+from .._call.member_options import PLAIN, UNSAID, Condition, MemberOptions
+from .._call.selector import AnySelector, Selector
 from .._text.escaping import quoted, visible
 from .._text.json import shorten
 from .._text.once import ONCE
@@ -33,9 +33,9 @@ class ToolsetMeta(type):
     _root: ClassVar[ToolsetMeta]
     """`Toolset` itself, of which every toolset is a subclass."""
 
-    _members: dict[str, AnySelector | ToolsetMeta]
-    _selectors: tuple[AnySelector, ...]
-    _by_name: dict[str, AnySelector]
+    _members: dict[str, Selector[Any, Any] | ToolsetMeta]
+    _selectors: tuple[Selector[Any, Any], ...]
+    _by_name: dict[str, Selector[Any, Any]]
     _origin: ToolsetMeta
     _path: tuple[str, ...]
     _made_offer: Offer | None
@@ -58,9 +58,9 @@ class ToolsetMeta(type):
         bases: tuple[type, ...],
         body: dict[str, Any],
         *,
-        result_cap: ResultCap | Unsaid | None = UNSAID,
-        timeout: float | Unsaid | None = UNSAID,
-        needs_approval: Condition | Unsaid = UNSAID,
+        result_cap: ResultCap | None = UNSAID,
+        timeout: float | None = UNSAID,
+        needs_approval: Condition = UNSAID,
     ) -> ToolsetMeta:
         if not bases:
             root: ToolsetMeta = super().__new__(mcs, name, bases, body)
@@ -94,11 +94,11 @@ class ToolsetMeta(type):
 
     # Like an enum.
 
-    def __iter__(cls) -> Iterator[AnySelector]:
+    def __iter__(cls) -> Iterator[Selector[Any, Any]]:
         return iter(cls._selectors)
 
-    def __reversed__(cls) -> Iterator[AnySelector]:
-        return reversed(cls._selectors)
+    def __reversed__(cls) -> Iterator[Selector[Any, Any]]:
+        return iter(cls._selectors[::-1])
 
     def __len__(cls) -> int:
         return len(cls._selectors)
@@ -111,24 +111,25 @@ class ToolsetMeta(type):
             return item in cls._by_name
         return isinstance(item, AnySelector) and cls._by_name.get(item.name) is item
 
-    def __getitem__(cls, name: str) -> AnySelector:
+    def __getitem__(cls, name: str) -> Selector[Any, Any]:
         found = cls._by_name.get(name) if isinstance(name, str) else None
         if found is None:
             raise cls._unknown(name) if isinstance(name, str) else cls._no_member(name)
         return found
 
-    def _find(cls, named: AnySelector | str) -> tuple[AnySelector, ...]:
+    def _find(cls, named: AnySelector | str) -> tuple[Selector[Any, Any], ...]:
         """Find every member that a selector or wire name stands for; see `Toolset.select`."""
         if isinstance(named, str):
             return (cls[named],)
         if named in cls:
-            return (named,)
+            mine: Any = named
+            return (mine,)
         found = tuple(own for own in cls._selectors if own._leads_to(named))
         if not found:
             raise cls._no_member(named)
         return found
 
-    def _find_all(cls, named: AnySelector | str | type[Any]) -> tuple[AnySelector, ...]:
+    def _find_all(cls, named: AnySelector | str | type[Any]) -> tuple[Selector[Any, Any], ...]:
         """Find the same, and for a toolset every member that its tools stand for."""
         if isinstance(named, ToolsetMeta):
             return tuple(own for inner in named for own in cls._find(inner))
@@ -258,14 +259,14 @@ def make_toolset(
 
 def _bind(owner: ToolsetMeta, declared: Mapping[str, ToolMember | GroupMember]) -> None:
     """Give a new toolset its selectors and the bound views of what it nests."""
-    counter: list[AnySelector] = []
-    members: dict[str, AnySelector | ToolsetMeta] = {}
+    counter: list[Selector[Any, Any]] = []
+    members: dict[str, Selector[Any, Any] | ToolsetMeta] = {}
     make = selector_type(owner)
     type.__setattr__(owner, "Selector", make)
     for key, member in declared.items():
         options = member.options.inside(owner._whole)
         if isinstance(member, ToolMember):
-            selector: AnySelector = make.kind_for(member.spec)(
+            selector: Selector[Any, Any] = make.kind_for(member.spec)(
                 member.spec,
                 path=(key,),
                 toolset=owner,
@@ -284,7 +285,7 @@ def _view(
     inner: ToolsetMeta,
     path: tuple[str, ...],
     options: MemberOptions,
-    counter: list[AnySelector],
+    counter: list[Selector[Any, Any]],
     make: type[Any],
 ) -> ToolsetMeta:
     """Make the class that stands for an inner toolset on one path of an outer one.
@@ -292,7 +293,7 @@ def _view(
     It inherits from the inner one, whose methods it therefore has, as type checkers believe.
     """
     start = len(counter)
-    members: dict[str, AnySelector | ToolsetMeta] = {}
+    members: dict[str, Selector[Any, Any] | ToolsetMeta] = {}
     body = {
         "__module__": owner.__module__,
         "__qualname__": ".".join((owner.__qualname__, *path)),
@@ -302,7 +303,7 @@ def _view(
     type.__setattr__(made, "Selector", selector_type(made, make))
     for key, member in inner._members.items():
         if isinstance(member, AnySelector):
-            selector: AnySelector = make.kind_for(member.spec)(
+            selector: Selector[Any, Any] = make.kind_for(member.spec)(
                 member.spec,
                 path=(*path, key),
                 toolset=owner,
@@ -322,11 +323,11 @@ def _view(
 
 def _settle(
     toolset: ToolsetMeta,
-    members: dict[str, AnySelector | ToolsetMeta],
-    selectors: tuple[AnySelector, ...],
+    members: dict[str, Selector[Any, Any] | ToolsetMeta],
+    selectors: tuple[Selector[Any, Any], ...],
     origin: ToolsetMeta | None,
 ) -> None:
-    by_name: dict[str, AnySelector] = {}
+    by_name: dict[str, Selector[Any, Any]] = {}
     for selector in selectors:
         other = by_name.setdefault(selector.name, selector)
         if other is not selector:

@@ -1,82 +1,114 @@
-"""What the decorators of hooks take and give back, for checkers: each function as it was."""
+"""What the decorators of hooks take and give back, for checkers: each function as it was.
+
+No type variable says both, that a function is called with what a tool has and that it comes back
+with its own parameters and its own return type. A protocol with two overloads does: what fits it is
+called in either way, and the second way is whatever a checker finds there.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, overload
+from typing import ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
-from .._call.call import ToolCall
-from .._transcript.metadata import ToolMetadata
+from .._call.decisions import Complete
 from .._transcript.result import ToolResult
+from .gate_decisions import Block, CallGate, Suspend
 
-if TYPE_CHECKING:
-    from .._call.decisions import ArgsDecision, ToolDecision
+Asked = ParamSpec("Asked")
+Asked2 = ParamSpec("Asked2")
+Written = ParamSpec("Written")
+Gate = TypeVar("Gate", bound=CallGate)
+Output = TypeVar("Output")
+Answer_contra = TypeVar("Answer_contra", contravariant=True)
+Answer2_contra = TypeVar("Answer2_contra", contravariant=True)
+Answer_co = TypeVar("Answer_co", covariant=True)
+Answer2_co = TypeVar("Answer2_co", covariant=True)
+Returned = TypeVar("Returned")
+Returned_co = TypeVar("Returned_co", covariant=True)
 
-P = ParamSpec("P")
-In = TypeVar("In")
-Out = TypeVar("Out")
-
-
-class OnHook(Protocol[In, Out]):
-    """Takes an execution hook of a tool and gives it back as it was."""
-
-    @overload
-    def __call__(
-        self, hook: Callable[[ToolMetadata, In], Awaitable[ToolDecision[In, Out]]], /
-    ) -> Callable[[ToolMetadata, In], Awaitable[ToolDecision[In, Out]]]: ...
-    @overload
-    def __call__(
-        self, hook: Callable[[ToolMetadata, In], ToolDecision[In, Out]], /
-    ) -> Callable[[ToolMetadata, In], ToolDecision[In, Out]]: ...
+GateAnswer: TypeAlias = Block | Suspend | Complete[Output] | ToolResult | None
+"""What a gate returns."""
 
 
-class OnArgs(Protocol[P, Out]):
-    """Takes an execution hook of a function's own parameters and gives it back as it was."""
+class Fits(Protocol[Asked, Answer_co, Written, Returned_co]):
+    """A function that is asked in one way, sync or async, and was written in its own."""
 
     @overload
     def __call__(
-        self, hook: Callable[P, Awaitable[ArgsDecision[Out]]], /
-    ) -> Callable[P, Awaitable[ArgsDecision[Out]]]: ...
+        self, *args: Asked.args, **kwargs: Asked.kwargs
+    ) -> Answer_co | Awaitable[Answer_co]: ...
     @overload
-    def __call__(
-        self, hook: Callable[P, ArgsDecision[Out]], /
-    ) -> Callable[P, ArgsDecision[Out]]: ...
+    def __call__(self, *args: Written.args, **kwargs: Written.kwargs) -> Returned_co: ...
 
 
-class AfterHook(Protocol[In, Out]):
-    """Takes an after-hook of a tool and gives it back as it was."""
-
-    @overload
-    def __call__(
-        self, hook: Callable[[ToolCall[In, Out], ToolResult], Awaitable[ToolResult | None]], /
-    ) -> Callable[[ToolCall[In, Out], ToolResult], Awaitable[ToolResult | None]]: ...
-    @overload
-    def __call__(
-        self, hook: Callable[[ToolCall[In, Out], ToolResult], ToolResult | None], /
-    ) -> Callable[[ToolCall[In, Out], ToolResult], ToolResult | None]: ...
-
-
-class OnMethod(Protocol[In, Out]):
-    """Takes a method of a policy that is an execution hook, and gives it back as it was."""
+class FitsTwo(  # type: ignore[misc]  # two answers that overlap: mypy takes them for invariant
+    Protocol[Asked, Answer_co, Asked2, Answer2_co, Written, Returned_co]
+):
+    """The same of a function that is asked about two tools."""
 
     @overload
     def __call__(
-        self, hook: Callable[[Any, ToolMetadata, In], Awaitable[ToolDecision[In, Out]]], /
-    ) -> Callable[[Any, ToolMetadata, In], Awaitable[ToolDecision[In, Out]]]: ...
+        self, *args: Asked.args, **kwargs: Asked.kwargs
+    ) -> Answer_co | Awaitable[Answer_co]: ...
     @overload
     def __call__(
-        self, hook: Callable[[Any, ToolMetadata, In], ToolDecision[In, Out]], /
-    ) -> Callable[[Any, ToolMetadata, In], ToolDecision[In, Out]]: ...
+        self, *args: Asked2.args, **kwargs: Asked2.kwargs
+    ) -> Answer2_co | Awaitable[Answer2_co]: ...
+    @overload
+    def __call__(self, *args: Written.args, **kwargs: Written.kwargs) -> Returned_co: ...
 
 
-class AfterMethod(Protocol[In, Out]):
-    """Takes a method of a policy that is an after-hook, and gives it back as it was."""
+class Gives(Protocol[Asked, Answer_co, Returned_co]):
+    """A function that is asked in the way that it was written, and gives its own answer."""
 
     @overload
     def __call__(
-        self, hook: Callable[[Any, ToolCall[In, Out], ToolResult], Awaitable[ToolResult | None]], /
-    ) -> Callable[[Any, ToolCall[In, Out], ToolResult], Awaitable[ToolResult | None]]: ...
+        self, *args: Asked.args, **kwargs: Asked.kwargs
+    ) -> Answer_co | Awaitable[Answer_co]: ...
+    @overload
+    def __call__(  # type: ignore[overload-cannot-match]
+        self, *args: Asked.args, **kwargs: Asked.kwargs
+    ) -> Returned_co: ...
+
+
+class RegistersArgs(Protocol[Asked, Answer_contra]):
+    """Takes a function of a tool's own parameters, and gives it back as it was."""
+
+    def __call__(self, hook: Gives[Asked, Answer_contra, Returned], /) -> Callable[Asked, Returned]:
+        """Register the function."""
+        ...
+
+
+class Registers(Protocol[Asked, Answer_contra]):
+    """Takes a function that is asked so, and gives it back as it was."""
+
+    def __call__(
+        self, hook: Fits[Asked, Answer_contra, Written, Returned], /
+    ) -> Callable[Written, Returned]:
+        """Register the function."""
+        ...
+
+
+class RegistersTwo(Protocol[Asked, Answer_contra, Asked2, Answer2_contra]):
+    """Takes a function that is asked about two tools, and gives it back as it was."""
+
+    def __call__(
+        self, hook: FitsTwo[Asked, Answer_contra, Asked2, Answer2_contra, Written, Returned], /
+    ) -> Callable[Written, Returned]:
+        """Register the function."""
+        ...
+
+
+class RegistersGate(Protocol[Asked, Asked2, Answer_contra]):
+    """Takes a gate, with or without a parameter for the decision, and gives it back as it was."""
+
+    @overload
+    def __call__(self, hook: Gate, /) -> Gate: ...
     @overload
     def __call__(
-        self, hook: Callable[[Any, ToolCall[In, Out], ToolResult], ToolResult | None], /
-    ) -> Callable[[Any, ToolCall[In, Out], ToolResult], ToolResult | None]: ...
+        self, hook: Fits[Asked, Answer_contra, Written, Returned], /
+    ) -> Callable[Written, Returned]: ...
+    @overload
+    def __call__(
+        self, hook: Fits[Asked2, Answer_contra, Written, Returned], /
+    ) -> Callable[Written, Returned]: ...

@@ -6,7 +6,7 @@ Where they are kept, and in which order they are asked, stands in `places`.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Iterator
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from .._call.call import AnyToolCall, HookOutcome
@@ -18,19 +18,27 @@ from .._text.json import shorten
 from .._text.suggestion import did_you_mean, names_for_message
 from ..errors import HookError, UnknownToolError
 from .args_hook import ArgsHook
-from .decorator_types import AfterHook, OnArgs, OnHook
+from .decorator_types import GateAnswer, Registers, RegistersArgs, RegistersGate, RegistersTwo
 from .places import HookPlaces
 from .registered_hook import HOOK_WORDS, PhaseHooks, RegisteredHook, cannot_register
 
 if TYPE_CHECKING:
     from typing import Self
 
+    from .._call.call import ToolCall
+    from .._call.decisions import ArgsDecision, Complete, Reject, RunNormally, ToolDecision
+    from .._context.suspension import Decision
+    from .._schema.definition import ToolDef
+    from .._transcript.metadata import ToolMetadata
+    from .._transcript.result import ToolResult
+
 T = TypeVar("T")
 T2 = TypeVar("T2")
-P = ParamSpec("P")
-In = TypeVar("In")
-Out = TypeVar("Out")
-F = TypeVar("F", bound=Callable[..., Any])
+Params = ParamSpec("Params")
+Input = TypeVar("Input")
+Input2 = TypeVar("Input2")
+Output = TypeVar("Output")
+Output2 = TypeVar("Output2")
 
 
 class HookSet(HookPlaces[T]):
@@ -59,11 +67,25 @@ class HookSet(HookPlaces[T]):
 
     # Registering, typed.
 
-    def on(self, selector: Selector[In, Out], /) -> OnHook[In, Out]:
+    @overload
+    def on(
+        self, selector: Selector[Input, Output], /
+    ) -> Registers[[ToolMetadata, Input], ToolDecision[Input, Output]]: ...
+    @overload
+    def on(
+        self, selector: Selector[Input, Output], other: Selector[Input2, Output2], /
+    ) -> RegistersTwo[
+        [ToolMetadata, Input],
+        RunNormally[Input | Input2] | Complete[Output] | Reject,
+        [ToolMetadata, Input2],
+        RunNormally[Input | Input2] | Complete[Output2] | Reject,
+    ]: ...
+    def on(self, selector: AnySelector, /, *others: AnySelector) -> Any:
         """Register an execution hook: it may change the input, answer the call, or reject it.
 
         Args:
             selector: The tool. A member of a nested toolset stands for each path to it.
+            others: Another tool, for a hook of two. More is said by decorators above each other.
 
         Returns:
             A decorator for a function of `(metadata, input)` that returns `RunNormally(input)`,
@@ -72,9 +94,11 @@ class HookSet(HookPlaces[T]):
         Raises:
             HookError: The tool is not in the toolset.
         """
-        return self._registrar("execution", selector)
+        return self._registrar("execution", selector, *others)
 
-    def on_args(self, selector: FnSelector[P, Out], /) -> OnArgs[P, Out]:
+    def on_args(
+        self, selector: FnSelector[Params, Output], /
+    ) -> RegistersArgs[Params, ArgsDecision[Output]]:
         """Register an execution hook that has the parameters of the tool's own function.
 
         It is called as the function would be, with a `ToolContext` that reports to nobody where
@@ -100,7 +124,19 @@ class HookSet(HookPlaces[T]):
 
         return register_args
 
-    def gate(self, selector: AnySelector | None = None, /) -> Callable[[F], F]:
+    @overload
+    def gate(
+        self, selector: Selector[Input, Output], /
+    ) -> RegistersGate[
+        [ToolMetadata, Input], [ToolMetadata, Input, Decision | None], GateAnswer[Output]
+    ]: ...
+    @overload
+    def gate(
+        self, selector: None = None, /
+    ) -> RegistersGate[
+        [ToolMetadata, Any], [ToolMetadata, Any, Decision | None], GateAnswer[Any]
+    ]: ...
+    def gate(self, selector: AnySelector | None = None, /) -> Any:
         """Register a gate: it sees the final input, and may block, suspend or answer the call.
 
         Args:
@@ -117,7 +153,13 @@ class HookSet(HookPlaces[T]):
         """
         return self._registrar("gates", selector)
 
-    def before(self, selector: AnySelector | None = None, /) -> Callable[[F], F]:
+    @overload
+    def before(
+        self, selector: Selector[Input, Any], /
+    ) -> Registers[[ToolMetadata, Input], None]: ...
+    @overload
+    def before(self, selector: None = None, /) -> Registers[[ToolMetadata, Any], None]: ...
+    def before(self, selector: AnySelector | None = None, /) -> Any:
         """Register a function of `(metadata, input)` for calls that are going to be run.
 
         It is asked once for each call, and decides nothing.
@@ -131,9 +173,13 @@ class HookSet(HookPlaces[T]):
         return self._registrar("before", selector)
 
     @overload
-    def after(self, selector: Selector[In, Out], /) -> AfterHook[In, Out]: ...
+    def after(
+        self, selector: Selector[Input, Output], /
+    ) -> Registers[[ToolCall[Input, Output], ToolResult], ToolResult | None]: ...
     @overload
-    def after(self, selector: None = None, /) -> Callable[[F], F]: ...
+    def after(
+        self, selector: None = None, /
+    ) -> Registers[[ToolCall[Any, Any], ToolResult], ToolResult | None]: ...
     def after(self, selector: AnySelector | None = None, /) -> Any:
         """Register a function of `(call, result)` that may return another result.
 
@@ -145,7 +191,7 @@ class HookSet(HookPlaces[T]):
         """
         return self._registrar("after", selector)
 
-    def describe(self, selector: AnySelector, /) -> Callable[[F], F]:
+    def describe(self, selector: AnySelector, /) -> Registers[[ToolDef], str | None]:
         """Register a function of the definition that returns another description, or None.
 
         One for each tool: a later one takes the place of an earlier one, with a warning.
@@ -153,12 +199,15 @@ class HookSet(HookPlaces[T]):
         Raises:
             HookError: The tool is not in the toolset.
         """
-        return self._registrar("description", selector)
+        made: Any = self._registrar("description", selector)
+        return made  # type: ignore[no-any-return]
 
-    def _registrar(self, phase: Phase, selector: AnySelector | None) -> Callable[[F], F]:
-        places = self._places_of(phase, selector)
+    def _registrar(self, phase: Phase, *selectors: AnySelector | None) -> Any:
+        places: list[PhaseHooks] = []
+        for selector in selectors:
+            places += [each for each in self._places_of(phase, selector) if each not in places]
 
-        def register(function: F) -> F:
+        def register(function: Any) -> Any:
             hook = RegisteredHook(function, phase)
             for place in places:
                 self._add(place, phase, hook)
@@ -201,21 +250,23 @@ class HookSet(HookPlaces[T]):
 
     # Registering, by generated name.
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or "_groups" not in self.__dict__:
-            raise AttributeError(name)
-        if name in self._groups:
-            return self._groups[name]
-        for verb in ("register_", "with_"):
-            slot = slot_of(self._tools, name.removeprefix(verb)) if name.startswith(verb) else None
-            if slot is not None:
-                return self._generated(verb, *slot)
-        near = did_you_mean(name, [*self._groups, *self._names()])
-        hint = f" Did you mean `{near}`?" if near else ""
-        raise AttributeError(
-            f"The hook set of {self._toolset.__qualname__} has no `{name}`.{hint} Its tools are "
-            f"{names_for_message(self._tools)}, its nested sets {names_for_message(self._groups)}."
-        )
+    if not TYPE_CHECKING:  # else every misspelt name would have a type
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("__") or "_groups" not in self.__dict__:
+                raise AttributeError(name)
+            if name in self._groups:
+                return self._groups[name]
+            for verb in ("register_", "with_"):
+                if name.startswith(verb) and (slot := slot_of(self._tools, name[len(verb) :])):
+                    return self._generated(verb, *slot)
+            near = did_you_mean(name, [*self._groups, *self._names()])
+            hint = f" Did you mean `{near}`?" if near else ""
+            raise AttributeError(
+                f"The hook set of {self._toolset.__qualname__} has no `{name}`.{hint} Its tools "
+                f"are {names_for_message(self._tools)}, its nested sets "
+                f"{names_for_message(self._groups)}."
+            )
 
     def _generated(self, verb: str, member: str, phase: Phase) -> Any:
         """Make the method of a generated name."""
@@ -328,7 +379,7 @@ class HookSet(HookPlaces[T]):
         asking.settle(counts=False)
         return outcome
 
-    async def description_overrides(self) -> list[tuple[AnySelector, str]]:
+    async def description_overrides(self) -> list[tuple[Selector[Any, Any], str]]:
         """Ask the description hooks.
 
         Returns:
@@ -339,7 +390,7 @@ class HookSet(HookPlaces[T]):
 
         return await drive(describe(self))
 
-    def description_overrides_sync(self) -> list[tuple[AnySelector, str]]:
+    def description_overrides_sync(self) -> list[tuple[Selector[Any, Any], str]]:
         """Do the same where every description hook is sync."""
         from .pipeline import describe
 

@@ -40,7 +40,7 @@ from .._call.outcomes import (
     rewrite,
     suspend,
 )
-from .._call.selector import AnySelector
+from .._call.selector import AnySelector, Selector
 from .._call.steps import Steps
 from .._text.escaping import words_of
 from .._text.json import shorten
@@ -398,11 +398,11 @@ def was_asked_after(call: AnyToolCall, key: str) -> bool:
     return any(step.phase == "after" and step.detail[0] == key for step in call._line)
 
 
-def describe(hooks: HookPlaces[Any]) -> Steps[list[tuple[AnySelector, str]]]:
+def describe(hooks: HookPlaces[Any]) -> Steps[list[tuple[Selector[Any, Any], str]]]:
     """Ask the description hooks of all tools."""
-    found: list[tuple[AnySelector, str]] = []
+    found: list[tuple[Selector[Any, Any], str]] = []
     toolset: Any = hooks.toolset
-    selectors: Iterable[AnySelector] = toolset
+    selectors: Iterable[Selector[Any, Any]] = toolset
     for selector in selectors:
         for hook in hooks.hooks_for(selector, "description"):
             try:

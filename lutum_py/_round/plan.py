@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from .._transcript.transcript import HasTranscript, Transcript
     from .events import OnEvent
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
-class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
+class ToolRoundPlan(Immutable, SortedCalls, Generic[T_co]):
     """Sort the calls of a round by what is to be done about them.
 
     Attributes:
@@ -55,7 +55,7 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
     __slots__ = ()
 
     if TYPE_CHECKING:
-        toolset: type[T]
+        toolset: type[T_co]
 
     @property
     def blocked(self) -> str | None:
@@ -112,7 +112,7 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
 
     async def apply_hooks(
         self, hooks: Hooks, /, *, on_event: OnEvent | None = None
-    ) -> ToolRoundPlan[T]:
+    ) -> ToolRoundPlan[T_co]:
         """Send the pending calls through hooks.
 
         Args:
@@ -137,7 +137,7 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
 
     def apply_hooks_sync(
         self, hooks: Hooks, /, *, on_event: OnEvent | None = None
-    ) -> ToolRoundPlan[T]:
+    ) -> ToolRoundPlan[T_co]:
         """Do the same where every hook is sync.
 
         Raises:
@@ -309,7 +309,7 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T]):
         self._state._check_open()
         return self._tell_resumed(decision, drive_sync(amend(self, decision, hooks)), on_event)
 
-    def merge(self, other: ToolRoundPlan[T], /) -> None:
+    def merge(self, other: ToolRoundPlan[Any], /) -> None:
         """Take in what another copy of this plan came to, such as one that another process loaded.
 
         Of each call the longer line is kept, where one begins the other: what was run, answered or

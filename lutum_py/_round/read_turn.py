@@ -43,18 +43,19 @@ from ..errors import (
 from .round import ToolRound, open_round
 
 T = TypeVar("T")
-A = TypeVar("A", default=str)
-AN = TypeVar("AN", default=Never)
+T_co = TypeVar("T_co", covariant=True)
+A_co = TypeVar("A_co", covariant=True, default=str)
+AN_co = TypeVar("AN_co", covariant=True, default=Never)
 
 
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class NeedsTools(Generic[T, AN]):
+class NeedsTools(Generic[T_co, AN_co]):
     """The model asks for tools: run the round, and ask the model again."""
 
-    round: ToolRound[T, AN]
+    round: ToolRound[T_co, AN_co]
 
-    def __init__(self, round: ToolRound[T, AN]) -> None:  # noqa: A002 - as the field is named
+    def __init__(self, round: ToolRound[T_co, AN_co]) -> None:  # noqa: A002 - as the field is named
         _set_round(self, round)  # as `ToolMetadata` does
 
     if not TYPE_CHECKING:
@@ -71,7 +72,7 @@ _set_round: Any = vars(NeedsTools)["round"].__set__
 
 
 @dataclass(frozen=True, slots=True)
-class TextResult(Generic[A]):
+class TextResult(Generic[A_co]):
     """What the model answered.
 
     Attributes:
@@ -84,10 +85,10 @@ class TextResult(Generic[A]):
     committed: CommittedRound | None = None
 
     @property
-    def answer(self) -> A:
+    def answer(self) -> A_co:
         """The answer: of the type that was asked for, else the text."""
         value: Any = self.turn.text if self._value is ... else self._value
-        answer: A = value
+        answer: A_co = value
         return answer
 
     @property
@@ -113,13 +114,13 @@ class TextResult(Generic[A]):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Finished(Generic[A]):
+class Finished(Generic[A_co]):
     """The model asks for nothing more."""
 
-    result: TextResult[A]
+    result: TextResult[A_co]
 
     @property
-    def answer(self) -> A:
+    def answer(self) -> A_co:
         """The answer: of the type that was asked for, else the text."""
         return self.result.answer
 

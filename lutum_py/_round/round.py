@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from .events import OnEvent
 
 T = TypeVar("T")
-AN = TypeVar("AN", default=Never)
+T_co = TypeVar("T_co", covariant=True)
+AN_co = TypeVar("AN_co", covariant=True, default=Never)
 
 
 class _RoundFields(RoundState):
@@ -45,7 +46,7 @@ class _RoundFields(RoundState):
     answered: tuple[ToolResult, ...]
 
 
-class ToolRound(Immutable, _RoundFields, Generic[T, AN]):
+class ToolRound(Immutable, _RoundFields, Generic[T_co, AN_co]):
     """Hold the calls of one turn; nothing of it is in a transcript yet.
 
     Attributes:
@@ -60,8 +61,8 @@ class ToolRound(Immutable, _RoundFields, Generic[T, AN]):
     __slots__ = ()
 
     if TYPE_CHECKING:
-        toolset: type[T]
-        answer: AN | None
+        toolset: type[T_co]
+        answer: AN_co | None
 
     def __setattr__(self, name: str, value: object) -> None:  # type: ignore[override]
         if not name.startswith("_"):  # how far the round has come is kept in private ones
@@ -148,7 +149,7 @@ class ToolRound(Immutable, _RoundFields, Generic[T, AN]):
                 begun |= plan.begun()
             self._leave(begun)
 
-    def plan(self) -> ToolRoundPlan[T]:
+    def plan(self) -> ToolRoundPlan[T_co]:
         """Return the plan without any hooks: every usable call is pending.
 
         Those whose tools are declared with `needs_approval=` wait, where that says so.
@@ -169,7 +170,7 @@ class ToolRound(Immutable, _RoundFields, Generic[T, AN]):
 
     async def apply_hooks(
         self, hooks: Hooks, /, *, on_event: OnEvent | None = None
-    ) -> ToolRoundPlan[T]:
+    ) -> ToolRoundPlan[T_co]:
         """Send every call through hooks, and sort them by what is to be done.
 
         Args:
@@ -192,7 +193,7 @@ class ToolRound(Immutable, _RoundFields, Generic[T, AN]):
 
     def apply_hooks_sync(
         self, hooks: Hooks, /, *, on_event: OnEvent | None = None
-    ) -> ToolRoundPlan[T]:
+    ) -> ToolRoundPlan[T_co]:
         """Do the same where every hook is sync.
 
         Raises:
@@ -213,7 +214,7 @@ class ToolRound(Immutable, _RoundFields, Generic[T, AN]):
         """Commit the round without hooks; see `ToolRoundPlan.commit`."""
         return self._ended(lambda plan: plan.commit(target, results))
 
-    def _ended(self, end: Callable[[ToolRoundPlan[T]], CommittedRound]) -> CommittedRound:
+    def _ended(self, end: Callable[[ToolRoundPlan[T_co]], CommittedRound]) -> CommittedRound:
         """End the round by a plan without hooks; where that fails, nobody has had the plan."""
         plan = self.plan()
         try:

@@ -175,13 +175,21 @@ class Invocation:
     def input_of(self, tool: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Make the fields of an input, or the whole one, of arguments as the function takes them.
 
+        What the model does not fill in is passed over: a context, and hidden parameters by name.
+
         Raises:
-            MisuseError: The function takes no such argument, or the model does not fill it in.
+            MisuseError: The function takes no such argument.
         """
         signature, visible = signature_of(self.function), self._visible
         kept = [signature.parameters[name] for name in visible]
+        if self.context is not None:
+            from .._context.context import ToolContext
+
+            args = tuple(each for each in args if not isinstance(each, ToolContext))
+        passed_over = {*self.hidden, self.context}
+        sent = {name: value for name, value in kwargs.items() if name not in passed_over}
         try:
-            given = signature.replace(parameters=kept).bind(*args, **kwargs).arguments
+            given = signature.replace(parameters=kept).bind(*args, **sent).arguments
         except TypeError as error:
             raise MisuseError(
                 f"These are no arguments of tool `{tool}`: {error}. What the model fills in: "

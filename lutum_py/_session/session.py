@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .._round.plan import ToolRoundPlan
     from .._view.view import View
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 A1 = TypeVar("A1")
 
 
@@ -186,7 +186,7 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True)
-class Restored(Generic[T]):
+class Restored(Generic[T_co]):
     """What a saved conversation came back as.
 
     Attributes:
@@ -195,4 +195,4 @@ class Restored(Generic[T]):
     """
 
     session: Session
-    plan: ToolRoundPlan[T] | None
+    plan: ToolRoundPlan[T_co] | None

@@ -29,9 +29,13 @@ NOT_RUN = ("rejected", "cancelled")
 """How a call ends that was not run."""
 
 
-class _Call(Protocol):
+class Answerable(Protocol):
+    """What a result may be the answer to: anything that has what the model sent."""
+
     @property
-    def metadata(self) -> ToolMetadata: ...
+    def metadata(self) -> ToolMetadata:
+        """The call as the model sent it."""
+        ...
 
 
 class _ResultFields:
@@ -134,7 +138,7 @@ class ToolResult(Frozen, _ResultFields):
     def __hash__(self) -> int:
         return hash((type(self), self._values()[:-1]))  # without `ran_with`, which has no hash
 
-    def answers(self, call: ToolMetadata | _Call) -> bool:
+    def answers(self, call: ToolMetadata | Answerable) -> bool:
         """Whether this is a result of that very call: id, name and argument text are the same.
 
         Args:

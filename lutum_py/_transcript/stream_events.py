@@ -7,7 +7,7 @@ last event carries the whole turn, so that events may be shown, and need not be 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._text.partial_json import PartialJson
 from .._text.unicode import sendable
@@ -72,13 +72,15 @@ class _ReadLater:
     _json: PartialJson
     _view: int
 
-    def __getattr__(self, name: str) -> Any:
-        # Of a slot that is empty.
-        if name != "partial":
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        partial = self._json.view(self._view)
-        object.__setattr__(self, "partial", partial)
-        return partial
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            # Of a slot that is empty.
+            if name != "partial":
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            partial = self._json.view(self._view)
+            object.__setattr__(self, "partial", partial)
+            return partial
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
 from .._call.selector import AnySelector
+from .._declare.offer import Named
 from .._text.json import is_sequence, shorten
 from .._transcript.message import Message
 from .._transcript.saved import dump_saved, open_saved
@@ -25,7 +26,6 @@ from .front import front_of, is_inside
 from .ledger import Count
 
 Target: TypeAlias = "HasTranscript | Transcript"
-Named: TypeAlias = "AnySelector | str"
 
 CLEARED: Final = "[This result was removed to save room. Call the tool again if it is needed.]"
 DROPPED: Final = "[Earlier parts of this conversation were left out to save room.]"

@@ -750,11 +750,13 @@ class OutcomeUnknown(ToolError):
     prefix = "Outcome unknown: "
 
 
-def __getattr__(name: str) -> Any:
-    # Seven more classes of plain values, which Python builds one by one: with the first commit that
-    # fails, and not with the first tool that is declared.
-    _faults = import_module(f"{__name__}._faults")
-    if name not in _faults.__all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(_faults, name)
-    return value
+if not TYPE_CHECKING:  # else every misspelt name would have a type
+
+    def __getattr__(name: str) -> Any:
+        # Seven more classes of plain values, which Python builds one by one: with the first commit
+        # that fails, and not with the first tool that is declared.
+        _faults = import_module(f"{__name__}._faults")
+        if name not in _faults.__all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(_faults, name)
+        return value

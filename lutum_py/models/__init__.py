@@ -17,10 +17,20 @@ they are; a payload that cannot be read is a `DialectError`. Either way the tran
 
 from __future__ import annotations
 
-from ._anthropic import Anthropic
-from ._gemini import Gemini
+from ._anthropic import Anthropic, MessagesClient
+from ._gemini import Gemini, GenerateClient
 from ._loss_report import LossWarning
-from ._openai_chat import OpenAIChat
-from ._openai_responses import OpenAIResponses
+from ._openai_chat import ChatClient, OpenAIChat
+from ._openai_responses import OpenAIResponses, ResponsesClient
 
-__all__ = ["Anthropic", "Gemini", "LossWarning", "OpenAIChat", "OpenAIResponses"]
+__all__ = [
+    "Anthropic",
+    "ChatClient",
+    "Gemini",
+    "GenerateClient",
+    "LossWarning",
+    "MessagesClient",
+    "OpenAIChat",
+    "OpenAIResponses",
+    "ResponsesClient",
+]

@@ -16,11 +16,11 @@ from .._transcript.saved import Saved
 from ..errors import MisuseError
 from ._rows import SavedCall
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Stored(Generic[T]):
+class Stored(Generic[T_co]):
     """A conversation as a store has it.
 
     Attributes:
@@ -34,7 +34,7 @@ class Stored(Generic[T]):
 
     id: str
     note: str
-    plan: ToolRoundPlan[T] | None
+    plan: ToolRoundPlan[T_co] | None
     version: int
     _session: Session | None = field(default=None, repr=False, compare=False)
 

@@ -13,7 +13,7 @@ from ..errors import DialectError
 from ._script import Script
 from ._transcript_valid import Dialect, dialect_of
 
-_Entry: TypeAlias = AssistantTurn | Mapping[str, Any] | BaseException
+ScriptedAnswer: TypeAlias = AssistantTurn | Mapping[str, Any] | BaseException
 
 
 class ScriptedResponse(dict[str, Any]):
@@ -62,7 +62,7 @@ class ScriptedClient:
 
     def __init__(
         self,
-        script: Iterable[_Entry] | Callable[[Mapping[str, Any]], _Entry],
+        script: Iterable[ScriptedAnswer] | Callable[[Mapping[str, Any]], ScriptedAnswer],
         dialect: Dialect,
         *,
         check: bool = True,

@@ -160,13 +160,25 @@ def test_with_args_refuses_what_the_function_does_not_take(
     assert str(caught.value).endswith("What the model fills in: `query`, `limit`.")
 
 
+def test_with_args_passes_over_what_the_model_does_not_send() -> None:
+    """A context, by place or by name, and hidden parameters by name change nothing of the input."""
+    context = ToolContext.noop(call_of(search, {"query": "x"}))
+    odd_one: Any = Outer.odd
+    expected = odd.Input(first=1, _count=2, Named="n")
+    given: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
+        ((1, 2, context), {}),
+        ((1, 2), {"context": context}),
+        ((1, 2), {"db": "mine"}),
+        ((1, 2), {"context": context, "db": "mine"}),
+    ]
+    for args, kwargs in given:
+        assert odd_one.with_args(*args, **kwargs, named="n").input == expected
+
+
 def test_with_args_refuses_values_that_do_not_fit() -> None:
-    """An argument of the wrong type names its field, and a hidden parameter is no argument."""
+    """An argument of the wrong type names its field."""
     selector: Any = Outer.inner.search
     with pytest.raises(
         ToolInputError, check=lambda error: [each.path for each in error.fields] == ["limit"]
     ):
         selector.with_args("x", limit="many")
-    hidden: Any = Outer.odd
-    with pytest.raises(MisuseError, match="'db'"):
-        hidden.with_args(1, 2, db="mine")

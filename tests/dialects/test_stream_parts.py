@@ -98,7 +98,7 @@ def test_an_event_that_was_not_asked_is_whole(look: Any) -> None:
     late = arguments_delta(2, '{"a": 1', PartialJson())
     assert look(late) == look(ArgumentsDelta(2, '{"a": 1', {"a": 1}))
     with pytest.raises(AttributeError, match="'ArgumentsDelta' object has no attribute 'parsed'"):
-        _ = late.parsed
+        _ = late.parsed  # type: ignore[attr-defined]
 
 
 @pytest.fixture

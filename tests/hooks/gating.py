@@ -26,7 +26,7 @@ from lutum_py import (
 GateAction: TypeAlias = Literal["allow", "suspend", "block"]
 
 
-def make(*effects: ToolEffect | str, background_safe: bool = False) -> ToolFn[..., Any, str]:
+def make(*effects: ToolEffect | str, background_safe: bool = False) -> ToolFn[..., str]:
     capabilities = ToolCapabilities(effects=effects, background_safe=background_safe)
 
     @tool_fn(capabilities=capabilities)
@@ -36,7 +36,7 @@ def make(*effects: ToolEffect | str, background_safe: bool = False) -> ToolFn[..
     return act
 
 
-def call_of(function: ToolFn[..., Any, str], id: str = "c1", **arguments: Any) -> AnyToolCall:
+def call_of(function: ToolFn[..., str], id: str = "c1", **arguments: Any) -> AnyToolCall:
     metadata = ToolMetadata(id=id, name="act", arguments=json.dumps(arguments))
     call: AnyToolCall = function.__lutum_fn__().free_selector.decode(metadata)
     return call

@@ -41,9 +41,8 @@ class TestBeforeHooks:
             lambda metadata, input: RunNormally(web_search.Input(query="new"))
         )
         hooks.on(AppTools.data.list_orders)(lambda metadata, input: Complete(["a"]))
-        hooks.gate(AppTools.data.get_user)(
-            lambda metadata, input: {"u1": Block("no"), "u2": Suspend(TICKET)}.get(metadata.id)
-        )
+        answers: dict[str, Any] = {"u1": Block("no"), "u2": Suspend(TICKET)}
+        hooks.gate(AppTools.data.get_user)(lambda metadata, input: answers.get(metadata.id))
         calls = [SEARCH, sent("list_orders", "l1", user_id="x")]
         calls += [sent("get_user", id, user_id="x") for id in ("u1", "u2", "u3")]
         with opened(AppTools, *calls) as asked:
@@ -54,7 +53,7 @@ class TestBeforeHooks:
     def test_a_before_hook_runs_once_for_each_call(self) -> None:
         """A second pass asks a before-hook about no call again, but other before-hooks it asks."""
         seen: list[str] = []
-        hooks = AppTools.HookSet()
+        hooks: Any = AppTools.HookSet()
 
         def count(metadata: ToolMetadata, input: Any) -> None:
             seen.append(metadata.id)
@@ -83,7 +82,7 @@ class TestBeforeHooks:
 
     def test_a_before_hook_may_be_async_and_may_raise(self) -> None:
         """A before-hook is awaited, and one that raises is a HookError like any other."""
-        hooks = AppTools.HookSet()
+        hooks: Any = AppTools.HookSet()
 
         async def throttle(metadata: ToolMetadata, input: Any) -> None:
             raise TimeoutError("busy")

@@ -65,11 +65,15 @@ def decide(hooks: Any) -> None:
 
 
 def hooked(answer: Any) -> Any:
-    return AppTools.HookSet().data.with_get_user_hook(lambda metadata, input: answer)
+    hooks = AppTools.HookSet()
+    hooks.on(AppTools.data.get_user)(lambda metadata, input: answer)
+    return hooks
 
 
 def gated(answer: Any) -> Any:
-    return AppTools.HookSet().data.with_get_user_gate(lambda metadata, input: answer)
+    hooks = AppTools.HookSet()
+    hooks.gate(AppTools.data.get_user)(lambda metadata, input: answer)
+    return hooks
 
 
 def function(answer: Callable[[AnyToolCall], HookOutcome]) -> Any:

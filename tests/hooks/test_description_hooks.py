@@ -21,13 +21,13 @@ def test_without_hooks_there_are_no_overrides() -> None:
 
 def test_overrides_come_in_order_and_leave_out_none() -> None:
     """Overrides are pairs in the order of declaration; a hook that gives None is left out."""
-    hooks = AppTools.HookSet()
+    hooks: Any = AppTools.HookSet()
 
-    @hooks.describe(AppTools.data.list_orders)
     async def later(definition: ToolDef) -> str:
         await asyncio.sleep(0)
         return f"{definition.description} Slowly."
 
+    hooks.describe(AppTools.data.list_orders)(later)
     hooks.register_web_search_description_hook(lambda definition: f"{definition.name}!")
     hooks.describe(AppTools.delete_file)(lambda definition: None)
     hooks.data.register_get_user_description_hook(lambda definition: "")
@@ -42,7 +42,7 @@ def test_overrides_come_in_order_and_leave_out_none() -> None:
 
 def test_nested_overrides_are_mapped_outward() -> None:
     """An inner description hook describes the outer selectors, on each path."""
-    hooks = DeepTools.HookSet()
+    hooks: Any = DeepTools.HookSet()
     hooks.app.data.describe(DataTools.get_user)(lambda definition: definition.name)
     assert hooks.description_overrides_sync() == [(DeepTools.app.data.get_user, "app_get_user")]
     assert hooks.app.data.description_overrides_sync() == [(DataTools.get_user, "get_user")]
@@ -56,7 +56,7 @@ def test_nested_overrides_are_mapped_outward() -> None:
 
 def test_the_last_registration_wins_with_a_warning() -> None:
     """A tool has one description hook: a second one takes its place, and says so."""
-    hooks = AppTools.HookSet()
+    hooks: Any = AppTools.HookSet()
 
     def first(definition: ToolDef) -> str:
         return "first"
@@ -64,13 +64,14 @@ def test_the_last_registration_wins_with_a_warning() -> None:
     def second(definition: ToolDef) -> str:
         return "second"
 
+    empty: Any = AppTools.HookSet()
     hooks.describe(AppTools.web_search)(first)
     with pytest.warns(UserWarning, match=r"second` takes the place of `.*first`") as caught:
         hooks.register_web_search_description_hook(second)
     assert caught[0].filename == __file__
     assert hooks.description_overrides_sync() == [(AppTools.web_search, "second")]
     with pytest.warns(UserWarning, match=r"first` takes the place of `.*second`"):
-        hooks.extend(AppTools.HookSet().with_web_search_description_hook(first))
+        hooks.extend(empty.with_web_search_description_hook(first))
     assert hooks.description_overrides_sync() == [(AppTools.web_search, "first")]
 
 

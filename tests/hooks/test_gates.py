@@ -119,7 +119,7 @@ def test_all_gates_are_asked_and_recorded() -> None:
 @pytest.mark.parametrize("is_outer_first", [True, False])
 def test_among_equals_the_first_registered_wins(is_outer_first: bool) -> None:
     """At equal rank the gate that was registered first wins, across levels of nesting."""
-    hooks = DeepTools.HookSet()
+    hooks: Any = DeepTools.HookSet()
 
     def outer() -> None:
         hooks.gate()(lambda metadata, input: Block("outer"))
@@ -163,9 +163,9 @@ def test_a_block_is_a_rejection_that_ends_the_run() -> None:
 def test_blocked_keeps_the_first_reason_over_passes() -> None:
     """A later pass leaves the reason of the first Block; a rejection is no Block."""
     with opened(AppTools, SEARCH, USER) as asked:
-        first = asked.apply_hooks_sync(
-            AppTools.HookSet().with_web_search_hook(lambda metadata, input: Reject("r"))
-        )
+        hooks = AppTools.HookSet()
+        hooks.on(AppTools.web_search)(lambda metadata, input: Reject("r"))
+        first = asked.apply_hooks_sync(hooks)
         assert first.blocked is None
         second = first.apply_hooks_sync(gated(Block("")))
         assert second.blocked == ""

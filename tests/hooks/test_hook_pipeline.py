@@ -166,7 +166,7 @@ class TestExecutionHooks:
 
     def test_hooks_of_a_nested_toolset_decide_for_the_outer_one(self) -> None:
         """An outer round goes through the inner hooks, and its outcomes are the outer toolset's."""
-        hooks = DeepTools.HookSet()
+        hooks: Any = DeepTools.HookSet()
         hooks.app.data.register_get_user_hook(
             lambda metadata, input: Complete(ALICE) if input.user_id == "alice" else Reject("who?")
         )

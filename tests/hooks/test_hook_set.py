@@ -84,7 +84,7 @@ def test_decorators_give_the_function_back() -> None:
 @over("ending", PHASES)
 def test_generated_names_register_and_copy(ending: str) -> None:
     """`register_` changes the hook set; `with_` gives another, and leaves the first as it was."""
-    hooks = AppTools.HookSet()
+    hooks: Any = AppTools.HookSet()
     phase = ENDINGS[ending]
     assert getattr(hooks, f"register_web_search_{ending}")(nothing) is None
     more = getattr(hooks, f"with_delete_file_{ending}")(nothing)
@@ -103,7 +103,7 @@ def test_generated_names_register_and_copy(ending: str) -> None:
 
 def test_an_unknown_attribute_has_a_suggestion() -> None:
     """A name that is not there is an AttributeError with a near one, as `hasattr` wants it."""
-    hooks = AppTools.HookSet()
+    hooks: Any = AppTools.HookSet()
     with pytest.raises(AttributeError, match="Did you mean `register_web_search_hook`"):
         _ = hooks.register_websearch_hook
     with pytest.raises(
@@ -118,11 +118,11 @@ def test_an_unknown_attribute_has_a_suggestion() -> None:
 
 def test_what_is_no_function_cannot_be_registered() -> None:
     """Registering something that cannot be called is an error that says what a hook is."""
-    hooks = AppTools.HookSet()
+    hooks: Any = AppTools.HookSet()
     with pytest.raises(HookError, match="A gate is a function, not 3"):
         hooks.register_web_search_gate(3)
     with pytest.raises(HookError, match="An execution hook is a function, not None"):
-        hooks.on(AppTools.web_search)(None)  # type: ignore[call-overload]
+        hooks.on(AppTools.web_search)(None)
 
 
 def test_a_tool_of_another_toolset_cannot_have_hooks() -> None:
@@ -131,7 +131,7 @@ def test_a_tool_of_another_toolset_cannot_have_hooks() -> None:
     with pytest.raises(HookError):
         hooks.on(PingTools.ping)
     with pytest.raises(HookError):
-        hooks.gate("nope")  # type: ignore[arg-type]
+        hooks.gate("nope")  # type: ignore[call-overload]
 
 
 def test_forgotten_parentheses_are_told() -> None:
@@ -153,7 +153,7 @@ def test_forgotten_parentheses_are_told() -> None:
         pass
 
     with pytest.raises(HookError, match=r"as in `Empty.tool`"):
-        Empty.HookSet().on(None)  # type: ignore[arg-type]
+        Empty.HookSet().on(None)  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize(
@@ -178,12 +178,12 @@ def test_a_gate_for_a_toolset_is_told_how_to_write_it(given: Any, remedy: str) -
 def test_a_group_of_another_toolset_is_no_group_to_gate() -> None:
     """Only a group that the hook set has is named for the gate of a whole group."""
     with pytest.raises(HookError, match=r"Name a tool, as in `DeepTools\.app\.[a-z_.]+`\.$"):
-        DeepTools.HookSet().gate(AppTools.data)  # type: ignore[arg-type]
+        DeepTools.HookSet().gate(AppTools.data)  # type: ignore[call-overload]
 
 
 def test_nested_hook_sets_are_reached_by_name_and_by_view() -> None:
     """`hooks.data` and `hooks[AppTools.data]` are the same inner hook set."""
-    hooks = DeepTools.HookSet()
+    hooks: Any = DeepTools.HookSet()
     assert hooks[DeepTools.app] is hooks.app
     assert hooks[DeepTools.app.data] is hooks.app.data
     assert hooks.app.data.toolset is DataTools
@@ -211,7 +211,7 @@ def test_a_tool_and_a_group_of_one_name_are_told_apart() -> None:
 def test_a_nested_hook_set_is_kept_live() -> None:
     """What is registered in the inner hook set counts in the outer one, and the other way round."""
     inner = DataTools.HookSet()
-    hooks = AppTools.HookSet(data=inner)
+    hooks: Any = AppTools.HookSet(data=inner)
     assert hooks.data is inner
     inner.gate(DataTools.get_user)(first := tagged("first"))
     hooks.gate(AppTools.data.get_user)(second := tagged("second"))
@@ -239,7 +239,7 @@ def test_a_hook_of_a_shared_set_counts_at_once_in_every_set() -> None:
 
 def test_both_ways_fill_one_list_in_order() -> None:
     """However an inner hook is registered, it stands in one list in the order of registration."""
-    hooks = AppTools.HookSet()
+    hooks: Any = AppTools.HookSet()
     names = ["outer", "inner", "generated", "outer again", "by the inner selector"]
     made = [tagged(name) for name in names]
     hooks.gate(AppTools.data.get_user)(made[0])
@@ -253,7 +253,7 @@ def test_both_ways_fill_one_list_in_order() -> None:
 
 def test_order_of_registration_holds_across_levels() -> None:
     """Hooks for all tools and hooks of one tool, outer and inner, are asked as registered."""
-    hooks = DeepTools.HookSet()
+    hooks: Any = DeepTools.HookSet()
     made = [tagged(str(number)) for number in range(6)]
     hooks.app.gate()(made[0])
     hooks.gate(DeepTools.app.data.get_user)(made[1])
@@ -283,7 +283,7 @@ def test_an_inner_selector_registers_on_every_path_once() -> None:
 def test_copies_share_nothing() -> None:
     """A copy has lists of its own at every level, and copies share what the original shared."""
     shared = DataTools.HookSet()
-    hooks = TwinTools.HookSet(left=shared, right=shared)
+    hooks: Any = TwinTools.HookSet(left=shared, right=shared)
     hooks.gate()(nothing)
     for made in (hooks.copy(), copy.copy(hooks), copy.deepcopy(hooks)):
         assert made.left is made.right
@@ -296,7 +296,7 @@ def test_copies_share_nothing() -> None:
 def test_a_live_inner_hook_set_is_copied_by_with() -> None:
     """`with_*` gives a deep copy: the inner hook set of the copy is another one."""
     inner = DataTools.HookSet()
-    hooks = AppTools.HookSet(data=inner)
+    hooks: Any = AppTools.HookSet(data=inner)
     more = hooks.with_web_search_gate(nothing)
     inner.gate(DataTools.get_user)(nothing)
     assert asked(hooks, AppTools.data.get_user) == [nothing]
@@ -432,7 +432,7 @@ def test_a_name_alone_does_not_make_it_the_same_tool() -> None:
 
 def test_hooks_count_from_their_registration_on() -> None:
     """A hook that is registered after a first round counts in the next one."""
-    hooks = AppTools.HookSet()
+    hooks: Any = AppTools.HookSet()
     call = AppTools.parse_tool_call(sent("get_user", user_id="x"))
     assert call.hook_sync(hooks) is call
     hooks.data.on(DataTools.get_user)(lambda metadata, input: Reject("late"))

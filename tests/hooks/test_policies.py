@@ -323,4 +323,4 @@ def test_marks_take_selectors_and_stand_above_methods() -> None:
     with pytest.raises(HookError):
         marks.on(bad)
     with pytest.raises(HookError):
-        marks.gate()(3)  # type: ignore[type-var]
+        marks.gate()(3)  # type: ignore[call-overload]

@@ -46,6 +46,10 @@ modes = st.sampled_from([None, *ResumeMode])
 answers = st.sampled_from(["", "yes", "0", "äöü"])
 
 
+def fail(metadata: object, input: object) -> None:
+    raise ZeroDivisionError
+
+
 class Expected:
     """What is known of one call, beside the plan that is put to the test."""
 
@@ -197,7 +201,7 @@ class Suspensions(RuleBasedStateMachine):
         if hook == "rewrite":
             hooks.on(Shop.ask)(lambda m, input: RunNormally(ask.Input(question="hook?")))
         if hook == "raise":
-            hooks.before(Shop.ask)(lambda m, input: 1 / 0)
+            hooks.before(Shop.ask)(fail)
         if hook == "block":
             hooks.gate(Shop.ask)(lambda metadata, input: Block("closed"))
         if mode is not None:

@@ -73,7 +73,7 @@ def move(to: <Point>, via: list[<Point>] = []) -> <Point>:
 class Point(BaseModel):
     x: int
 """)
-    move: ToolFn[Any, Any, Any] = module["move"]
+    move: ToolFn[..., Any] = module["move"]
     assert schema_of(move)["properties"]["via"]["items"] == {"$ref": "#/$defs/Point"}
     assert call_of(move, {"to": {"x": 1}}).call_sync().output == {"x": 1}
 

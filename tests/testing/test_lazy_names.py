@@ -28,7 +28,7 @@ def test_every_name_is_there_and_sorted() -> None:
     assert set(testing.__all__) <= set(dir(testing))
     assert {*testing._HOMES, "strategies"} == {*testing.__all__}
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
-        _ = testing.nothing
+        _ = testing.nothing  # type: ignore[attr-defined]
 
 
 def test_the_strategies_are_an_attribute() -> None:

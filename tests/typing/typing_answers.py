@@ -201,5 +201,5 @@ def over(session: Session, plan: ToolRoundPlan[App], other: ToolRoundPlan[Other]
     session.finished(5)  # error
     text = App.dump_session(session, plan, key=b"k")
     assert_type(App.load_session(text).plan, ToolRoundPlan[App] | None)
-    App.dump_session(session, other)  # error
+    _mine: ToolRoundPlan[App] = other  # error
     App.dump_session(session.transcript)  # error

@@ -103,12 +103,10 @@ class Policy:
         return Complete(Reply(3))
 
 
-assert_type(Complete(Reply(3)), Complete[int])
-assert_type(Complete(3), Complete[int])
-assert_type(Complete(output=Reply("x")), Complete[str])
-
-
-hooks.on(Tools.count)(lambda metadata, input: Complete(Reply(3)))
+number = int("3")
+assert_type(Complete(Reply(number)), Complete[int])
+assert_type(Complete(number), Complete[int])
+assert_type(Complete(output=Reply(str(number))), Complete[str])
 
 
 def kept(key: Any, reply: Reply[int]) -> Complete[int] | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import assert_type
+from typing import Any, assert_type
 
 from lutum_py import (
-    AnySelector,
     AnyToolCall,
     FnSelector,
+    Selector,
     Session,
     Toolset,
     search_tools,
@@ -34,7 +34,7 @@ class Tools(Toolset):
 
 
 assert_type(Tools.search_tools, FnSelector[[str], list[str]])
-assert_type(search_tools(Tools, "sum"), tuple[AnySelector, ...])
+assert_type(search_tools(Tools, "sum"), tuple[Selector[Any, Any], ...])
 
 run = Tools.Handlers()
 
@@ -46,8 +46,8 @@ async def by_meaning(query: str) -> list[str]:
 
 
 def read(session: Session, call: AnyToolCall) -> None:
-    assert_type(Tools.loaded(session), tuple[AnySelector, ...])
-    assert_type(Tools.loaded(session.transcript), tuple[AnySelector, ...])
+    assert_type(Tools.loaded(session), tuple[Selector[Any, Any], ...])
+    assert_type(Tools.loaded(session.transcript), tuple[Selector[Any, Any], ...])
     if (search := Tools.search_tools.match(call)) is not None:
         assert_type(search.invoke_sync(), list[str])
     if (sum_ := Tools.sums.add.match(call)) is not None:

@@ -1,10 +1,10 @@
-"""What checkers know of the selector class of a toolset: they take each for `AnySelector`."""
+"""What checkers know of the selector class of a toolset: they take each for a `Selector` of any input."""
 
 from __future__ import annotations
 
-from typing import assert_type
+from typing import Any, assert_type
 
-from lutum_py import AnySelector, Toolset, tool, tool_fn
+from lutum_py import Selector, Toolset, tool, tool_fn
 
 
 @tool_fn
@@ -17,7 +17,7 @@ class Net(Toolset):
     ping = tool(ping)
 
 
-assert_type(Net.Selector.all(), tuple[AnySelector, ...])
-assert_type(Net.Selector.try_from_name("ping"), AnySelector | None)
-assert_type(Net.Selector.from_name("ping"), AnySelector)
+assert_type(Net.Selector.all(), tuple[Selector[Any, Any], ...])
+assert_type(Net.Selector.try_from_name("ping"), Selector[Any, Any] | None)
+assert_type(Net.Selector.from_name("ping"), Selector[Any, Any])
 Net.Selector.from_name(3)  # error

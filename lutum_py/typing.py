@@ -1,0 +1,132 @@
+"""Types that the signatures of the library name, for annotations of your own.
+
+What a program makes, calls or matches stands in `lutum_py` and its other modules. What stands here
+is only named: by a function that wraps one of the library's, by a decorator, by a field.
+
+Example:
+    >>> from lutum_py.typing import GateAnswer, Hooks
+    >>> def first(hooks: Hooks) -> GateAnswer[str]:
+    ...     return None
+"""
+
+from __future__ import annotations
+
+from ._call.asked import Asked
+from ._call.call import Hooks
+from ._call.decision_log import DecisionKind, DecisionPhase
+from ._call.decisions import ArgsDecision
+from ._call.lifecycle import StepKind
+from ._call.line import StepPhase
+from ._call.member_options import Condition, Conditions, MemberOptions
+from ._call.outcomes import IssueReason, RejectionSource
+from ._call.reply import ReplyStatus
+from ._call.selector import HidingSelector, TakesContext
+from ._call.spec import FnSpec, HasSpec, ToolSpec
+from ._context.context import CallLike
+from ._context.suspension import DecisionAction
+from ._declare.handlers import Handles, HandlesArgs
+from ._declare.offer import Available, Descriptions, Named, Offered
+from ._declare.tool_fn import HidingFn, MakesHidingFn, MakesModelFn, MakesToolFn, ModelFn
+from ._declare.tool_search import ToolSearch
+from ._hooks.capability_gate import GateAction, GatePolicy
+from ._hooks.decorator_types import (
+    Fits,
+    FitsTwo,
+    GateAnswer,
+    Gives,
+    Registers,
+    RegistersArgs,
+    RegistersGate,
+    RegistersTwo,
+)
+from ._round.commit import ResultLike
+from ._round.events import CallEventKind, OnEvent
+from ._round.read_turn import MissingReason
+from ._round.rows import CallRowState
+from ._schema.input_model import FnInput
+from ._schema.schema_reader import JsonSchema
+from ._session.model import AnyModel
+from ._session.turn import Turn, TurnWithAnswer, TurnWithTools
+from ._session.turn_stream import SyncTurnStream, TurnStream
+from ._transcript.attachment import MediaType
+from ._transcript.message import Role
+from ._transcript.result import Answerable
+from ._transcript.tool_choice import ToolChoiceMode
+from ._transcript.transcript import HasTranscript
+from ._transcript.transcript_view import TranscriptView
+from ._view.cut import CutKind
+from ._view.ledger import Count
+from ._view.view import Target
+from .dialects._schema.nodes import SchemaLoss
+from .dialects._wire.other_model import ModelNames
+from .execution._settings import Skipped
+
+__all__ = [
+    "Answerable",
+    "AnyModel",
+    "ArgsDecision",
+    "Asked",
+    "Available",
+    "CallEventKind",
+    "CallLike",
+    "CallRowState",
+    "Condition",
+    "Conditions",
+    "Count",
+    "CutKind",
+    "DecisionAction",
+    "DecisionKind",
+    "DecisionPhase",
+    "Descriptions",
+    "Fits",
+    "FitsTwo",
+    "FnInput",
+    "FnSpec",
+    "GateAction",
+    "GateAnswer",
+    "GatePolicy",
+    "Gives",
+    "Handles",
+    "HandlesArgs",
+    "HasSpec",
+    "HasTranscript",
+    "HidingFn",
+    "HidingSelector",
+    "Hooks",
+    "IssueReason",
+    "JsonSchema",
+    "MakesHidingFn",
+    "MakesModelFn",
+    "MakesToolFn",
+    "MediaType",
+    "MemberOptions",
+    "MissingReason",
+    "ModelFn",
+    "ModelNames",
+    "Named",
+    "Offered",
+    "OnEvent",
+    "Registers",
+    "RegistersArgs",
+    "RegistersGate",
+    "RegistersTwo",
+    "RejectionSource",
+    "ReplyStatus",
+    "ResultLike",
+    "Role",
+    "SchemaLoss",
+    "Skipped",
+    "StepKind",
+    "StepPhase",
+    "SyncTurnStream",
+    "TakesContext",
+    "Target",
+    "ToolChoiceMode",
+    "ToolSearch",
+    "ToolSpec",
+    "TranscriptView",
+    "Turn",
+    "TurnStream",
+    "TurnWithAnswer",
+    "TurnWithTools",
+]
