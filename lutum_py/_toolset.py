@@ -160,7 +160,7 @@ class Toolset(metaclass=ToolsetMeta):
                 f"parse_tool_call takes a ToolMetadata, not {shorten(metadata)}. Make one with "
                 "`ToolMetadata(id=..., name=..., arguments=...)`."
             ) from None
-        return selector.decode(metadata)
+        return selector._decode(metadata)
 
     @classmethod
     @overload

@@ -44,6 +44,7 @@ from ._round.events import CallEventKind, OnEvent
 from ._round.read_turn import MissingReason
 from ._round.rows import CallRowState
 from ._schema.input_model import FnInput
+from ._schema.invocation import Invocation
 from ._schema.schema_reader import JsonSchema
 from ._session.model import AnyModel
 from ._session.turn import Turn, TurnWithAnswer, TurnWithTools
@@ -93,6 +94,7 @@ __all__ = [
     "HidingFn",
     "HidingSelector",
     "Hooks",
+    "Invocation",
     "IssueReason",
     "JsonSchema",
     "MakesHidingFn",

@@ -21,7 +21,7 @@ def call_of(declared: Any, arguments: Any = "{}", *, id: str = "c1") -> Any:
     """Decode a call of a tool; arguments other than a string are encoded first."""
     text = arguments if isinstance(arguments, str) else json.dumps(arguments)
     selector = spec_of(declared).free_selector
-    made: AnyToolCall = selector.decode(ToolMetadata(id=id, name=selector.name, arguments=text))
+    made: AnyToolCall = selector._decode(ToolMetadata(id=id, name=selector.name, arguments=text))
     return made
 
 
@@ -31,7 +31,7 @@ def refusal(declared: Any, arguments: Any, *, redact: bool = False) -> str:
     selector = spec_of(declared).free_selector
     metadata = ToolMetadata(id="c1", name=selector.name, arguments=text)
     with pytest.raises(InvalidArgumentsError) as caught:
-        selector.decode(metadata, redact=redact)
+        selector._decode(metadata, redact=redact)
     said, error = str(caught.value), caught.value
     head = f"The arguments of tool `{selector.name}` are invalid, so it was not run:\n"
     tail = "\nCall it again with corrected arguments."

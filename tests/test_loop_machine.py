@@ -264,7 +264,7 @@ class Loops(RuleBasedStateMachine):
         else:
             assert answer(asked.collect_sync()) == said.text
         assert len(session.transcript) == before + 1
-        assert len(session.request_items()) == before + 1
+        assert len(session._request_items()) == before + 1
 
     @precondition(lambda self: len(self.open) < 6)
     @rule(data=st.data(), way=ways, count=st.integers(1, 4))
@@ -297,12 +297,12 @@ class Loops(RuleBasedStateMachine):
     @rule(data=st.data(), duplicate=st.booleans())
     def fail_to_ask(self, data: st.DataObject, duplicate: bool) -> None:
         session = self.session(data)
-        before, waiting = len(session.transcript), len(session.request_items())
+        before, waiting = len(session.transcript), len(session._request_items())
         same = ("x", "add", {"a": 1})
         self.next = turn(same, same) if duplicate else ConnectionError("down")
         with pytest.raises((DuplicateToolCallIdError, ConnectionError)):
             session.text_turn(self.model).tools(Shop).collect_sync()
-        assert (len(session.transcript), len(session.request_items())) == (before, waiting)
+        assert (len(session.transcript), len(session._request_items())) == (before, waiting)
 
     @rule(data=st.data(), name=hostile.names)
     def ask_for_a_tool_by_name(self, data: st.DataObject, name: str) -> None:
@@ -500,7 +500,7 @@ class Loops(RuleBasedStateMachine):
         session, dialect = self.session(data), MODULES[name]
         if not begins_with_the_user(session):
             return
-        body = dialect.encode_request(TurnRequest(items=session.request_items()))
+        body = dialect.encode_request(TurnRequest(items=session._request_items()))
         assert dialect.repair(body) == (body, [])
         said = next(body[key] for key in ("messages", "input", "contents") if key in body)
         del said[data.draw(st.integers(0, len(said) - 1))]
@@ -513,13 +513,13 @@ class Loops(RuleBasedStateMachine):
     @invariant()
     def every_conversation_can_go_on(self) -> None:
         for index, session in enumerate(self.sessions):
-            state = (len(session.transcript), session.request_items().ephemeral)
+            state = (len(session.transcript), session._request_items().ephemeral)
             if self.seen.get(id(session)) == state:
                 continue
             self.seen[id(session)] = state
             check_transcript(session.transcript)
             assert_transcript_valid(session)
-            request = TurnRequest(items=session.request_items(), tools=Desk.definitions())
+            request = TurnRequest(items=session._request_items(), tools=Desk.definitions())
             for name, dialect in MODULES.items():
                 if begins_with_the_user(session):
                     body = dialect.encode_request(request)
@@ -540,7 +540,7 @@ def encoded(body: Any) -> bytes:
 
 def begins_with_the_user(session: Session) -> bool:
     """Whether the user says something before the model does, as some providers demand."""
-    for item in session.request_items():
+    for item in session._request_items():
         if not isinstance(item, Message):
             return False
         if item.role == "user" and item.text.strip():

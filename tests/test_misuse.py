@@ -53,7 +53,7 @@ WRONG: list[Any] = [None, 3, object()]
 USES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "match": (Net.ping.match, "A selector matches calls, as a round or plan has them in"),
     "matches": (Net.ping.matches, "A selector matches calls, as a round or plan has them in"),
-    "decode": (Net.ping.decode, "A call is decoded from its ToolMetadata, not from "),
+    "decode": (Net.ping._decode, "A call is decoded from its ToolMetadata, not from "),
     "only": (ToolAvailability.only, "Tools are named by a list of selectors or wire names, as in"),
     "default plus": (ToolAvailability.default_plus, "Tools are named by a list of selectors or"),
     "definitions": (Net.definitions_for, "Tools are named by a list of selectors or wire names"),

@@ -91,7 +91,7 @@ class Echo:
 @pytest.fixture(autouse=True)
 def no_after_hooks(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is counted is a program without after-hooks, whatever other tests have registered."""
-    (registered,) = hooks.hooks_for(Tools.search, "execution")
+    (registered,) = hooks._hooks_for(Tools.search, "execution")
     monkeypatch.setattr(type(registered), "any_after", False)
 
 

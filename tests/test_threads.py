@@ -178,10 +178,10 @@ def test_no_gate_is_missed_that_a_thread_added() -> None:
 
         def add(hooks: Any = hooks, plus: Any = toolset.plus) -> int:
             hooks.gate(plus)(lambda metadata, input: None)
-            return len(hooks.deciding(plus)[1])
+            return len(hooks._decisions_for(plus)[1])
 
         assert max(at_once(add)) == THREADS
-        assert len(hooks.deciding(toolset.plus)[1]) == THREADS
+        assert len(hooks._decisions_for(toolset.plus)[1]) == THREADS
 
 
 @pytest.mark.filterwarnings("ignore:Description hook")
@@ -192,7 +192,7 @@ def test_a_tool_with_a_description_hook_is_never_without() -> None:
 
     def replace_it() -> set[int]:
         hooks.describe(toolset.plus)(lambda definition: None)
-        return {len(hooks.hooks_for(toolset.plus, "description")) for _ in range(50)}
+        return {len(hooks._hooks_for(toolset.plus, "description")) for _ in range(50)}
 
     for _ in range(ROUNDS):
         assert at_once(replace_it) == [{1}] * THREADS

@@ -399,7 +399,7 @@ class CallState:
         if self._text is not None:
             return self.spec.arguments.from_text(self._text)
         # Nothing was ever changed, and the model's text always reads the same.
-        return self.selector.decode(self.metadata)._cache
+        return self.selector._decode(self.metadata)._cache
 
     def _written(self) -> Any:
         """The input as the line has it, whatever was done in place to what was given away."""

@@ -116,12 +116,12 @@ class AnySelector(Immutable):
         What is off stays off, and a search for tools is never deferred itself.
         """
         options = self.options
-        return options.deferred and not options.off and not self.loads_tools
+        return options.deferred and not options.off and not self._loads_tools
 
     @property
-    def loads_tools(self) -> bool:
+    def _loads_tools(self) -> bool:
         """Whether it is a search for tools, as `tool_search()` makes one."""
-        return getattr(self.spec.origin, "loads_tools", False)
+        return getattr(self.spec.origin, "_loads_tools", False)
 
     @property
     def definition(self) -> ToolDef:
@@ -141,7 +141,7 @@ class AnySelector(Immutable):
         """The class of the tool's calls, for `isinstance` and `case`."""
         return self.spec.call_type
 
-    def decode(
+    def _decode(
         self,
         metadata: ToolMetadata,
         *,
@@ -217,7 +217,7 @@ class AnySelector(Immutable):
             fields=issues,
         )
 
-    def reaches(self, toolset: type[Any]) -> Selector[Any, Any] | None:
+    def _reaches(self, toolset: type[Any]) -> Selector[Any, Any] | None:
         """Return what this selector is as a member of another toolset that it leads through."""
         selector: Any = self
         while selector is not None and selector.toolset is not toolset:

@@ -108,7 +108,7 @@ class Answer(Generic[A]):
             return None, (issue,)
         metadata = ToolMetadata(id=self.name, name=self.name, arguments=text)
         try:
-            call: AnyToolCall = self._spec.free_selector.decode(metadata, redact=redact)
+            call: AnyToolCall = self._spec.free_selector._decode(metadata, redact=redact)
         except InvalidArgumentsError as error:
             return None, error.fields
         return self.value_of(call.input), ()

@@ -127,7 +127,7 @@ class Handlers(Generic[T]):
         """
         if isinstance(selector, AnySelector):
             # A bound view makes handlers of its origin, whose own member is meant.
-            selector = selector.reaches(self._toolset) or selector
+            selector = selector._reaches(self._toolset) or selector
         try:
             members = self._toolset._find(selector)
         except UnknownToolError as error:
@@ -189,13 +189,13 @@ class Handlers(Generic[T]):
         Raises:
             MisuseError: The handler is async; or as above.
         """
-        invocation = self.invocation_of(call)
+        invocation = self._invocation_of(call)
         if invocation.is_async:
             invocation.refuse_sync(call)
         _, taken = self._begin(call, skipped)
         return call.finish(invocation.run_sync(call, call._give_away(), taken))
 
-    def invocation_of(self, call: AnyToolCall) -> Invocation:
+    def _invocation_of(self, call: AnyToolCall) -> Invocation:
         """Give what runs a call.
 
         Raises:
@@ -206,7 +206,7 @@ class Handlers(Generic[T]):
                 f"Handlers are given a call, not {shorten(call)}. Take it from `plan.pending`."
             )
         toolset = self._toolset
-        member = call.selector.reaches(toolset)
+        member = call.selector._reaches(toolset)
         if call.selector.toolset is None:
             member = toolset._by_name.get(call.name)
         if member is None or member.spec is not call.spec:
@@ -227,7 +227,7 @@ class Handlers(Generic[T]):
     def _begin(
         self, call: AnyToolCall, skipped: Mapping[str, Any]
     ) -> tuple[Invocation, dict[str, Any]]:
-        invocation = self.invocation_of(call)
+        invocation = self._invocation_of(call)
         known = {*invocation.hidden, invocation.context}
         taken = {name: value for name, value in skipped.items() if name in known}
         return call.begin(taken, invocation), taken

@@ -215,7 +215,7 @@ class Offer(Immutable):
             default=default,
             deferred=deferred,
             deferred_names={selector.name: selector for selector in deferred},
-            searches=frozenset(selector.name for selector in selectors if selector.loads_tools),
+            searches=frozenset(selector.name for selector in selectors if selector._loads_tools),
             index=None,
             _deferred=None,
         )

@@ -210,6 +210,7 @@ class ToolFn(DecoratedFn[Params, Returned_co]):
 
         @property
         def Call(self) -> Any:  # noqa: N802 - a class, named as one
+            """The class of the calls."""
             return self._made().call_type
 
     @property

@@ -160,7 +160,7 @@ class ToolSearch(ToolFn[[str], Reply[list[str]]]):
         limit: The most tools that one search finds.
     """
 
-    loads_tools = True
+    _loads_tools = True
 
     def __init__(self, name: str, limit: int, description: str | None) -> None:
         self.limit = limit

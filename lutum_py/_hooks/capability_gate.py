@@ -210,7 +210,7 @@ def _sent(call: AnyToolCall, result: ToolResult) -> Iterable[dict[str, Any]]:
     """Decode the arguments that a result answers; nothing, where the tool has changed since."""
     metadata = ToolMetadata(id=result.id, name=result.name, arguments=result.arguments)
     try:
-        return (_arguments(call.selector.decode(metadata)),)
+        return (_arguments(call.selector._decode(metadata)),)
     except InvalidArgumentsError:
         return ()
 

@@ -236,7 +236,7 @@ class HookSet(HookPlaces[T]):
             raise cannot_register(phase, selector, self._toolset)
         if isinstance(selector, AnySelector):
             # A bound view makes hook sets of its origin, whose own member is meant.
-            selector = selector.reaches(self._toolset) or selector
+            selector = selector._reaches(self._toolset) or selector
         try:
             members = self._toolset._find(selector)
         except UnknownToolError as error:

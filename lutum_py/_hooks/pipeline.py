@@ -127,7 +127,7 @@ def decide_each(
         if call.selector is not selector or known is not PhaseHooks.changes:
             selector = own = call.selector
             known = PhaseHooks.changes
-            execution, gates, before = places.deciding(own)
+            execution, gates, before = places._decisions_for(own)
             is_fixed = own.spec.arguments.is_fixed
         is_approved = len(steps) > 2 and not is_open and bool(call._answers)
         metadata = call.metadata
@@ -375,7 +375,7 @@ def after(
         said: Takes what each hook said.
         again: Whether to ask also those that were asked before.
     """
-    for key, hook in keyed(hooks.hooks_for(call.selector, "after")):
+    for key, hook in keyed(hooks._hooks_for(call.selector, "after")):
         if not again and was_asked_after(call, key):
             continue
         answer = yield from ask(hook.name, hook.function, call, call, result)
@@ -404,7 +404,7 @@ def describe(hooks: HookPlaces[Any]) -> Steps[list[tuple[Selector[Any, Any], str
     toolset: Any = hooks.toolset
     selectors: Iterable[Selector[Any, Any]] = toolset
     for selector in selectors:
-        for hook in hooks.hooks_for(selector, "description"):
+        for hook in hooks._hooks_for(selector, "description"):
             try:
                 text = hook.function(selector.definition)
                 if hasattr(text, "__await__"):

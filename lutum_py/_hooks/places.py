@@ -120,7 +120,7 @@ class HookPlaces(Generic[T]):
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self.copy()
 
-    def places_for(self, selector: AnySelector) -> tuple[PhaseHooks, ...]:
+    def _places_for(self, selector: AnySelector) -> tuple[PhaseHooks, ...]:
         """List the places whose hooks are asked about calls of a tool.
 
         There is none for a tool beside the toolset, in a toolset that has it nested.
@@ -135,7 +135,7 @@ class HookPlaces(Generic[T]):
         return places
 
     def _find_places(self, selector: AnySelector) -> Iterator[PhaseHooks]:
-        member = selector.reaches(self._toolset)
+        member = selector._reaches(self._toolset)
         if selector.toolset is None:
             member = self._toolset._by_name.get(selector.name)
             if member is not None and member.spec is not selector.spec:
@@ -151,18 +151,33 @@ class HookPlaces(Generic[T]):
         yield hooks._tools[member.path[-1]]
 
     def _check_related(self, selector: AnySelector) -> None:
-        own: Any = self._toolset
         toolset: Any = selector.toolset
-        if toolset is None or not any(other.reaches(own) for other in toolset):
+        if toolset is None or not self._is_within(toolset):
             source = "outside of any toolset" if toolset is None else f"in {toolset.__qualname__}"
-            raise HookError(
-                f"The hooks are of {own.__qualname__}, but tool `{selector.name}` was called "
-                f"{source}, so that none of them would be asked. Pass the hooks of the toolset "
-                "that the turn was read with.",
-                tool=selector.name,
-            )
+            what = f"tool `{selector.name}` was called {source}"
+            raise self._unrelated(what, tool=selector.name)
 
-    def deciding(self, selector: AnySelector) -> _Deciding:
+    def _check_toolset(self, toolset: Any) -> None:
+        """Refuse a toolset of which no tool has a place here; one without tools has nothing to ask.
+
+        Raises:
+            HookError: It is neither that of these hooks, nor one that has that nested.
+        """
+        if toolset is not self._toolset and len(toolset) and not self._is_within(toolset):
+            raise self._unrelated(f"the turn was read with {toolset.__qualname__}")
+
+    def _is_within(self, toolset: Any) -> bool:
+        own: Any = self._toolset
+        return any(each._reaches(own) for each in toolset)
+
+    def _unrelated(self, what: str, *, tool: str | None = None) -> HookError:
+        return HookError(
+            f"The hooks are of {self._toolset.__qualname__}, but {what}, so that none of them "
+            "would be asked. Pass the hooks of the toolset that the turn was read with.",
+            tool=tool,
+        )
+
+    def _decisions_for(self, selector: AnySelector) -> _Deciding:
         """List the execution hooks, the gates and the before-hooks of a tool.
 
         Raises:
@@ -177,7 +192,7 @@ class HookPlaces(Generic[T]):
         return known[1]
 
     def _find_deciding(self, selector: AnySelector) -> _Deciding:
-        places = self.places_for(selector)
+        places = self._places_for(selector)
         filled = [each for each in places if each.execution or each.gates or each.before]
         if len(filled) < 2:
             only = filled[0] if filled else _NOWHERE
@@ -188,10 +203,10 @@ class HookPlaces(Generic[T]):
             in_order(places, "before"),
         )
 
-    def hooks_for(self, selector: AnySelector, phase: Phase) -> list[RegisteredHook]:
+    def _hooks_for(self, selector: AnySelector, phase: Phase) -> list[RegisteredHook]:
         """List the hooks of one phase for a tool, in the order in which they are asked.
 
         Raises:
             HookError: The calls of the tool are of another toolset.
         """
-        return in_order(self.places_for(selector), phase)
+        return in_order(self._places_for(selector), phase)

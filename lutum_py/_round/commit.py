@@ -208,7 +208,7 @@ def _not_asked(
     answered = {c.id: c for c in calls._calls if list_of(c) in ("finished", "handled")}
     for hooks in calls._hook_sets:
         for call in (open_calls | answered).values():
-            for key, hook in keyed(hooks.hooks_for(call.selector, "after")):
+            for key, hook in keyed(hooks._hooks_for(call.selector, "after")):
                 if not was_asked_after(call, key):
                     yield hook, call
 

@@ -136,7 +136,7 @@ def _is_as_sent(call: AnyToolCall) -> bool:
     """Whether the input came to be again what the model's text says; in doubt it is not."""
     data: Any = call.spec.arguments.to_data
     try:
-        sent = call.selector.decode(call.metadata, redact=True)
+        sent = call.selector._decode(call.metadata, redact=True)
         same: bool = data(sent._input) == call._final_arguments()
     except (LutumError, ValueError):
         return False

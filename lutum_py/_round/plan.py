@@ -486,6 +486,9 @@ def decided(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None) -
     It gives no value: one that a generator ends with is raised to whoever runs it, and costs more
     than a hook does. Run in a `for` it needs a coroutine only where a hook is awaited.
     """
+    check: Any = getattr(hooks, "_check_toolset", None)
+    if check is not None:
+        check(calls.toolset)
     asked, was_decided = calls.pending, calls._is_decided
     ids: set[str] = set()
     if on_event is not None:

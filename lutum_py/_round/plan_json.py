@@ -419,7 +419,7 @@ class _Loader:
     def _propose(self, call: AnyToolCall) -> None:
         """Read what was proposed from what the model sent: older releases did not keep it."""
         with suppress(InvalidArgumentsError):
-            proposed = call.selector.decode(call.metadata)
+            proposed = call.selector._decode(call.metadata)
             text = call.spec.arguments.to_text(proposed._input)
             call._steps = (call._steps[0]._replace(detail=text), *call._steps[1:])
 

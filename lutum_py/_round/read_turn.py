@@ -250,7 +250,7 @@ def open_turn(
             issues.append(_cut_off(metadata))
             continue
         try:
-            calls.append(selector.decode(metadata, redact=redact, line=line))
+            calls.append(selector._decode(metadata, redact=redact, line=line))
         except InvalidArgumentsError as error:
             issues.append(
                 RecoverableToolCallIssue(metadata, "invalid_arguments", str(error), error.fields)
@@ -293,7 +293,7 @@ def _not_on_offer(
     name = quoted(metadata.name)
     on_offer = f"Tools on offer: {names_for_message(names)}."
     known = toolset._by_name.get(metadata.name)
-    searches = [each.name for each in offered.selectors if each.loads_tools]
+    searches = [each.name for each in offered.selectors if each._loads_tools]
     if known is not None and known.is_deferred and searches:
         text = (
             f"Tool {name} is not loaded, so it was not run. Search for it first, with "
@@ -349,7 +349,7 @@ def answer_calls(
     if len(own) == 1 and own[0] is not cut_off:
         (metadata,) = own
         try:
-            call: AnyToolCall = answer.spec.free_selector.decode(metadata, redact=redact)
+            call: AnyToolCall = answer.spec.free_selector._decode(metadata, redact=redact)
         except InvalidArgumentsError as error:
             issue = RecoverableToolCallIssue(
                 metadata, "invalid_arguments", str(error), error.fields

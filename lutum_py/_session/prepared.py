@@ -25,11 +25,11 @@ class SpokenIn(Protocol):
     transcript: Transcript
     id: str | None
 
-    def request_items(self, view: View | None = None) -> TranscriptView:
+    def _request_items(self, view: View | None = None) -> TranscriptView:
         """Give what the next request says."""
         ...
 
-    def drop_ephemeral(self, sent: TranscriptView) -> None:
+    def _drop_ephemeral(self, sent: TranscriptView) -> None:
         """Forget the ephemeral messages of a request that succeeded."""
         ...
 
@@ -75,5 +75,5 @@ class Prepared:
             else:
                 session.transcript.append_round(committed)
         if items.ephemeral:
-            session.drop_ephemeral(items)
+            session._drop_ephemeral(items)
         return outcome

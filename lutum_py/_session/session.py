@@ -157,14 +157,14 @@ class Session:
         made._ephemeral = self._ephemeral
         return made
 
-    def request_items(self, view: View | None = None) -> TranscriptView:
+    def _request_items(self, view: View | None = None) -> TranscriptView:
         """Give what the next request says, ephemeral messages in their places."""
         transcript = self.transcript
         if view is not None:
             return view.of(transcript, self._ephemeral)
         return TranscriptView(transcript, len(transcript._items), self._ephemeral)
 
-    def drop_ephemeral(self, sent: TranscriptView) -> None:
+    def _drop_ephemeral(self, sent: TranscriptView) -> None:
         """Forget the ephemeral messages of a request that succeeded; later ones stay."""
         # By identity: the same words may have been pushed again while the model was busy.
         gone = set(map(id, sent.ephemeral))
@@ -174,12 +174,12 @@ class Session:
         from .._transcript.display import items_html
 
         ephemeral = frozenset(id(message) for _, message in self._ephemeral)
-        return items_html("Session", self.request_items(), ephemeral)
+        return items_html("Session", self._request_items(), ephemeral)
 
     def __rich_repr__(self) -> Iterator[str]:
         from .._transcript.display import items_rich
 
-        return items_rich(self.request_items())
+        return items_rich(self._request_items())
 
     def __repr__(self) -> str:
         return f"<Session of {len(self.transcript)} items>"

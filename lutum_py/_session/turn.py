@@ -104,7 +104,7 @@ class _Builder(ABC):
     def _items(self) -> tuple[TranscriptView, dict[str, Any]]:
         """Give what is said, and how the answer is generated."""
         generation = dict(self._generation)
-        return self._session.request_items(generation.pop("view", None)), generation
+        return self._session._request_items(generation.pop("view", None)), generation
 
     @overload
     def cache(self, cache: Cache | None, /) -> Self: ...
@@ -357,7 +357,7 @@ class _Offering(_Builder, Generic[T]):
         session, toolset, choice = self._session, self._toolset, self._choice
         if not choice and not self._generation:
             offered = offered_in(toolset._offer, session.transcript)
-            items = session.request_items()
+            items = session._request_items()
             request = plain_request(items, offered.definitions, offered.deferred)
             return Prepared(session, toolset, offered, request, False)
         answer: Answer[Any] | None = choice.get("answer")

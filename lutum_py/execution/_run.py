@@ -113,7 +113,7 @@ class Run:
             )
         handlers = settings.handlers
         invocation = call._may_begin(
-            None, None if handlers is None else handlers.invocation_of(call)
+            None, None if handlers is None else handlers._invocation_of(call)
         )
         own = call.selector.timeout
         self.call = call

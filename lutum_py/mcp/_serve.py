@@ -160,7 +160,7 @@ def _check_hooks(hooks: Hooks | None, selectors: Sequence[AnySelector]) -> None:
     given: object = hooks
     if isinstance(given, HookPlaces):
         for selector in selectors:
-            given.places_for(selector)
+            given._places_for(selector)
     elif isinstance(given, type) or not (
         given is None or callable(given) or hasattr(given, "hook_tool_call")
     ):

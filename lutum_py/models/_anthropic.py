@@ -15,7 +15,9 @@ class MessagesClient(Protocol):
     """`anthropic.Anthropic`, `anthropic.AsyncAnthropic`, or another with the same resource."""
 
     @property
-    def messages(self) -> Any: ...
+    def messages(self) -> Any:
+        """The resource by which a request is sent."""
+        ...
 
 
 class Anthropic(CreateModel):

@@ -27,7 +27,9 @@ class GenerateClient(Protocol):
     """`google.genai.Client`, or what its attribute `aio` gives."""
 
     @property
-    def models(self) -> Any: ...
+    def models(self) -> Any:
+        """The resource by which a request is sent."""
+        ...
 
 
 class Gemini(SdkModel):

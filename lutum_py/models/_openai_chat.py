@@ -13,7 +13,9 @@ class ChatClient(Protocol):
     """`openai.OpenAI`, `openai.AsyncOpenAI`, or another client with the same resource."""
 
     @property
-    def chat(self) -> Any: ...
+    def chat(self) -> Any:
+        """The resource by which a request is sent."""
+        ...
 
 
 class OpenAIChat(CreateModel):

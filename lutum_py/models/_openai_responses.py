@@ -13,7 +13,9 @@ class ResponsesClient(Protocol):
     """`openai.OpenAI`, `openai.AsyncOpenAI`, or another client with the same resource."""
 
     @property
-    def responses(self) -> Any: ...
+    def responses(self) -> Any:
+        """The resource by which a request is sent."""
+        ...
 
 
 class OpenAIResponses(CreateModel):

@@ -104,7 +104,7 @@ def wires(quick: bool) -> Iterator[tuple[str, Measured, float]]:
             measured = paired(floor, own, times=1, rounds=many)
             name = f"a recorded event, {wire.name}"
             yield name, measured.share(sum(map(len, streams))), 2.0
-    request = TurnRequest(items=ours.conversation(SMALL, 1000).request_items())
+    request = TurnRequest(items=ours.conversation(SMALL, 1000)._request_items())
     bodies = [wire.dialect.encode_request(request) for wire in WIRES]
     for wire, body in zip(WIRES, bodies, strict=True):
         floor, own = partial(floors.dump, body), partial(ours.render, wire, request)

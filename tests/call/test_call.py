@@ -156,8 +156,8 @@ def test_a_selector_knows_its_calls() -> None:
     for selector in others:
         assert selector.match(call) is None
         assert not selector.matches(call)
-    assert Outer.left.add.reaches(Inner) is Inner.add
-    assert Inner.add.reaches(Outer) is None
+    assert Outer.left.add._reaches(Inner) is Inner.add
+    assert Inner.add._reaches(Outer) is None
     assert Outer.left.add < Outer.right.find
     assert not Outer.right.find < Outer.left.add
     with pytest.raises(TypeError, match="'<' not supported"):
@@ -307,7 +307,7 @@ def test_a_validator_that_breaks_is_named() -> None:
         return a
 
     with pytest.raises(ToolInputError, match=r"validator of tool `guarded` raised ZeroDivision"):
-        guarded.__lutum_fn__().free_selector.decode(
+        guarded.__lutum_fn__().free_selector._decode(
             ToolMetadata(id="c1", name="guarded", arguments='{"a":1}')
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import pickle
 from typing import Any
 
@@ -15,6 +16,7 @@ from lutum_py import (
     Complete,
     HandledCall,
     Reply,
+    RunNormally,
     ToolContext,
     ToolDef,
     ToolInput,
@@ -193,3 +195,13 @@ def test_functions_that_fit_no_definition_are_refused(functions: Any, said: str)
     """A function without a definition, or one that cannot take the dict, is found at once."""
     with pytest.raises(ToolDefinitionError, match=said):
         Toolset.from_definitions("Made", [DEFINITION], functions=functions)
+
+
+@pytest.mark.parametrize("value", [Reply(3, "three", [PICTURE], code="few"), RunNormally([3])])
+def test_a_reply_and_a_decision_are_not_changed_any_more(value: Any) -> None:
+    """What is taken for a reply of a wider type is safe from it: nothing is put in."""
+    for name in value.__slots__:
+        with pytest.raises(AttributeError):
+            setattr(value, name, None)
+    assert copy.copy(value) == copy.deepcopy(value) == value
+    assert pickle.loads(pickle.dumps(value)) == value

@@ -33,7 +33,7 @@ def slots_of(toolset: Any, name: str) -> list[tuple[str, str]]:
         (".".join(selector.path), phase)
         for selector in toolset
         for phase in PHASES.values()
-        if hooks.hooks_for(selector, phase)
+        if hooks._hooks_for(selector, phase)
     ]
 
 

@@ -93,9 +93,9 @@ def requests(played: list[str], cache: Cache | None) -> Iterator[TurnRequest]:
     for number, step in enumerate(["start", *played]):
         if step != "start":
             play(session, step, number)
-        items = session.request_items()
+        items = session._request_items()
         yield TurnRequest(items=items, tools=TOOLS, cache=cache)
-        session.drop_ephemeral(items)
+        session._drop_ephemeral(items)
 
 
 def blocks_of(body: dict[str, Any]) -> list[dict[str, Any]]:

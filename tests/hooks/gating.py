@@ -38,7 +38,7 @@ def make(*effects: ToolEffect | str, background_safe: bool = False) -> ToolFn[..
 
 def call_of(function: ToolFn[..., str], id: str = "c1", **arguments: Any) -> AnyToolCall:
     metadata = ToolMetadata(id=id, name="act", arguments=json.dumps(arguments))
-    call: AnyToolCall = function.__lutum_fn__().free_selector.decode(metadata)
+    call: AnyToolCall = function.__lutum_fn__().free_selector._decode(metadata)
     return call
 
 

@@ -8,6 +8,7 @@ import pickle
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from lutum_py import (
     AnyToolCall,
@@ -47,7 +48,7 @@ def nothing(*_: object) -> None:
 
 
 def asked(hooks: HookSet[Any], selector: Any, phase: Any = "gates") -> list[Any]:
-    return [hook.function for hook in hooks.hooks_for(selector, phase)]
+    return [hook.function for hook in hooks._hooks_for(selector, phase)]
 
 
 def tagged(name: str) -> Any:
@@ -368,7 +369,7 @@ def test_hook_sets_of_module_functions_pickle() -> None:
     again = pickle.loads(pickle.dumps(hooks))
     assert repr(again) == "<HookSet of AppTools: 1 hook>"
     assert [
-        hook.function.__name__ for hook in again.hooks_for(AppTools.data.get_user, "gates")
+        hook.function.__name__ for hook in again._hooks_for(AppTools.data.get_user, "gates")
     ] == ["nothing"]
 
 
@@ -377,7 +378,7 @@ def test_hooks_have_names() -> None:
     hooks = AppTools.HookSet()
     hooks.gate(AppTools.web_search)(nothing)
     hooks.gate(AppTools.web_search)(functools.partial(nothing, 1))
-    assert [hook.name for hook in hooks.hooks_for(AppTools.web_search, "gates")] == [
+    assert [hook.name for hook in hooks._hooks_for(AppTools.web_search, "gates")] == [
         "nothing",
         "partial",
     ]
@@ -503,3 +504,53 @@ def test_a_hook_of_other_parameters_is_refused(register: str, function: Any, sai
     with pytest.raises(HookError) as caught:
         decorate(function)
     assert said in str(caught.value)
+
+
+def test_one_rule_of_two_tools() -> None:
+    """A hook of two tools is asked about calls of both, and once where both stand for one place."""
+    hooks = AppTools.HookSet()
+    seen: list[str] = []
+
+    @hooks.on(AppTools.web_search, AppTools.data.get_user)
+    def rule(metadata: ToolMetadata, input: BaseModel) -> Reject:
+        seen.append(metadata.name)
+        return Reject("never")
+
+    for metadata in (sent("web_search", query="x"), sent("get_user", user_id="x")):
+        assert isinstance(AppTools.parse_tool_call(metadata).hook_sync(hooks), RejectedCall)
+    assert seen == ["web_search", "get_user"]
+    assert asked(hooks, AppTools.delete_file, "execution") == []
+    once = AppTools.HookSet()
+    once.on(AppTools.web_search, AppTools.web_search)(rule)
+    assert asked(once, AppTools.web_search, "execution") == [rule]
+
+
+def test_a_rule_of_two_tools_is_registered_for_both_or_for_none() -> None:
+    """Where one of the tools is of another toolset, the other gets no hook either."""
+    hooks = AppTools.HookSet()
+    with pytest.raises(HookError):
+        hooks.on(AppTools.web_search, PingTools.ping)
+    assert repr(hooks) == "<HookSet of AppTools: 0 hooks>"
+
+
+def test_what_a_decorator_gives_back_is_the_function() -> None:
+    """A rule is tested as the function that it is, under one decorator or several."""
+    hooks = AppTools.HookSet()
+
+    @hooks.on(AppTools.web_search)
+    @hooks.on(AppTools.data.get_user)
+    def rule(metadata: ToolMetadata, input: BaseModel) -> Reject:
+        return Reject(metadata.name)
+
+    metadata = sent("web_search", query="x")
+    assert rule(metadata=metadata, input=GetUserArgs(user_id="x")) == Reject("web_search")
+
+
+def test_hooks_by_the_name_of_a_tool() -> None:
+    """A selector that a toolset gives by name, or in a loop, is one that hooks take."""
+    hooks = AppTools.HookSet()
+    for each in AppTools:
+        hooks.gate(each)(nothing)
+    hooks.gate(AppTools["web_search"])(nothing)
+    assert asked(hooks, AppTools.web_search) == [nothing, nothing]
+    assert asked(hooks, AppTools.data.get_user) == [nothing]

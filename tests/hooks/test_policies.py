@@ -59,7 +59,7 @@ def count(hooks: Any) -> str:
 
 
 def functions(hooks: Any, selector: Any, phase: Any = "execution") -> list[Any]:
-    return [hook.function for hook in hooks.hooks_for(selector, phase)]
+    return [hook.function for hook in hooks._hooks_for(selector, phase)]
 
 
 def test_a_policy_registers_what_it_defines() -> None:
@@ -324,3 +324,16 @@ def test_marks_take_selectors_and_stand_above_methods() -> None:
         marks.on(bad)
     with pytest.raises(HookError):
         marks.gate()(3)  # type: ignore[call-overload]
+
+
+def test_one_marked_method_of_two_tools() -> None:
+    """A method that is marked with two tools is registered for both."""
+
+    class Both:
+        @marks.on(AppTools.web_search, AppTools.data.get_user)
+        def rule(self, metadata: ToolMetadata, input: Any) -> Reject:
+            return Reject("never")
+
+    hooks = AppTools.HookSet()
+    hooks.register_hooks(Both())
+    assert repr(hooks) == "<HookSet of AppTools: 2 hooks>"

@@ -62,7 +62,7 @@ def decoded(declared: Any, value: Any, *, redact: bool) -> Any:
     selector = spec_of(declared).free_selector
     arguments = json.dumps({"password": value})
     metadata = ToolMetadata(id="c1", name=selector.name, arguments=arguments)
-    return selector.decode(metadata, redact=redact)
+    return selector._decode(metadata, redact=redact)
 
 
 @pytest.mark.parametrize("declared", [quoting, assuring, inventing, by_schema])

@@ -31,7 +31,7 @@ def test_a_conversation_comes_back_whole() -> None:
     restored = Shop.load_session(text, key=b"k", binding="ann")
     assert restored.session.transcript == session.transcript
     assert restored.session.id == "chat"
-    assert len(restored.session.request_items()) == 1
+    assert len(restored.session._request_items()) == 1
     assert restored.plan is not None
     run_sync(restored.plan).commit(restored.session)
     assert len(restored.session.transcript) == 3

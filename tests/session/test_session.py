@@ -232,4 +232,4 @@ def test_a_model_that_gives_no_turn_is_told(given: Any) -> None:
     with pytest.raises(MisuseError):
         session.text_turn(model).collect_sync()
     assert len(session.transcript) == 1
-    assert len(session.request_items()) == 2
+    assert len(session._request_items()) == 2

@@ -132,7 +132,7 @@ def test_a_stream_gives_events_and_then_the_outcome(read: Any) -> None:
     ]
     assert answer(stream.outcome) == "Hi"
     assert session.transcript[-1] is said
-    assert list(session.request_items()) == list(session.transcript)
+    assert list(session._request_items()) == list(session.transcript)
 
 
 @both
@@ -233,7 +233,7 @@ def test_a_stream_that_ends_too_soon_is_an_error(collect: Any) -> None:
         collect(session.text_turn(Broken(TextDelta("Hal"))))
     assert caught.value.where == "end"
     assert len(session.transcript) == 1
-    assert len(session.request_items()) == 2
+    assert len(session._request_items()) == 2
 
 
 @both

@@ -44,8 +44,8 @@ def test_an_ephemeral_message_counts_where_it_stands() -> None:
     """A request is judged with its ephemeral messages, not only by its transcript."""
     session = whole()
     session.push_ephemeral_user("aside")
-    assert_transcript_valid(session.request_items())
-    assert_transcript_valid(TurnRequest(items=session.request_items()))
+    assert_transcript_valid(session._request_items())
+    assert_transcript_valid(TurnRequest(items=session._request_items()))
 
 
 BROKEN: list[tuple[list[Any], list[str]]] = [

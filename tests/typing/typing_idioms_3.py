@@ -515,8 +515,9 @@ def public(
 def internals(call: AnyToolCall, outcome: NeedsTools[Desk]) -> None:
     hooks.deciding(Desk.pay)  # error
     hooks.places_for(Desk.pay)  # error
-    call.begin()  # error
-    Desk.pay.spec  # error
+    Desk.pay.decode(call.metadata)  # error
+    Desk.Handlers().invocation_of(call)  # error
+    outcome.round.toolset.HookSet()
 
 
 # 11. A call as tagged JSON.

@@ -542,7 +542,7 @@ def test_ephemeral_messages_keep_their_places_and_follow_a_cut() -> None:
     assert list(session.text_turn(model).view(view).request().items)[-1] == (
         AssistantTurn(text="yes", finish_reason="stop")
     )
-    assert session.request_items() == list(session.transcript)
+    assert session._request_items() == list(session.transcript)
 
 
 def test_an_ephemeral_message_stands_between_rounds_only() -> None:

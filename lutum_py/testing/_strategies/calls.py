@@ -194,7 +194,7 @@ def require_toolset(taker: str, given: object) -> None:
 def fits(selector: AnySelector, text: str) -> bool:
     """Whether a tool takes this argument text."""
     try:
-        selector.decode(ToolMetadata(id="", name=selector.name, arguments=text))
+        selector._decode(ToolMetadata(id="", name=selector.name, arguments=text))
     except InvalidArgumentsError:
         return False
     return True

@@ -76,7 +76,7 @@ def requests(peer: Peer, rounds: int) -> Iterator[tuple[str, Measured]]:
         return
     conversation = ours.conversation(SMALL, TURNS)
     conversation.push_user("go on")
-    body = openai_chat.encode_request(TurnRequest(items=conversation.request_items()))
+    body = openai_chat.encode_request(TurnRequest(items=conversation._request_items()))
     with asked_of_chat() as asked, asyncio.Runner() as runner:
         model, history = make("http://127.0.0.1:1"), peer.history()
         offer, send = partial(peer.offer, model), partial(peer.send, model, history)

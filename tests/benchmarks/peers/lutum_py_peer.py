@@ -145,7 +145,7 @@ def history() -> Session:
 
 async def send(model: Any, history: Session) -> str:
     """Send one request without a builder."""
-    turn: AssistantTurn = await model.respond(TurnRequest(items=history.request_items()))
+    turn: AssistantTurn = await model.respond(TurnRequest(items=history._request_items()))
     return turn.text or ""
 
 
