@@ -157,15 +157,6 @@ class HookPlaces(Generic[T]):
             what = f"tool `{selector.name}` was called {source}"
             raise self._unrelated(what, tool=selector.name)
 
-    def _check_toolset(self, toolset: Any) -> None:
-        """Refuse a toolset of which no tool has a place here; one without tools has nothing to ask.
-
-        Raises:
-            HookError: It is neither that of these hooks, nor one that has that nested.
-        """
-        if toolset is not self._toolset and len(toolset) and not self._is_within(toolset):
-            raise self._unrelated(f"the turn was read with {toolset.__qualname__}")
-
     def _is_within(self, toolset: Any) -> bool:
         own: Any = self._toolset
         return any(each._reaches(own) for each in toolset)
@@ -210,3 +201,13 @@ class HookPlaces(Generic[T]):
             HookError: The calls of the tool are of another toolset.
         """
         return in_order(self._places_for(selector), phase)
+
+
+def check_related(hooks: object, toolset: Any) -> None:
+    """Refuse hooks that would be asked about no tool of a toolset; one without tools asks nobody.
+
+    Raises:
+        HookError: The toolset is neither that of the hooks, nor one that has that nested.
+    """
+    if isinstance(hooks, HookPlaces) and len(toolset) and not hooks._is_within(toolset):
+        raise hooks._unrelated(f"the turn was read with {toolset.__qualname__}")

@@ -18,6 +18,7 @@ from .._call.outcomes import Asking, ContinueSuggestion, SuspendedCall, ask_appr
 from .._call.steps import Steps, drive, drive_sync
 from .._context.suspension import Decision
 from .._hooks.pipeline import decide_each
+from .._hooks.places import check_related
 from .._text.immutable import Immutable
 from .._transcript.committed import CommittedRound
 from .._transcript.result import ToolResult
@@ -486,10 +487,9 @@ def decided(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None) -
     It gives no value: one that a generator ends with is raised to whoever runs it, and costs more
     than a hook does. Run in a `for` it needs a coroutine only where a hook is awaited.
     """
-    check: Any = getattr(hooks, "_check_toolset", None)
-    if check is not None:
-        check(calls.toolset)
     asked, was_decided = calls.pending, calls._is_decided
+    if not asked:  # else it is found by the first call
+        check_related(hooks, calls.toolset)
     ids: set[str] = set()
     if on_event is not None:
         ids.update(call.id for call in asked if call._stage.may_begin)
