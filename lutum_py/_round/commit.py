@@ -171,23 +171,25 @@ def _extra(
 def check_after_hooks(calls: SortedCalls, results: Iterable[ToolResult]) -> None:
     """Make sure that the after-hooks of the plan's hook sets were asked about every result.
 
-    Where nobody ever registered one, and no saved plan owes one, there is nothing to look for.
+    Where nobody ever registered one, and no saved plan owes one, there is nothing to look for. What
+    the library itself says of calls that are given up is no result that a hook could look at.
 
     Raises:
         MisuseError: One was not; nothing has changed.
     """
     remedy = (
-        "Write `results = await plan.apply_after_hooks(hooks, results)` before the commit, or "
-        "`plan.abort(session, reason)` to give the round up."
+        "Write `results = await plan.apply_after_hooks(hooks, results)` before the commit, also "
+        "where the round is given up, or `plan.discard()` to forget the turn."
     )
-    if calls._owes_after:
+    given = {result.id for result in results}
+    open_calls = (*calls.pending, *calls.in_doubt)
+    answered = {each.id: each for each in open_calls if each.id in given}
+    if calls._owes_after and (answered or calls.finished or calls.handled):
         raise MisuseError(
             "This plan was saved while after-hooks of its hook set had still to be asked, and they "
             f"were not asked since. {remedy}"
         )
-    given = {result.id for result in results}
-    open_calls = (*calls.pending, *calls.in_doubt)
-    for hook, call in _not_asked(calls, {each.id: each for each in open_calls if each.id in given}):
+    for hook, call in _not_asked(calls, answered):
         raise MisuseError(
             f"After-hook `{hook.name}` was not asked about the result of call {call.id!r} of tool "
             f"`{call.name}`. {remedy}"

@@ -1,7 +1,7 @@
 """The end of a round, whichever way it ends: one pipeline, and this is its order.
 
-1. Faults: every call has exactly one result, and after-hooks were asked about it. Nothing has
-   changed where one is found.
+1. Faults: every call has exactly one result, and after-hooks were asked about each that a call came
+   to. Nothing has changed where one is found.
 2. Edit lines: what people changed in the arguments of a call is said before its result.
 3. Final arguments: what a call was run with is said where it is not what the model sent.
 4. Caps: what the model reads of each result is bounded, where its tool says so. What is cut goes
@@ -60,7 +60,7 @@ def end_round(
         results = tuple(given)
     else:
         given, results = _matched(calls, answers, unfinished)
-    if unfinished is None and (calls._owes_after or RegisteredHook.any_after):
+    if calls._owes_after or RegisteredHook.any_after:
         check_after_hooks(calls, given)
     rewritten = [call for call in calls._calls if call._is_rewritten]
     if rewritten:

@@ -393,6 +393,8 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T_co]):
 
         Raises:
             CommitError: The results do not fit the calls; nothing has changed.
+            MisuseError: An after-hook was not asked about a result that is passed, or that the plan
+                has; nothing has changed.
             RoundClosedError: The round has ended.
         """
         transcript = transcript_of(target)

@@ -10,6 +10,7 @@ import pytest
 from lutum_py import (
     AnyToolCall,
     Block,
+    CommittedRound,
     Complete,
     Reject,
     RunNormally,
@@ -221,7 +222,7 @@ class TestAfterHooks:
         assert seen == ["web_search"]
 
     def test_a_commit_without_asking_is_refused(self) -> None:
-        """A commit names an after-hook that was not asked, and the line; abort needs none."""
+        """A commit names an after-hook that was not asked, and the line."""
         hooks = AppTools.HookSet()
         seen: list[str] = []
 
@@ -242,8 +243,60 @@ class TestAfterHooks:
             assert "Write `results = await plan.apply_after_hooks(hooks, results)`" in text
             assert plan.resolve(plan.apply_after_hooks_sync(hooks, results)).results
         assert seen == ['{"hits":[]}']
+
+    @pytest.mark.parametrize("how", ["passed", "recorded", "handled", "saved"])
+    @pytest.mark.parametrize("end", ["commit", "resolve", "abort"])
+    def test_no_end_of_a_round_goes_around_after_hooks(self, how: str, end: str) -> None:
+        """A result that no after-hook has seen, wherever it stands, ends no round: neither by a
+        commit nor by giving the round up. Nothing has changed then.
+        """
+        seen: list[str] = []
+        hooks = AppTools.HookSet()
+        if how == "handled":
+            hooks = on_user(lambda metadata, input: Complete(ALICE))
+
+        @hooks.after()
+        def mask(call: AnyToolCall, result: ToolResult) -> ToolResult:
+            seen.append(call.id)
+            return call.again().fail("masked")
+
+        transcript = Transcript()
+        with opened(AppTools, USER if how == "handled" else SEARCH) as asked:
+            plan = asked.apply_hooks_sync(hooks)
+            results = [call.complete({"hits": ["secret"]}) for call in plan.pending]
+            if how in ("recorded", "saved"):
+                plan.record(results.pop())
+            if how == "saved":
+                plan = AppTools.load_plan(plan.dump_json())
+
+            def ended(given: list[Any]) -> CommittedRound:
+                if end == "commit":
+                    return plan.commit(transcript, given)
+                if end == "resolve":
+                    return plan.resolve(given)
+                return plan.abort(transcript, "stop", given)
+
+            with pytest.raises(MisuseError):
+                ended(results)
+            assert (seen, len(transcript)) == ([], 0)
+            shown = plan.apply_after_hooks_sync(hooks, results)
+            assert [each.model_text for each in ended(shown).results] == ["masked"]
+        assert len(seen) == 1
+
+    @pytest.mark.parametrize("is_saved", [False, True])
+    def test_a_round_without_results_is_given_up_without_asking(self, is_saved: bool) -> None:
+        """What the library says of calls that nobody ran is nothing that an after-hook is owed."""
+        hooks = AppTools.HookSet()
+        hooks.after()(lambda call, result: None)
+        transcript = Transcript()
         with opened(AppTools, SEARCH) as asked:
-            asked.apply_hooks_sync(hooks).abort(Transcript(), "stop")
+            plan = asked.apply_hooks_sync(hooks)
+            text = plan.dump_json() if is_saved else None
+            if text is None:
+                plan.abort(transcript, "stop")
+        if text is not None:
+            AppTools.load_plan(text).abort(transcript, "stop")
+        assert [item.status for item in transcript[1:]] == ["cancelled"]  # type: ignore[union-attr]
 
     def test_a_handled_result_is_shown_before_the_commit(self) -> None:
         """The results of hooks are owed to the after-hooks like any other."""
