@@ -13,7 +13,7 @@ from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Protocol, TypeVar
 
 from .._text.immutable import Immutable
-from .._text.json import copy_json, is_sequence, shorten
+from .._text.json import is_sequence, json_data, shorten
 from ..errors import InvalidValueError, MisuseError
 from .cancellation import CancellationToken
 from .progress import (
@@ -360,11 +360,13 @@ class ToolContext(Immutable, _ContextFields):
             content: Plain JSON data; it is copied.
 
         Raises:
-            InvalidValueError: `activity_type` is no text, or a blank one.
+            InvalidValueError: `activity_type` is no text, or a blank one, or the content is no JSON
+                data, with or without a sink.
         """
         _require_text("activity_type", activity_type)
+        shown = _json_of("content", content)
         if (sink := self._sink) is not None:
-            self._emit(sink, ActivitySnapshot(self.call_id, activity_type, copy_json(content)))
+            self._emit(sink, ActivitySnapshot(self.call_id, activity_type, shown))
 
     def report_activity_delta(self, activity_type: str, patch: Any) -> None:
         """Change what is shown of an activity.
@@ -374,12 +376,13 @@ class ToolContext(Immutable, _ContextFields):
             patch: A list of operations, or a single one; it is copied.
 
         Raises:
-            InvalidValueError: `activity_type` is no text, or a blank one.
+            InvalidValueError: `activity_type` is no text, or a blank one, or the patch is no JSON
+                data, with or without a sink.
         """
         _require_text("activity_type", activity_type)
+        steps = _json_of("patch", patch if is_sequence(patch) else [patch])
         if (sink := self._sink) is not None:
-            steps = patch if is_sequence(patch) else [patch]
-            self._emit(sink, ActivityDelta(self.call_id, activity_type, copy_json(steps)))
+            self._emit(sink, ActivityDelta(self.call_id, activity_type, steps))
 
     def emit_observer(self, content: str, source: str | None = None) -> None:
         """Tell something to whoever watches the system, and not to the user.
@@ -425,6 +428,16 @@ class ToolContext(Immutable, _ContextFields):
 
     def __repr__(self) -> str:
         return f"<ToolContext of call {self.call_id!r}, tool {self.tool_name!r}>"
+
+
+def _json_of(name: str, value: Any) -> Any:
+    try:
+        return json_data(value)
+    except ValueError as error:
+        raise InvalidValueError(
+            f"`{name}` is no JSON data: {error}. Give texts, finite numbers, booleans, None, and "
+            "lists and dicts of them."
+        ) from None
 
 
 def _require_text(name: str, value: object, *, blank: bool = False) -> None:

@@ -7,43 +7,72 @@ calls that run side by side see the same snapshot, and the user decides which on
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
-from copy import deepcopy
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar, cast
 
+from .._text.immutable import Immutable
 from .._text.json import compact_json, parse_json, shorten
+from .._text.own_copy import own_copy
 from ..errors import MisuseError, SavedDataError
 
 T = TypeVar("T")
 
-_CONTAINERS: tuple[type[object], ...] = (list, dict, set)
 
-
-@dataclass(frozen=True, slots=True)
-class StateKey(Generic[T]):
+class StateKey(Immutable, Generic[T]):
     """Name one value of a `State`, with its type and its default.
 
     Keys are equal when their names are, so a name should belong to one key in a program.
 
     Attributes:
         name: The name under which the value is kept and saved.
-        default: What a state without the value gives; a list, dict or set is copied each time.
+        default: What a state without the value gives: another copy each time.
 
     >>> VISITS = StateKey("visits", default=0)
     >>> State().get(VISITS)
     0
     """
 
+    __slots__ = ("_default", "name")
+    __match_args__ = ("name", "default")
+
     name: str
-    default: T = field(compare=False)
+    _default: T
+
+    def __init__(self, name: str, default: T) -> None:
+        """Take a name and a default, of which a copy is kept.
+
+        Args:
+            name: The name under which the value is kept and saved.
+            default: What a state without the value gives.
+        """
+        self._put(name=name, _default=own_copy(default))
+
+    @property
+    def default(self) -> T:
+        """What a state without the value gives: another copy each time."""
+        return own_copy(self._default)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, StateKey):
+            return NotImplemented
+        return self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash((StateKey, self.name))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (StateKey, (self.name, self._default))
+
+    def __repr__(self) -> str:
+        return f"StateKey(name={self.name!r}, default={self._default!r})"
 
 
 class State:
     """Hold named values, immutably.
 
-    Reads like a mapping from name to value; `get` and `set` go by typed keys. Values are kept as
-    they are, not copied: treat what you get as read-only.
+    Reads like a mapping from name to value; `get` and `set` go by typed keys. Values are copied as
+    they are put in, and each time they are read, so nobody changes what another one reads. What
+    cannot be copied, such as a lock, is given as it is.
 
     >>> VISITS = StateKey("visits", default=0)
     >>> before = State()
@@ -57,12 +86,17 @@ class State:
     _values: Mapping[str, Any]
 
     def __init__(self, values: Mapping[str, Any] | None = None) -> None:
-        """Take named values; the mapping itself is copied.
+        """Take named values, of which copies are kept.
 
         Args:
             values: Values by name; None for an empty state.
         """
-        object.__setattr__(self, "_values", MappingProxyType({} if values is None else {**values}))
+        self._keep(_owned({} if values is None else values))
+
+    def _keep(self, values: dict[str, Any]) -> State:
+        """Hold values that nobody else has."""
+        object.__setattr__(self, "_values", MappingProxyType(values))
+        return self
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(
@@ -70,12 +104,10 @@ class State:
         )
 
     def get(self, key: StateKey[T]) -> T:
-        """Return the value under `key`, or the key's default."""
+        """Return a copy of the value under `key`, or of the key's default."""
         if key.name in self._values:
-            return cast("T", self._values[key.name])
-        default = key.default
-        # A default that every reader shared could be changed for all of them by one.
-        return deepcopy(default) if isinstance(default, _CONTAINERS) else default
+            return cast("T", own_copy(self._values[key.name]))
+        return key.default
 
     def set(self, key: StateKey[T], value: T) -> State:
         """Return a state with `value` under `key` and everything else as here."""
@@ -84,19 +116,19 @@ class State:
                 f"A state is set by a StateKey, not by {shorten(key)}. Declare one, as in "
                 "`VISITS = StateKey('visits', default=0)`."
             )
-        return State({**self._values, key.name: value})
+        return State()._keep({**self._values, key.name: own_copy(value)})
 
     def keys(self) -> KeysView[str]:
         """View the names."""
         return self._values.keys()
 
     def values(self) -> ValuesView[Any]:
-        """View the values."""
-        return self._values.values()
+        """View copies of the values."""
+        return _owned(self._values).values()
 
     def items(self) -> ItemsView[str, Any]:
-        """View the names with their values."""
-        return self._values.items()
+        """View the names with copies of their values."""
+        return _owned(self._values).items()
 
     def dump_json(self) -> str:
         """Encode the values as one JSON object, keyed by name.
@@ -137,7 +169,7 @@ class State:
         return cls(cast("dict[str, Any]", values))
 
     def __getitem__(self, name: str) -> Any:
-        return self._values[name]
+        return own_copy(self._values[name])
 
     def __contains__(self, key: object) -> bool:
         return (key.name if isinstance(key, StateKey) else key) in self._values
@@ -156,8 +188,18 @@ class State:
     def __hash__(self) -> int:
         return hash(frozenset(self._values.items()))
 
+    def __copy__(self) -> State:
+        return self
+
+    def __deepcopy__(self, memo: object) -> State:
+        return self  # nobody can change it, and a lock in it has no copy
+
     def __reduce__(self) -> tuple[type[State], tuple[dict[str, Any]]]:
-        return (State, (dict(self._values),))
+        return (State, (_owned(self._values),))
 
     def __repr__(self) -> str:
         return f"State({dict(self._values)!r})"
+
+
+def _owned(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: own_copy(value) for name, value in values.items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from math import isfinite, log10
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeGuard, cast
 
@@ -159,6 +160,7 @@ def has_long_number(text: bytes) -> bool:
 
 
 MOST_DIGITS: Final = 4300
+_MOST_BITS: Final = int(MOST_DIGITS / log10(2))
 _LONG: Final = b"0" * (MOST_DIGITS + 1)
 _STEP: Final = 256
 _SAMPLED: Final = b"0" * (len(_LONG) // _STEP)
@@ -224,6 +226,44 @@ def copy_json(value: Any) -> Any:
             for key, item in value.items()
         }
     return [copy_json(item) for item in value] if is_sequence(value) else value
+
+
+def json_data(value: Any, path: str = "$") -> Any:
+    """Copy plain JSON data deeply: what JSON does not have is refused.
+
+    Tuples are arrays, any mapping is an object, and a text or number of a subclass is a plain one.
+
+    Raises:
+        ValueError: It holds something else; the text says what and where.
+
+    >>> json_data({"at": (1, 2.5)})
+    {'at': [1, 2.5]}
+    """
+    try:
+        return _json_data(value, path)
+    except RecursionError:
+        raise ValueError("it is nested too deeply, or holds itself") from None
+
+
+def _json_data(value: Any, path: str) -> Any:
+    if value is None or value is True or value is False or value.__class__ is str:
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)
+    if is_whole(value) and value.bit_length() <= _MOST_BITS:
+        return int(value)
+    if isinstance(value, float) and isfinite(value):
+        return float(value)
+    if is_sequence(value):
+        return [_json_data(part, f"{path}[{at}]") for at, part in enumerate(value)]
+    if is_mapping(value):
+        made: dict[str, Any] = {}
+        for key, part in value.items():
+            if not isinstance(key, str):
+                raise ValueError(f"at {path} it has the key {shorten(key)}, which is no text")
+            made[str.__str__(key)] = _json_data(part, f"{path}.{shorten(key)[1:-1]}")
+        return made
+    raise ValueError(f"at {path} it holds {shorten(value)}, which JSON does not have")
 
 
 def shorten(value: object, limit: int = 80) -> str:

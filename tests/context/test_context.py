@@ -6,14 +6,23 @@ import logging
 import threading
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError
-from types import SimpleNamespace
+from datetime import date
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py import CancellationToken, RunIdentity, State, StateKey, ToolContext, ToolSuspended
+from lutum_py import (
+    CancellationToken,
+    ProgressStatus,
+    RunIdentity,
+    State,
+    StateKey,
+    ToolContext,
+    ToolSuspended,
+)
 from lutum_py.errors import InvalidValueError, ToolError
 from lutum_py.sinks import ActivityDelta, ActivitySnapshot, ObserverText, ToolEvent
 from tests.cases import over
@@ -161,6 +170,39 @@ def test_a_list_of_operations_is_not_wrapped(patch: Any) -> None:
     events: list[ToolEvent] = []
     ToolContext.for_call(CALL, sink=events.append).report_activity_delta("note", patch)
     assert events[0].model_dump()["patch"] == [1, 2]
+
+
+NO_JSON: list[Any] = [
+    *(float("nan"), float("inf"), {"at": [float("-inf")]}),
+    *(object(), {1, 2}, b"x", 1j, {1: "a"}, {None: 1}, [date(2026, 1, 1)], 10**5000),
+]
+
+
+@over("value", NO_JSON)
+@over("is_heard", [True, False])
+def test_an_activity_takes_json_data_alone(value: Any, is_heard: bool) -> None:
+    """What JSON does not have is refused, heard or not, in a report as in a change of one."""
+    events: list[ToolEvent] = []
+    context = ToolContext.for_call(CALL, sink=events.append if is_heard else None)
+    holding: list[Any] = []
+    holding.append(holding)
+    for content in (value, [value], {"x": (value,)}, holding):
+        with pytest.raises(InvalidValueError, match="is no JSON data"):
+            context.report_activity("note", content)
+        with pytest.raises(InvalidValueError, match="is no JSON data"):
+            context.report_activity_delta("note", content)
+    assert events == []
+
+
+def test_an_activity_is_plain_data() -> None:
+    """Tuples and other mappings are arrays and objects, and a word of an enum is its text."""
+    events: list[ToolEvent] = []
+    context = ToolContext.for_call(CALL, sink=events.append)
+    told = {"a": (1, 2.5, None, True), "b": MappingProxyType({"c": ProgressStatus.DONE})}
+    context.report_activity("note", told)
+    content = events[0].model_dump()["content"]
+    assert content == {"a": [1, 2.5, None, True], "b": {"c": "done"}}
+    assert type(content["b"]["c"]) is str
 
 
 def test_an_event_does_not_change_after_the_report() -> None:

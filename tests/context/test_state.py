@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections import deque
+from collections.abc import Callable
+from threading import Lock
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py import State, StateKey
+from lutum_py import State, StateKey, ToolContext
 from lutum_py.errors import SavedDataError
+from tests.cases import over
 
 NAMES = st.text(min_size=1, max_size=8)
 JSON = st.recursive(
@@ -30,9 +35,9 @@ def test_what_is_set_is_got(values: dict[str, Any], name: str, value: Any) -> No
     """After a set, that key gives the value and every other key gives what it gave."""
     before = State(values)
     after = before.set(StateKey(name, default=None), value)
-    assert after.get(StateKey(name, default="other")) is value
+    assert after.get(StateKey(name, default="other")) == value
     for other in values.keys() - {name}:
-        assert after[other] is before[other]
+        assert after[other] == before[other]
 
 
 @given(VALUES, NAMES, JSON)
@@ -89,10 +94,126 @@ def test_a_default_is_never_shared() -> None:
     assert State().get(key) == {"ids": []}
 
 
-def test_other_defaults_are_given_as_they_are() -> None:
-    """A default that is no container is the very object."""
-    marker = object()
-    assert State().get(StateKey("marker", default=marker)) is marker
+class Note:
+    """A value of a type of the program's own."""
+
+    def __init__(self) -> None:
+        self.lines: list[Any] = ["a"]
+
+
+def changeable() -> list[Any]:
+    """Values of which a part can be changed, and beside it what nobody can copy."""
+    return [
+        ["a"],
+        {"x": ["a"]},
+        (["a"],),
+        bytearray(b"a"),
+        deque(["a"]),
+        Note(),
+        {"lock": Lock(), "x": ["a"]},
+        [Lock(), ({"x": ["a"]},)],
+        MappingProxyType({"lock": Lock(), "x": ["a"]}),
+    ]
+
+
+def change(value: Any) -> None:
+    """Change each part of a value that can be changed."""
+    if isinstance(value, Note):
+        change(value.lines)
+    elif isinstance(value, dict | MappingProxyType):
+        for part in value.values():
+            change(part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            change(part)
+    if isinstance(value, list | deque | bytearray):
+        value.append(66)
+
+
+def parts(value: Any) -> Any:
+    """What there is to be seen of a value."""
+    if isinstance(value, Note):
+        return parts(value.lines)
+    if isinstance(value, dict | MappingProxyType):
+        return {name: parts(part) for name, part in value.items()}
+    if isinstance(value, list | tuple | deque):
+        return [parts(part) for part in value]
+    return bytes(value) if isinstance(value, bytearray) else value
+
+
+READS: dict[str, Callable[[State, StateKey[Any]], Any]] = {
+    "get": lambda state, key: state.get(key),
+    "by name": lambda state, key: state[key.name],
+    "values": lambda state, key: next(iter(state.values())),
+    "items": lambda state, key: next(iter(state.items()))[1],
+    "dict": lambda state, key: dict(state)[key.name],
+    "copy": lambda state, key: copy.copy(state)[key.name],
+    "deepcopy": lambda state, key: copy.deepcopy(state)[key.name],
+    "reduce": lambda state, key: state.__reduce__()[1][0][key.name],
+    "another state": lambda state, key: state.set(VISITS, 1).get(key),
+    "context": lambda state, key: ToolContext("c1", "t", state=state).state(key),
+}
+
+GIVES: dict[str, Callable[[StateKey[Any], Any], tuple[State, StateKey[Any]]]] = {
+    "made": lambda key, value: (State({key.name: value}), key),
+    "set": lambda key, value: (State().set(key, value), key),
+}
+
+
+@over("read", READS)
+@over("given", GIVES)
+def test_a_value_is_nobody_elses_to_change(read: str, given: str) -> None:
+    """Neither what a state was given nor what is read of it, by whichever way, is the value that
+    another one reads. What cannot be copied is the very thing.
+    """
+    for value in changeable():
+        before = parts(value)
+        state, key = GIVES[given](StateKey("note", default=None), value)
+        change(value)
+        assert parts(READS[read](state, key)) == before
+        change(READS[read](state, key))
+        for again in READS.values():
+            assert parts(again(state, key)) == before
+
+
+def test_a_default_is_nobody_elses_to_change() -> None:
+    """It is the same for a default of any type, read through a state or by itself."""
+    for value in changeable():
+        before = parts(value)
+        key = StateKey("note", default=value)
+        change(value)
+        context = ToolContext("c1", "t")
+        for read in (lambda k: State().get(k), lambda k: k.default, context.state):
+            change(read(key))
+            assert parts(State().get(key)) == before
+
+
+def test_what_cannot_be_copied_is_given_as_it_is() -> None:
+    """A lock is the same lock, alone and within what can be copied; so is what is too deep."""
+    lock = Lock()
+    around: list[Any] = [lock]
+    around.append(around)
+    deep: Any = lock
+    for _ in range(100_000):
+        deep = [deep]
+    state = State({"lock": lock, "around": around, "deep": deep, "set": {(lock,)}})
+    assert state["lock"] is lock
+    assert state["around"] is not around
+    assert state["around"][0] is lock
+    assert state["around"][1] is not around
+    assert state["deep"] is deep
+    assert state["set"] == {(lock,)}
+    assert State().get(StateKey("lock", default=lock)) is lock
+
+
+def test_a_key_survives_a_pickle_and_shows_itself() -> None:
+    """A key is plain data, and as immutable as a state."""
+    key = StateKey("note", default=["a"])
+    assert pickle.loads(pickle.dumps(key)).default == ["a"]
+    assert repr(key) == "StateKey(name='note', default=['a'])"
+    assert key != "note"
+    with pytest.raises(AttributeError):
+        key.name = "other"
 
 
 def test_keys_are_equal_by_name() -> None:
