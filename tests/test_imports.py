@@ -48,6 +48,7 @@ OURS: Final = {
     "_context.suspension": "few calls wait, and fewer are decided on here",
     "_context.threads": "loads asyncio",
     "_declare.answer": "for final answers of a type",
+    "_declare.call_type": "for the calls of all tools as one type",
     "_declare.display": "for notebooks, loads html",
     "_declare.handlers": "for tools that are done elsewhere",
     "_declare.loaded": "reads transcripts, which what declares tools has none of",

@@ -39,6 +39,7 @@ class ToolsetMeta(type):
     _origin: ToolsetMeta
     _path: tuple[str, ...]
     _made_offer: Offer | None
+    _made_calls: type | None
     _hooks: type | None
     _rebuild: Callable[[], tuple[Any, ...]] | None
     _caps_results: bool
@@ -201,11 +202,14 @@ def _state_of(selector: AnySelector) -> str:
     return " (off)" if selector.is_off else ""
 
 
-def _call_union(toolset: ToolsetMeta) -> Any:
-    """The union of the calls of all tools."""
-    from .._call.call import AnyToolCall
+def _calls(toolset: ToolsetMeta) -> Any:
+    """The class of the calls of all tools; pydantic reads and writes them as tagged JSON."""
+    with ONCE:
+        if toolset._made_calls is None:
+            from .call_type import calls_type
 
-    return Union[tuple(s.spec.call_type for s in toolset) or (AnyToolCall,)]  # noqa: UP007
+            type.__setattr__(toolset, "_made_calls", calls_type(toolset))
+    return toolset._made_calls
 
 
 def _handled_union(toolset: ToolsetMeta) -> Any:
@@ -227,7 +231,7 @@ def _policy_base(toolset: ToolsetMeta) -> Any:
 
 
 # Attached here, because checkers are to see what `Toolset` says of them: types, not properties.
-for _name, _made in (("Call", _call_union), ("Handled", _handled_union), ("Hooks", _policy_base)):
+for _name, _made in (("Call", _calls), ("Handled", _handled_union), ("Hooks", _policy_base)):
     setattr(ToolsetMeta, _name, property(_made))
 
 
@@ -347,6 +351,7 @@ def _settle(
         "_caps_results": any(each.options.result_cap not in (None, UNSAID) for each in selectors),
         "_asks_approval": any(each.approval for each in selectors),
         "_made_offer": None,
+        "_made_calls": None,
     }
     # A tool made at run time may be called anything; what is no free name is found by `[]`.
     values |= {

@@ -14,6 +14,7 @@ from ._script import Script
 from ._transcript_valid import Dialect, dialect_of
 
 ScriptedAnswer: TypeAlias = AssistantTurn | Mapping[str, Any] | BaseException
+"""What a scripted client answers with: a turn, a response as it is, or an exception to raise."""
 
 
 class ScriptedResponse(dict[str, Any]):

@@ -43,6 +43,7 @@ from ._script import Script
 TurnScript: TypeAlias = (
     Iterable[AssistantTurn | BaseException] | Callable[[TurnRequest], AssistantTurn | BaseException]
 )
+"""The turns that a scripted model answers with, or a function that makes them."""
 
 
 class ScriptedModel:

@@ -54,6 +54,7 @@ from .report import report
 from .simpler import simplest
 
 Loop: TypeAlias = Callable[[Any, Any], object]
+"""A loop of yours, as `check_loop` drives it."""
 
 _GREETING = "Hello."
 

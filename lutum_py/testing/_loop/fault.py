@@ -20,6 +20,7 @@ FaultKind: TypeAlias = Literal[
     "invented",
     "swallowed_duplicate",
 ]
+"""What a loop can do wrong."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from .near_miss import Spoiling, spoilings
 from .schema import ANY_TEXT, SchemaValues
 
 AnyToolset: TypeAlias = type[Toolset]
+"""A toolset, as its class."""
 
 ArgumentStrategies: TypeAlias = "Mapping[Any, st.SearchStrategy[Any]]"
 """Strategies of your own for the arguments of some tools, by selector or wire name."""

@@ -1,0 +1,183 @@
+"""`AppTools.Call`: the class of all calls of a toolset, which pydantic reads, writes and describes.
+
+Its JSON is tagged: `{"tool": "web_search", "input": {"query": "tea"}}`, with the wire name of the
+tool and the arguments as the model sends them. What is read is a new call under an id of its own:
+nobody has decided about it, whatever was decided about the one that was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
+from uuid import uuid4
+
+from pydantic_core import PydanticCustomError, PydanticSerializationError, core_schema
+
+from .._call.call import AnyToolCall
+from .._schema.schema_reader import JsonSchema, follow, localized
+from .._text.json import compact_json, is_array, is_object, shorten
+from .._transcript.metadata import ToolMetadata
+from ..errors import MisuseError
+
+if TYPE_CHECKING:
+    from .._call.selector import Selector
+    from .._call.spec import ToolSpec
+    from .toolset_meta import ToolsetMeta
+
+
+def calls_type(toolset: ToolsetMeta) -> type[Any]:
+    """Make the class of the calls of a toolset."""
+    name = toolset.__qualname__
+    return _CallsType(
+        f"{toolset.__name__}Call",
+        (_Calls,),
+        {
+            "__slots__": (),
+            "__module__": toolset.__module__,
+            "__qualname__": f"{name}.Call",
+            "__doc__": f"A call of any tool of {name}; as JSON, its tool and its input.",
+            "of_toolset": toolset,
+        },
+    )
+
+
+class _CallsType(type):
+    """Make every call of the toolset's tools an instance, as a union of their classes would."""
+
+    of_toolset: ToolsetMeta
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        kinds: Any = tuple(selector.spec.call_type for selector in cls.of_toolset)
+        return isinstance(instance, kinds)
+
+    def __call__(cls, *_: object, **__: object) -> NoReturn:
+        name = cls.of_toolset.__qualname__
+        raise MisuseError(
+            f"{name}.Call stands for calls of all its tools, and makes none. Decode one with "
+            f"`{name}.parse_tool_call(metadata)`, or read one with `TypeAdapter({name}.Call)`."
+        )
+
+
+class _Calls:
+    """What the class of each toolset inherits: its schema."""
+
+    __slots__ = ()
+
+    of_toolset: Any
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        toolset = cls.of_toolset
+
+        def read(value: Any, handler: Any) -> Any:
+            if not isinstance(value, AnyToolCall):
+                return handler(value)
+            if not isinstance(value, cls):
+                raise PydanticCustomError("tool_call", "this is a call of another toolset")
+            return value
+
+        return core_schema.no_info_wrap_validator_function(
+            read,
+            _any_of([_form_of(selector, handler) for selector in toolset]),
+            serialization=core_schema.plain_serializer_function_ser_schema(
+                lambda call: _written(toolset, call), return_schema=core_schema.any_schema()
+            ),
+        )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> Any:
+        # What is written is what is read.
+        made = handler({key: schema[key] for key in schema if key != "serialization"})
+        made.pop("discriminator", None)  # OpenAPI's wants a name for each form; `const` says it all
+        return made
+
+
+def _any_of(forms: list[tuple[str, Any]]) -> Any:
+    if forms:
+        return core_schema.tagged_union_schema(dict(forms), discriminator="tool")
+
+    def refuse(_: Any) -> Any:
+        raise PydanticCustomError("no_tools", "this toolset has no tools to call")
+
+    return core_schema.no_info_before_validator_function(refuse, core_schema.dict_schema())
+
+
+def _form_of(selector: Selector[Any, Any], handler: Any) -> tuple[str, Any]:
+    """Give the wire name of a tool, and the schema of its calls."""
+    spec = selector.spec
+    shape: Any = Annotated[spec.arguments.type, _Input(spec)]
+
+    def made(data: dict[str, Any]) -> AnyToolCall:
+        metadata = ToolMetadata(id=uuid4().hex, name=selector.name, arguments=data["input"])
+        return selector._decode(metadata)
+
+    fields = {
+        "tool": core_schema.typed_dict_field(core_schema.literal_schema([selector.name])),
+        "input": core_schema.typed_dict_field(handler.generate_schema(shape)),
+    }
+    form = core_schema.typed_dict_schema(fields, extra_behavior="forbid")
+    return selector.name, core_schema.no_info_after_validator_function(made, form)
+
+
+class _Input:
+    """What is said of an input in an annotation: it is read and described as the model's."""
+
+    def __init__(self, spec: ToolSpec[Any, Any]) -> None:
+        self.spec = spec
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        return core_schema.no_info_wrap_validator_function(
+            lambda value, _: self._text_of(value), handler(source)
+        )
+
+    def _text_of(self, value: Any) -> str:
+        arguments = self.spec.arguments
+        try:
+            text = compact_json(value) if isinstance(value, Mapping) else None
+        except (TypeError, ValueError, RecursionError):
+            text = None
+        if text is None:
+            text = compact_json(arguments.to_data(arguments.check(value)))
+        arguments.validate_json(text)
+        return text
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> JsonSchema:
+        own = self.spec.definition.input_schema
+        if self.spec.arguments.type != _PLAIN:
+            described: JsonSchema = handler(schema)
+            if own.get("additionalProperties") is False:
+                handler.resolve_ref_schema(described)["additionalProperties"] = False
+            return described
+        return cast("JsonSchema", _inlined(own, localized(own), ()))
+
+
+_PLAIN: Any = dict[str, Any]
+"""The type of an input that is known by a JSON schema only."""
+
+
+def _inlined(schema: Any, root: Any, within: tuple[str, ...]) -> Any:
+    """Put what references lead to in their places; in what holds itself, anything goes."""
+    if is_array(schema):
+        return [_inlined(part, root, within) for part in schema]
+    if not is_object(schema):
+        return schema
+    made = {
+        key: _inlined(part, root, within)
+        for key, part in schema.items()
+        if key not in ("$ref", "$defs", "definitions", "$id", "$anchor")
+    }
+    reference = schema.get("$ref")
+    if reference is None or reference in within:
+        return made
+    target = follow(reference, root)
+    return {**_inlined(target, root, (*within, reference)), **made} if is_object(target) else made
+
+
+def _written(toolset: Any, call: Any) -> dict[str, Any]:
+    own: Any = getattr(call, "selector", None)
+    member = own if own is None or own in toolset else own._reaches(toolset)
+    if member is None:
+        raise PydanticSerializationError(
+            f"{shorten(call)} is no call of {toolset.__qualname__}, and is not written as one."
+        )
+    return {"tool": member.name, "input": call.spec.arguments.to_data(call._written())}
