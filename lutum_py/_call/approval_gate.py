@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from .._schema.definition import ToolDef
     from .call_state import CallState
 
-ASKED_BY = "needs_approval"
-"""Who asks, in records and rows."""
-
 _LONGEST = 200
 
 

@@ -316,7 +316,8 @@ class AnyToolCall(CallState):
         """
         if invocation is None:
             invocation = self.spec.invocation
-        if self._branch is not None or invocation is None or self._kept.is_held:
+        is_shared = self._branch is not None or self._kept.is_held
+        if is_shared or invocation is None or self.selector.approval:
             return self._begin_shared(skipped, invocation)
         # What that does, spelled out where nobody else has the call.
         if skipped is not None and (skipped or invocation.required):
@@ -335,9 +336,10 @@ class AnyToolCall(CallState):
     def _begin_shared(
         self, skipped: dict[str, Any] | None, invocation: Invocation | None
     ) -> Invocation:
-        """Begin a call that others may hold as well."""
+        """Begin a call that others may hold as well, or that needs an approval."""
         invocation = self._may_begin(skipped, invocation)
         self._take_changes()
+        self._check_asked()
         with ONCE:
             self._check_newest("begun")
             self._append("begun")
@@ -365,6 +367,7 @@ class AnyToolCall(CallState):
             self._check_newest("begun")
         if not self._stage.may_begin:
             raise self._refused("begun")
+        self._check_asked()
         return invocation
 
     def _refused(self, kind: StepKind, target: CallStatus | None = None) -> LifecycleError:

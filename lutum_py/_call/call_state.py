@@ -24,6 +24,7 @@ from .._transcript.metadata import ToolMetadata
 from ..errors import LifecycleError, ToolInputError
 from .lifecycle import STAGES, CallStatus, refused
 from .line import (
+    ASKED_BY,
     END_OF,
     HOOK_PHASES,
     NOT_KEPT,
@@ -36,9 +37,11 @@ from .line import (
     Step,
     StepPhase,
     answers_in,
+    end_of,
     moment,
     newer_than,
     proposed_at,
+    said_of,
 )
 
 if TYPE_CHECKING:
@@ -342,6 +345,8 @@ class CallState:
             CallStatus.SUSPENDED: "suspended",
             CallStatus.RESUMING: "answered",
         }
+        if status is CallStatus.RUNNING:
+            self._check_asked()
         if status.is_terminal:
             self._append("ended", STAGES[status.value], said=_SAID[status])
         else:
@@ -384,6 +389,36 @@ class CallState:
         told._cache, told._text = draft._cache, draft._text
         if told._branch is not None:
             told._start_era()
+
+    def _check_asked(self) -> None:
+        """Make sure that a call was let pass by hooks, and asked about where it needs an approval.
+
+        Raises:
+            LifecycleError: It was not, or its arguments are others since.
+        """
+        answered = next(said_of(self._line, "again"), None)
+        if answered is not None and answered.phase is not None:
+            raise LifecycleError(
+                f"Call {self.id!r} of tool `{self.name}` was answered by "
+                f"{'a hook' if answered.by is None else f'`{answered.by}`'}, so another try of it "
+                "is not run. Answer it by hand, or let the model make another call."
+            )
+        if not self.selector.approval:
+            return
+        was_changed = False
+        for step in reversed(self._line):
+            if step.kind == "answered" or (step.kind == "asked" and step.by == ASKED_BY):
+                return
+            if step.kind == "changed":
+                was_changed = True
+                break
+        why = "its arguments were changed since" if was_changed else "nobody was asked about it"
+        raise LifecycleError(
+            f"Call {self.id!r} of tool `{self.name}` is not begun: the tool is declared with "
+            f"`needs_approval=`, and {why}. Take the call from `round.plan()`, `await "
+            "round.apply_hooks(hooks)` or `await call.hook(hooks)`, which ask; where it waits, "
+            "give the plan the decision of a person."
+        )
 
     # The input.
 
@@ -651,6 +686,8 @@ class CallState:
     def again(self) -> Self:
         """Return a new call of the same metadata and input, for another try.
 
+        That of a call that a hook or a person answered may be answered otherwise, and not be run.
+
         Raises:
             LifecycleError: The call waits for a decision, which a new one would go around; or a
                 newer plan goes on with it.
@@ -669,10 +706,15 @@ class CallState:
     def _again(self) -> Self:
         """Make the call anew: with what decided about it, and without what was done."""
         made = self._alike()
+        end = end_of(made._steps)
         made._steps = tuple([step for step in made._steps if step.kind not in _DONE])
         if made._steps[-1].stage is _SUSPENDED:
             raise self._waits()
-        made._decide("again")
+        if end is None or end.phase is None:
+            made._decide("again")
+        else:
+            made._decide("again", by=end.by, phase=end.phase)
+            made._branch = Branch(Family(made), 0)
         return made
 
     def _check_newest(self, kind: StepKind | None = None) -> None:

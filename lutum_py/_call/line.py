@@ -80,6 +80,9 @@ _new: Any = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnkn
 new_step: Callable[[tuple[Any, ...]], Step] = partial(_new, Step)
 """Make a step of a tuple of all fields, in a fifth of the time."""
 
+ASKED_BY: Final = "needs_approval"
+"""Who asks for the approval that a tool is declared to need, in steps, records and rows."""
+
 BY_TOOL: Final = "tool"
 """What a `suspended` says where the tool asks, after it was started; users do not see it."""
 

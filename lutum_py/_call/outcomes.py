@@ -18,10 +18,11 @@ from .._text.once import ONCE
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ResultStatus, ToolResult, make_result, rejection
 from ..errors import FieldIssue, HookError, MisuseError
-from .approval_gate import ASKED_BY, question_about
+from .approval_gate import question_about
 from .asked import Asked
 from .call_state import CallState
 from .line import (
+    ASKED_BY,
     BY_TOOL,
     END_OF,
     Step,
@@ -529,6 +530,8 @@ def ask_approval(call: AnyToolCall, asking: Asking) -> Steps[SuspendedCall | Non
                 raise no_decision(ASKED_BY, call, needed, "True or False")
         if needed:
             return _wait_for_approval(call, asking)
+    if call.selector.approval:
+        asking.note(call, ASKED_BY, "gate", None)
     return None
 
 

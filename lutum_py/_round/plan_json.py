@@ -25,6 +25,7 @@ from .._call.call import AnyToolCall
 from .._call.decision_log import DecisionKind
 from .._call.lifecycle import STAGES, Stage, StepKind
 from .._call.line import (
+    ASKED_BY,
     BY_TOOL,
     END_OF,
     HOOK_PHASES,
@@ -265,11 +266,13 @@ def load_plan(
     saved = open_plan(text)
     check_seal(saved, key)
     check_belongs(saved, binding)
+    is_older = saved.get("version", int) != VERSION
     saved = as_latest(saved)
     check_words(saved)
     turn = load_turn(saved.inner("turn"))
     key_begins = saved.get("key_begins", str, "")
     loader = _Loader(toolset, turn, Kept(key_begins) if key_begins else NOT_KEPT)
+    loader.is_older = is_older
     for entry in saved.each("calls"):
         loader.take(entry)
     if len(loader.seen) != len(turn.tool_calls):
@@ -325,6 +328,7 @@ class _Loader:
         self.issues: dict[str, RecoverableToolCallIssue] = {}
         self.unread: dict[str, tuple[Step, ...]] = {}
         self.at: float | None = None
+        self.is_older = False
 
     def take(self, saved: Saved) -> None:
         check_words(saved)
@@ -411,6 +415,8 @@ class _Loader:
                 "than it has. What is approved is not what would run."
             )
         self._give_outputs(call)
+        if self.is_older and selector.approval:
+            call._steps = _asked_before(call._steps)
         if not any(step.kind == "changed" for step in line):  # then it is what the input says
             first, *others = call._steps
             call._steps = (first._replace(detail=None), *others)
@@ -431,6 +437,14 @@ class _Loader:
                 _, result = step.detail
                 steps[place] = step._replace(detail=(_output_of(call, result), result))
         call._steps = tuple(steps)
+
+
+def _asked_before(line: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Write that an approval was asked for: releases before kept it only where one was needed."""
+    changes = [place for place, step in enumerate(line) if step.kind == "changed"]
+    place = changes[-1] if changes else 0
+    asked = Step("asked", line[place].stage, line[place].at, ASKED_BY, "gate")
+    return (*line[: place + 1], asked, *line[place + 1 :])
 
 
 def load_line(

@@ -347,10 +347,10 @@ def test_decide_makes_the_decision_that_was_meant() -> None:
 
 
 def test_a_round_that_is_committed_without_a_plan_asks_too() -> None:
-    """What was not run waits; what was run already has its result, and nobody is asked of it."""
+    """What was not run waits; what was answered has its result, and nobody is asked of it."""
     opening = desk(6000)
     with pytest.raises(CommitError) as caught:
         opening.commit(Session())
     assert isinstance(caught.value.faults[0], UnresolvedSuspension)
-    committed = opening.resolve([opening.tool_calls[0].call_sync()])
+    committed = opening.resolve([opening.tool_calls[0].complete("done")])
     assert committed.results[0].is_success

@@ -433,7 +433,7 @@ def test_branches_of_a_commit_that_failed_do_not_count() -> None:
         with pytest.raises(CommitError):
             round_.commit(Session())
     assert line(call.steps) == ["proposed"]
-    call.begin()
+    assert call.complete({"paid": 500}).is_success
     close(round_)
 
 

@@ -1,0 +1,336 @@
+"""The law of approvals: a tool that needs one begins only after a plan or hook asked about it."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import pickle
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from lutum_py import (
+    AnyToolCall,
+    Block,
+    CallStatus,
+    Complete,
+    Handlers,
+    NeedsTools,
+    RunNormally,
+    Session,
+    Suspend,
+    SuspendTicket,
+    Toolset,
+    Transcript,
+    execution,
+    tool,
+    tool_fn,
+    toolset,
+)
+from lutum_py.errors import HookError, LifecycleError
+from lutum_py.store import open_store
+from lutum_py.testing import ScriptedModel
+from tests.cases import over
+from tests.round_tools import close
+
+RAN: list[int] = []
+OPEN: list[Any] = []
+"""What was opened, to be closed once all was tried."""
+
+
+@tool_fn
+def pay(cents: int) -> str:
+    """Pay an amount."""
+    RAN.append(cents)
+    return f"paid {cents}"
+
+
+@tool_fn
+async def wire(cents: int) -> str:
+    """Send an amount."""
+    RAN.append(cents)
+    return f"sent {cents}"
+
+
+@tool_fn
+def look() -> str:
+    """Look at the balance."""
+    RAN.append(0)
+    return "3"
+
+
+@tool_fn
+def order(items: list[str]) -> str:
+    """Order things."""
+    RAN.append(len(items))
+    return "ordered"
+
+
+class Always(Toolset):
+    pay = tool(pay, needs_approval=True)
+    wire = tool(wire, needs_approval=True)
+    look = tool(look)
+
+
+class Never(Toolset):
+    """A condition that says no, whatever it is asked."""
+
+    pay = tool(pay, needs_approval=lambda input: False)
+    wire = tool(wire, needs_approval=lambda input: False)
+    order = tool(order, needs_approval=lambda input: False)
+    look = tool(look)
+
+
+class Plain(Toolset):
+    pay = tool(pay)
+    wire = tool(wire)
+    look = tool(look)
+
+
+class Grouped(Toolset):
+    bank = toolset(Plain, prefix="bank_", needs_approval=True)
+
+
+class Whole(Toolset, needs_approval=True):
+    pay = tool(pay)
+    wire = tool(wire)
+
+
+SETS: dict[str, tuple[Any, str]] = {
+    "always": (Always, ""),
+    "condition": (Never, ""),
+    "group": (Grouped, "bank_"),
+    "class": (Whole, ""),
+}
+
+
+@pytest.fixture(autouse=True)
+def _nothing_ran() -> Iterator[None]:
+    RAN.clear()
+    yield
+    close(*OPEN)
+    OPEN.clear()
+
+
+def opened(of: Any, *names: str) -> Any:
+    """A round of these calls."""
+    given: dict[str, Any] = {"look": {}, "order": {"items": ["a"]}}
+    calls = [(f"c{at}", name, given.get(name, {"cents": 5})) for at, name in enumerate(names)]
+    outcome = of.read_turn(ScriptedModel.tool_calls(*calls))
+    assert isinstance(outcome, NeedsTools)
+    return kept(outcome.round)
+
+
+def kept(made: Any) -> Any:
+    """A round or plan that is closed in the end."""
+    OPEN.append(made)
+    return made
+
+
+def handled(of: Any) -> Handlers[Any]:
+    """Handlers that do all tools by the functions of these."""
+    return of.Handlers()  # type: ignore[no-any-return]
+
+
+SYNC: dict[str, Callable[[Any], object]] = {
+    "begin": lambda call: call.begin(),
+    "call_sync": lambda call: call.call_sync(),
+    "invoke_sync": lambda call: call.invoke_sync(),
+    "call": lambda call: asyncio.run(call.call()),
+    "invoke": lambda call: asyncio.run(call.invoke()),
+    "apply": lambda call: call.apply(note),
+    "execute": lambda call: asyncio.run(execution.execute(call)),
+    "execute_sync": execution.execute_sync,
+    "execute_all": lambda call: asyncio.run(execution.execute_all([call])),
+    "execute_all_sync": lambda call: execution.execute_all_sync([call]),
+    "move_to": lambda call: call.move_to(CallStatus.RUNNING),
+    "again": lambda call: call.again().call_sync(),
+    "again twice": lambda call: call.again().again().call_sync(),
+    "copy": lambda call: copy.copy(call).call_sync(),
+    "deepcopy": lambda call: copy.deepcopy(call).call_sync(),
+    "pickle": lambda call: pickle.loads(pickle.dumps(call)).call_sync(),
+    "with_input": lambda call: call.with_input(call.input).call_sync(),
+    "handlers": lambda call: asyncio.run(handled(call.selector.toolset)(call)),
+    "handlers sync": lambda call: handled(call.selector.toolset).call_sync(call),
+    "execute by handlers": lambda call: asyncio.run(
+        execution.execute(call, handlers=handled(call.selector.toolset))
+    ),
+    "in a hook": lambda call: call.hook_sync(lambda given: given.handled(given.invoke_sync())),
+    "made by hand": lambda call: by_hand(call).begin(),
+    "decoded alone": lambda call: call.selector.toolset.parse_tool_call(call.metadata).call_sync(),
+}
+
+
+ALONE = ("decoded alone", "made by hand")
+"""Ways that make a call of their own, which nobody was asked about."""
+
+
+def note(cents: int) -> None:
+    """Pay in another way."""
+    RAN.append(cents)
+
+
+def by_hand(call: Any) -> Any:
+    """The same call, as a program makes one."""
+    return type(call)(call.metadata, call.input, selector=call.selector)
+
+
+def called(of: Any, prefix: str, way: str) -> Any:
+    """The round of one call that this way can run."""
+    return opened(of, prefix + ("wire" if way in ("call", "invoke") else "pay"))
+
+
+@over("way, kind", [(way, kind) for way in SYNC for kind in SETS])
+def test_nothing_that_needs_an_approval_begins_unasked(way: str, kind: str) -> None:
+    """However a call is run, and whatever its condition would say, somebody asks before."""
+    round_ = called(*SETS[kind], way)
+    (call,) = round_.tool_calls
+    before = call.steps
+    with pytest.raises((LifecycleError, HookError)) as caught:
+        SYNC[way](call)
+    assert "needs_approval" in str(caught.value)
+    assert "'c0' of tool" in str(caught.value)
+    assert (call.steps, call.status, RAN) == (before, "new", [])
+
+
+@over("kind", SETS)
+def test_nothing_of_a_batch_begins_where_one_of_it_was_not_asked_about(kind: str) -> None:
+    """A batch is begun whole or not at all."""
+    of, prefix = SETS[kind]
+    free = opened(Plain, "look", "look").tool_calls
+    round_ = opened(of, f"{prefix}pay")
+    for run in (execution.execute_all_sync, lambda b: asyncio.run(execution.execute_all(b))):
+        with pytest.raises(LifecycleError):
+            run([*free, *round_.tool_calls])
+    assert RAN == []
+    assert {call.status for call in (*free, *round_.tool_calls)} == {"new"}
+
+
+ASK: dict[str, Callable[[Any], AnyToolCall]] = {
+    "plan": lambda round_: round_.plan().pending[0],
+    "hooks": lambda round_: round_.apply_hooks_sync(round_.toolset.HookSet()).pending[0],
+    "hooks, async": lambda round_: asyncio.run(
+        round_.apply_hooks(round_.toolset.HookSet())
+    ).pending[0],
+    "function": lambda round_: round_.apply_hooks_sync(lambda call: call).pending[0],
+    "hook": lambda round_: round_.tool_calls[0].hook_sync(round_.toolset.HookSet()),
+    "plan of a plan": lambda round_: (
+        round_.plan().apply_hooks_sync(round_.toolset.HookSet()).pending[0]
+    ),
+    "saved": lambda round_: kept(round_.toolset.load_plan(round_.plan().dump_json())).pending[0],
+}
+
+
+@over("way, asked", [(way, asked) for way in SYNC for asked in ASK if way not in ALONE])
+def test_what_was_asked_about_is_run(way: str, asked: str) -> None:
+    """Once a plan or hook has asked, and nobody has to decide, the call is run in any way."""
+    round_ = called(Never, "", way)
+    call = ASK[asked](round_)
+    assert [step.by for step in call.steps][-1] == "needs_approval"
+    SYNC[way](call)
+
+
+CHANGES: dict[str, Callable[[Any], Any]] = {
+    "assigned": lambda call: setattr(call, "input", order.Input(items=["a", "b"])),
+    "in place": lambda call: call.input.items.append("b"),
+    "with_input": lambda call: call.with_input(order.Input(items=["a", "b"])),
+}
+
+
+@over("change", CHANGES)
+def test_a_call_that_was_changed_since_is_asked_about_anew(change: str) -> None:
+    """What was asked about other arguments allows nothing."""
+    RAN.clear()
+    round_ = opened(Never, "order")
+    plan = round_.plan()
+    call: Any = plan.pending[0]
+    other = CHANGES[change](call) or call
+    with pytest.raises(LifecycleError, match="changed since"):
+        other.call_sync()
+    assert RAN == []
+    plan.apply_hooks_sync(Never.HookSet()).pending[0].call_sync()
+    assert [1 if change == "with_input" else 2] == RAN
+
+
+ANSWERS: dict[str, Callable[[Any], object]] = {
+    "complete": lambda call: call.complete("done"),
+    "fail": lambda call: call.fail("closed"),
+    "reject": lambda call: call.reject("no"),
+    "handled": lambda call: call.handled("done").result,
+}
+
+
+@over("answer", ANSWERS)
+def test_a_call_is_answered_by_hand_without_being_asked_about(answer: str) -> None:
+    """Only to run it needs the question; the round ends as any."""
+    session = Session()
+    round_ = opened(Always, "pay")
+    round_.commit(session, [ANSWERS[answer](round_.tool_calls[0])])
+    assert len(session.transcript) == 2
+    assert RAN == []
+
+
+def test_what_a_store_keeps_was_asked_about() -> None:
+    """A plan that is saved was made, so its calls were asked about: workers run them."""
+    with open_store(":memory:") as store:
+        store.save("a", opened(Never, "pay", "wire").plan(), session=Session())
+        asyncio.run(store.run("a", Never))
+        assert sorted(RAN) == [5, 5]
+        assert store.settled() == ["a"]
+
+
+STRICT: dict[str, Any] = {
+    "block": lambda metadata, input: Block("closed"),
+    "suspend": lambda metadata, input: Suspend(SuspendTicket()),
+    "complete": lambda metadata, input: Complete("done"),
+}
+AROUND: dict[str, Callable[[Any, Any], object]] = {
+    "the round": lambda round_, plan: round_.tool_calls[0].call_sync(),
+    "the round, again": lambda round_, plan: round_.tool_calls[0].again().call_sync(),
+    "a later plan": lambda round_, plan: round_.plan().pending[0].call_sync(),
+    "what was rejected": lambda round_, plan: _stopped(plan).again().call_sync(),
+    "a copy": lambda round_, plan: copy.copy(round_.tool_calls[0]).call_sync(),
+}
+
+
+def _stopped(plan: Any) -> Any:
+    """The call of a plan that does not go on."""
+    for each in (*plan.rejected, *plan.suspended):
+        return each.call
+    raise LifecycleError("A call that was handled is nowhere to be had.")
+
+
+@over("decision, way", [(decision, way) for decision in STRICT for way in AROUND])
+def test_a_gate_binds_who_was_given_it(decision: str, way: str) -> None:
+    """What hooks stopped is not run from the round, by another try, or from a later plan."""
+    hooks = Plain.HookSet()
+    hooks.gate(Plain.look)(STRICT[decision])
+    round_ = opened(Plain, "look")
+    plan = round_.apply_hooks_sync(hooks)
+    with pytest.raises(LifecycleError):
+        AROUND[way](round_, plan)
+    assert RAN == []
+
+
+def test_hooks_that_raised_bind_nobody() -> None:
+    """Once `apply_hooks` failed, nothing was decided."""
+    hooks = Plain.HookSet()
+    hooks.gate(Plain.look)(lambda metadata, input: Block("closed"))
+    hooks.gate(Plain.pay)(lambda metadata, input: 1 / 0)  # type: ignore[arg-type,return-value]
+    round_ = opened(Plain, "look", "pay")
+    with pytest.raises(HookError):
+        round_.apply_hooks_sync(hooks)
+    assert round_.tool_calls[0].call_sync().is_success
+
+
+def test_what_hooks_changed_is_run_as_they_changed_it() -> None:
+    """The call as it came is not run any more; the plan's is."""
+    hooks = Plain.HookSet()
+    hooks.on(Plain.pay)(lambda metadata, input: RunNormally(pay.Input(cents=1)))
+    round_ = opened(Plain, "pay")
+    plan = round_.apply_hooks_sync(hooks)
+    with pytest.raises(LifecycleError):
+        round_.tool_calls[0].call_sync()
+    plan.commit(Transcript(), [plan.pending[0].call_sync()])
+    assert RAN == [1]
