@@ -34,6 +34,10 @@ class Asked:
             """Give the id of the call, the name of its tool, and the digest of what is shown."""
             ...
 
+        def _asked_in(self) -> str | None:
+            """Name the round that asks, where that is known."""
+            ...
+
     @property
     def question(self) -> str:
         """What is asked, safe to print: the ticket's message, else the tool and its arguments.
@@ -123,6 +127,7 @@ class Asked:
         from .._context.suspension import Decision  # needed by few, at the first question
 
         id, _, digest = self._of()
+        shown: Any = self
         return Decision(
             call_id=id,
             action=action,
@@ -131,4 +136,6 @@ class Asked:
             digest=digest,
             edit=edit,
             by=by,
+            ticket=shown.ticket.id,
+            asked_in=self._asked_in(),
         )

@@ -25,6 +25,7 @@ from ..errors import LifecycleError, ToolInputError
 from .lifecycle import STAGES, CallStatus, refused
 from .line import (
     ASKED_BY,
+    BY_TOOL,
     END_OF,
     HOOK_PHASES,
     NOT_KEPT,
@@ -396,6 +397,8 @@ class CallState:
         Raises:
             LifecycleError: It was not, or its arguments are others since.
         """
+        if self._branch is None and not self.selector.approval:
+            return
         answered = next(said_of(self._line, "again"), None)
         if answered is not None and answered.phase is not None:
             raise LifecycleError(
@@ -559,7 +562,7 @@ class CallState:
 
     def _let_go(self, key_begins: str) -> None:
         """Let a held call run."""
-        self._kept = Kept(key_begins)
+        self._kept = self._kept._replace(key_begins=key_begins, is_held=False)
 
     # What the program reads and changes.
 
@@ -652,19 +655,26 @@ class CallState:
 
     @property
     def resume(self) -> Decision | None:
-        """The decision that the tool itself is to read, where the ticket asked for that."""
-        answer = self._for_tool()
-        return None if answer is None else answer.decision
+        """The decision by which the call goes on, as the tool is told of it.
+
+        That is the answer to a ticket whose mode passes it to the tool; else that to the tool's own
+        question; else, where the tool never asked, that to another's. `ticket` says which it was.
+        """
+        return None if (answer := self._for_tool()) is None else answer.decision
 
     @property
     def ticket(self) -> SuspendTicket | None:
         """The ticket that the decision in `resume` answers."""
-        answer = self._for_tool()
-        return None if answer is None else answer.ticket
+        return None if (answer := self._for_tool()) is None else answer.ticket
 
     def _for_tool(self) -> Answer | None:
         answers = sorted(self._answers, key=lambda each: not each.is_of_tool)
-        return next((each for each in answers if each.is_for_tool), None)
+        told = next((each for each in answers if each.is_passed_on), None)
+        if told is not None or not answers:
+            return told
+        # What was asked of it anew must not be taken for answered by what somebody else was told.
+        asked = any(step.said == BY_TOOL for step in said_of(self._line, "suspended"))
+        return answers[0] if answers[0].is_of_tool or not asked else None
 
     @property
     def suspension_id(self) -> str | None:

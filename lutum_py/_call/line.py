@@ -24,10 +24,12 @@ from time import time
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, TypedDict
 
 from .._text.immutable import dataclass
+from .._text.json import digest_of
 from .lifecycle import STAGES, Stage, StepKind
 
 if TYPE_CHECKING:
     from .._context.suspension import Decision, SuspendTicket
+    from .._transcript.place import Place
     from .._transcript.result import ResultStatus
 
 StepPhase: TypeAlias = Literal[
@@ -206,13 +208,21 @@ class Kept(NamedTuple):
 
     Attributes:
         key_begins: What its idempotency key begins with, where the conversation has an id.
+        place: Where in which transcript its round was opened, if that is known.
         is_held: Whether a store keeps it, so that it runs only once that is on record.
         is_open: Whether it is the draft of an edit, which hooks may still change.
     """
 
     key_begins: str = ""
+    place: Place | None = None
     is_held: bool = False
     is_open: bool = False
+
+    @property
+    def asked_in(self) -> str | None:
+        """Name the round that the call is of, if it is known in which place that was opened."""
+        place = self.place
+        return None if place is None else digest_of([self.key_begins, place.length, place.digest])
 
 
 NOT_KEPT: Final = Kept()
@@ -237,8 +247,8 @@ class Answer(NamedTuple):
     is_of_tool: bool
 
     @property
-    def is_for_tool(self) -> bool:
-        """Whether the tool itself reads the decision."""
+    def is_passed_on(self) -> bool:
+        """Whether the ticket has the decision passed to the tool."""
         return self.ticket.resume_mode == "pass_decision_to_tool"
 
 

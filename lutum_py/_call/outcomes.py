@@ -165,6 +165,9 @@ class SuspendedCall(Asked):
     def _of(self) -> tuple[str, str, str]:
         return self.call.id, self.call.name, self.digest
 
+    def _asked_in(self) -> str | None:
+        return self.call._kept.asked_in
+
 
 @dataclass(frozen=True, slots=True)
 class RecoverableToolCallIssue:

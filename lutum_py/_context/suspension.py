@@ -116,6 +116,9 @@ class Decision:
             them together, and `plan.amend` takes them in. A copy is kept.
         by: Who decided, in your own words; the library knows no users.
         at: When, in ISO 8601; now, in UTC, where it is left out.
+        ticket: The id of the ticket that was shown, so that no other question is answered.
+        asked_in: Names the round that asked, where that is known: a ticket's id may be your own,
+            and come again. `waiting.approve()` and its like put both in.
 
     Raises:
         InvalidValueError: The action is none, or `edit` is no mapping of names, or beside another
@@ -136,6 +139,8 @@ class Decision:
     edit: Mapping[str, Any] | None = field(default=None, hash=False, repr=False)
     by: str | None = None
     at: str = field(default_factory=_now)
+    ticket: str | None = None
+    asked_in: str | None = None
 
     @property
     def decider(self) -> str:
@@ -148,7 +153,7 @@ class Decision:
                 f"Decision for call {self.call_id!r}: action {self.action!r} is neither "
                 "'resume' nor 'cancel'."
             )
-        _check_texts(self, ("call_id", "decision_id", "at"), ("reason", "digest", "by"))
+        _check_texts(self, ("call_id", "decision_id", "at"), _OPTIONAL)
         if self.edit is None:
             return
         if self.action != "resume":
@@ -166,6 +171,9 @@ class Decision:
                 "with `waiting.edit(changes)`."
             )
         object.__setattr__(self, "edit", copy_json(given))
+
+
+_OPTIONAL = ("reason", "digest", "by", "ticket", "asked_in")
 
 
 def _check_texts(made: object, texts: tuple[str, ...], optional: tuple[str, ...]) -> None:

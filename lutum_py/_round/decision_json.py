@@ -26,7 +26,12 @@ def load_ticket(saved: Saved) -> SuspendTicket:
 
 def dump_decision(decision: Decision) -> dict[str, Any]:
     """Save an answer of a person."""
-    return {name: getattr(decision, name) for name in Decision.__slots__}
+    data = {name: getattr(decision, name) for name in Decision.__slots__}
+    return {name: v for name, v in data.items() if v is not None or name not in _NEWER}
+
+
+_NEWER = ("ticket", "asked_in")
+"""What decisions of before do not have."""
 
 
 def load_decision(saved: Saved) -> Decision:
@@ -45,6 +50,8 @@ def load_decision(saved: Saved) -> Decision:
         edit=None if edit is None else edit.data,
         by=saved.get("by", str, None),
         at=saved.get("at", str, ""),
+        ticket=saved.get("ticket", str, None),
+        asked_in=saved.get("asked_in", str, None),
     )
 
 

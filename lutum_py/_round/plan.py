@@ -367,9 +367,12 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T_co]):
         Raises:
             CommitError: The results do not answer the calls; `faults` lists every reason, nothing
                 has changed, and the plan can be used again.
+            MisuseError: The round was opened in another place than the end of this transcript.
             RoundClosedError: The round has ended.
         """
         transcript = transcript_of(target)
+        self._state._check_open()
+        self._state._check_place(transcript)
         committed = end_round(self, results)
         self._state._close("committed")
         transcript.append_round(committed)
@@ -393,12 +396,13 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T_co]):
 
         Raises:
             CommitError: The results do not fit the calls; nothing has changed.
-            MisuseError: An after-hook was not asked about a result that is passed, or that the plan
-                has; nothing has changed.
+            MisuseError: The round was opened in another place than the end of this transcript, or an
+                after-hook was not asked about a result that is passed, or that the plan has.
             RoundClosedError: The round has ended.
         """
         transcript = transcript_of(target)
         self._state._check_open()
+        self._state._check_place(transcript)
         given_up = (*self.pending, *self.in_doubt, *(each.call for each in self.suspended))
         own = {call.metadata for call in given_up}
         started = {call.id for call in given_up if was_begun(call)}

@@ -41,6 +41,7 @@ from .._context.suspension import Decision
 from .._text.json import compact_json, parse_json, shorten
 from .._transcript.assistant import AssistantTurn, dump_turn, load_turn
 from .._transcript.metadata import ToolMetadata
+from .._transcript.place import Place
 from .._transcript.result import ToolResult, dump_result, load_result
 from .._transcript.saved import Saved, dump_saved, open_saved
 from ..errors import (
@@ -61,7 +62,7 @@ READ = (1, 2, 3)
 """The versions that are read."""
 
 _PLAN_WORDS: Final = frozenset(
-    {"format", "version", "binding", "key_begins", "turn", "calls", "owes_after", "seal"}
+    {"format", "version", "binding", "key_begins", "turn", "calls", "place", "owes_after", "seal"}
 )
 _CALL_WORDS: Final = frozenset({"id", "schema_digest", "digest", "mended", "steps", "seal"})
 _STEP_WORDS: Final = frozenset(
@@ -123,6 +124,8 @@ def _dump(calls: SortedCalls, state: RoundState, binding: str | None) -> dict[st
         "turn": dump_turn(state.turn),
         "calls": [_dump_entry(calls, asked, now) for asked in state.turn.tool_calls],
     }
+    if state._place is not None:
+        data["place"] = {"items": state._place.length, "digest": state._place.digest}
     if calls._owes_after or owes_after_hooks(calls):
         data["owes_after"] = True
     return data
@@ -271,7 +274,10 @@ def load_plan(
     check_words(saved)
     turn = load_turn(saved.inner("turn"))
     key_begins = saved.get("key_begins", str, "")
-    loader = _Loader(toolset, turn, Kept(key_begins) if key_begins else NOT_KEPT)
+    at = saved.inner_or_none("place")
+    place = None if at is None else Place(at.get("items", int), digest=at.get("digest", str))
+    kept = Kept(key_begins, place) if key_begins or place is not None else NOT_KEPT
+    loader = _Loader(toolset, turn, kept)
     loader.is_older = is_older
     for entry in saved.each("calls"):
         loader.take(entry)
@@ -282,6 +288,7 @@ def load_plan(
     state = RoundState(turn)
     state._at = loader.at
     state._key_begins = key_begins
+    state._place = place
     state._unread = loader.unread
     ids = [call.id for call in turn.tool_calls]
     calls = SortedCalls(

@@ -46,7 +46,7 @@ def resume(calls: SortedCalls, decision: Decision) -> HookOutcome | None:
             f"tool `{waiting.call.name}`, and an edit goes through hooks. Write `await "
             "plan.amend(decision, hooks)`, or `plan.amend_sync(decision, hooks)`."
         )
-    check_fits(waiting, decision)
+    check_fits(calls, waiting, decision)
     as_output = None
     if decision.action == "resume" and waiting.ticket.resume_mode is _AS_RESULT:
         as_output = _as_output(waiting, decision)
@@ -128,16 +128,35 @@ def find(calls: SortedCalls, decision: Decision) -> SuspendedCall:
     return waiting
 
 
-def check_fits(waiting: SuspendedCall, decision: Decision) -> None:
+def check_fits(calls: SortedCalls, waiting: SuspendedCall, decision: Decision) -> None:
     """Make sure that a decision is about the call as it is, and answers what was asked.
 
     Raises:
         ResumeError: It does not.
     """
     _check_digest(waiting, decision)
+    _check_question(calls, waiting, decision)
     _check_result(waiting, decision)
     if decision.action == "resume":
         _check_response(waiting, decision)
+
+
+def _check_question(calls: SortedCalls, waiting: SuspendedCall, decision: Decision) -> None:
+    """Make sure that a decision answers this question, and no other that was asked of the call."""
+    call, why = waiting.call, None
+    if decision.ticket not in (None, waiting.ticket.id):
+        why = (
+            f"it answers ticket {shorten(decision.ticket)}, and the call waits under "
+            f"{shorten(waiting.ticket.id)}"
+        )
+    known = {call._kept.asked_in, calls._state._stored_as} - {None}
+    if decision.asked_in is not None and known and decision.asked_in not in known:
+        why = "it was made about a call of another round, or of another conversation"
+    if why is not None:
+        raise ResumeError(
+            f"Decision {decision.decision_id!r} is no answer to what is asked about call "
+            f"{call.id!r} of tool `{call.name}`: {why}. Show the call as it is now, and ask again."
+        )
 
 
 def _check_digest(waiting: SuspendedCall, decision: Decision) -> None:
@@ -157,7 +176,7 @@ def _check_digest(waiting: SuspendedCall, decision: Decision) -> None:
 
 
 def _check_result(waiting: SuspendedCall, decision: Decision) -> None:
-    """Refuse what no saved plan could hold, whatever the decision is used for."""
+    """Refuse what no saved plan could hold, and what nobody would read."""
     try:
         json.dumps(decision.result, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
@@ -165,6 +184,17 @@ def _check_result(waiting: SuspendedCall, decision: Decision) -> None:
             f"The result of decision {decision.decision_id!r} for call {waiting.call.id!r} is not "
             f"JSON data ({error}). Pass plain data."
         ) from None
+    ticket = waiting.ticket
+    is_read = decision.action == "resume" and (
+        ticket.resume_mode is not ResumeMode.REPLAY_TOOL_CALL or ticket.response_schema is not None
+    )
+    if decision.result is not None and not is_read:
+        what = "cancels" if decision.action == "cancel" else "only lets it run"
+        raise ResumeError(
+            f"Decision {decision.decision_id!r} has a result for call {waiting.call.id!r} of tool "
+            f"`{waiting.call.name}`, which nobody would read: it {what}. Leave `result=` out, or "
+            "suspend with a ticket of another `resume_mode`."
+        )
 
 
 def _check_response(waiting: SuspendedCall, decision: Decision) -> None:
@@ -211,7 +241,7 @@ def amend(calls: SortedCalls, decision: Decision, hooks: Hooks) -> Steps[HookOut
     if was_taken_in(calls, decision):
         return None
     waiting = find(calls, decision)
-    check_fits(waiting, decision)
+    check_fits(calls, waiting, decision)
     state, call = calls._state, waiting.call
     if call.id in state._amending:
         raise ResumeError(

@@ -22,6 +22,7 @@ from .plan import ToolRoundPlan, closed, decided, unasked
 from .sorted_calls import RoundState, SortedCalls, unread_steps
 
 if TYPE_CHECKING:
+    from .._transcript.place import Place
     from .._transcript.transcript import HasTranscript, Transcript
     from .events import OnEvent
 
@@ -119,10 +120,11 @@ class ToolRound(Immutable, _RoundFields, Generic[T_co, AN_co]):
             raise self._arity("at most one")
         return self.tool_calls[0] if self.tool_calls else None
 
-    def _begin_keys(self, begins: str) -> None:
-        """Let the idempotency keys of the calls begin with a text."""
+    def _stand_at(self, place: Place, begins: str) -> None:
+        """Let the round know where it was opened, and what its idempotency keys begin with."""
         self._key_begins = begins
-        kept = Kept(begins)
+        self._place = place
+        kept = Kept(begins, place)
         for call in self.tool_calls:
             call._kept = kept
 

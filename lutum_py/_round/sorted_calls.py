@@ -34,8 +34,10 @@ from .._hooks.places import HookPlaces
 from .._text.escaping import visible
 from .._text.once import ONCE
 from .._transcript.assistant import AssistantTurn
+from .._transcript.place import Place
 from .._transcript.result import ToolResult
-from ..errors import RoundClosedError
+from .._transcript.transcript import Transcript
+from ..errors import MisuseError, RoundClosedError
 from .edits import EditRecord, edits_of
 
 ListName: TypeAlias = Literal["pending", "in_doubt", "suspended", "finished", "handled", "rejected"]
@@ -59,9 +61,10 @@ class RoundState:
 
     # Of the private ones: when the turn was read; the ids of calls whose edits are with hooks right
     # now; how it was closed (None while it is open); what the idempotency keys of its calls begin
-    # with; the ids of calls that moved from list to list, in order; within a `with` of the round,
-    # the plans made from it; the lines of calls that are of no tool, once they have a result. Most
-    # rounds share the empty ones.
+    # with; the ids of calls that moved from list to list, in order; where in its transcript it was
+    # opened; within a `with` of the round, the plans made from it; how the store calls it that it
+    # came from; the lines of calls that are of no tool, once they have a result. Most rounds share
+    # the empty ones.
     __slots__ = (
         "__weakref__",
         "_amending",
@@ -69,7 +72,9 @@ class RoundState:
         "_closed_by",
         "_key_begins",
         "_moved",
+        "_place",
         "_plans",
+        "_stored_as",
         "_unread",
         "turn",
     )
@@ -80,6 +85,8 @@ class RoundState:
         self._at: float | None = time()
         self._closed_by: str | None = None
         self._key_begins = ""
+        self._place: Place | None = None
+        self._stored_as: str | None = None
         self._moved: Sequence[str] = ()
         self._plans: list[Any] | None = None
         self._unread = _NO_LINES
@@ -95,6 +102,28 @@ class RoundState:
                 f"This round was already {self._closed_by}. A round ends once: use the round of a "
                 "new turn."
             )
+
+    def _check_place(self, transcript: Transcript) -> None:
+        """Refuse to end the round in another place than where it was opened.
+
+        Raises:
+            MisuseError: Something was said there since, or it is another conversation.
+        """
+        place, items = self._place, transcript._items
+        if place is None or (len(items) == place.length and place.is_behind(items)):
+            return
+        if place.is_behind(items):
+            what = (
+                f"{len(items) - place.length} items came into the transcript since: something was "
+                "pushed, or another round committed"
+            )
+        else:
+            what = "this transcript is of another conversation"
+        raise MisuseError(
+            f"The round was opened behind item {place.length} of its transcript, and {what}. "
+            "Nothing was changed, and the plan is open. Commit it where it was opened; where you "
+            "mean this place, write `transcript.append_round(plan.resolve(results))`."
+        )
 
     def _close(self, how: str) -> None:
         """Close the round."""

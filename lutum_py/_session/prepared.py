@@ -10,6 +10,7 @@ from .._round.read_turn import NeedsTools, open_turn
 from .._text.json import shorten
 from .._transcript.assistant import AssistantTurn
 from .._transcript.committed import CommittedRound
+from .._transcript.place import Place
 from .._transcript.request import TurnRequest
 from .._transcript.transcript import Transcript
 from .._transcript.transcript_view import TranscriptView
@@ -66,8 +67,10 @@ class Prepared:
         session = self.session
         items: Any = self.request.items
         if outcome.__class__ is NeedsTools:
-            if session.id is not None:
-                outcome.round._begin_keys(f"{session.id}/{items.base_length}/")
+            length: int = items.base_length
+            last = session.transcript._items[length - 1] if length else None
+            begins = "" if session.id is None else f"{session.id}/{length}/"
+            outcome.round._stand_at(Place(length, last), begins)
         else:
             committed: CommittedRound | None = outcome.result.committed
             if committed is None:

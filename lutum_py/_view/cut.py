@@ -5,10 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, Final, Literal, TypeAlias
 
-from .._text.json import digest_of
-from .._transcript.message import Message
-from .._transcript.request import TranscriptItem
-from .._transcript.result import ToolResult
 from .._transcript.saved import Saved
 
 CutKind: TypeAlias = Literal["clear", "cap", "drop", "summary"]
@@ -81,18 +77,6 @@ class Cut:
 
 
 _NAMES: Final = tuple(field.name for field in fields(Cut))
-
-
-def digest_of_item(item: TranscriptItem) -> str:
-    """Give what tells an item from another: the same after it was saved and loaded."""
-    if isinstance(item, Message):
-        return digest_of([item.role, item.text])
-    if isinstance(item, ToolResult):
-        answered = (item.id, item.name, item.arguments)
-        return digest_of([*answered, item.result, item.status, item.message])
-    return digest_of(
-        [item.text, [[call.id, call.name, call.arguments] for call in item.tool_calls]]
-    )
 
 
 def dump_cut(cut: Cut) -> dict[str, Any]:

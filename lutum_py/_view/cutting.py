@@ -11,11 +11,12 @@ from typing import Any
 
 from .._text.json import is_sequence, is_whole, shorten
 from .._transcript.assistant import AssistantTurn, ReasoningItem
+from .._transcript.place import digest_of_item
 from .._transcript.request import TranscriptItem
 from .._transcript.transcript import Transcript
 from .._transcript.transcript_view import TranscriptView
 from ..errors import InvalidValueError, MisuseError, ViewError
-from .cut import Cut, CutKind, digest_of_item
+from .cut import Cut, CutKind
 from .front import carried, edited, front_of, is_inside
 from .ledger import USUAL_RATE, Count, Ledger, Size, ledger_of, too_light
 

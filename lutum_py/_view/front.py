@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from .._transcript.message import Message
+from .._transcript.place import digest_of_item
 from .._transcript.request import TranscriptItem
 from .._transcript.result import ToolResult, with_message
 from .._transcript.result_cap import cut_again, head_of, tail_of
 from .._transcript.transcript import Transcript
 from .._transcript.transcript_view import NO_FRONT, Front
 from ..errors import ViewError
-from .cut import Cut, digest_of_item
+from .cut import Cut
 from .ledger import bytes_of
 
 _LEFT_OUT: Final = "\n[... {} of {} bytes left out ...]\n"

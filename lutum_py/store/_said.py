@@ -1,12 +1,15 @@
-"""What a store keeps of a conversation beside its plan: your note, and the session.
+"""What a store keeps of a conversation beside its plan: note, session, and old decisions.
 
-Both stand in one column: a note alone as a JSON string, with a session as an object.
+A decision that a round took which is over by now is remembered by its id, so that it is not taken
+for one about a later round. All stand in one column: a note alone as a JSON string, with something
+beside it as an object.
 """
 
 from __future__ import annotations
 
 import json
-from typing import NamedTuple, Self
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Self
 
 from .._session.session import Session
 from .._transcript.saved import Saved
@@ -15,10 +18,11 @@ from ..errors import StoreError
 
 
 class Said(NamedTuple):
-    """A note, and id and transcript of a session, if one is kept."""
+    """A note, id and transcript of a session if one is kept, and the ids of old decisions."""
 
     note: str = ""
     session: tuple[str | None, str] | None = None
+    decided: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, text: str) -> Self:
@@ -34,22 +38,33 @@ class Said(NamedTuple):
         if isinstance(data, str):
             return cls(data)
         saved = Saved(data, "note", StoreError)
-        return cls(
-            saved.get("note", str), (saved.get("id", str, None), saved.get("transcript", str))
-        )
+        transcript = saved.get("transcript", str, None)
+        session = None if transcript is None else (saved.get("id", str, None), transcript)
+        decided = saved.texts("decided") if "decided" in saved.data else ()
+        return cls(saved.get("note", str), session, decided)
 
     def text(self) -> str:
         """Give the JSON."""
-        if self.session is None:
+        if self.session is None and not self.decided:
             return json.dumps(self.note)
-        id, transcript = self.session
-        return json.dumps({"note": self.note, "id": id, "transcript": transcript})
+        data: dict[str, Any] = {"note": self.note}
+        if self.session is not None:
+            data["id"], data["transcript"] = self.session
+        if self.decided:
+            data["decided"] = self.decided
+        return json.dumps(data)
 
     def but(self, note: str | None, session: tuple[str | None, str] | None) -> Said:
         """Replace what is given; the rest stays."""
-        return Said(
-            self.note if note is None else note, self.session if session is None else session
+        return self._replace(
+            note=self.note if note is None else note,
+            session=self.session if session is None else session,
         )
+
+    def after(self, plan: str | None) -> Said:
+        """Add the decisions that the plan of a round has taken, which is over by this."""
+        found = [] if plan is None else list(_decisions_in(json.loads(plan)))
+        return self._replace(decided=tuple(dict.fromkeys((*self.decided, *found))))
 
     def opened(self) -> Session | None:
         """Make the session.
@@ -61,3 +76,12 @@ class Said(NamedTuple):
             return None
         id, transcript = self.session
         return Session(Transcript.load_json(transcript), id=id)
+
+
+def _decisions_in(plan: Any) -> Iterator[str]:
+    """Find the ids of the decisions in the text of a plan, of this release or one before."""
+    entries = plan.get("calls", [])
+    steps = [step.get("decision") for entry in entries for step in entry.get("steps", [])]
+    for decision in (*steps, *plan.get("resumed", [])):
+        if isinstance(decision, dict) and isinstance(decision.get("decision_id"), str):
+            yield decision["decision_id"]

@@ -56,7 +56,7 @@ from ._database import Rows, database_at
 from ._rows import Head, SavedCall, ids_in, now, prepare, replace_rows
 from ._run import Worker
 from ._said import Said
-from ._values import Claim, Stored, Waiting, waiting_of
+from ._values import Claim, Stored, Waiting, stored_as, waiting_of
 
 T = TypeVar("T")
 
@@ -171,10 +171,9 @@ class Store:
         spoken = None if session is None else (session.id, session.transcript.dump_json())
         with self._database.write() as rows:
             head = self._next(rows, id, version)
-            said = Said()
-            if version is not None and (note is None or spoken is None):
-                said = Said.read(head.note_text(rows))
-            kept = said.but(note, spoken).text()
+            said = Said() if version is None else Said.read(head.note_text(rows))
+            before = None if version is None else head.plan_text(rows)
+            said = said.but(note, spoken)
             old: list[SavedCall] = []
             if plan is not None:
                 if head.plan_digest and self._rounds.get(plan._state) == (id, head.round):
@@ -183,7 +182,10 @@ class Store:
                         row.check(self._key)
                 else:
                     head = head._replace(round=head.round + 1)
-            head.write_texts(rows, kept, text, self._key)
+                    said = said.after(before)
+            else:
+                said = said.after(before)
+            head.write_texts(rows, said.text(), text, self._key)
             mine = [] if plan is None else rows_of(plan, id, head.round, old, now(rows))
             replace_rows(rows, id, mine, self._key)
         if plan is not None:
@@ -261,7 +263,7 @@ class Store:
         if text is not None and toolset is not None:
             for row in calls:
                 row.check(self._key)
-            plan = bring_up(self._plan(toolset, id, text), calls)
+            plan = bring_up(self._plan(toolset, id, head.round, text), calls)
             plan._state.__class__ = KeptState
             self._rounds[plan._state] = (id, head.round)
         return Stored(id, said.note, plan, head.version, session)
@@ -274,8 +276,9 @@ class Store:
         head.check(self._key)
         return (head, *head.texts(rows))
 
-    def _plan(self, toolset: Any, id: str, text: str) -> ToolRoundPlan[Any]:
+    def _plan(self, toolset: Any, id: str, number: int, text: str) -> ToolRoundPlan[Any]:
         loaded: ToolRoundPlan[Any] = toolset.load_plan(text, key=self._key, binding=id)
+        loaded._state._stored_as = stored_as(id, number)
         return loaded
 
     def ids(self) -> list[str]:
@@ -353,8 +356,14 @@ class Store:
 
         changed: list[ToolRoundPlan[Any]] = []
 
-        def take(plan: ToolRoundPlan[Any]) -> tuple[str, HookOutcome | None]:
+        def take(plan: ToolRoundPlan[Any], said: Said) -> tuple[str, HookOutcome | None]:
             changed.append(plan)
+            if decision.decision_id in said.decided:
+                raise ResumeError(
+                    f"Decision {decision.decision_id!r} was taken by an earlier round of "
+                    f"conversation {id!r}, so it is none about call {decision.call_id!r} of this "
+                    "one. Show the call as it is now, and ask again."
+                )
             if hooks is None:
                 return decision.call_id, plan.resume(decision)
             return decision.call_id, plan.amend_sync(decision, hooks)
@@ -369,7 +378,7 @@ class Store:
         self,
         id: str,
         toolset: Any,
-        change: Callable[[ToolRoundPlan[Any]], tuple[str, HookOutcome | None]],
+        change: Callable[[ToolRoundPlan[Any], Said], tuple[str, HookOutcome | None]],
         claim: Claim | None = None,
     ) -> HookOutcome | None:
         """Change what a stored plan says of one call; anew, where it was changed meanwhile."""
@@ -383,9 +392,9 @@ class Store:
                     f"No round of conversation {id!r} is open, so that no call waits. The decision "
                     "comes too late."
                 )
-            plan = self._plan(toolset, id, text)
+            plan = self._plan(toolset, id, before.round, text)
             try:
-                call_id, outcome = change(plan)
+                call_id, outcome = change(plan, Said.read(note))
                 if outcome is None:
                     return None
                 changed = self._text(plan, id)
@@ -462,7 +471,7 @@ class Store:
 
     def _claim(self, toolset: Any, row: SavedCall, text: str, lease: float) -> Claim:
         """Make the claim of a row that is ours."""
-        call = claimed(self._plan(toolset, row.conversation, text), row)
+        call = claimed(self._plan(toolset, row.conversation, row.round, text), row)
         key = f"{row.conversation}/{row.round}/{call._own_key}"
         in_doubt = row.state == "begun"
         return Claim(
@@ -708,7 +717,7 @@ class Store:
                     "with what its own call came to."
                 )
 
-            def take(plan: ToolRoundPlan[Any]) -> tuple[str, HookOutcome | None]:
+            def take(plan: ToolRoundPlan[Any], _said: Said) -> tuple[str, HookOutcome | None]:
                 with self._database.read() as rows:
                     found, _ = SavedCall.at(rows, claim.id, claim._place)
                 row = check_holds(claim, found, self._key)

@@ -12,6 +12,7 @@ from .._context.suspension import SuspendTicket
 from .._round.decision_json import load_ticket
 from .._round.plan import ToolRoundPlan
 from .._session.session import Session
+from .._text.json import digest_of
 from .._transcript.saved import Saved
 from ..errors import MisuseError
 from ._rows import SavedCall
@@ -77,9 +78,18 @@ class Waiting(Asked):
     digest: str
     ticket: SuspendTicket
     steps: tuple[CallStep, ...] = field(default=(), compare=False, repr=False)
+    _round: int = field(default=0, compare=False, repr=False)
 
     def _of(self) -> tuple[str, str, str]:
         return self.call_id, self.tool, self.digest
+
+    def _asked_in(self) -> str | None:
+        return stored_as(self.id, self._round)
+
+
+def stored_as(id: str, number: int) -> str:
+    """Name a round by its conversation and number."""
+    return digest_of(["stored", id, number])
 
 
 def waiting_of(row: SavedCall) -> Waiting:
@@ -94,6 +104,7 @@ def waiting_of(row: SavedCall) -> Waiting:
         saved.get("digest", str),
         load_ticket(saved.inner("ticket")),
         tuple(_shown_step(each) for each in saved.each("line", optional=True)),
+        row.round,
     )
 
 

@@ -288,7 +288,7 @@ class TestDecisions:
 
     @staticmethod
     def resumed(hooks: Any, plan: Any) -> Decision:
-        decision: Decision = plan.suspended[0].approve(result=True, by="ann")
+        decision: Decision = plan.suspended[0].approve(by="ann")
         plan.resume(decision)
         return decision
 

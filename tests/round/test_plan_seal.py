@@ -218,10 +218,10 @@ def test_nonsense_under_a_good_seal_is_told_by_its_place(case: str) -> None:
 
 
 NEW_WORDS: dict[str, tuple[Callable[[dict[str, Any]], dict[str, Any]], str]] = {
-    "plan": (lambda d: d, r"at \$\.place: "),
-    "call": (lambda d: entry(d, "p"), r"at \$\.calls\[3\]\.place: "),
-    "call of no tool": (lambda d: entry(d, "u"), r"at \$\.calls\[6\]\.place: "),
-    "step": (lambda d: step(d, "c1", "ended"), r"at \$\.calls\[1\]\.steps\[2\]\.place: "),
+    "plan": (lambda d: d, r"at \$\.mood: "),
+    "call": (lambda d: entry(d, "p"), r"at \$\.calls\[3\]\.mood: "),
+    "call of no tool": (lambda d: entry(d, "u"), r"at \$\.calls\[6\]\.mood: "),
+    "step": (lambda d: step(d, "c1", "ended"), r"at \$\.calls\[1\]\.steps\[2\]\.mood: "),
 }
 
 
@@ -230,7 +230,7 @@ def test_a_word_of_a_later_release_is_refused(where: str) -> None:
     """What this release does not know may change what the rest means, so it is not passed over."""
     part, message = NEW_WORDS[where]
     data = dumped()
-    part(data)["place"] = None
+    part(data)["mood"] = None
     with pytest.raises(PlanError, match=f"{message}it is none that this release knows"):
         loaded(sealed(data))
 

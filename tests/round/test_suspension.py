@@ -122,7 +122,7 @@ def test_replay_makes_the_call_pending_again() -> None:
         outcome = plan.resume(approval(plan, call_id, reason="fine"))
         assert isinstance(outcome, AnyToolCall)
         assert outcome.status is CallStatus.RESUMING
-        assert outcome.resume is None
+        assert outcome.resume == outcome.approval
         assert (outcome.suspension_id, outcome.suspension_reason) == ("s", "approve")
     assert [call.id for call in plan.pending] == ["c0", "c2"]
     assert [each.call.id for each in plan.remaining()] == ["c1"]
@@ -156,14 +156,15 @@ def test_a_decision_may_be_passed_to_the_tool() -> None:
     close(plan)
 
 
-def test_a_replayed_tool_does_not_see_the_decision() -> None:
-    """Only the mode that says so shows the decision to the tool."""
+def test_a_tool_is_told_of_the_decision_in_every_mode() -> None:
+    """Whenever a call goes on by a decision, the tool sees it, and which ticket it answers."""
     plan = waiting(("a", "ask", {"question": "?"}))
-    call = plan.resume(approval(plan, "a", result=1))
+    ticket, decision = plan.suspended[0].ticket, approval(plan, "a")
+    call = plan.resume(decision)
     assert isinstance(call, AnyToolCall)
-    assert call.approval is not None
-    assert (ToolContext.for_call(call).resume, ToolContext.for_call(call).ticket) == (None, None)
-    assert call.call_sync(context=ToolContext.for_call(call)).model_text == "null"
+    assert call.approval == decision
+    context = ToolContext.for_call(call)
+    assert (context.resume, context.ticket) == (decision, ticket)
     close(plan)
 
 

@@ -156,7 +156,8 @@ class Suspensions(RuleBasedStateMachine):
     def go_on(self, data: st.DataObject, answer: str) -> None:
         call_id = data.draw(st.sampled_from(self.ids("suspended")))
         known, call = self.calls[call_id], self.call(call_id)
-        decision = self.waiting(call_id).approve(result=answer, by="ann")
+        result = None if known.mode is REPLAY else answer
+        decision = self.waiting(call_id).approve(result=result, by="ann")
         outcome = self.open.resume(decision)
         self.delivered.append(decision)
         if known.mode is USE:
@@ -206,7 +207,8 @@ class Suspensions(RuleBasedStateMachine):
             hooks.gate(Shop.ask)(lambda metadata, input: Block("closed"))
         if mode is not None:
             hooks.gate(Shop.ask)(lambda m, input: Suspend(SuspendTicket(resume_mode=mode)))
-        decision = self.waiting(call_id).edit({"question": question}, result=answer)
+        result = None if known.mode is REPLAY else answer
+        decision = self.waiting(call_id).edit({"question": question}, result=result)
         if known.mode is USE:
             with pytest.raises(ResumeError, match="the tool is not run"):
                 self.open.amend_sync(decision, hooks)
