@@ -51,6 +51,7 @@ from lutum_py.errors import (
     HookError,
     InvalidValueError,
     LutumError,
+    MisuseError,
     ResumeError,
     RoundClosedError,
     ToolConstraintError,
@@ -145,7 +146,13 @@ class Open:
     session: Session
     plan: ToolRoundPlan[Any]
     toolset: type[Toolset]
+    place: int
     results: dict[str, ToolResult] = field(default_factory=dict[str, ToolResult])
+
+    @property
+    def is_there(self) -> bool:
+        """Whether its conversation still ends where it was opened."""
+        return len(self.session.transcript) == self.place
 
     @property
     def waiting(self) -> list[AnyToolCall]:
@@ -292,7 +299,7 @@ class Loops(RuleBasedStateMachine):
         before = len(session.transcript)
         plan = needs(session.text_turn(self.model).tools(toolset).collect_sync()).plan()
         assert len(session.transcript) == before
-        self.open.append(Open(session, plan, toolset))
+        self.open.append(Open(session, plan, toolset, before))
 
     @rule(data=st.data(), duplicate=st.booleans())
     def fail_to_ask(self, data: st.DataObject, duplicate: bool) -> None:
@@ -433,7 +440,7 @@ class Loops(RuleBasedStateMachine):
         else:
             results.append(forged(ToolMetadata(id="stray", name="add", arguments="{}")))
         before = known.session.transcript.copy()
-        with pytest.raises(CommitError):
+        with pytest.raises(CommitError if known.is_there else MisuseError):
             known.plan.commit(known.session, results)
         assert known.session.transcript == before
 
@@ -446,6 +453,13 @@ class Loops(RuleBasedStateMachine):
             known.results[call.id] = self.run(call, known.toolset)
         results = data.draw(st.permutations(list(known.results.values())))
         before = len(session.transcript)
+        if not known.is_there:
+            with pytest.raises(MisuseError):
+                plan.commit(session, results)
+            assert len(session.transcript) == before
+            self.open.remove(known)
+            plan.discard()
+            return
         if plan.suspended:
             with pytest.raises(CommitError, match="is suspended"):
                 plan.commit(session, results)
@@ -461,6 +475,11 @@ class Loops(RuleBasedStateMachine):
     @rule(data=st.data(), reason=hostile.texts)
     def abort(self, data: st.DataObject, reason: str) -> None:
         known = self.taken(data)
+        if not known.is_there:
+            with pytest.raises(MisuseError):
+                known.plan.abort(known.session, reason)
+            known.plan.discard()
+            return
         committed = known.plan.abort(known.session, reason, known.results.values())
         assert known.session.transcript[-1] == committed.results[-1]
 

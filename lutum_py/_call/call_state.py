@@ -25,7 +25,6 @@ from ..errors import LifecycleError, ToolInputError
 from .lifecycle import STAGES, CallStatus, refused
 from .line import (
     ASKED_BY,
-    BY_TOOL,
     END_OF,
     HOOK_PHASES,
     NOT_KEPT,
@@ -657,8 +656,9 @@ class CallState:
     def resume(self) -> Decision | None:
         """The decision by which the call goes on, as the tool is told of it.
 
-        That is the answer to a ticket whose mode passes it to the tool; else that to the tool's own
-        question; else, where the tool never asked, that to another's. `ticket` says which it was.
+        That is the answer to a ticket whose mode passes it to the tool, else that to the tool's own
+        question. What a gate asked otherwise is no answer to a tool that asks by itself: that is
+        in `approval`.
         """
         return None if (answer := self._for_tool()) is None else answer.decision
 
@@ -670,11 +670,7 @@ class CallState:
     def _for_tool(self) -> Answer | None:
         answers = sorted(self._answers, key=lambda each: not each.is_of_tool)
         told = next((each for each in answers if each.is_passed_on), None)
-        if told is not None or not answers:
-            return told
-        # What was asked of it anew must not be taken for answered by what somebody else was told.
-        asked = any(step.said == BY_TOOL for step in said_of(self._line, "suspended"))
-        return answers[0] if answers[0].is_of_tool or not asked else None
+        return told or next((each for each in answers if each.is_of_tool), None)
 
     @property
     def suspension_id(self) -> str | None:

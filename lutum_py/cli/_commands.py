@@ -390,6 +390,9 @@ def inbox(
     digest: Annotated[
         str | None, typer.Option(metavar="DIGITS", help="What was shown: 8 digits, or more.")
     ] = None,
+    ticket: Annotated[
+        str | None, typer.Option(metavar="ID", help="Which question was shown: its ticket.")
+    ] = None,
     changes: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=JSON", help="With edit: another argument."),
@@ -416,7 +419,8 @@ def inbox(
 
     An approval is of what was shown: it names the digest, and other arguments are refused.
     """
-    wish = None if action is None else wish_of(action, which, digest, changes, result, reason, by)
+    said = (changes, result, reason, by)
+    wish = None if action is None else wish_of(action, which, digest, ticket, *said)
     with store_at(store, key_env) as opened:
         if wish is None:
             try:

@@ -99,6 +99,7 @@ def waiting_lines(waiting: Sequence[Waiting]) -> list[Text]:
         if each.ticket.response_schema is not None:
             lines.append(text(f"  asks for   {compact_json(each.ticket.response_schema)}"))
         lines.append(text(f"  digest     {_digits(each)[:_SHOWN_DIGITS]}"))
+        lines.append(text(f"  ticket     {each.ticket.id}"))
     return lines
 
 
@@ -183,6 +184,7 @@ def _amend(
 
 def _decision(waiting: Waiting, wish: Wish) -> Decision:
     _check_digest(waiting, wish)
+    _check_ticket(waiting, wish)
     if wish.action == "cancel":
         return waiting.cancel(wish.reason, by=wish.by)
     if wish.action == "edit":
@@ -208,6 +210,17 @@ def _check_digest(waiting: Waiting, wish: Wish) -> None:
             f"{_digits(waiting)[:_SHOWN_DIGITS]}, not with {given}. Look at it again with "
             "`lutum inbox`."
         )
+
+
+def _check_ticket(waiting: Waiting, wish: Wish) -> None:
+    """Make sure that somebody answers the question that they were shown."""
+    given, own = wish.ticket, waiting.ticket.id
+    if given is None or given == own or (len(given) >= _FEWEST_DIGITS and own.startswith(given)):
+        return
+    raise Failure(
+        f"{_name(waiting)} is asked about anew since you were shown it: its ticket is {own}, not "
+        f"{given}. Look at it again with `lutum inbox`."
+    )
 
 
 def _find(waiting: Sequence[Waiting], wish: Wish) -> Waiting:

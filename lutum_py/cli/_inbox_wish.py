@@ -22,6 +22,7 @@ class Wish:
         action: What is to become of it.
         which: The conversation and the call, with a slash between them.
         digest: At least the first 8 digits of the digest that was shown.
+        ticket: The id of the ticket that was shown, or how it begins.
         changes: The arguments that are to be others.
         result: What the ticket asks for; None where nothing was given.
         reason: Why.
@@ -31,6 +32,7 @@ class Wish:
     action: Action
     which: str
     digest: str | None
+    ticket: str | None
     changes: Mapping[str, Any]
     result: Any
     reason: str | None
@@ -41,6 +43,7 @@ def wish_of(
     action: str,
     which: str | None,
     digest: str | None,
+    ticket: str | None,
     changes: list[str] | None,
     result: str | None,
     reason: str | None,
@@ -66,6 +69,7 @@ def wish_of(
         action=known[action],
         which=which,
         digest=digest,
+        ticket=ticket,
         changes=_changes(changes or ()),
         result=None if result is None else _json_of(result, "--result"),
         reason=reason,

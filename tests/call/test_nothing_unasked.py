@@ -317,7 +317,7 @@ def test_hooks_that_raised_bind_nobody() -> None:
     """Once `apply_hooks` failed, nothing was decided."""
     hooks = Plain.HookSet()
     hooks.gate(Plain.look)(lambda metadata, input: Block("closed"))
-    hooks.gate(Plain.pay)(lambda metadata, input: 1 / 0)  # type: ignore[arg-type,return-value]
+    hooks.gate(Plain.pay)(lambda metadata, input: 1 / 0)
     round_ = opened(Plain, "look", "pay")
     with pytest.raises(HookError):
         round_.apply_hooks_sync(hooks)

@@ -122,7 +122,7 @@ def test_replay_makes_the_call_pending_again() -> None:
         outcome = plan.resume(approval(plan, call_id, reason="fine"))
         assert isinstance(outcome, AnyToolCall)
         assert outcome.status is CallStatus.RESUMING
-        assert outcome.resume == outcome.approval
+        assert outcome.resume is None
         assert (outcome.suspension_id, outcome.suspension_reason) == ("s", "approve")
     assert [call.id for call in plan.pending] == ["c0", "c2"]
     assert [each.call.id for each in plan.remaining()] == ["c1"]
@@ -156,15 +156,20 @@ def test_a_decision_may_be_passed_to_the_tool() -> None:
     close(plan)
 
 
-def test_a_tool_is_told_of_the_decision_in_every_mode() -> None:
-    """Whenever a call goes on by a decision, the tool sees it, and which ticket it answers."""
+def test_a_replayed_tool_is_told_of_the_decision_on_its_own_question() -> None:
+    """What a gate asked is no answer to a tool that asks by itself, which sees its own."""
     plan = waiting(("a", "ask", {"question": "?"}))
-    ticket, decision = plan.suspended[0].ticket, approval(plan, "a")
+    decision = approval(plan, "a")
     call = plan.resume(decision)
     assert isinstance(call, AnyToolCall)
-    assert call.approval == decision
     context = ToolContext.for_call(call)
-    assert (context.resume, context.ticket) == (decision, ticket)
+    assert (call.approval, context.resume, context.ticket) == (decision, None, None)
+    call.begin()
+    own = call.suspend(SuspendTicket(id="own"))
+    plan.record(own)
+    plan.resume(own.approve(by="ann"))
+    told = ToolContext.for_call(call).resume
+    assert (told and told.by, ToolContext.for_call(call).ticket) == ("ann", own.ticket)
     close(plan)
 
 
