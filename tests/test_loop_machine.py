@@ -249,10 +249,10 @@ class Loops(RuleBasedStateMachine):
         session = self.session(data)
         loaded = Transcript.load_json(session.transcript.dump_json())
         assert loaded == session.transcript
-        self.sessions[self.sessions.index(session)] = Session(loaded)
+        self.sessions[self.sessions.index(session)] = again = Session(loaded)
         for each in self.open:
             if each.session is session:
-                each.session = self.sessions[-1]
+                each.session = again
 
     @rule(data=st.data(), text=hostile.texts, thought=hostile.texts, way=ways)
     def be_answered(self, data: st.DataObject, text: str, thought: str, way: str) -> None:
