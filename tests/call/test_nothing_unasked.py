@@ -304,7 +304,7 @@ def _stopped(plan: Any) -> Any:
 @over("decision, way", [(decision, way) for decision in STRICT for way in AROUND])
 def test_a_gate_binds_who_was_given_it(decision: str, way: str) -> None:
     """What hooks stopped is not run from the round, by another try, or from a later plan."""
-    hooks = Plain.HookSet()
+    hooks: Any = Plain.HookSet()
     hooks.gate(Plain.look)(STRICT[decision])
     round_ = opened(Plain, "look")
     plan = round_.apply_hooks_sync(hooks)
@@ -315,7 +315,7 @@ def test_a_gate_binds_who_was_given_it(decision: str, way: str) -> None:
 
 def test_hooks_that_raised_bind_nobody() -> None:
     """Once `apply_hooks` failed, nothing was decided."""
-    hooks = Plain.HookSet()
+    hooks: Any = Plain.HookSet()
     hooks.gate(Plain.look)(lambda metadata, input: Block("closed"))
     hooks.gate(Plain.pay)(lambda metadata, input: 1 / 0)
     round_ = opened(Plain, "look", "pay")
@@ -326,7 +326,7 @@ def test_hooks_that_raised_bind_nobody() -> None:
 
 def test_what_hooks_changed_is_run_as_they_changed_it() -> None:
     """The call as it came is not run any more; the plan's is."""
-    hooks = Plain.HookSet()
+    hooks: Any = Plain.HookSet()
     hooks.on(Plain.pay)(lambda metadata, input: RunNormally(pay.Input(cents=1)))
     round_ = opened(Plain, "pay")
     plan = round_.apply_hooks_sync(hooks)
