@@ -370,9 +370,9 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T_co]):
             MisuseError: The round was opened in another place than the end of this transcript.
             RoundClosedError: The round has ended.
         """
-        transcript = transcript_of(target)
-        self._state._check_open()
-        self._state._check_place(transcript)
+        transcript, state = transcript_of(target), self._state
+        if state._closed_by is None:
+            state._check_place(transcript)
         committed = end_round(self, results)
         self._state._close("committed")
         transcript.append_round(committed)
@@ -396,8 +396,8 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T_co]):
 
         Raises:
             CommitError: The results do not fit the calls; nothing has changed.
-            MisuseError: The round was opened in another place than the end of this transcript, or an
-                after-hook was not asked about a result that is passed, or that the plan has.
+            MisuseError: The round was opened in another place than the end of this transcript, or
+                an after-hook was not asked about a result that is passed, or that the plan has.
             RoundClosedError: The round has ended.
         """
         transcript = transcript_of(target)

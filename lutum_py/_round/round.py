@@ -19,7 +19,7 @@ from .._transcript.result import ToolResult
 from ..errors import MisuseError, ToolRoundArityError
 from .commit import ResultLike
 from .plan import ToolRoundPlan, closed, decided, unasked
-from .sorted_calls import RoundState, SortedCalls, unread_steps
+from .sorted_calls import RoundState, SortedCalls, set_place, unread_steps
 
 if TYPE_CHECKING:
     from .._transcript.place import Place
@@ -122,8 +122,9 @@ class ToolRound(Immutable, _RoundFields, Generic[T_co, AN_co]):
 
     def _stand_at(self, place: Place, begins: str) -> None:
         """Let the round know where it was opened, and what its idempotency keys begin with."""
-        self._key_begins = begins
-        self._place = place
+        set_place(self, place)
+        if begins:
+            self._key_begins = begins
         kept = Kept(begins, place)
         for call in self.tool_calls:
             call._kept = kept

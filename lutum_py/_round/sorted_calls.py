@@ -110,7 +110,7 @@ class RoundState:
             MisuseError: Something was said there since, or it is another conversation.
         """
         place, items = self._place, transcript._items
-        if place is None or (len(items) == place.length and place.is_behind(items)):
+        if place is None or place.is_end_of(items):
             return
         if place.is_behind(items):
             what = (
@@ -180,6 +180,7 @@ class KeptState(RoundState):
 
 # The slot itself: a round, which is such a state, is slow to assign to.
 _set_closed_by: Any = vars(RoundState)["_closed_by"].__set__
+set_place: Any = vars(RoundState)["_place"].__set__
 
 
 class Lists(NamedTuple):

@@ -40,6 +40,13 @@ class Place:
             self._digest = "" if self._last is None else digest_of_item(self._last)
         return self._digest
 
+    def is_end_of(self, items: Sequence[TranscriptItem]) -> bool:
+        """Whether these items are those that the round stands behind, and no more."""
+        length = self.length
+        if len(items) != length:
+            return False
+        return not length or items[length - 1] is self._last or self.is_behind(items)
+
     def is_behind(self, items: Sequence[TranscriptItem]) -> bool:
         """Whether these items begin with those that the round stands behind."""
         if not self.length:
