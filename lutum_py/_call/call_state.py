@@ -6,7 +6,7 @@
 The data of the line is the truth of the input; the model instance is a cache of it. An instance
 that can be changed is written down as JSON text before anyone is given it, so that a change in
 place is found by comparing texts, and the instance that was given away is made anew from its text.
-Nothing is ever copied. For example, where a hook appends to `input.tags`:
+Nothing is copied that has a JSON form. For example, where a hook appends to `input.tags`:
 
     text before  {"tags":["a"]}      shown to the hook, which appends
     text after   {"tags":["a","b"]}  another: a step `changed`, in a branch of its own
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from .._text.json import cut, digest_of, parse_json
 from .._text.once import ONCE
+from .._text.own_copy import own_copy
 from .._transcript.metadata import ToolMetadata
 from ..errors import LifecycleError, ToolInputError
 from .lifecycle import STAGES, CallStatus, refused
@@ -464,7 +465,7 @@ class CallState:
             if told._text is None and (not arguments.is_plain or told._is_rewritten):
                 told._text = arguments.to_text(input)
                 if told._text is None:  # without a JSON form there is nothing to make it of
-                    return input
+                    return own_copy(input)
             told._cache = MADE_LATER
         return input
 
