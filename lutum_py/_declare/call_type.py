@@ -22,10 +22,9 @@ from ..errors import MisuseError
 if TYPE_CHECKING:
     from .._call.selector import Selector
     from .._call.spec import ToolSpec
-    from .toolset_meta import ToolsetMeta
 
 
-def calls_type(toolset: ToolsetMeta) -> type[Any]:
+def calls_type(toolset: Any) -> type[Any]:
     """Make the class of the calls of a toolset."""
     name = toolset.__qualname__
     return _CallsType(
@@ -44,7 +43,7 @@ def calls_type(toolset: ToolsetMeta) -> type[Any]:
 class _CallsType(type):
     """Make every call of the toolset's tools an instance, as a union of their classes would."""
 
-    of_toolset: ToolsetMeta
+    of_toolset: Any
 
     def __instancecheck__(cls, instance: object) -> bool:
         kinds: Any = tuple(selector.spec.call_type for selector in cls.of_toolset)
