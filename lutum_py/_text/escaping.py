@@ -15,6 +15,12 @@ LINES: Final = "\n\t"
 """What `visible` is to keep where text of several lines is expected."""
 
 _UNUSUAL: Final = re.compile(r"[^ -~]")
+_UNSEEN: Final = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+"""What Unicode calls `Default_Ignorable_Code_Point`, assigned or not: no font shows any of it."""
 _SPACES: Final = "\u00a0\u1680\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 _LONGEST: Final = 80
 """How many characters of a name are shown."""
@@ -24,7 +30,8 @@ def visible(text: str, kept: str = "") -> str:
     r"""Spell out the characters that do not print, and make a plain space of every other space.
 
     Those are control characters, line and paragraph separators, what overrides the direction of
-    reading, halves of surrogate pairs, and what Unicode has not assigned.
+    reading, halves of surrogate pairs, what Unicode has not assigned, and what it says is not to be
+    seen, also where it joins emoji or letters.
 
     Args:
         text: Text that anybody may have written.
@@ -33,13 +40,22 @@ def visible(text: str, kept: str = "") -> str:
     >>> print(visible("Pay Acme 12.00?" + chr(27) + "[2K" + chr(13)))
     Pay Acme 12.00?\x1b[2K\r
     """
-    if text.isprintable():
+    if _is_seen(text):
         return text
     return _UNUSUAL.sub(lambda found: _shown(found[0], kept), text)
 
 
+def _is_seen(text: str) -> bool:
+    return text.isprintable() and (text.isascii() or _UNSEEN.search(text) is None)
+
+
+def is_unseen(char: str) -> bool:
+    """Whether a character is shown by nothing: Unicode says that it is to be ignored."""
+    return _UNSEEN.match(char) is not None
+
+
 def _shown(char: str, kept: str) -> str:
-    if char.isprintable() or char in kept:
+    if _is_seen(char) or char in kept:
         return char
     if char in _SPACES:
         return " "
@@ -52,13 +68,13 @@ def visible_json(text: str) -> str:
     >>> print(visible_json('{"note": "' + chr(0x202E) + '"}'))
     {"note": "\u202e"}
     """
-    if text.isprintable():
+    if _is_seen(text):
         return text
     return _UNUSUAL.sub(lambda found: _in_json(found[0]), text)
 
 
 def _in_json(char: str) -> str:
-    if char.isprintable() or char == "\n":
+    if _is_seen(char) or char == "\n":
         return char
     units = char.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))

@@ -27,7 +27,7 @@ from ._connection import Connection
 from ._limits import Limits
 from ._remote_tool import RemoteTool
 from ._risk import capabilities_of, is_idempotent
-from ._words import NAME, hides, legible, legible_schema, one_line, wire_name
+from ._words import NAME, hides, legible, legible_schema, one_line, wire_name, without_words
 
 _LONGEST_NAME: Final = 200
 
@@ -259,9 +259,9 @@ class _Sorting:
         rules, limits, hints = self._rules, self._rules.limits, tool.annotations
         self._check_size(tool)
         schema = legible_schema(tool.input_schema)
-        if hides(compact_json(schema)):
+        if hides(without_words(schema)) or hides(without_words(tool.output_schema)):
             raise ToolDefinitionError(
-                "its schema holds, in more than words, characters that nobody sees"
+                "its schemas hold, in more than words, characters that nobody sees"
             )
         title = tool.title or (hints.title if hints else None)
         definition = ToolDef.from_json_schema(

@@ -12,8 +12,8 @@ from hashlib import sha256
 from typing import Any, Final
 
 from .._schema.schema_reader import JsonSchema, with_subschemas
-from .._text.escaping import LINES, visible
-from .._text.json import cut, is_object
+from .._text.escaping import LINES, is_unseen, visible
+from .._text.json import cut, is_array, is_object
 from .._text.unicode import sendable
 
 NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,128}")
@@ -23,7 +23,9 @@ _LONGEST: Final = 64
 _DIGITS: Final = 8
 _SAID_IN_A_LINE: Final = 500
 _JOINERS: Final = "\u200c\u200d"
-"""Persian and Indic scripts need these, and emoji; they hide nothing by themselves."""
+"""Persian and Indic scripts need these, and emoji."""
+_SELECTORS: Final = "\ufe0e\ufe0f"
+"""They choose whether a symbol is a letter or a picture."""
 
 
 def wire_name(name: str) -> str:
@@ -50,21 +52,42 @@ def wire_name(name: str) -> str:
 def legible(text: str, limit: int) -> str:
     """Take out what nobody sees, and end the text at a limit."""
     if not text.isascii() or not text.isprintable():
-        text = "".join(filter(_is_seen, sendable(text)))
+        said = f" {sendable(text)} "
+        text = "".join(
+            char
+            for before, char, after in zip(said, said[1:], said[2:], strict=False)
+            if _is_seen(char) or _joins(before, char, after)
+        )
     return cut(text.strip(), limit)
 
 
-def hides(text: str) -> bool:
-    """Whether a text holds what nobody sees."""
-    return not text.isascii() and not all(map(_is_seen, text))
+def hides(data: Any) -> bool:
+    """Whether some text in plain JSON data, names included, holds what nobody sees."""
+    if isinstance(data, str):
+        return not (data.isascii() and data.isprintable()) and not all(map(_is_seen, data))
+    if is_object(data):
+        return any(map(hides, data)) or any(map(hides, data.values()))
+    return is_array(data) and any(map(hides, data))
 
 
 def _is_seen(char: str) -> bool:
-    if char in LINES or char in _JOINERS:
-        return True
-    if "\ufe00" <= char <= "\ufe0e" or "\U000e0100" <= char <= "\U000e01ef":
-        return False
-    return unicodedata.category(char) not in ("Cc", "Cf", "Zl", "Zp")
+    unseen = unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp") or is_unseen(char)
+    return char in LINES or not unseen
+
+
+def _joins(before: str, char: str, after: str) -> bool:
+    """Whether a character that nobody sees stands alone, where a script or an emoji needs it.
+
+    One that could be left out, or a run of them, may spell what nobody reads.
+    """
+    if char in _SELECTORS:
+        return unicodedata.category(before) == "So" and _is_seen(after)
+    return char in _JOINERS and _is_joined(before) and _is_joined(after)
+
+
+def _is_joined(char: str) -> bool:
+    """Whether a character is of a script or kind that joins: no letter of English is."""
+    return not char.isascii() and _is_seen(char) and unicodedata.category(char)[0] in "LMS"
 
 
 def one_line(text: str) -> str:
@@ -81,6 +104,16 @@ def legible_schema(schema: Any) -> Any:
         for key, part in schema.items()
     }
     return with_subschemas(kept, legible_schema)
+
+
+def without_words(schema: Any) -> Any:
+    """Copy a schema without its titles and descriptions: with what is more than words."""
+    if not is_object(schema):
+        return schema
+    kept = {
+        key: part for key, part in schema.items() if key not in _SAID or not isinstance(part, str)
+    }
+    return with_subschemas(kept, without_words)
 
 
 _SAID: Final = ("title", "description", "$comment")

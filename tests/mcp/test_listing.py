@@ -182,11 +182,9 @@ async def test_words_lose_what_nobody_sees_and_end_at_the_limit() -> None:
     server = Served([described(description=text, title=f" A\n{text}", input_schema=schema)])
     remote = await taken(server, limits=Limits(description=12))
     (definition,) = remote.toolset.definitions()
-    assert definition.description == "Adds[2K \N{ZERO WIDTH JOINER}two…"
-    assert definition.title == "A Adds[2K \N{ZERO WIDTH JOINER}t…"
-    assert definition.input_schema["properties"]["a"]["description"] == (
-        "Adds[2K \N{ZERO WIDTH JOINER}two\nnumbers\ufe0f."
-    )
+    assert definition.description == "Adds[2K two\n…"
+    assert definition.title == "A Adds[2K tw…"
+    assert definition.input_schema["properties"]["a"]["description"] == "Adds[2K two\nnumbers."
     assert remote.listed["t"].description == text
 
 
@@ -197,8 +195,12 @@ async def test_words_lose_what_nobody_sees_and_end_at_the_limit() -> None:
         {"properties": {"a": {"enum": ["\U000e0041"]}}},
         {"properties": {"a": {"type": "string", "default": "\u200b"}}},
         {"x-note": "\u2066"},
+        {"properties": {"a": {"const": "नर्\u200dक"}}},
+        {"properties": {"a": {"enum": ["👩\u200d🔬"]}}},
+        {"properties": {"a": {"default": {"description": "a\u3164"}}}},
+        {"required": ["a\ufff0"]},
+        {"properties": {"a": {"enum": ["a\u0007"]}}},
     ],
-    ids=["name", "enum", "default", "other"],
 )
 async def test_what_cannot_be_taken_out_of_a_schema_keeps_its_tool_out(schema: Any) -> None:
     """Names and values are what is sent back, so that what hides in them is refused."""
@@ -210,11 +212,38 @@ async def test_what_cannot_be_taken_out_of_a_schema_keeps_its_tool_out(schema: A
 
 
 async def test_a_schema_may_be_in_any_script() -> None:
-    """Letters of every script, and what joins them, are seen."""
-    fields = {"größe": {"enum": ["नर्\u200dक", "大", "👩\u200d🔬"]}}
+    """Letters of every script are seen, and in words what joins them, or shows a symbol, stays."""
+    text = "नर्\u200dक می\u200cشود 大 👩\u200d🔬 ❤\ufe0f!"
+    fields = {"größe": {"enum": ["大"], "description": text}}
     schema = {"type": "object", "properties": fields}
-    remote = await taken(Served([described(input_schema=schema)]))
-    assert list(remote.listed) == ["t"]
+    remote = await taken(Served([described(description=text, input_schema=schema)]))
+    (definition,) = remote.toolset.definitions()
+    assert definition.description == text
+    assert definition.input_schema["properties"]["größe"]["description"] == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a\u200db",
+        "\u200d大",
+        "大\u200d",
+        "大\u200d\u200d大",
+        "大\u200c\u200d\u200c大",
+        "大 \u200d大",
+        "大\ufe0f大",
+        "❤\ufe0f\ufe0e!",
+        "a\u034fb",
+        "a\u3164b",
+        "a\U000e0fffb",
+    ],
+)
+async def test_words_keep_nothing_that_joins_nothing(text: str) -> None:
+    """Joiners and selectors that nothing needs, and runs of them, could spell what nobody reads."""
+    remote = await taken(Served([described(description=f"Say {text}.")]))
+    (definition,) = remote.toolset.definitions()
+    hidden = "\u200c\u200d\ufe0e\ufe0f\u034f\u3164\U000e0fff"
+    assert definition.description == f"Say {text.translate(dict.fromkeys(map(ord, hidden)))}."
 
 
 async def test_half_a_pair_does_not_come_in() -> None:

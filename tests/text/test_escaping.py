@@ -11,6 +11,17 @@ from lutum_py import visible
 from lutum_py._text.escaping import quoted, visible_json, words_of
 from tests.cases import over
 
+IGNORED = {
+    chr(code)
+    for first, last in (
+        *((0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5)),
+        *((0x180B, 0x180F), (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F)),
+        *((0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF), (0xFFA0, 0xFFA0)),
+        *((0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF)),
+    )
+    for code in range(first, last + 1)
+}
+"""`Default_Ignorable_Code_Point` of Unicode 17, in `DerivedCoreProperties.txt`."""
 ANY = st.text(st.characters()) | st.text(st.sampled_from("a\x1b[\r\n\t\x9b\x7f\u202e\u2028\ud800 "))
 
 
@@ -20,8 +31,18 @@ def test_what_is_shown_prints_and_what_prints_is_shown_as_it_is(text: str) -> No
     shown = visible(text)
     assert shown.isprintable()
     assert shown.encode() or not text
-    if text.isprintable():
+    assert not IGNORED & {*shown}
+    if text.isprintable() and not IGNORED & {*text}:
         assert shown == text
+
+
+def test_what_no_font_shows_is_spelled_out() -> None:
+    """Every code point that Unicode says is to be ignored can be seen, whether assigned or not."""
+    assert len(IGNORED) == 4174
+    for char in IGNORED:
+        assert visible(f"1{char}0") == f"1{char.encode('unicode_escape').decode()}0"
+        assert not IGNORED & {*visible_json(json.dumps(char, ensure_ascii=False))}
+        assert json.loads(visible_json(json.dumps(char, ensure_ascii=False))) == char
 
 
 @given(ANY)
