@@ -14,6 +14,7 @@ LARGEST_CIRCLE: Final = 3
 SLOW: Final = {
     "ast": "for classes that document their fields",
     "asyncio": "for async programs",
+    "attrs": "comes with the extra jsonschema",
     "datetime": "for the time of a decision",
     "difflib": "for near misses",
     "google.genai": "an SDK",

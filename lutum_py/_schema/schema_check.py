@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import cache
 from typing import Any, Final
 
 from .._text.json import is_array, is_object, json_key, shorten
 from ..errors import MissingExtraError, ToolDefinitionError
-from .schema_reader import UNIONS, fault_in, localized
+from .schema_reader import fault_in, localized
 
 
 def schema_checker(what: str, schema: dict[str, Any]) -> SchemaChecker:
@@ -77,69 +78,189 @@ def _validator(kind: Any, schema: Any, **rules: Any) -> Any:
 @cache
 def _bounded(kind: Any) -> Any:
     """Make the class of validators that check in bounded time; one serves for all schemas."""
+    from attrs import evolve
     from jsonschema import validators as untyped
 
-    rules = {key: _counted(kind.VALIDATORS[key]) for key in _BRANCHING if key in kind.VALIDATORS}
+    own = {"const": _const, "enum": _enum, "uniqueItems": _unique_items}
+    rules = {key: _counted(key, own.get(key, rule)) for key, rule in kind.VALIDATORS.items()}
+    types = kind.TYPE_CHECKER.redefine("boolean", _is_boolean)
     validators: Any = untyped
-    return validators.extend(kind, {**rules, "uniqueItems": _unique_items})
+    bounded = validators.extend(kind, rules, type_checker=types)
+    # The package's own goes on with a class that counts nothing, where a part names its `$schema`.
+    bounded.evolve = evolve
+    return bounded
 
 
 def _unique_items(_: Any, is_wanted: Any, value: Any, __: Any) -> Iterator[Any]:
     """Compare items by their keys: the package holds each against each."""
     from jsonschema.exceptions import ValidationError
 
-    if is_wanted and is_array(value) and len(set(map(json_key, value))) < len(value):
+    if is_wanted and is_array(value) and len(set(map(_key_of, value))) < len(value):
         yield ValidationError(f"{shorten(value)} has non-unique elements")
 
 
-_BRANCHING: Final = ("$ref", *UNIONS)
-_FOR_EACH_VALUE: Final = 10_000
-_FOR_EACH_PART: Final = 200
-_left: ContextVar[list[int] | None] = ContextVar("steps_left", default=None)
+def _enum(_: Any, wanted: Any, value: Any, __: Any) -> Iterator[Any]:
+    """Look a value up among others by its key: the package holds it against each."""
+    from jsonschema.exceptions import ValidationError
+
+    steps = _steps.get()
+    keys_of = {} if steps is None else steps.keys_of
+    # The schema is kept with its checker, so that the identity of a part of it is a name for it.
+    known = keys_of.get(id(wanted))
+    if known is None:
+        known = keys_of[id(wanted)] = {json_key(each) for each in wanted}
+    if _key_of(value) not in known:
+        yield ValidationError(f"{value!r} is not one of {wanted!r}")
 
 
-class _TooMuchWork(Exception):
-    """More branches were tried than the size of the value explains."""
+def _const(_: Any, wanted: Any, value: Any, __: Any) -> Iterator[Any]:
+    from jsonschema.exceptions import ValidationError
+
+    if _key_of(value) != _key_of(wanted):
+        yield ValidationError(f"{wanted!r} was expected")
 
 
-def _counted(rule: Any) -> Any:
-    def counted(*arguments: Any) -> Any:
-        left = _left.get()
-        if left is not None:
-            left[0] -= 1
-            if left[0] < 0:
-                raise _TooMuchWork
-        return rule(*arguments)
+def _key_of(value: Any) -> Any:
+    """Make the key of a value, whose parts are steps."""
+    if is_object(value) or is_array(value):
+        _take(_parts_in(value))
+    return json_key(value)
+
+
+_AT_LEAST: Final = 20_000
+_FOR_EACH_PART: Final = 100
+_STEP: Final = 100
+"""So many characters are looked through, or written, in a step."""
+
+
+class _GivenUp(Exception):
+    """A check took more steps than the sizes of the schema and the value explain."""
+
+
+class _Steps:
+    """Count the steps of one check.
+
+    Attributes:
+        left: How many may be taken.
+        keys: How many keys or items the value has of which it is asked which were looked at.
+        keys_of: The keys of what enums list, by the identity of the list.
+    """
+
+    __slots__ = ("keys", "keys_of", "left")
+
+    def __init__(self, left: int, keys_of: dict[int, set[Any]]) -> None:
+        self.left = left
+        self.keys = 0
+        self.keys_of = keys_of
+
+
+_steps: ContextVar[_Steps | None] = ContextVar("steps", default=None)
+
+
+def _take(count: int) -> None:
+    steps = _steps.get()
+    if steps is not None:
+        steps.left -= count
+        if steps.left < 0:
+            raise _GivenUp
+
+
+def _breadth(part: Any) -> int:
+    """Give the steps that it takes to go once through the names or items of something."""
+    if isinstance(part, str):
+        return len(part) // _STEP
+    return len(part) // 8 if is_object(part) or is_array(part) else 0
+
+
+def _counted(keyword: str, rule: Any) -> Any:
+    """Count what one keyword does with one value: what it goes through, and what it says."""
+    by_pattern = keyword in ("patternProperties", "additionalProperties")
+    by_keys = keyword in ("unevaluatedProperties", "unevaluatedItems")
+
+    def counted(validator: Any, wanted: Any, value: Any, schema: Any) -> Iterator[Any]:
+        _take(1 + _breadth(value) + (0 if keyword == "enum" else _breadth(wanted)))
+        if by_pattern and is_object(value):
+            _take(_patterns_in(schema) * len(value))
+        asked = by_keys and (is_object(value) or is_array(value))
+        with _asking(len(value)) if asked else nullcontext():
+            for error in rule(validator, wanted, value, schema) or ():
+                _take(len(error.message) // _STEP)
+                yield error
 
     return counted
 
 
-class SchemaChecker:
-    """Hold values against one schema, in bounded time.
+def _patterns_in(schema: Any) -> int:
+    """Count the patterns of names in a schema, long ones as several."""
+    patterns = schema.get("patternProperties")
+    return sum(1 + len(each) // _STEP for each in patterns) if is_object(patterns) else 0
 
-    Unions in unions try each branch once more at each level of a value: twice as often with each
-    level. So the branches are counted, and a value that needs far more of them than it has parts
-    does not fit.
+
+@contextmanager
+def _asking(keys: int) -> Iterator[None]:
+    """Let `_is_boolean` know of how many keys or items it is asked which were looked at."""
+    steps = _steps.get()
+    if steps is None:
+        yield
+        return
+    before, steps.keys = steps.keys, max(steps.keys, keys)
+    try:
+        yield
+    finally:
+        steps.keys = before
+
+
+def _is_boolean(_: Any, part: Any) -> bool:
+    """Tell whether something is a boolean; where `unevaluated*` asks it of a schema, count that.
+
+    For each schema that may have looked at a value, the package lists all keys that it looked at,
+    and then searches the list for each key.
+    """
+    steps = _steps.get()
+    if steps is not None and steps.keys and is_object(part):
+        keys = steps.keys
+        wide = sum(keyword in part for keyword in _LOOK_AT_ALL) + _patterns_in(part)
+        _take(1 + (_breadth(part.get("properties")) + wide * keys // 8) * (1 + keys // _STEP))
+    return isinstance(part, bool)
+
+
+_LOOK_AT_ALL: Final = (
+    *("additionalProperties", "unevaluatedProperties"),
+    *("items", "prefixItems", "contains", "unevaluatedItems"),
+)
+
+
+class SchemaChecker:
+    """Hold values against one schema, in a bounded number of steps.
+
+    Unions in unions try each branch once more at each level of a value, and what was not looked at
+    is found by trying all of it again: twice as often with each level. So steps are counted, of
+    every keyword, and a value that needs far more of them than it has parts does not fit. Steps
+    and not seconds: what fits on one machine fits on another.
     """
 
-    __slots__ = ("_validator",)
+    __slots__ = ("_keys_of", "_validator")
 
     def __init__(self, validator: Any) -> None:
         self._validator = validator
+        self._keys_of: dict[int, set[Any]] = {}
 
     def iter_errors(self, value: Any) -> Iterator[Any]:
         """Give each fault of a value, as the package `jsonschema` tells it."""
         from jsonschema.exceptions import ValidationError
 
-        _left.set([_FOR_EACH_VALUE + _FOR_EACH_PART * _parts_in(value)])
+        left = _AT_LEAST + _FOR_EACH_PART * _parts_in(value)
+        _steps.set(_Steps(left, self._keys_of))
         try:
             yield from self._validator.iter_errors(value)
-        except _TooMuchWork:
-            yield ValidationError("there are too many ways to read it", instance={})
+        except _GivenUp:
+            said = "there are too many ways to read it, so the check was given up"
+            yield ValidationError(said, instance={})
         except RecursionError:
-            yield ValidationError("it is nested too deeply to be checked", instance={})
+            said = "it is nested too deeply to be checked, so the check was given up"
+            yield ValidationError(said, instance={})
         finally:
-            _left.set(None)
+            _steps.set(None)
 
 
 def _parts_in(value: Any) -> int:
@@ -147,7 +268,12 @@ def _parts_in(value: Any) -> int:
     while waiting:
         part = waiting.pop()
         found += 1
-        waiting += part.values() if is_object(part) else part if is_array(part) else ()
+        if isinstance(part, str):
+            found += len(part) // _STEP
+        elif is_object(part):
+            waiting += part.values()
+        elif is_array(part):
+            waiting += part
     return found
 
 
