@@ -98,13 +98,13 @@ class Connection:
         )
 
     async def find(self, name: str) -> Tool | None:
-        """Give what the server lists under a name now; None where it lists nothing.
+        """Give what the server itself lists under a name now; None where it lists nothing.
 
         Raises:
             MCPError: The server refused, or is gone.
             ProviderError: What it sent is no listing, or has no end.
         """
-        async for tool in self.listed(fresh=False):
+        async for tool in self.listed(fresh=True):
             if tool.name == name:
                 return tool
         return None
