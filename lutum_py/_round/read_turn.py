@@ -8,6 +8,7 @@ from time import time
 from typing import (
     TYPE_CHECKING,
     Any,
+    Final,
     Generic,
     Literal,
     NamedTuple,
@@ -26,7 +27,7 @@ from .._declare.answer import ACCEPTED, Answer
 from .._declare.offer import OfferedTools
 from .._schema.schema_reader import names_in
 from .._text.escaping import quoted
-from .._text.json import shorten
+from .._text.json import is_whole_json, shorten
 from .._text.suggestion import did_you_mean, names_for_message
 from .._transcript.assistant import AssistantTurn, TextItem, Usage
 from .._transcript.committed import CommittedRound, joined
@@ -246,7 +247,8 @@ def open_turn(
             names = (*offered.by_name, *own)
             issues.append(_not_on_offer(toolset, metadata, offered, names))
             continue
-        if metadata is cut_off and names_in(selector.definition.input_schema):
+        is_blank = metadata.arguments.strip() in _NOTHING
+        if metadata is cut_off and (not is_blank or names_in(selector.definition.input_schema)):
             issues.append(_cut_off(metadata))
             continue
         try:
@@ -261,16 +263,21 @@ def open_turn(
     )
 
 
+_NOTHING: Final = ("", "{}")
+
+
 def cut_off_in(turn: AssistantTurn) -> ToolMetadata | None:
-    """Find the last call of a truncated turn, if nothing came of its arguments."""
+    """Find the last call of a truncated turn, if its arguments did not come to their end."""
     last = turn.tool_calls[len(turn.tool_calls) - 1]
-    return last if turn.cut_off == "arguments" or not last.arguments.strip() else None
+    is_whole = turn.cut_off != "arguments" and is_whole_json(last.arguments.strip())
+    return None if is_whole else last
 
 
 def _cut_off(metadata: ToolMetadata) -> RecoverableToolCallIssue:
+    came = "came" if metadata.arguments.strip() in _NOTHING else "came to their end"
     text = (
         f"The call of tool {quoted(metadata.name)} was cut off by the limit on tokens before its "
-        "arguments came, so it was not run. Call it again."
+        f"arguments {came}, so it was not run. Call it again."
     )
     return RecoverableToolCallIssue(metadata, "invalid_arguments", text)
 

@@ -218,6 +218,19 @@ def json_key(value: Any) -> Any:
     return (isinstance(value, bool), value)
 
 
+def is_whole_json(text: str) -> bool:
+    """Whether a text is JSON to its end, and not the beginning of some, or something else.
+
+    >>> is_whole_json('{"a": 1}'), is_whole_json('{"a": '), is_whole_json("")
+    (True, False, False)
+    """
+    try:
+        parse_json(text)
+    except ValueError:
+        return False
+    return True
+
+
 def copy_json(value: Any) -> Any:
     """Copy plain JSON data deeply; anything that is not a dict or list is shared."""
     if is_mapping(value):

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from .._schema.schema_reader import JsonSchema
+from .._text.json import is_whole_json
 from .._transcript.assistant import AssistantItem, CutOff, ToolCallItem
 from . import DIALECTS
 from ._schema.nodes import SchemaLoss
@@ -32,8 +33,12 @@ class Facts:
         names_at: The ways to names of tools in a body, outside of its conversation; `[]` goes
             through a list.
         truncated: The finish reasons that say that a limit on tokens ended the turn.
-        empty_is_missing: Whether `{}` may stand for arguments that a limit cut off before they
-            began, as in a format that holds them as an object.
+        call_ids: The ids of calls that the provider takes.
+        made_ids: What an id begins with that is made for a call whose own is refused.
+        takes_own_ids: Whether it takes all ids that came from it, such as longer ones.
+        repeats_own_ids: Whether calls of several turns that came from it may have one id.
+        empty_is_missing: Whether `{}` may stand for arguments that a limit cut off, as in a format
+            that holds them as an object.
         strictness: What the strict mode of a tool takes; None where a tool has none.
         rewrite: Rewrites the schema of each tool: its name, its schema, what takes the losses.
         is_own_item: Tells an item of a conversation that no other dialect has.
@@ -46,6 +51,10 @@ class Facts:
     tool_names_in_words: str
     names_at: tuple[str, ...]
     truncated: frozenset[str]
+    call_ids: re.Pattern[str] = re.compile(r".+", re.DOTALL)
+    made_ids: str = "call_"
+    takes_own_ids: bool = False
+    repeats_own_ids: bool = False
     empty_is_missing: bool = False
     strictness: Strictness | None = None
     rewrite: Callable[[str, JsonSchema, list[SchemaLoss]], JsonSchema] | None = None
@@ -56,9 +65,13 @@ class Facts:
         """Say what a limit on tokens cut off of a turn; None where it was none that ended it."""
         if reason not in self.truncated:
             return None
-        calls = [item.metadata for item in items if isinstance(item, ToolCallItem)]
-        missing = ("", "{}") if self.empty_is_missing else ("",)
-        return "arguments" if calls and calls[-1].arguments.strip() in missing else "answer"
+        calls = [
+            item.metadata.arguments.strip() for item in items if isinstance(item, ToolCallItem)
+        ]
+        if not calls:
+            return "answer"
+        is_missing = self.empty_is_missing and calls[-1] == "{}"
+        return "arguments" if is_missing or not is_whole_json(calls[-1]) else "answer"
 
 
 def facts_of(name: str) -> Facts:

@@ -245,6 +245,7 @@ def test_a_turn_that_said_nothing_is_sent_as_empty_text() -> None:
 def test_a_turn_of_another_dialect_is_sent_in_the_neutral_view() -> None:
     """Text, refusal and calls go over; reasoning and what the provider ran is reported as lost."""
     call = ToolMetadata(id="c1", name="echo", arguments=" ")
+    other = ToolMetadata(id="c2", name="echo", arguments=" ")
     turn = AssistantTurn(
         items=[
             ReasoningItem("Hm."),
@@ -257,7 +258,7 @@ def test_a_turn_of_another_dialect_is_sent_in_the_neutral_view() -> None:
         payload={"content": []},
     )
     plain = AssistantTurn(text="Done.")
-    request = TurnRequest(items=[turn, result(call), plain, AssistantTurn(tool_calls=[call])])
+    request = TurnRequest(items=[turn, result(call), plain, AssistantTurn(tool_calls=[other])])
     body = dialect.encode_request(request)
     assert body["messages"] == [
         {
@@ -268,7 +269,7 @@ def test_a_turn_of_another_dialect_is_sent_in_the_neutral_view() -> None:
         },
         tool("c1", "done"),
         {"role": "assistant", "content": "Done."},
-        {"role": "assistant", "content": None, "tool_calls": [function("c1")]},
+        {"role": "assistant", "content": None, "tool_calls": [function("c2")]},
     ]
     (loss,) = body.losses
     assert loss.where == "items[0]"

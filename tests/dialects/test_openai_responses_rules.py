@@ -22,7 +22,7 @@ SEARCH = {"type": "tool_search_call", "call_id": "a", "execution": "client", "ar
     "items, found",
     [
         ([USER, call("a"), call("b"), output("a"), output("b"), USER], []),
-        ([call("a"), output("a"), call("a"), output("a")], []),
+        ([call("a"), output("a"), call("a"), output("a")], ["duplicate_call_id"]),
         ([call("a"), USER, output("a")], []),
         ([CUSTOM, output("a", kind="custom_tool_call")], []),
         ([SEARCH, output("a")], []),

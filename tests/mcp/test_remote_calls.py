@@ -351,8 +351,8 @@ async def test_a_trusted_server_is_not_looked_up() -> None:
         assert server.listings == 1 + more
 
 
-async def test_the_cache_of_the_sdk_answers_while_it_is_fresh() -> None:
-    """A server that says how long its listing holds is not asked before each call."""
+async def test_no_cache_answers_for_a_server() -> None:
+    """A server is asked before each call, however long it says that its listing holds."""
     server = Served([described()])
 
     async def listed(request: Request, params: Any) -> ListToolsResult:
@@ -363,11 +363,11 @@ async def test_the_cache_of_the_sdk_answers_while_it_is_fresh() -> None:
     async with connected(server) as client:
         remote = await remote_tools(client, "Remote")
         assert (await call_of(remote).call()).is_success
-        assert server.listings == 1
-        server.tools = [described("other")]
-        assert (await remote.refresh()).changed_since(remote) == {"other": "added", "t": "removed"}
-        assert (await call_of(remote).call()).code == "tool_changed"
         assert server.listings == 2
+        server.tools = [described("other")]
+        assert (await call_of(remote).call()).code == "tool_changed"
+        assert (await remote.refresh()).changed_since(remote) == {"other": "added", "t": "removed"}
+        assert server.listings == 4
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -16,6 +16,7 @@ from ..._transcript.message import Message
 from ..._transcript.request import TranscriptItem
 from ..._transcript.transcript_view import TranscriptView
 from .._facts import Facts
+from .call_ids import WireIds
 from .copies import FLAT, Plan, copied, plan_of
 from .losses import Loss
 from .other_model import ModelNames, names_of
@@ -35,6 +36,7 @@ class Rendering(ABC):
         said: What everybody said, in the form of the wire.
         losses: What was lost.
         names: The names under which calls go out.
+        ids: The ids under which they do.
         model: The names of the model that is asked; none where it is not known.
         found: As above.
         loaded: The names of deferred tools that results have named.
@@ -50,6 +52,7 @@ class Rendering(ABC):
         self.said: list[dict[str, Any]] = []
         self.losses: list[Loss] = []
         self.names = WireNames(self.facts, offered)
+        self.ids = WireIds(self.facts)
         self.model = names_of(model)
         self.found = found
         self.loaded: set[str] = set()
@@ -143,6 +146,7 @@ class Rendering(ABC):
         made = copy(self)
         made.said = self.said.copy()
         made.losses = self.losses.copy()
+        made.ids = self.ids.copy()
         made.loaded = self.loaded.copy()
         return made
 

@@ -28,7 +28,7 @@ from .._wire.other_model import kept_back, told_apart
 from .._wire.reading import objects_in
 from .._wire.rendered_items import send_as_object
 from .._wire.replay import foreign_losses, own_payload
-from ._encode_blocks import blocks_of, references, result_block, wire_id
+from ._encode_blocks import blocks_of, references, result_block
 from ._facts import FACTS, NAME
 
 # Citations come with these set to null, and the API takes them only if they are there.
@@ -56,7 +56,7 @@ class Rendering(FrontRendering):
     def _result(self, result: ToolResult, position: str) -> None:
         answers = self._answers.get(result.id)
         if answers is None:
-            answers = {"tool_use_id": wire_id(result.id)}
+            answers = {"tool_use_id": self.ids.of(result.id)}
         found = [] if self.found is None else self.found.found_by(result)
         if found:
             self.loaded.update(found)
@@ -76,7 +76,6 @@ class Rendering(FrontRendering):
         if payload is None:
             self.losses.extend(foreign_losses(position, turn, NAME))
             blocks = self._neutral(turn, position)
-            self._answers = {call.id: {"tool_use_id": wire_id(call.id)} for call in turn.tool_calls}
         elif isinstance(payload["content"], str):
             self.said.append({"role": "assistant", "content": payload["content"]})
             return
@@ -90,13 +89,14 @@ class Rendering(FrontRendering):
             elif self.is_changed_before and not self.whole and _binds_thinking(turn):
                 sent_back = [block for block in sent_back if block["type"] not in _THINKING]
             blocks = [_replayed(block) for block in sent_back]
-            sent = [block for block in blocks if block["type"] == "tool_use"]
-            self._answers = {
-                call.id: {"tool_use_id": block["id"]} if block.get("id") else {}
-                for call, block in zip(turn.tool_calls, sent, strict=False)
-            }
-        calls = (block for block in blocks if block["type"] == "tool_use")
-        self.names.send(calls, position, self.losses)
+        sent = [block for block in blocks if block["type"] == "tool_use"]
+        for block in sent:
+            self.ids.send(block, "id", is_own=payload is not None)
+        self._answers = {
+            call.id: {"tool_use_id": block["id"]} if block.get("id") else {}
+            for call, block in zip(turn.tool_calls, sent, strict=False)
+        }
+        self.names.send(sent, position, self.losses)
         if blocks:
             self.said.append({"role": "assistant", "content": blocks})
 
@@ -107,7 +107,7 @@ class Rendering(FrontRendering):
             if isinstance(item, TextItem | RefusalItem) and item.text.strip()
         ]
         for call, value in self._called_with(turn, position):
-            block = {"type": "tool_use", "id": wire_id(call.id), "name": call.name, "input": value}
+            block = {"type": "tool_use", "id": call.id, "name": call.name, "input": value}
             blocks.append(block)
         return blocks
 
@@ -135,7 +135,5 @@ def _replayed(block: Mapping[str, Any]) -> dict[str, Any]:
             citation.setdefault(nullable, None)
         citation.pop("file_id", None)
     if replayed["type"] == "tool_use":
-        if replayed.get("id"):
-            replayed["id"] = wire_id(replayed["id"])
         send_as_object(replayed, "input")
     return replayed

@@ -7,26 +7,16 @@ video. (Anthropic API reference: "Messages", input content blocks.)
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Iterable
 from typing import Any, Final
 
-from ..._text.json import digest_of
 from ..._transcript.attachment import Attachment
 from ..._transcript.result import ToolResult
 from .._wire.losses import Loss
 from .._wire.rendered_items import data_of, named_text
 from ._facts import NAME
 
-_IDS: Final = re.compile(r"[a-zA-Z0-9_-]+")
 _IMAGES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
-
-
-def wire_id(call_id: str) -> str:
-    """Give the id under which a foreign call goes out; the API takes few characters in it."""
-    if _IDS.fullmatch(call_id):
-        return call_id
-    return "toolu_" + digest_of(call_id).removeprefix("sha256:")[:24]
 
 
 def blocks_of(

@@ -17,7 +17,7 @@ from .._repair.mending import Mending
 from .._repair.pairing import FreshIds, Pairing, Standing, pair
 from .._repair.pieces import Spoken, note_places
 from .._repair.violations import NOT_SHOWN, OUTCOME_UNKNOWN, Change, Violation
-from ._encode_blocks import wire_id
+from .._wire.call_ids import made_id, takes_id
 from ._facts import FACTS
 from ._spoken import Block, read_messages
 
@@ -89,7 +89,7 @@ def _is_in_order(messages: list[Any], mending: Mending) -> bool:
                     turn_of[call_id] = turn
     ids = "".join(turn_of)
     first = next((said.role for said in spoken if said.role != "system"), "")
-    is_odd = ids and wire_id(ids) != ids
+    is_odd = ids and not takes_id(FACTS, ids)
     return answered == len(due) and first != "assistant" and not is_odd
 
 
@@ -164,7 +164,9 @@ def _distinct_ids(answers: dict[int, list[tuple[Block, Block]]], mending: Mendin
             call_id = call.value.get("id")
             if not call_id:
                 continue
-            fresh = wire_id(str(call_id))
+            fresh = str(call_id)
+            if not takes_id(FACTS, fresh):
+                fresh = made_id(FACTS, fresh)
             rule = "invalid_call_id" if fresh != call_id else "duplicate_call_id"
             if fresh in seen:
                 fresh = taken.of(fresh)

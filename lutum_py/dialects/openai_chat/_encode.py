@@ -58,6 +58,8 @@ class Rendering(_Rendering):
                     losses.append(kept_back(position, item, self.model, "the reasoning"))
                 _tidy(message)
             self.names.send(_called(message), position, losses)
+            for call in message.get("tool_calls", ()):
+                self.ids.send(call, "id", is_own=payload is not None)
             self._answers = _answers(item, message)
             self.said.append(message)
         else:

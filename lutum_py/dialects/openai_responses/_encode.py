@@ -31,7 +31,7 @@ from .._wire.replay import foreign_losses, own_payload
 from ._decode import CALLS, SEARCH, SEARCH_CALL, SEARCH_OUTPUT, is_call
 from ._encode_tools import FoundTools
 from ._facts import FACTS, NAME
-from ._spoken import ANSWERS
+from ._spoken import ANSWERS, repeated_in
 
 _CLIENT: Mapping[str, str] = {"execution": "client", "status": "completed"}
 
@@ -100,6 +100,8 @@ class Rendering(_Rendering):
                 said = list(_replay(output, stored, position, losses, self._ids))
             sent = [each for each in said if is_call(each)]
             self.names.send(sent, position, losses)
+            for call in sent:
+                self.ids.send(call, "call_id", is_own=payload is not None)
             self._answers = _answers(item, sent)
             calls = zip(item.tool_calls, sent, strict=True)
             self._searches = {call.id for call, each in calls if each["type"] == SEARCH_CALL}
@@ -224,6 +226,5 @@ def _answers(turn: AssistantTurn, sent: list[dict[str, Any]]) -> dict[str, dict[
     """Give the form of each call's answer, by our id of the call: with the host's id, if any."""
     answers: dict[str, dict[str, Any]] = {}
     for call, item in zip(turn.tool_calls, sent, strict=True):
-        same = {"call_id": item["call_id"]} if "call_id" in item else {}
-        answers[call.id] = {"type": ANSWERS[item["type"]][0], **same}
+        answers[call.id] = {"type": ANSWERS[item["type"]][0], **repeated_in(item)}
     return answers

@@ -30,6 +30,7 @@ FACTS: Final = Facts(
         "tool_choice.tools[].name",
     ),
     truncated=frozenset({"max_output_tokens"}),
+    call_ids=re.compile(r".{1,64}", re.DOTALL),
     strictness=OPENAI,
     is_own_item=_is_own_item,
 )

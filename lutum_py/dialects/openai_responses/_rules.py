@@ -17,8 +17,12 @@ from .._repair.conversation import Form
 from .._repair.mending import Mending
 from .._repair.pairing import FreshIds, Pairing, Standing, pair
 from .._repair.violations import OUTCOME_UNKNOWN, Change, Violation
+from .._wire.call_ids import made_id, takes_id
 from ._facts import FACTS
-from ._spoken import ANSWERS, Item, output_of, read_item
+from ._spoken import ANSWERS, Item, output_of, read_item, repeated_in
+
+_SHORT = 48
+"""Of an id that is not longer, one with a number behind it is taken as well."""
 
 # With these the provider knows what was said before.
 _KEPT = ("previous_response_id", "conversation")
@@ -86,7 +90,9 @@ def _is_in_order(given: list[Any], mending: Mending) -> bool:
         item_id = item.fields.get("id")
         if isinstance(item_id, str) and item.kind != "item_reference":
             ids.append(item_id)
-    is_answered = answered == len(calls) == len({call.key for call in calls})
+    keys = {call.key for call in calls}
+    is_answered = answered == len(calls) == len(keys)
+    is_answered = is_answered and all(key is None or takes_id(FACTS, key) for key in keys)
     return is_answered and not is_led_up_to and len(set(ids)) == len(ids)
 
 
@@ -288,7 +294,7 @@ def _unanswered(call: Item, mending: Mending) -> Item:
         "Send one output for each call, with its call id",
         "added a result that says that its outcome is unknown",
     )
-    same = {"call_id": call.fields["call_id"]} if "call_id" in call.fields else {}
+    same = repeated_in(call.fields)
     return Item(-1, {"type": ANSWERS[call.kind][0], **same, "output": OUTCOME_UNKNOWN})
 
 
@@ -304,7 +310,7 @@ def _of_right_type(call: Item, result: Item, mending: Mending) -> None:
         f"made it a {right[0]}",
     )
     output = output_of(result.fields)
-    same = {"call_id": call.fields["call_id"]} if "call_id" in call.fields else {}
+    same = repeated_in(call.fields)
     result.become({"type": right[0], **same, "output": output})
 
 
@@ -315,26 +321,28 @@ def _drop(mending: Mending, result: Item, rule: str) -> int:
 
 
 def _twice(placed: list[Item], answers: Mapping[int, Item], mending: Mending) -> None:
-    """Give a call that has the id of one that is still unanswered, and its result, a new id."""
+    """Give a call whose id an earlier one has, or that is too long, and its result, a new id."""
     fresh = FreshIds(item.key for item in placed)
-    waiting: set[str | None] = set()
+    seen: set[str | None] = set()
     for item in placed:
         call_id = item.key
-        if item.is_result:
-            waiting.discard(call_id)
         if not item.is_call or call_id is None:
             continue
-        if call_id in waiting:
-            made = fresh.of(call_id)
+        made, rule, what = call_id, "duplicate_call_id", "a call before it has the id {} too"
+        if not takes_id(FACTS, made):
+            made, rule, what = made_id(FACTS, made), "invalid_call_id", "the id {} is too long"
+        if made in seen:
+            made = fresh.of(made if len(made) <= _SHORT else made_id(FACTS, made))
+        if made != call_id:
             mending.note(
                 f"input[{item.index}].call_id",
-                "duplicate_call_id",
-                f"an unanswered call before it has the id {call_id!r} too",
-                "Give each call an id of its own, and its result the same",
+                rule,
+                what.format(shorten(call_id)),
+                "Give each call an id of its own of at most 64 characters, and its result the same",
                 f"gave the call and its result the id {made!r}",
             )
-            item.fields["call_id"] = answers[id(item)].fields["call_id"] = call_id = made
-        waiting.add(call_id)
+            item.fields["call_id"] = answers[id(item)].fields["call_id"] = made
+        seen.add(made)
 
 
 _FORM = Form(

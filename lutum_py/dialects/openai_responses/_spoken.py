@@ -23,6 +23,11 @@ _SAID_TO_MODEL: Final = frozenset({"system", "developer", "user"})
 _ROLES: Final = _SAID_TO_MODEL | {"assistant"}
 
 
+def repeated_in(call: Mapping[str, Any]) -> dict[str, Any]:
+    """Give what the output of a call repeats: its id, and who made it where no model did."""
+    return {key: call[key] for key in ("call_id", "caller") if key in call}
+
+
 class Item:
     """An input item on its way through a repair, and where it stood.
 
