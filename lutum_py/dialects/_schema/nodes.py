@@ -18,7 +18,7 @@ from ..._schema.schema_reader import (
     subschemas,
     with_subschemas,
 )
-from ..._text.json import copy_json, is_mapping
+from ..._text.json import copy_json, is_mapping, is_sequence
 from ...errors import ToolDefinitionError
 
 DEFS: Final = "#/$defs/"
@@ -103,6 +103,10 @@ class _Copier:
         copied = with_subschemas(
             {key: part for key, part in node.items() if key not in _DEFINITIONS}, self.copy
         )
+        if is_sequence(copied.get("items")):  # as schemas had it before 2020
+            listed, others = copied.pop("items"), copied.pop("additionalItems", None)
+            more = {"prefixItems": listed} if listed else {}
+            copied.update(more if others is None else {**more, "items": others})
         if "$ref" in node:
             reference = node["$ref"]
             if reference not in self._names:

@@ -153,6 +153,8 @@ class _Writer(Writer):
                     f"the value {shorten(value)} of an enumeration is no plain one",
                     "Enumerate strings, numbers, booleans or null.",
                 )
+        if not values:
+            raise self.refused(path, "no value is taken", "Enumerate at least one value.")
         kinds = list(dict.fromkeys(type_of(value) for value in values))
         found = node.get("type", kinds if len(kinds) > 1 else kinds[0])
         if "enum" in node:

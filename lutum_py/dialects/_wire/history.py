@@ -18,7 +18,7 @@ from ..._transcript.attachment import Attachment, MediaType, data_url, media_typ
 from ..._transcript.committed import CommittedRound
 from ..._transcript.message import Message, Role
 from ..._transcript.metadata import ToolMetadata
-from ..._transcript.result import ResultStatus, ToolResult
+from ..._transcript.result import REJECTION_PREFIX, ResultStatus, ToolResult
 from ..._transcript.transcript import Transcript
 from ...errors import DialectError, HistoryError
 from .._facts import Facts
@@ -164,8 +164,14 @@ class History:
         self._items.append(made)
         self._open.extend((made, call) for call in turn.tool_calls)
 
-    def answer(self, parts: Iterable[Part], position: str, *, is_error: bool = False) -> None:
-        """Take what the result of the next call says."""
+    def answer(self, parts: Iterable[Part], position: str, *, is_error: bool | None = None) -> None:
+        """Take what the result of the next call says.
+
+        Args:
+            parts: What it says.
+            position: Where it stands.
+            is_error: Whether the wire calls it an error; None where it has no word for that.
+        """
         groups = _grouped(parts)
         if len(groups) > 1:
             self.lose(position, "it comes back as one text, and its files after that")
@@ -178,12 +184,14 @@ class History:
         result: str,
         position: str,
         *,
-        is_error: bool = False,
+        is_error: bool | None = None,
         attachments: tuple[Attachment, ...] = (),
     ) -> None:
         """Take the result of the next call, whose output is known as JSON text."""
         made, call = self._open.popleft()
-        status: ResultStatus = "error" if is_error else "success"
+        status = _status_said(result, "error" if is_error else "success")
+        if is_error is False and status != "success":
+            self.lose(position, "it says that the call failed, so that it comes back as an error")
         answer = ToolResult(
             id=call.id,
             name=call.name,
@@ -207,6 +215,23 @@ class History:
             else:
                 transcript.append_turn(item.turn)
         return transcript, self._losses
+
+
+_SAID: Final[tuple[tuple[str, ResultStatus], ...]] = (
+    (REJECTION_PREFIX, "rejected"),
+    ("Cancelled: ", "cancelled"),
+    ("Outcome unknown: ", "indeterminate"),
+    ("The tool call was denied.", "rejected"),  # Pydantic AI
+    ("Tool execution was not approved.", "rejected"),  # the OpenAI Agents SDK
+    ("User rejected the tool call for ", "rejected"),  # LangChain
+)
+"""How results begin by which this library and others say that a call was not done, or may be."""
+
+
+def _status_said(result: str, known: ResultStatus) -> ResultStatus:
+    """Say what became of a call by the words of its result, where the wire says no more."""
+    text = parse_json(result) if result.startswith('"') else ""
+    return next((status for words, status in _SAID if text.startswith(words)), known)
 
 
 def _json_of_text(text: str) -> str:

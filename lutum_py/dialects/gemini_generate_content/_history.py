@@ -25,7 +25,8 @@ def read_history(request: Any) -> tuple[Transcript, list[Loss]]:
     """Read a conversation that was kept elsewhere, to go on with it here.
 
     The `systemInstruction` of a body becomes the first messages. A function response is read as
-    `{"output": ...}` or `{"error": "..."}`; one of another shape is the output, whole.
+    `{"output": ...}` or `{"error": "..."}`; one of another shape is the output, whole, or an
+    error, where it has one.
 
     Args:
         request: A request body, or its list of contents, which may be empty; it is not
@@ -89,14 +90,14 @@ def _answer(response: Mapping[str, Any], position: str, history: History) -> Non
     files = tuple(_files(response.get("parts") or (), f"{position}.parts", history))
     if files:
         history.lose(f"{position}.parts", "the files come back behind the results")
-    error = given.get("error")
-    if isinstance(error, str) and len(given) == 1:
-        history.answer_json(compact_json(error), position, is_error=True, attachments=files)
+    is_error = given.get("error") is not None
+    key = "error" if is_error else "output"
+    if given.keys() != {key} or (is_error and not isinstance(given[key], str)):
+        history.lose(where, f"a response of this shape comes back under `{key}`")
+        given = given if given.keys() != {key} else given[key]
     else:
-        if given.keys() != {"output"}:
-            history.lose(where, "a response of this shape comes back under `output`")
-            given = {"output": given}
-        history.answer_json(compact_json(given["output"]), position, attachments=files)
+        given = given[key]
+    history.answer_json(compact_json(given), position, is_error=is_error, attachments=files)
     history.rest(response, ("id", "name", "response", "parts"), position)
 
 

@@ -98,5 +98,10 @@ def _answer(fields: Mapping[str, Any], position: str, history: History) -> None:
         history.answer_json(compact_json({"tools": fields.get("tools")}), position)
         return
     said = read_responses_parts(fields["output"], f"{position}.output", history)
-    history.answer(said, position)
-    history.rest(fields, ("type", "call_id", "output", "status", "id"), position)
+    is_done = fields.get("status") in (None, "completed")
+    if not is_done:
+        history.lose(
+            f"{position}.status", "the call did not end well, which a result has no word for"
+        )
+    history.answer(said, position, is_error=None if is_done else True)
+    history.rest(fields, ("type", "call_id", "caller", "output", "status", "id"), position)
