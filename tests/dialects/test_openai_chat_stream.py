@@ -311,7 +311,16 @@ def test_a_stream_that_breaks_off_is_an_error_with_the_turn_so_far() -> None:
         (['{"choices": ['], "event 0", "not JSON"),
         ([[]], "event 0", "expected an object"),
         ([chunk({"refusal": 7})], "event 0.choices[0].delta.refusal", "expected a string"),
-        ([chunk({"tool_calls": [function("c1", name="")]}, "stop")], "function", "'name'"),
+        (
+            [
+                chunk(
+                    {"tool_calls": [{"index": 0, "id": "c1", "function": {"arguments": "{}"}}]},
+                    "stop",
+                )
+            ],
+            "function",
+            "'name'",
+        ),
     ],
 )
 def test_a_broken_stream_says_where(events: list[Any], where: str, problem: str) -> None:

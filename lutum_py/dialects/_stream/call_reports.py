@@ -99,9 +99,11 @@ class CallReports:
             by_id.setdefault(call_id, []).append(index)
         found = [by_id[call.id].pop() if by_id.get(call.id) else -1 for call in calls]
         taken = set(found)
+        beyond = max(taken) + 1
         for place, known in enumerate(found):
             if known < 0:
                 # The id came late, or the whole call did.
-                found[place] = place if place not in taken else max(taken) + 1
+                found[place] = place if place not in taken else beyond
+                beyond = max(beyond, found[place] + 1)
                 taken.add(found[place])
         return list(zip(found, calls, strict=True))

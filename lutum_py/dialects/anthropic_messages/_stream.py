@@ -48,12 +48,13 @@ _TEXTS: Final = {
 class _BlockState:
     """One content block as it comes in."""
 
-    __slots__ = ("arguments", "call", "fields", "is_open", "texts")
+    __slots__ = ("arguments", "call", "citations", "fields", "is_open", "texts")
 
     def __init__(self, fields: dict[str, Any]) -> None:
         self.fields = fields
         self.texts: dict[str, list[str]] = {}
         self.arguments = PartialJson()
+        self.citations: list[Any] | None = None
         self.call: tuple[int, str, str] | None = None
         self.is_open = True
 
@@ -214,9 +215,11 @@ class StreamDecoder(StreamReader):
                 return (arguments_delta(state.call[0], text, state.arguments),)
             state.arguments.add(text)
         elif kind == "citations_delta":
-            known: Any = state.fields.get("citations")
-            citation = copy_json(delta.need("citation").object())
-            state.fields["citations"] = [*(known if is_sequence(known) else ()), citation]
+            if state.citations is None:
+                known: Any = state.fields.get("citations")
+                state.citations = [*(known if is_sequence(known) else ())]
+                state.fields["citations"] = state.citations
+            state.citations.append(copy_json(delta.need("citation").object()))
         else:
             additions = {key: value for key, value in delta.object().items() if key != "type"}
             state.fields.update(copy_json(additions))

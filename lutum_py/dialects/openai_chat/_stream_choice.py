@@ -29,15 +29,31 @@ _BESIDE_CONTENT = frozenset({"refusal", "tool_calls", "function_call", "audio", 
 _PASSED_OVER = _BESIDE_CONTENT | {"content", "channel"}
 
 
+_NOWHERE = "none"
+"""The place of calls that began without an index."""
+
+
 class _CallState:
     """One call as it comes in."""
 
-    __slots__ = ("arguments", "fields", "function", "kind", "name", "started", "wire_index")
+    __slots__ = (
+        "arguments",
+        "fields",
+        "function",
+        "is_named",
+        "kind",
+        "name",
+        "number",
+        "started",
+        "wire_index",
+    )
 
-    def __init__(self, kind: str, wire_index: Any) -> None:
+    def __init__(self, kind: str, number: int, wire_index: Any) -> None:
         self.kind = kind
+        self.number = number
         self.wire_index = wire_index
         self.name = ""
+        self.is_named = False
         self.arguments = PartialJson()
         self.started = False
         self.fields: dict[str, Any] = {}
@@ -53,7 +69,7 @@ class _CallState:
 
     def inner(self, key: str) -> dict[str, Any]:
         """Give what stands inside the call, with its text under `key`."""
-        named = {"name": self.name} if self.name else {}
+        named = {"name": self.name} if self.is_named else {}
         return {**self.function, **named, key: self.arguments.text}
 
 
@@ -74,6 +90,10 @@ class ChoiceState:
         self._audio: dict[str, Any] = {}
         self._details: list[dict[str, Any]] = []
         self._calls: list[_CallState] = []
+        self._old: _CallState | None = None
+        self._newest: _CallState | None = None
+        self._at: dict[str, _CallState] = {}
+        self._of_id: dict[tuple[str, str], _CallState] = {}
         self.finish_reason: str | None = None
 
     def take(self, place: Place, response_id: Any) -> list[StreamEvent]:
@@ -303,34 +323,39 @@ class ChoiceState:
             text_key = "input" if call.kind == "custom" else "arguments"
             self._inner(call, inner, text_key, response_id, events)
 
-    # Which call a piece belongs to: the one of its id; else the last one of its index, or the last
-    # one at all where there is no index. An id that is new under a known index begins a call: some
-    # hosts number every call 0. Our own number is the place in `_calls`, whatever the host's is.
+    # Which call a piece belongs to: the one of its id at its index; else the last one of its index,
+    # or the last one at all where there is no index. An id that is new under a known index begins a
+    # call: some hosts number every call 0. So does one that another index has. Our own number is
+    # the place in `_calls`, whatever the host's is.
     def _call_of(self, fields: Mapping[str, Any]) -> _CallState:
         index, call_id = fields.get("index"), fields.get("id")
-        known = [call for call in self._calls if call.kind != "function_call"]
-        if index is None:
-            found = known[-1] if known and not call_id else None
-        else:
-            found = next((call for call in reversed(known) if call.wire_index == index), None)
+        place = "" if index is None else str(index)
+        last = None if call_id else self._newest
+        found = last if index is None else self._at.get(place)
         if call_id:
-            same = next((call for call in known if call.fields.get("id") == call_id), None)
+            same = self._of_id.get((call_id, place)) or self._of_id.get((call_id, _NOWHERE))
             if same is not None:
                 return same
             if found is not None and found.fields.get("id"):
                 found = None
         if found is None:
-            found = _CallState("function", index)
+            found = self._newest = _CallState("function", len(self._calls), index)
             self._calls.append(found)
+            if index is not None:
+                self._at[place] = found
+        if call_id:
+            # Under no index, a piece belongs to the first call of its id.
+            self._of_id[call_id, _NOWHERE if found.wire_index is None else place] = found
+            self._of_id.setdefault((call_id, ""), found)
         return found
 
     def _old_call(self, place: Place, response_id: str | None, events: list[StreamEvent]) -> None:
         fields = place.object()
-        found = next((call for call in self._calls if call.kind == "function_call"), None)
+        found = self._old
         if found is None:
             if not fields.get("name"):
                 return
-            found = _CallState("function_call", None)
+            found = self._old = _CallState("function_call", len(self._calls), None)
             self._calls.append(found)
         self._inner(found, place, "arguments", response_id, events)
 
@@ -342,11 +367,12 @@ class ChoiceState:
         response_id: str | None,
         events: list[StreamEvent],
     ) -> None:
-        index = self._calls.index(call)
+        index = call.number
         for key, value in place.object().items():
             if key == "name" and isinstance(value, str):
                 # Some hosts send the whole name again with every piece.
                 call.name += "" if value == call.name else value
+                call.is_named = True
             elif value is not None and key not in ("name", text_key):
                 call.function[key] = value
         if call.name and not call.started:
