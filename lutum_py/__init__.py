@@ -10,7 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    # All but `mcp`: to see it, a checker would read the SDK behind it, in every program.
+    # All but `mcp`: to see it, a checker would read the SDK behind it, in every program; and `cli`,
+    # which is above this file.
     from . import dialects as dialects
     from . import errors as errors
     from . import execution as execution
@@ -213,6 +214,7 @@ _HOME: Final = {
 _MODULE_OF: Final = {name: home for home, names in _HOME.items() for name in names}
 _MODULES: Final = frozenset(
     {
+        "cli",
         "dialects",
         "errors",
         "execution",

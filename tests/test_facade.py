@@ -186,3 +186,25 @@ def test_importing_the_package_loads_no_module_of_it() -> None:
     assert {name for name in _modules_after("import lutum_py") if "lutum_py" in name} == {
         "lutum_py"
     }
+
+
+def test_every_public_module_is_there_as_an_attribute() -> None:
+    """After `import lutum_py`, whatever module has a public path is reached by it."""
+    package = Path(lutum_py.__file__).parent
+    found = []
+    for path in sorted(package.rglob("*.py")):
+        parts = path.relative_to(package).with_suffix("").parts
+        names = parts[:-1] if parts[-1] == "__init__" else parts
+        if names and not any(name.startswith("_") for name in names):
+            found.append(".".join(["lutum_py", *names]))
+    assert "lutum_py.dialects.sse" in found
+    for name in found:
+        code = (
+            f"import lutum_py\ntry:\n    assert {name}.__name__ == {name!r}\n"
+            "except ModuleNotFoundError as error:\n"  # an extra
+            "    assert not error.name.startswith('lutum_py')\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr

@@ -6,17 +6,18 @@ import dis
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import count, pairwise
+from itertools import count, cycle, pairwise
 from pathlib import Path
 from threading import Barrier
 from types import CodeType, ModuleType
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import pytest
-from pydantic import BaseModel
+from pydantic import VERSION, BaseModel, ValidationError, create_model
 
 import lutum_py
 from lutum_py import (
+    Answer,
     AssistantTurn,
     CommittedRound,
     HookSet,
@@ -233,3 +234,70 @@ def test_no_value_stops_all_threads() -> None:
                     lent[code.co_qualname] = "BORROW" in before.opname
     assert "AssistantTurn.__new__" in lent
     assert set(lent.values()) == {"LOAD_FAST_BORROW" in dis.opmap}
+
+
+class Inside(BaseModel):
+    number: float
+
+
+MANY: Any = [create_model(f"Part{at}", __base__=Inside) for at in range(50)]
+FIELDS: Any = {f"part_{at}": (part | None, None) for at, part in enumerate(MANY)}
+Outside: Any = create_model("Outside", inside=Inside, **FIELDS)
+"""Of many classes, which take long to be put out of sight."""
+
+
+def test_threads_may_make_tools_of_one_class_while_it_is_used() -> None:
+    """Whoever makes an answer or a tool of a class changes nothing of it for anybody else."""
+    unknown = '{"inside": {"number": 1}, "more": 2}'
+    infinite = '{"inside": {"number": Infinity}}'
+
+    def used() -> object:
+        for text in (unknown, infinite):
+            assert Outside.model_validate_json(text).inside.number
+        return Outside(inside=Inside(number=1))
+
+    def made() -> object:
+        for declared in (Answer(Outside).spec, spec_of(tool_fn(takes))):
+            read = declared.arguments.validate_json
+            for text in (unknown, infinite):
+                with pytest.raises(ValidationError):
+                    read(text)
+            assert read('{"inside": {"number": 1}}').inside == Inside(number=1)
+        return None
+
+    def takes(outside: Outside) -> None:
+        """Take one."""
+
+    works = cycle([made, used])
+
+    def next_of_both() -> object:
+        return next(works)()
+
+    for _ in range(3):
+        at_once(next_of_both)
+    assert Outside.__pydantic_complete__
+    assert Inside.__pydantic_complete__
+
+
+class Watched(type(BaseModel)):  # type: ignore[misc]
+    """Remembers which attributes of its classes were set once they were made."""
+
+    changed: ClassVar[list[str]] = []
+
+    def __setattr__(cls, name: str, value: object) -> None:
+        Watched.changed.append(name)
+        super().__setattr__(name, value)
+
+
+def test_a_class_is_left_as_it_is_by_what_is_made_of_it() -> None:
+    """A thread that uses a class sees nothing of a tool or an answer being made of it."""
+    if tuple(map(int, VERSION.split(".")[:2])) < (2, 13):
+        pytest.skip("pydantic takes what a class has finished, unless it looks unfinished")
+
+    class Seen(BaseModel, metaclass=Watched):
+        number: float
+
+    Watched.changed.clear()
+    with pytest.raises(ValidationError):
+        Answer(Seen).spec.arguments.validate_json('{"number": Infinity}')
+    assert Watched.changed == []

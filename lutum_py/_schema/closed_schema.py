@@ -4,16 +4,16 @@ At its top level unknown arguments are refused, unless the type itself says what
 and at every level numbers are finite. Only the core schema of this one use of the type changes, and
 the validator that is built of that schema.
 The idea: pydantic's core schema is a tree of plain dicts, so it is copied only along the ways that
-lead to a change. What a class has finished for itself is put out of sight while the new validator
-is built, or pydantic would take it in place of the changed part.
+lead to a change. The new validator is built of that copy alone: of what a class has finished for
+itself pydantic would take in place of the changed part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from _thread import RLock
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite
-from typing import Any, TypeGuard, cast
+from typing import Any, Final, TypeGuard, cast
 
 from pydantic import BaseModel, TypeAdapter
 from pydantic.errors import PydanticUserError
@@ -105,8 +105,7 @@ def _close(source: Any, core_schema: Any, validator: Any, serializer: Any, stric
     closer, bounds = _Closer(core_schema, strict), _Bounds()
     changed = bounds.bound(closer.close(core_schema))
     if changed is not core_schema:
-        with _rebuilt(closer.classes | bounds.classes):
-            validator = SchemaValidator(changed)
+        validator = _built(changed, closer.classes | bounds.classes)
     return Closing(
         closed=closer.closed,
         bounded=bounds.found,
@@ -189,20 +188,30 @@ def _unnamed(schema: Any) -> Any:
     return {key: part for key, part in schema.items() if key != "ref"}
 
 
-@contextmanager
-def _rebuilt(classes: set[type[Any]]) -> Generator[None]:
-    """Let a validator be built from the schema alone, not of what its classes have at hand.
+def _built(schema: Any, classes: set[type[Any]]) -> SchemaValidator:
+    """Build a validator from the schema alone, not of what its classes have at hand.
 
-    pydantic takes the finished validator of a class, whatever the schema at hand says of it.
+    pydantic takes the finished validator of a class, whatever the schema at hand says of it, unless
+    it is told not to; releases before 2.13 cannot be told. There the classes look unfinished
+    meanwhile, to one thread after the other: what is built of them in others is built anew.
     """
-    finished = [cls for cls in classes if cls.__dict__.get("__pydantic_complete__")]
-    for cls in finished:
-        cls.__pydantic_complete__ = False
+    make: Any = SchemaValidator
     try:
-        yield
-    finally:
-        for cls in finished:
-            cls.__pydantic_complete__ = True
+        built: SchemaValidator = make(schema, None, _use_prebuilt=False)
+    except TypeError:
+        with _BUILDING:
+            finished = [cls for cls in classes if cls.__dict__.get("__pydantic_complete__")]
+            for cls in finished:
+                cls.__pydantic_complete__ = False
+            try:
+                built = make(schema)
+            finally:
+                for cls in finished:
+                    cls.__pydantic_complete__ = True
+    return built
+
+
+_BUILDING: Final = RLock()
 
 
 def _is_renamed(field: dict[str, Any]) -> bool:

@@ -32,7 +32,8 @@ broken), `_history` (the same, read to be kept), `_wire_form` (for the testing k
 
 from __future__ import annotations
 
-from typing import Final
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 __all__ = ["DIALECTS"]
 
@@ -47,3 +48,13 @@ DIALECTS: Final[dict[str, str]] = {
 The testing kit and the command line know the dialects from here. One of your own belongs here
 before they are used.
 """
+
+
+_MODULES: Final = frozenset({*DIALECTS, "sse"})
+
+if not TYPE_CHECKING:  # else every misspelt name would have a type
+
+    def __getattr__(name: str) -> Any:
+        if name in _MODULES:
+            return import_module(f"{__name__}.{name}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

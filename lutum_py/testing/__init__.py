@@ -73,8 +73,8 @@ __all__ = [
 if not TYPE_CHECKING:  # else every misspelt name would have a type
 
     def __getattr__(name: str) -> Any:
-        if name == "strategies":
-            return import_module(".strategies", __name__)
+        if name in ("pytest_plugin", "strategies"):
+            return import_module(f".{name}", __name__)
         home = _HOMES.get(name)
         if home is None:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -157,7 +157,7 @@ def test_an_answer_repeats_who_called() -> None:
 
 def result_in(name: str, id: str) -> Any:
     if name == "openai_responses":
-        call = {"type": "function_call", "call_id": id, "name": "f", "arguments": "{}"}
+        call: Any = {"type": "function_call", "call_id": id, "name": "f", "arguments": "{}"}
         return [call, {"type": "function_call_output", "call_id": id, "output": "1"}]
     call = {"type": "tool_use", "id": id, "name": "f", "input": {}}
     result = {"type": "tool_result", "tool_use_id": id, "content": "1"}
