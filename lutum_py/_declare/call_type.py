@@ -132,7 +132,7 @@ class _Input:
     def _text_of(self, value: Any) -> str:
         arguments = self.spec.arguments
         try:
-            text = compact_json(value) if isinstance(value, Mapping) else None
+            text = compact_json(value) if isinstance(value, _MAPPING) else None
         except (TypeError, ValueError, RecursionError):
             text = None
         if text is None:
@@ -150,6 +150,8 @@ class _Input:
         return cast("JsonSchema", _inlined(own, localized(own), ()))
 
 
+_MAPPING: Any = Mapping
+"""The same for `isinstance`: as a class it would narrow to one of nobody knows what."""
 _PLAIN: Any = dict[str, Any]
 """The type of an input that is known by a JSON schema only."""
 

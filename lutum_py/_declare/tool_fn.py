@@ -11,6 +11,7 @@ from types import FrameType, MethodType
 from typing import (
     TYPE_CHECKING,
     Any,
+    ClassVar,
     Concatenate,
     Generic,
     ParamSpec,
@@ -204,7 +205,7 @@ class ToolFn(DecoratedFn[Params, Returned_co]):
         ) -> ToolFn[Unbound, Returned]: ...
         def __get__(self, obj: Any, owner: Any = None, /) -> Any: ...
 
-        Call = _CallOf()
+        Call: ClassVar[_CallOf] = _CallOf()
 
     else:
 
