@@ -98,11 +98,23 @@ class AnySelector(Immutable):
         # What the selector class of each toolset has; checkers take every such class for this one.
 
         @classmethod
-        def all(cls) -> tuple[Selector[Any, Any], ...]: ...
+        def all(cls) -> tuple[Selector[Any, Any], ...]:
+            """Give every selector, in the order of declaration."""
+            ...
+
         @classmethod
-        def try_from_name(cls, name: str) -> Selector[Any, Any] | None: ...
+        def try_from_name(cls, name: str) -> Selector[Any, Any] | None:
+            """Return the selector of a wire name, or None."""
+            ...
+
         @classmethod
-        def from_name(cls, name: str) -> Selector[Any, Any]: ...
+        def from_name(cls, name: str) -> Selector[Any, Any]:
+            """Return the selector of a wire name.
+
+            Raises:
+                UnknownToolError: There is none; the error suggests a near one.
+            """
+            ...
 
     @property
     def is_off(self) -> bool:

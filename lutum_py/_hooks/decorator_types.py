@@ -8,7 +8,7 @@ called in either way, and the second way is whatever a checker finds there.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import ParamSpec, Protocol, TypeAlias, TypeVar, overload
+from typing import Any, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
 from .._call.decisions import Complete
 from .._transcript.result import ToolResult
@@ -79,14 +79,21 @@ class RegistersArgs(Protocol[Asked, Answer_contra]):
         ...
 
 
+# The last ways of what follows are for a callable of which nothing is known but what it takes and
+# gives, such as a function made: in that, mypy finds no parameters.
+
+
 class Registers(Protocol[Asked, Answer_contra]):
     """Takes a function that is asked so, and gives it back as it was."""
 
+    @overload
     def __call__(
         self, hook: Fits[Asked, Answer_contra, Written, Returned], /
-    ) -> Callable[Written, Returned]:
-        """Register the function."""
-        ...
+    ) -> Callable[Written, Returned]: ...
+    @overload
+    def __call__(  # pyright: ignore[reportOverlappingOverload]
+        self, hook: Callable[Asked, Answer_contra | Awaitable[Answer_contra]], /
+    ) -> Callable[Asked, Any]: ...
 
 
 class RegistersTwo(Protocol[Asked, Answer_contra, Asked2, Answer2_contra]):
@@ -103,7 +110,7 @@ class RegistersGate(Protocol[Asked, Asked2, Answer_contra]):
     """Takes a gate, with or without a parameter for the decision, and gives it back as it was."""
 
     @overload
-    def __call__(self, hook: Gate, /) -> Gate: ...
+    def __call__(self, hook: Gate, /) -> Gate: ...  # type: ignore[overload-overlap]
     @overload
     def __call__(
         self, hook: Fits[Asked, Answer_contra, Written, Returned], /
@@ -112,3 +119,11 @@ class RegistersGate(Protocol[Asked, Asked2, Answer_contra]):
     def __call__(
         self, hook: Fits[Asked2, Answer_contra, Written, Returned], /
     ) -> Callable[Written, Returned]: ...
+    @overload
+    def __call__(  # pyright: ignore[reportOverlappingOverload]
+        self, hook: Callable[Asked, Answer_contra | Awaitable[Answer_contra]], /
+    ) -> Callable[Asked, Any]: ...
+    @overload
+    def __call__(  # pyright: ignore[reportOverlappingOverload]
+        self, hook: Callable[Asked2, Answer_contra | Awaitable[Answer_contra]], /
+    ) -> Callable[Asked2, Any]: ...

@@ -174,8 +174,25 @@ def of_every_tool(metadata: ToolMetadata, input: object) -> Block | None:
     return Block("no") if metadata.name == "pay" else None
 
 
+def made(limit: int) -> Callable[[ToolMetadata, PayArgs], Block | None]:
+    """Make a gate."""
+    return lambda metadata, input: Block("too much") if input.cents > limit else None
+
+
+def made_for_others() -> Callable[[ToolMetadata, GetUserArgs], Block | None]:
+    return lambda metadata, input: Block(input.user_id)
+
+
+class Keeper:
+    def look(self, metadata: ToolMetadata, input: PayArgs) -> None:
+        print(input.cents)
+
+
 hooks.gate()(capability_gate())
 hooks.gate(Desk.pay)(capability_gate())
+hooks.gate(Desk.pay)(made(100))
+hooks.gate(Desk.pay)(made_for_others())  # error
+hooks.before(Desk.pay)(Keeper().look)
 
 
 @hooks.gate(Desk.pay)  # error
