@@ -26,7 +26,7 @@ from ._context.context import CallLike
 from ._context.suspension import DecisionAction
 from ._declare.handlers import Handles, HandlesArgs
 from ._declare.offer import Available, Descriptions, Named, Offered
-from ._declare.tool_fn import HidingFn, MakesHidingFn, MakesModelFn, MakesToolFn, ModelFn
+from ._declare.tool_fn import CallOf, HidingFn, MakesHidingFn, MakesModelFn, MakesToolFn, ModelFn
 from ._declare.tool_search import ToolSearch
 from ._hooks.capability_gate import GateAction, GatePolicy
 from ._hooks.decorator_types import (
@@ -70,6 +70,7 @@ __all__ = [
     "Available",
     "CallEventKind",
     "CallLike",
+    "CallOf",
     "CallRowState",
     "Condition",
     "Conditions",

@@ -47,24 +47,26 @@ InputType = TypeVar("InputType")
 Output = TypeVar("Output")
 
 
-if TYPE_CHECKING:
+class CallOf:
+    """Gives the class of the calls of a function, by what the function gives."""
 
-    class _CallOf:
-        """The class of the calls, by what the function gives."""
-
-        @overload
-        def __get__(
-            self, fn: ToolFn[Params, Awaitable[Reply[Output]] | Reply[Output]], owner: Any, /
-        ) -> type[FnCall[Params, Output]]: ...
-        @overload
-        def __get__(
-            self, fn: ToolFn[Params, Awaitable[Output]], owner: Any, /
-        ) -> type[FnCall[Params, Output]]: ...
-        @overload
-        def __get__(
-            self, fn: ToolFn[Params, Output], owner: Any, /
-        ) -> type[FnCall[Params, Output]]: ...
-        def __get__(self, fn: Any, owner: Any, /) -> Any: ...
+    @overload
+    def __get__(
+        self, fn: ToolFn[Params, Awaitable[Reply[Output]] | Reply[Output]], owner: Any, /
+    ) -> type[FnCall[Params, Output]]: ...
+    @overload
+    def __get__(
+        self, fn: ToolFn[Params, Awaitable[Output]], owner: Any, /
+    ) -> type[FnCall[Params, Output]]: ...
+    @overload
+    def __get__(
+        self, fn: ToolFn[Params, Output], owner: Any, /
+    ) -> type[FnCall[Params, Output]]: ...
+    @overload
+    def __get__(self, fn: None, owner: Any, /) -> Self: ...
+    def __get__(self, fn: Any, owner: Any, /) -> Any:
+        """Give the class; of `ToolFn` itself, what gives it."""
+        return self if fn is None else fn._made().call_type
 
 
 class DecoratedFn(Generic[Params, Returned_co]):
@@ -205,14 +207,7 @@ class ToolFn(DecoratedFn[Params, Returned_co]):
         ) -> ToolFn[Unbound, Returned]: ...
         def __get__(self, obj: Any, owner: Any = None, /) -> Any: ...
 
-        Call: ClassVar[_CallOf] = _CallOf()
-
-    else:
-
-        @property
-        def Call(self) -> Any:  # noqa: N802 - a class, named as one
-            """The class of the calls."""
-            return self._made().call_type
+    Call: ClassVar[CallOf] = CallOf()
 
     @property
     def Input(self) -> type[FnInput]:  # noqa: N802 - a class, named as one

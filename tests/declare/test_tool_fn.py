@@ -17,6 +17,7 @@ import pytest
 from pydantic import AfterValidator, BaseModel
 from typing_extensions import TypedDict
 
+import lutum_py
 from lutum_py import Skip, ToolCapabilities, tool_fn
 from lutum_py.errors import InvalidArgumentsError, MisuseError
 from tests.cases import over
@@ -375,3 +376,9 @@ def test_strict_tools_do_not_coerce() -> None:
         assert call_of(tool_fn(function), arguments).input
         with pytest.raises(InvalidArgumentsError, match="Input should be a valid"):
             call_of(tool_fn(strict=True)(function), arguments)
+
+
+def test_the_class_of_calls_is_of_a_function() -> None:
+    """`ToolFn.Call` is no class of calls, so that tools that document themselves pass over it."""
+    assert lutum_py.ToolFn.Call is vars(lutum_py.ToolFn)["Call"]
+    assert issubclass(web_search.Call, lutum_py.AnyToolCall)
