@@ -208,7 +208,7 @@ def _not_asked(
 ) -> Iterator[tuple[RegisteredHook, AnyToolCall]]:
     """Find the after-hooks that were not asked about these calls, nor those that are answered."""
     answered = {c.id: c for c in calls._calls if list_of(c) in ("finished", "handled")}
-    for hooks in calls._hook_sets:
+    for hooks in dict.fromkeys((*calls._hook_sets, *calls._state._hook_sets)):
         for call in (open_calls | answered).values():
             for key, hook in keyed(hooks._hooks_for(call.selector, "after")):
                 if not was_asked_after(call, key):

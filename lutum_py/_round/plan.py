@@ -19,6 +19,7 @@ from .._call.steps import Steps, drive, drive_sync
 from .._context.suspension import Decision
 from .._hooks.pipeline import decide_each
 from .._hooks.places import check_related
+from .._hooks.registered_hook import RegisteredHook
 from .._text.immutable import Immutable
 from .._transcript.committed import CommittedRound
 from .._transcript.result import ToolResult
@@ -521,6 +522,8 @@ def take_in(calls: SortedCalls, asking: Asking) -> None:
         for branch in asking.branches:
             branch._branch.family.moved = moves  # type: ignore[union-attr]
     asking.settle()
+    if RegisteredHook.any_after:
+        calls._state._hook_sets = calls._hook_sets
     calls._askings = (*calls._askings, asking)
     calls._is_decided = True
 

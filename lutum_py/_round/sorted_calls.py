@@ -60,16 +60,17 @@ class RoundState:
     """
 
     # Of the private ones: when the turn was read; the ids of calls whose edits are with hooks right
-    # now; how it was closed (None while it is open); what the idempotency keys of its calls begin
-    # with; the ids of calls that moved from list to list, in order; where in its transcript it was
-    # opened; within a `with` of the round, the plans made from it; how the store calls it that it
-    # came from; the lines of calls that are of no tool, once they have a result. Most rounds share
-    # the empty ones.
+    # now; how it was closed (None while it is open); the hook sets that decided about it, where any
+    # has after-hooks; what the idempotency keys of its calls begin with; the ids of calls that moved
+    # from list to list, in order; where in its transcript it was opened; within a `with` of the
+    # round, the plans made from it; how the store calls it that it came from; the lines of calls
+    # that are of no tool, once they have a result. Most rounds share the empty ones.
     __slots__ = (
         "__weakref__",
         "_amending",
         "_at",
         "_closed_by",
+        "_hook_sets",
         "_key_begins",
         "_moved",
         "_place",
@@ -84,6 +85,7 @@ class RoundState:
         self._amending = _NONE
         self._at: float | None = time()
         self._closed_by: str | None = None
+        self._hook_sets: tuple[HookPlaces[Any], ...] = ()
         self._key_begins = ""
         self._place: Place | None = None
         self._stored_as: str | None = None

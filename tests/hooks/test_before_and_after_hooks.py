@@ -283,6 +283,28 @@ class TestAfterHooks:
             assert [each.model_text for each in ended(shown).results] == ["masked"]
         assert len(seen) == 1
 
+    @pytest.mark.parametrize("end", ["commit", "resolve", "abort"])
+    @pytest.mark.parametrize("by", ["round", "older plan", "newer plan"])
+    def test_no_other_plan_goes_around_after_hooks(self, by: str, end: str) -> None:
+        """What the hooks of one plan are owed is owed by the round, whoever ends it."""
+        hooks = AppTools.HookSet()
+        hooks.after()(lambda call, result: None)
+        transcript = Transcript()
+        with opened(AppTools, SEARCH) as asked:
+            older = asked.plan()
+            plan = older.apply_hooks_sync(hooks)
+            results = [call.complete({"hits": []}) for call in plan.pending]
+            ender: Any = {"round": asked, "older plan": older, "newer plan": asked.plan()}[by]
+            with pytest.raises(MisuseError, match="was not asked about the result"):
+                if end == "resolve":
+                    ender.resolve(results)
+                elif end == "commit":
+                    ender.commit(transcript, results)
+                else:
+                    ender.abort(transcript, "stop", results)
+            assert len(transcript) == 0
+            assert plan.resolve(plan.apply_after_hooks_sync(hooks, results)).results
+
     @pytest.mark.parametrize("is_saved", [False, True])
     def test_a_round_without_results_is_given_up_without_asking(self, is_saved: bool) -> None:
         """What the library says of calls that nobody ran is nothing that an after-hook is owed."""
