@@ -295,13 +295,9 @@ class TestAfterHooks:
             plan = older.apply_hooks_sync(hooks)
             results = [call.complete({"hits": []}) for call in plan.pending]
             ender: Any = {"round": asked, "older plan": older, "newer plan": asked.plan()}[by]
+            given = {"resolve": (), "commit": (transcript,), "abort": (transcript, "stop")}[end]
             with pytest.raises(MisuseError, match="was not asked about the result"):
-                if end == "resolve":
-                    ender.resolve(results)
-                elif end == "commit":
-                    ender.commit(transcript, results)
-                else:
-                    ender.abort(transcript, "stop", results)
+                getattr(ender, end)(*given, results)
             assert len(transcript) == 0
             assert plan.resolve(plan.apply_after_hooks_sync(hooks, results)).results
 
