@@ -208,3 +208,9 @@ def test_every_public_module_is_there_as_an_attribute() -> None:
             [sys.executable, "-c", code], capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr
+
+
+def test_a_dialect_that_is_none_is_no_attribute() -> None:
+    """What is no module of the dialects is told as any missing name is."""
+    with pytest.raises(AttributeError, match="no attribute 'carrier_pigeon'"):
+        getattr(import_module("lutum_py.dialects"), "carrier_pigeon")  # noqa: B009

@@ -23,8 +23,8 @@ class ToolMetadata:
     Only what no client could send back is not kept: half of a surrogate pair becomes U+FFFD.
 
     Its representation says only how long the arguments are: what the tool takes is not known here,
-    so any of it may be a secret, and representations end up in logs. `repr(call.input)` shows the
-    decoded arguments, with secrets masked.
+    so any of it may be a secret, and representations end up in logs. `repr(call)` shows the decoded
+    arguments, with secrets masked.
 
     Attributes:
         id: The provider's id of the call, or a stable one of the dialect where it sent none.

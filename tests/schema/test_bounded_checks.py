@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from lutum_py import ToolDef, ToolMetadata, Toolset
+from lutum_py._schema.schema_check import validator_of
 from lutum_py.errors import InvalidArgumentsError
 from tests.instructions import calls
 
@@ -188,3 +189,16 @@ def test_what_stands_in_an_enum_is_found_by_what_it_is() -> None:
             checked(schema).parse_tool_call(sent({"a": wrong}))
     with pytest.raises(InvalidArgumentsError, match="was expected"):
         checked(schema).parse_tool_call(sent({"a": 1, "b": [True, {"x": None}]}))
+
+
+def test_a_schema_is_held_against_values_without_a_count_as_well() -> None:
+    """Where nobody counts, as for schemas of one's own, the same values fit."""
+    schema = {
+        "properties": {"a": {"enum": [1]}, "b": {"const": [2]}},
+        "unevaluatedProperties": False,
+        "patternProperties": {"^x": {"uniqueItems": True}},
+    }
+    validator = validator_of("a value", schema)
+    assert not list(validator.iter_errors({"a": 1.0, "b": [2], "x": [1, 2]}))
+    wrong = {"a": True, "b": 2, "x": [1, 1], "c": 0}
+    assert len(list(validator.iter_errors(wrong))) == 4
