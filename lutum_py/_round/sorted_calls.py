@@ -62,9 +62,9 @@ class RoundState:
     # Of the private ones: when the turn was read; the ids of calls whose edits are with hooks right
     # now; how it was closed (None while it is open); the hook sets that decided about it, where any
     # has after-hooks; what the idempotency keys of its calls begin with; the ids of calls that
-    # moved from list to list, in order; where in its transcript it was opened; within a `with` of the
-    # round, the plans made from it; how the store calls it that it came from; the lines of calls
-    # that are of no tool, once they have a result. Most rounds share the empty ones.
+    # moved from list to list, in order; where in its transcript it was opened; within a `with` of
+    # the round, the plans made from it; how the store calls it that it came from; the lines of
+    # calls that are of no tool, once they have a result. Most rounds share the empty ones.
     __slots__ = (
         "__weakref__",
         "_amending",
