@@ -15,13 +15,10 @@ if TYPE_CHECKING:
     from . import dialects as dialects
     from . import errors as errors
     from . import execution as execution
-    from . import models as models
-    from . import otel as otel
     from . import policy as policy
     from . import sinks as sinks
     from . import store as store
     from . import testing as testing
-    from . import typing as typing
     from ._call.call import AnyToolCall, FnCall, HookOutcome, ToolCall, ToolHooks
     from ._call.decision_log import DecisionRecord
     from ._call.decisions import Complete, Reject, RunNormally, ToolDecision
