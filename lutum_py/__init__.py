@@ -10,8 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    # All but `mcp`: to see it, a checker would read the SDK behind it, in every program; and `cli`,
-    # which is above this file.
+    # Not `mcp`, `models`, `otel` and `typing`: to see them, a checker would read much more, such as
+    # an SDK, in every program; and not `cli`, which is above this file.
     from . import dialects as dialects
     from . import errors as errors
     from . import execution as execution
