@@ -547,7 +547,7 @@ class CallState:
     @property
     def _is_rewritten(self) -> bool:
         """Whether the program, a hook or a person replaced the input that was decoded."""
-        first = self._raw[0] if self._branch is None else self._line[0]
+        first: Any = self._raw[0] if self._branch is None else self._line[0]
         if first.__class__ is tuple:
             first = first[0]
         return first.detail is not None  # written down with the first change

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import cache
@@ -197,7 +197,7 @@ def _patterns_in(schema: Any) -> int:
 
 
 @contextmanager
-def _asking(keys: int) -> Iterator[None]:
+def _asking(keys: int) -> Generator[None]:
     """Let `_is_boolean` know of how many keys or items it is asked which were looked at."""
     steps = _steps.get()
     if steps is None:

@@ -51,7 +51,8 @@ def _in_parts(value: Any, known: dict[int, Any]) -> Any:
         made = known[id(value)] = []
         made.extend(_in_parts(part, known) for part in value)
     elif kind in (tuple, set, frozenset):
-        made = known[id(value)] = kind(_in_parts(part, known) for part in value)
+        make: Any = kind
+        made = known[id(value)] = make(_in_parts(part, known) for part in value)
     elif kind is MappingProxyType:
         made = MappingProxyType(_in_parts(dict(value), known))
     else:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, Self
 
 from .._session.session import Session
+from .._text.json import is_object
 from .._transcript.saved import Saved
 from .._transcript.transcript import Transcript
 from ..errors import StoreError
@@ -38,7 +39,7 @@ class Said(NamedTuple):
         if isinstance(data, str):
             return cls(data)
         saved = Saved(data, "note", StoreError)
-        transcript = saved.get("transcript", str, None)
+        transcript: Any = saved.get("transcript", str, None)
         session = None if transcript is None else (saved.get("id", str, None), transcript)
         decided = saved.texts("decided") if "decided" in saved.data else ()
         return cls(saved.get("note", str), session, decided)
@@ -83,5 +84,5 @@ def _decisions_in(plan: Any) -> Iterator[str]:
     entries = plan.get("calls", [])
     steps = [step.get("decision") for entry in entries for step in entry.get("steps", [])]
     for decision in (*steps, *plan.get("resumed", [])):
-        if isinstance(decision, dict) and isinstance(decision.get("decision_id"), str):
+        if is_object(decision) and isinstance(decision.get("decision_id"), str):
             yield decision["decision_id"]

@@ -578,6 +578,7 @@ class Store:
         """Claim one row, unless somebody else just did; give it, and the plan that it is of."""
         fault: StoreError | None = None
         text: str | None = None
+        row: SavedCall | None = None
         with self._database.write() as rows:
             try:
                 head = Head.at(rows, id, locked=True)

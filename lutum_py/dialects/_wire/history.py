@@ -231,7 +231,11 @@ _SAID: Final[tuple[tuple[str, ResultStatus], ...]] = (
 def _status_said(result: str, known: ResultStatus) -> ResultStatus:
     """Say what became of a call by the words of its result, where the wire says no more."""
     text = parse_json(result) if result.startswith('"') else ""
-    return next((status for words, status in _SAID if text.startswith(words)), known)
+    said: ResultStatus
+    for words, said in _SAID:
+        if text.startswith(words):
+            return said
+    return known
 
 
 def _json_of_text(text: str) -> str:
