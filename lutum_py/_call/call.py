@@ -357,6 +357,11 @@ class AnyToolCall(CallState):
             )
         if skipped is not None and (skipped or invocation.required):
             invocation.check(self, skipped)
+        if self._kept.left_by:
+            raise LifecycleError(
+                f"Call {self.id!r} of tool `{self.name}` is not begun: its plan was "
+                f"{self._kept.left_by}, and goes on there. Load it, and run the call that it has."
+            )
         if self._kept.is_held:
             raise LifecycleError(
                 f"Call {self.id!r} of tool `{self.name}` is kept in a store, and that it runs is "

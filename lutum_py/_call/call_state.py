@@ -43,6 +43,7 @@ from .line import (
     newer_than,
     proposed_at,
     said_of,
+    wait_of,
 )
 
 if TYPE_CHECKING:
@@ -348,6 +349,13 @@ class CallState:
         }
         if status is CallStatus.RUNNING:
             self._check_asked()
+        wait = wait_of(self._line)
+        if status is CallStatus.RESUMING and wait is not None and wait.phase is not None:
+            raise LifecycleError(
+                f"Call {self.id!r} of tool `{self.name}` waits for a decision that `{wait.by}` "
+                "asked for, so it is not moved on by hand. Take the decision of a person in with "
+                "`plan.resume(decision)`."
+            )
         if status.is_terminal:
             self._append("ended", STAGES[status.value], said=_SAID[status])
         else:
@@ -410,7 +418,8 @@ class CallState:
             return
         was_changed = False
         for step in reversed(self._line):
-            if step.kind == "answered" or (step.kind == "asked" and step.by == ASKED_BY):
+            is_answer = step.kind == "answered" and step.detail is not None
+            if is_answer or (step.kind == "asked" and step.by == ASKED_BY):
                 return
             if step.kind == "changed":
                 was_changed = True
@@ -559,6 +568,13 @@ class CallState:
     def _hold(self) -> None:
         """Let the call refuse to run until that it runs is on record."""
         self._kept = self._kept._replace(is_held=True)
+
+    def _leave(self, how: str) -> None:
+        """Let the call refuse to run here, since another place goes on with it."""
+        told = self._told
+        if told._stage.may_begin:
+            for each in {id(self): self, id(told): told}.values():
+                each._kept = each._kept._replace(is_held=True, left_by=how)
 
     def _let_go(self, key_begins: str) -> None:
         """Let a held call run."""

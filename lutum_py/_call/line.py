@@ -209,7 +209,8 @@ class Kept(NamedTuple):
     Attributes:
         key_begins: What its idempotency key begins with, where the conversation has an id.
         place: Where in which transcript its round was opened, if that is known.
-        is_held: Whether a store keeps it, so that it runs only once that is on record.
+        is_held: Whether it does not run from here: a store keeps it, or its plan was saved.
+        left_by: How its plan was left, where that is why.
         is_open: Whether it is the draft of an edit, which hooks may still change.
     """
 
@@ -217,6 +218,7 @@ class Kept(NamedTuple):
     place: Place | None = None
     is_held: bool = False
     is_open: bool = False
+    left_by: str = ""
 
     @property
     def asked_in(self) -> str | None:

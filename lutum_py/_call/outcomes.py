@@ -400,15 +400,26 @@ class Asking:
                 last = told._steps[-1]
                 # Where somebody did something with it meanwhile, what was said here came too late.
                 if last.stage.may_begin:
-                    if last.phase is None and (last.at or 0.0) <= (step.at or 0.0):
-                        told._steps = (*told._steps, step)
+                    line = told._steps
+                    since = range(len(steps), len(line))
+                    place = next((at for at in since if _is_assigned(line[at])), None)
+                    if place is not None:  # nobody was asked about what it is since
+                        earlier = step._replace(at=line[place].at)
+                        told._steps = (*line[:place], earlier, *line[place:])
+                    elif last.phase is None and (last.at or 0.0) <= (step.at or 0.0):
+                        told._steps = (*line, step)
                     else:
-                        told._steps = _in_time(told._steps, step)
+                        told._steps = _in_time(line, step)
             self.notes.clear()
             if counts:
                 for made in self.branches:
                     made._count()
             self.branches.clear()
+
+
+def _is_assigned(step: Step) -> bool:
+    """Whether a program's own code changed the input by this."""
+    return step.kind == "changed" and step.phase is None
 
 
 def _in_time(steps: tuple[Step, ...], step: Step) -> tuple[Step, ...]:
@@ -523,6 +534,7 @@ def ask_approval(call: AnyToolCall, asking: Asking) -> Steps[SuspendedCall | Non
     Raises:
         HookError: A condition raised, or gave something else than True or False.
     """
+    known = call._line
     for condition in call.selector.approval:
         needed = True
         if condition is not True:
@@ -533,8 +545,14 @@ def ask_approval(call: AnyToolCall, asking: Asking) -> Steps[SuspendedCall | Non
                 raise no_decision(ASKED_BY, call, needed, "True or False")
         if needed:
             return _wait_for_approval(call, asking)
-    if call.selector.approval:
-        asking.note(call, ASKED_BY, "gate", None)
+    if any(step.kind == "changed" for step in call._line[len(known) :]):
+        raise hook_error(
+            ASKED_BY,
+            call,
+            "was asked about arguments that were changed meanwhile",
+            "Change the input before hooks are asked, or after",
+        )
+    asking.note(call, ASKED_BY, "gate", None)
     return None
 
 

@@ -118,6 +118,7 @@ def decide_each(
             continue
         if each._text is not None and stage.may_begin:
             each._take_changes()  # no hook is to be blamed for them
+            steps = each._steps
         if places is None:
             outcome = yield from ask_function(each, hooks, asking)
             outcome = one if outcome is each else outcome

@@ -446,8 +446,14 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T_co]):
 
         self._state._check_open()
         text = dump_plan(self, self._state, key, binding)
-        self._state._close("dumped")
+        self._leave("dumped")
         return text
+
+    def _leave(self, how: str) -> None:
+        """Close the round here: what was not begun goes on elsewhere."""
+        self._state._close(how)
+        for call in self._calls:
+            call._leave(how)
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise MisuseError(

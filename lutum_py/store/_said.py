@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple, Self
 
 from .._session.session import Session
-from .._text.json import is_object
+from .._text.json import is_array, is_object
 from .._transcript.saved import Saved
 from .._transcript.transcript import Transcript
 from ..errors import StoreError
@@ -64,7 +65,9 @@ class Said(NamedTuple):
 
     def after(self, plan: str | None) -> Said:
         """Add the decisions that the plan of a round has taken, which is over by this."""
-        found = [] if plan is None else list(_decisions_in(json.loads(plan)))
+        found: list[str] = []
+        with suppress(ValueError, RecursionError):  # that of somebody else is given up as it is
+            found = [] if plan is None else list(_decisions_in(json.loads(plan)))
         return self._replace(decided=tuple(dict.fromkeys((*self.decided, *found))))
 
     def opened(self) -> Session | None:
@@ -81,8 +84,14 @@ class Said(NamedTuple):
 
 def _decisions_in(plan: Any) -> Iterator[str]:
     """Find the ids of the decisions in the text of a plan, of this release or one before."""
-    entries = plan.get("calls", [])
-    steps = [step.get("decision") for entry in entries for step in entry.get("steps", [])]
-    for decision in (*steps, *plan.get("resumed", [])):
+    entries = _objects(plan, "calls")
+    steps = [step.get("decision") for entry in entries for step in _objects(entry, "steps")]
+    for decision in (*steps, *_objects(plan, "resumed")):
         if is_object(decision) and isinstance(decision.get("decision_id"), str):
             yield decision["decision_id"]
+
+
+def _objects(data: Any, name: str) -> list[dict[str, Any]]:
+    """Give the objects in a list, where a text has one: that of somebody else may not."""
+    found = data.get(name) if is_object(data) else None
+    return [each for each in found if is_object(each)] if is_array(found) else []

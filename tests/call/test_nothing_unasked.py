@@ -334,3 +334,71 @@ def test_what_hooks_changed_is_run_as_they_changed_it() -> None:
         round_.tool_calls[0].call_sync()
     plan.commit(Transcript(), [plan.pending[0].call_sync()])
     assert RAN == [1]
+
+
+def test_a_line_that_was_written_out_is_not_written_again() -> None:
+    """Two threads that read the line of a call that ran are told of one run."""
+    (call,) = opened(Plain, "look").tool_calls
+    call.call_sync()
+    kinds = [step.kind for step in call.steps]
+    call._write_out()
+    assert [step.kind for step in call.steps] == kinds == ["proposed", "begun", "ended"]
+
+
+@over("how", ["while it is asked", "by a before-hook"])
+def test_what_is_assigned_while_hooks_decide_was_asked_by_nobody(how: str) -> None:
+    """An input that takes its place while conditions or before-hooks run is not begun."""
+    RAN.clear()
+    given: list[Any] = []
+
+    def assign() -> bool:
+        given[0].tool_calls[0].input = pay.Input(cents=9000)
+        return False
+
+    class Rule(Toolset):
+        pay = tool(pay, needs_approval=lambda input: how == "while it is asked" and assign())
+
+    hooks: Any = Rule.HookSet()
+    if how == "by a before-hook":
+        hooks.before()(lambda metadata, input: assign() and None)
+    round_ = opened(Rule, "pay")
+    given.append(round_)
+    with pytest.raises((HookError, LifecycleError)):
+        round_.apply_hooks_sync(hooks).pending[0].call_sync()
+    assert RAN == []
+
+
+@over("how", ["a rule", "a gate"])
+def test_nobody_moves_a_call_past_a_question_by_hand(how: str) -> None:
+    """A call that somebody else let wait goes on by a decision alone."""
+    of: Any = Always if how == "a rule" else Plain
+    hooks = of.HookSet()
+    if how == "a gate":
+        hooks.gate()(STRICT["suspend"])
+    plan = kept(opened(of, "pay").apply_hooks_sync(hooks))
+    (waiting,) = plan.suspended
+    with pytest.raises(LifecycleError):
+        waiting.call.move_to(CallStatus.RESUMING)
+    assert waiting.call.status == "suspended"
+
+
+LEFT: dict[str, Callable[[Any], object]] = {
+    "dumped": lambda plan: plan.dump_json(),
+    "session": lambda plan: plan.toolset.dump_session(Session(), plan),
+    "stored": lambda plan: open_store(":memory:").save("a", plan),
+}
+RUN: dict[str, Callable[[Any], object]] = {
+    name: run for name, run in SYNC.items() if name not in (*ALONE, "in a hook", "move_to")
+}
+
+
+@over("left, way", [(left, way) for left in LEFT for way in RUN])
+def test_what_goes_on_elsewhere_does_not_run_here(left: str, way: str) -> None:
+    """Once its plan was saved, a call is run where that is loaded, and not by who held it."""
+    RAN.clear()
+    plan = called(Plain, "", way).plan()
+    call = plan.pending[0]
+    LEFT[left](plan)
+    with pytest.raises(LifecycleError):
+        RUN[way](call)
+    assert RAN == []

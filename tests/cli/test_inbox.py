@@ -211,6 +211,7 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     (("approve", "t/7/c1"), "`--digest`"),
     (("edit", "t/7/c1", "--set", "cents=1", "--hooks", "desk:hooks"), "`--digest`"),
     (("cancel", "t/7/c1", "--digest", "00000000"), "not what you were shown"),
+    (("cancel", "t/7/c1", "--ticket", "another"), "is asked about anew"),
     (("approve", "t/7/c2"), "Did you mean `t/7/c1`?"),
     (("approve",), "CONVERSATION/CALL"),
     (("aprove", "t/7/c1"), "Did you mean `approve`?"),

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -50,6 +51,9 @@ def outputs_in(folder: Path, text: str) -> str:
     return BLOCK.sub(run, text)
 
 
+TICKET: Final = re.compile("( ticket +)[0-9a-f]{32}")
+
+
 @pytest.mark.slow
 def test_the_page_shows_what_is_printed(tmp_path: Path) -> None:
     """Each output on the page is what its command prints, when all are typed in order."""
@@ -57,4 +61,6 @@ def test_the_page_shows_what_is_printed(tmp_path: Path) -> None:
         pytest.skip(f"the documentation is not beside the tests: {PAGE}")
     text = PAGE.read_text(encoding="utf-8")
     assert text.count("$ lutum ") > 5
-    assert outputs_in(tmp_path, text) == text
+    # A ticket has another id each time.
+    told, kept = (TICKET.sub(r"\1", each) for each in (outputs_in(tmp_path, text), text))
+    assert told == kept

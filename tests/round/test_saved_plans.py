@@ -20,6 +20,8 @@ from lutum_py import (
     ToolContext,
     ToolMetadata,
     ToolRoundPlan,
+    Toolset,
+    toolset,
 )
 from lutum_py.errors import FieldIssue, LifecycleError, MisuseError, PlanError
 
@@ -799,3 +801,15 @@ def test_the_steps_of_a_call_stand_in_their_order_where_times_are_missing(name: 
     for row in plan.calls:
         assert [step for step in plan.steps if step.call_id == row.id] == [*row.steps]
     assert any(step.at is None for step in plan.steps)
+
+
+@pytest.mark.parametrize("name", ["pending", "edited"])
+def test_what_an_older_release_saved_counts_as_asked(name: str) -> None:
+    """Plans of before kept no question that let a call pass; they were asked, or were no plans."""
+    asks: Any = type("Asks", (Toolset,), {"desk": toolset(Desk, needs_approval=True)})
+    plan = asks.load_plan(text_of(name, "release_0_2"))
+    assert plan.pending
+    for call in plan.pending:
+        assert "needs_approval" in [step.by for step in call.steps]
+        call.move_to(CallStatus.RUNNING)
+    plan.discard()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lutum_py import ToolDef, ToolMetadata, Toolset
-from lutum_py._schema.schema_check import validator_of
+from lutum_py._schema.schema_check import schema_faults, validator_of
 from lutum_py.errors import InvalidArgumentsError
 from tests.instructions import calls
 
@@ -202,3 +202,14 @@ def test_a_schema_is_held_against_values_without_a_count_as_well() -> None:
     assert not list(validator.iter_errors({"a": 1.0, "b": [2], "x": [1, 2]}))
     wrong = {"a": True, "b": 2, "x": [1, 1], "c": 0}
     assert len(list(validator.iter_errors(wrong))) == 4
+
+
+def test_what_ends_a_check_from_outside_goes_on() -> None:
+    """An interrupt while a value is checked is no fault of the value."""
+
+    class Odd(dict[str, Any]):
+        def __contains__(self, name: object) -> bool:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        schema_faults("it", {"required": ["a"]}, Odd(a=1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from ..._text.json import is_mapping, is_sequence
+from ..._text.json import is_mapping, is_sequence, shorten
 from ..._text.partial_json import PartialJson
 from ..._transcript.assistant import AssistantItem, ReasoningItem, RefusalItem, TextItem
 from ..._transcript.stream_events import (
@@ -329,7 +329,9 @@ class ChoiceState:
     # the place in `_calls`, whatever the host's is.
     def _call_of(self, fields: Mapping[str, Any]) -> _CallState:
         index, call_id = fields.get("index"), fields.get("id")
-        place = "" if index is None else str(index)
+        place = ""
+        if index is not None:  # a number may be too long for a text
+            place = hex(index) if index.__class__ is int else shorten(index)
         last = None if call_id else self._newest
         found = last if index is None else self._at.get(place)
         if call_id:
