@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pydantic import BaseModel, SecretBytes, SecretStr, TypeAdapter
+from pydantic import BaseModel, SecretStr, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaWarningKind
 from pydantic_core import PydanticSerializationError
 
@@ -67,12 +67,10 @@ class _NamedSchema(_ToolSchema):
 
 
 def _makes_secret(schema: Any) -> bool:
-    """Whether a core schema is where pydantic makes one of its secrets, of any type."""
+    """Whether pydantic makes a `Secret[T]` there: of its others it says so itself."""
     if not schema["type"].startswith("function-"):
         return False
     makes: Any = schema.get("function", {}).get("function")
-    if isinstance(makes, type):
-        return issubclass(makes, SecretStr | SecretBytes)
     name: str = getattr(makes, "__qualname__", "")
     return name.startswith("Secret.") and makes.__module__ == SecretStr.__module__
 

@@ -221,3 +221,19 @@ def test_what_was_shown_before_it_was_stored_is_decided_in_the_store() -> None:
         stored.plan.resume(store.waiting("a")[0].approve())
         stored.plan.discard()
         assert store.decide("a", decision, Desk) is not None
+
+
+def test_a_store_without_a_session_remembers_decisions_too() -> None:
+    """Where the program keeps the transcript itself, a round that is over has its decisions too."""
+    session = said()
+    with open_store(":memory:") as store:
+        version = store.save("a", asked(session), note="mine")
+        (waiting,) = store.waiting("a")
+        old = replace(waiting.approve(), ticket=None, asked_in=None)
+        store.decide("a", old, Desk)
+        version = store.load("a").version
+        version = store.save("a", None, version=version)
+        store.save("a", asked(session), version=version)
+        assert store.load("a").note == "mine"
+        with pytest.raises(ResumeError):
+            store.decide("a", old, Desk)
