@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
-from pydantic import BaseModel, SecretStr
+from pydantic import BaseModel, Field, Secret, SecretStr
 
 from lutum_py import (
     Complete,
@@ -24,6 +25,7 @@ from lutum_py import (
     tool_fn,
 )
 from lutum_py.dialects import openai_chat
+from lutum_py.errors import InvalidArgumentsError
 from lutum_py.testing import ScriptedModel
 from tests.cases import over
 
@@ -211,3 +213,37 @@ def test_what_a_schema_declares_secret_is_masked_wherever_it_stands(
     (row,) = plan.calls
     assert row.arguments == shown
     plan.discard()
+
+
+@tool_fn
+def unlock(
+    pins: Secret[list[int]],
+    codes: Annotated[dict[str, int], Field(json_schema_extra={"writeOnly": True})],
+    other: int = 1,
+) -> str:
+    """Unlock."""
+    return "open"
+
+
+class Locks(Toolset):
+    unlock = tool(unlock)
+
+
+@over(
+    "arguments",
+    [
+        {"pins": ["S3CR3T"], "codes": {}},
+        {"pins": [1, [2, "S3CR3T"]], "codes": {}},
+        {"pins": [1], "codes": {"door": "S3CR3T"}},
+        {"pins": [1], "codes": {"S3CR3T": "x"}},
+        {"pins": "S3CR3T", "codes": "S3CR3T"},
+    ],
+)
+def test_what_is_inside_of_a_secret_is_not_repeated_where_it_does_not_fit(arguments: Any) -> None:
+    """The parts of a secret list or mapping are secrets, in errors too."""
+    call = ToolMetadata(id="c1", name="unlock", arguments=json.dumps(arguments))
+    with pytest.raises(InvalidArgumentsError) as caught:
+        Locks.parse_tool_call(call)
+    shown = [str(caught.value), *map(repr, caught.value.fields)]
+    assert not any("S3CR3T" in each for each in shown)
+    assert any("pins" in each or "codes" in each for each in shown)

@@ -54,8 +54,9 @@ class Masking:
         """Whether a value at a place, as pydantic names it, may be a secret or hold one."""
         steps, places = [*loc], [self._root]
         for _, inner in self._along(steps):
-            if self._has_secret_keys(self._meant(places)):
-                return True
+            meant = self._meant(places)
+            if self._has_secret_keys(meant) or any(map(_is_secret, meant)):
+                return True  # what is in something secret is secret
             places = inner
         return self._may_hide(self._meant(places))
 
@@ -74,7 +75,8 @@ class Masking:
             is_name = isinstance(step, int) or any(_named(each, step) for each in meant)
             is_key = not is_name and any(each.get(key) for each in meant for key in _ANY_KEY)
             is_secret = self._has_secret_keys(meant) and step != "[key]"
-            hidden = is_secret or (all_keys and is_key)
+            is_inside = not isinstance(step, int) and any(map(_is_secret, meant))
+            hidden = is_secret or is_inside or (all_keys and is_key)
             made.append("…" if hidden else step)
         return tuple(made)
 
