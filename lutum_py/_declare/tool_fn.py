@@ -96,11 +96,11 @@ class DecoratedFn(Generic[Params, Returned_co]):
 
     def _build(self) -> Any:
         frame = self._frame  # read first, since it goes when there is a specification
-        if self._spec is None:
-            spec = fn_spec(self, self._options, self._docstring, frame, self._input_type)
-            with ONCE:
-                self._spec = self._spec or spec  # another thread may have been quicker
-            self._frame = None
+        # Another thread may be quicker, before and after.
+        spec = self._spec or fn_spec(self, self._options, self._docstring, frame, self._input_type)
+        with ONCE:
+            self._spec = self._spec or spec
+        self._frame = None
         return self._spec
 
     def _made(self) -> Any:
