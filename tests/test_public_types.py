@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import lutum_py
+import lutum_py.typing
 
 OPTIONAL = {"mcp": "mcp", "otel": "opentelemetry", "pytest_plugin": "pytest"}
 """Modules of which the import needs another package."""
