@@ -382,10 +382,16 @@ def test_nobody_moves_a_call_past_a_question_by_hand(how: str) -> None:
     assert waiting.call.status == "suspended"
 
 
+def stored(plan: Any) -> None:
+    """Save a plan in a store, which has it from then on."""
+    with open_store(":memory:") as store:
+        store.save("a", plan)
+
+
 LEFT: dict[str, Callable[[Any], object]] = {
     "dumped": lambda plan: plan.dump_json(),
     "session": lambda plan: plan.toolset.dump_session(Session(), plan),
-    "stored": lambda plan: open_store(":memory:").save("a", plan),
+    "stored": stored,
 }
 RUN: dict[str, Callable[[Any], object]] = {
     name: run for name, run in SYNC.items() if name not in (*ALONE, "in a hook", "move_to")
