@@ -34,9 +34,9 @@ class Fitting:
         self.keywords: Collection[str] = self._validator.VALIDATORS
         try:
             self._validator.check_schema(root)
-            self._is_valid = True
+            self.is_valid = True
         except Exception:  # noqa: BLE001 - no valid schema, or one that is too deep
-            self._is_valid = False
+            self.is_valid = False
 
     def fits(self, value: Any, schema: Any) -> bool | None:
         """Tell whether a value is valid.
@@ -49,7 +49,7 @@ class Fitting:
             Whether it is; None where that cannot be told.
         """
         try:
-            return next(self._faults(value, schema), None) is None if self._is_valid else None
+            return next(self._faults(value, schema), None) is None if self.is_valid else None
         except Exception:  # noqa: BLE001 - whatever the schema makes the validator raise
             return None
 

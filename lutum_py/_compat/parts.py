@@ -72,3 +72,23 @@ def types_of(parts: list[Part]) -> frozenset[str]:
     """Give the types that a value of all these parts can have."""
     named = (types_named(part["type"]) for part in parts if "type" in part)
     return EVERY_TYPE.intersection(*named)
+
+
+def property_of(parts: list[Part], name: str | None) -> list[Any]:
+    """Give what the parts say of a property; of None, what they say of those they do not name."""
+    found: list[Any] = []
+    for part in parts:
+        if name in part.get("properties", {}):
+            found.append(part["properties"][name])
+        elif "patternProperties" not in part and "additionalProperties" in part:
+            found.append(part["additionalProperties"])
+    return found
+
+
+def item_of(parts: list[Part], at: int) -> list[Any]:
+    """Give what the parts say of an item."""
+    found: list[Any] = []
+    for part in parts:
+        first = part.get("prefixItems", ())
+        found.append(first[at] if at < len(first) else part.get("items", True))
+    return found

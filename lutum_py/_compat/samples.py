@@ -13,7 +13,7 @@ from typing import Any, Final
 from .._schema.schema_reader import UNIONS
 from .._text.json import canonical_json, is_array, is_object
 from .fits import Fitting
-from .parts import NEVER, Part, parts_of, types_of, without_keyword
+from .parts import NEVER, Part, item_of, parts_of, property_of, types_of, without_keyword
 
 _DEPTH: Final = 5
 """Levels of nesting below which only the simplest values are made."""
@@ -115,7 +115,7 @@ class _Maker:
             yield []
             return
         choices = [
-            self._of_each(_items_at(old, at), _items_at(new, at), depth)
+            self._of_each(item_of(old, at), item_of(new, at), depth)
             for at in range(max(wanted, default=0))
         ]
         for length in wanted:
@@ -144,7 +144,7 @@ class _Maker:
         named, theirs = _names(old), _names(new)
         wanted = [*required] if depth > _DEPTH else [*required, *named, *theirs, _EXTRA]
         choices = {
-            name: self._of_each(_at(old, name), _at(new, name), depth)
+            name: self._of_each(property_of(old, name), property_of(new, name), depth)
             for name in dict.fromkeys(wanted)
         }
         if not all(choices[name] for name in required):
@@ -178,22 +178,6 @@ def _names(parts: list[Part]) -> list[str]:
 
 def _operands(parts: Iterable[Part], *keys: str) -> list[int]:
     return [part[key] for part in parts for key in keys if isinstance(part.get(key), int)]
-
-
-def _items_at(parts: list[Part], at: int) -> list[Any]:
-    found: list[Any] = []
-    for part in parts:
-        first = part.get("prefixItems", [])
-        found.append(first[at] if at < len(first) else part.get("items", True))
-    return found
-
-
-def _at(parts: list[Part], name: str) -> list[Any]:
-    found: list[Any] = []
-    for part in parts:
-        named = part.get("properties", {})
-        found.append(named[name] if name in named else part.get("additionalProperties", True))
-    return found
 
 
 def _texts(old: list[Part], new: list[Part]) -> Iterator[str]:
