@@ -175,7 +175,7 @@ class Proof:
         if not types & types_of(theirs):
             return True
         required = {name for part in old for name in part.get("required", ())}
-        for name in required if types == {"object"} else ():
+        for name in required if types <= {"object"} else ():
             own = self._parts(property_of(old, name))
             tags = [part["const"] for part in own if "const" in part]
             said = property_of(theirs, name)

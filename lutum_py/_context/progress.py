@@ -142,8 +142,16 @@ class ToolCallProgressState:
 _OPTIONAL: Final = ("progress", "loaded", "total", "message", "parent_node_id", "parent_call_id")
 
 
+class _Event:
+    __slots__: tuple[str, ...] = ()
+
+    def model_dump(self) -> dict[str, Any]:
+        """Give the wire shape."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
 @dataclass(frozen=True, slots=True)
-class ActivitySnapshot:
+class ActivitySnapshot(_Event):
     """Show an activity as it stands now; it replaces what was shown of it before.
 
     Attributes:
@@ -163,18 +171,9 @@ class ActivitySnapshot:
     content: Any
     replace: bool = True
 
-    def model_dump(self) -> dict[str, Any]:
-        """Give the wire shape."""
-        return {
-            "message_id": self.message_id,
-            "activity_type": self.activity_type,
-            "content": self.content,
-            "replace": self.replace,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class ActivityDelta:
+class ActivityDelta(_Event):
     """Change what is shown of an activity.
 
     Attributes:
@@ -192,17 +191,9 @@ class ActivityDelta:
     activity_type: str
     patch: list[Any]
 
-    def model_dump(self) -> dict[str, Any]:
-        """Give the wire shape."""
-        return {
-            "message_id": self.message_id,
-            "activity_type": self.activity_type,
-            "patch": self.patch,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class ObserverText:
+class ObserverText(_Event):
     """Tell something to whoever watches the system, and not to the user.
 
     Attributes:
@@ -219,10 +210,6 @@ class ObserverText:
     message_id: str
     source: str
     content: str
-
-    def model_dump(self) -> dict[str, Any]:
-        """Give the wire shape."""
-        return {"message_id": self.message_id, "source": self.source, "content": self.content}
 
 
 ToolEvent: TypeAlias = ActivitySnapshot | ActivityDelta | ObserverText

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .._text.json import shorten
-from .._text.suggestion import did_you_mean, names_for_message
+from .._text.suggestion import meant_by, names_for_message
 from ..errors import HookError
 from .hook_marks import Mark, marks_of
 from .hook_names import generated_names, slot_of
@@ -58,8 +58,7 @@ def _remedy(policy: object) -> str | None:
 
 
 def _no_such_hook(toolset: Any, policy: str, name: str, members: list[str]) -> HookError:
-    near = did_you_mean(name, generated_names(members))
-    hint = f" Did you mean `{near}`?" if near else ""
+    hint = meant_by(name, generated_names(members))
     return HookError(
         f"Policy `{policy}` defines `{name}`, but {toolset.__qualname__} has no such hook.{hint} "
         f"Its tools are {names_for_message(members)}; hooks of nested tools belong to the nested "

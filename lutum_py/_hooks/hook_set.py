@@ -15,7 +15,7 @@ from .._call.steps import Steps, drive, drive_sync
 from .._declare.hook_names import Phase, generated_names, slot_of
 from .._declare.policy_hooks import policy_methods
 from .._text.json import shorten
-from .._text.suggestion import did_you_mean, names_for_message
+from .._text.suggestion import meant_by, names_for_message
 from ..errors import HookError, UnknownToolError
 from .args_hook import ArgsHook
 from .decorator_types import GateAnswer, Registers, RegistersArgs, RegistersGate, RegistersTwo
@@ -260,8 +260,7 @@ class HookSet(HookPlaces[T]):
             for verb in ("register_", "with_"):
                 if name.startswith(verb) and (slot := slot_of(self._tools, name[len(verb) :])):
                     return self._generated(verb, *slot)
-            near = did_you_mean(name, [*self._groups, *self._names()])
-            hint = f" Did you mean `{near}`?" if near else ""
+            hint = meant_by(name, [*self._groups, *self._names()])
             raise AttributeError(
                 f"The hook set of {self._toolset.__qualname__} has no `{name}`.{hint} Its tools "
                 f"are {names_for_message(self._tools)}, its nested sets "

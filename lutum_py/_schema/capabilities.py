@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar, cast
 
 from .._text.immutable import dataclass
 from .._text.json import is_sequence
-from .._text.suggestion import did_you_mean
+from .._text.suggestion import meant_by
 from ..errors import ToolDefinitionError
 
 
@@ -361,7 +361,7 @@ def _member(enum: type[_E], value: str, what: str) -> _E:
     except ValueError:
         names = [member.value for member in enum]
         raise ToolDefinitionError(
-            f"Unknown {what} {value!r}.{_near(value, names)} There are: {', '.join(names)}."
+            f"Unknown {what} {value!r}.{meant_by(str(value), names)} There are: {', '.join(names)}."
         ) from None
 
 
@@ -371,10 +371,6 @@ def _check_keys(data: object, known: tuple[str, ...], what: str) -> None:
     for key in cast("Mapping[object, object]", data):
         if key not in known:
             raise ToolDefinitionError(
-                f"{what} cannot have {key!r}.{_near(key, known)} There are: {', '.join(known)}."
+                f"{what} cannot have {key!r}.{meant_by(str(key), known)} There are: "
+                f"{', '.join(known)}."
             )
-
-
-def _near(value: object, names: Iterable[str]) -> str:
-    near = did_you_mean(str(value), names)
-    return f" Did you mean {near!r}?" if near else ""

@@ -27,6 +27,16 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     return by_plain[near[0]] if near else None
 
 
+def meant_by(name: str, known: Iterable[str]) -> str:
+    """Ask in a sentence, with a space before it, for the nearest name; empty where none is near.
+
+    >>> meant_by("forcast", ["forecast"])
+    ' Did you mean `forecast`?'
+    """
+    near = did_you_mean(name, known)
+    return f" Did you mean {quoted(near)}?" if near else ""
+
+
 def names_for_message(names: Iterable[str]) -> str:
     """List names in backticks for a message, the first of them where there are many."""
     listed = list(names)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
+from secrets import token_hex
 from typing import Any
 
 from .._text.json import ExactNumber, is_array, is_object, refuse_constant
@@ -116,48 +116,23 @@ def _style_of(words: str) -> Style:
 
 def exact_text(value: Any, style: Style) -> str:
     """Write what `read_exact` read, or something made of it, in the style that it had."""
-    return "".join(_pieces(value, style, style.line)) + style.end
+    mark = token_hex(8)  # which stands in no text of the value
+    text = json.dumps(
+        _marked(value, mark),
+        ensure_ascii=style.is_ascii,
+        indent=style.indent,
+        separators=("," + style.after_comma * (style.indent is None), ":" + style.after_colon),
+    )
+    text = re.sub(f'"{mark}([^"]*)"', r"\1", text)
+    if not style.is_ascii:
+        text = _LONE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return text.replace("\n", style.line) + style.end
 
 
-def _pieces(value: Any, style: Style, line: str) -> Iterator[str]:
+def _marked(value: Any, mark: str) -> Any:
+    """Put a marked text in the place of each number that the encoder would write otherwise."""
     if is_object(value):
-        entries = [
-            (f"{_quoted(key, style)}:{style.after_colon}", each) for key, each in value.items()
-        ]
-        yield from _nested("{}", entries, style, line)
-    elif is_array(value):
-        yield from _nested("[]", [("", each) for each in value], style, line)
-    elif isinstance(value, str):
-        yield _quoted(value, style)
-    else:
-        yield value.written if isinstance(value, ExactNumber) else json.dumps(value)
-
-
-def _nested(
-    brackets: str, entries: list[tuple[str, Any]], style: Style, line: str
-) -> Iterator[str]:
-    if not entries:
-        yield brackets
-        return
-    inner = line if style.indent is None else line + style.indent
-    yield brackets[0]
-    for number, (start, each) in enumerate(entries):
-        if number:
-            yield "," if style.indent is not None else f",{style.after_comma}"
-        if style.indent is not None:
-            yield inner
-        yield start
-        yield from _pieces(each, style, inner)
-    if style.indent is not None:
-        yield line
-    yield brackets[1]
-
-
-def _quoted(words: str, style: Style) -> str:
-    if style.is_ascii:
-        return json.dumps(words)
-    return _LONE.sub(_escaped, json.dumps(words, ensure_ascii=False))
-
-
-def _escaped(found: re.Match[str]) -> str:
-    return f"\\u{ord(found[0]):04x}"
+        return {key: _marked(part, mark) for key, part in value.items()}
+    if is_array(value):
+        return [_marked(part, mark) for part in value]
+    return mark + value.written if isinstance(value, ExactNumber) else value

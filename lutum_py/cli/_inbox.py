@@ -22,7 +22,7 @@ from .._call.outcomes import HandledCall, RejectedCall, SuspendedCall
 from .._context.suspension import Decision
 from .._text.escaping import visible
 from .._text.json import compact_json
-from .._text.suggestion import did_you_mean
+from .._text.suggestion import meant_by
 from ..errors import LutumError, StaleError
 from ..store import Store, Waiting
 from ._inbox_wish import Wish
@@ -237,9 +237,8 @@ def _find(waiting: Sequence[Waiting], wish: Wish) -> Waiting:
             )
     if found:
         return found[0]
-    near = did_you_mean(which, map(_name, waiting))
-    meant = f" Did you mean `{near}`?" if near else ""
-    raise Failure(f"No call `{which}` waits in this store.{meant}")
+    near = meant_by(which, map(_name, waiting))
+    raise Failure(f"No call `{which}` waits in this store.{near}")
 
 
 def _given_digits(wish: Wish) -> str | None:

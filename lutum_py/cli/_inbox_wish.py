@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from .._text.json import read_json
-from .._text.suggestion import did_you_mean
+from .._text.suggestion import meant_by
 from ._screen import Failure
 
 Action: TypeAlias = Literal["approve", "edit", "cancel"]
@@ -56,9 +56,7 @@ def wish_of(
     """
     known: dict[str, Action] = {each: each for each in ACTIONS}
     if action not in known:
-        near = did_you_mean(action, known)
-        meant = f" Did you mean `{near}`?" if near else ""
-        raise Failure(f"`{action}` is none of {', '.join(ACTIONS)}.{meant}")
+        raise Failure(f"`{action}` is none of {', '.join(ACTIONS)}.{meant_by(action, known)}")
     if which is None:
         raise Failure(f"Say which call to {action}: CONVERSATION/CALL, as it is shown.")
     if bool(changes) != (action == "edit"):

@@ -6,14 +6,15 @@ import importlib
 import os
 import sys
 import traceback
-from contextlib import redirect_stdout
+from collections.abc import Generator
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
 from .._text.escaping import words_of
 from .._text.json import cut, shorten
-from .._text.suggestion import did_you_mean
+from .._text.suggestion import meant_by
 from .._toolset import Toolset
 from ._screen import Failure, write_traceback
 
@@ -41,12 +42,14 @@ def load_toolset(reference: str, *, with_traceback: bool = False) -> type[Toolse
         Failure: There is no such thing, or it is no toolset; the text says what there is.
         ImportFailure: The module raised while it was imported, or looked at.
     """
-    try:
-        return _toolset(reference, with_traceback)
-    except (Failure, KeyboardInterrupt):
-        raise
-    except BaseException as error:  # what is in a module may do anything when it is looked at
-        raise _failure_of(error, f"Looking at `{reference}`", with_traceback) from error
+    with _looking_at(reference, with_traceback):
+        module, found = _named(reference, with_traceback)
+        if not _is_toolset(found):
+            kind = "a class" if isinstance(found, type) else f"of type `{type(found).__name__}`"
+            hint = _hint(module, reference.rpartition(":")[0])
+            raise Failure(f"`{reference}` is no toolset: it is {kind}. {hint}.")
+        toolset: type[Toolset] = found
+        return toolset
 
 
 def load_named(reference: str, *, with_traceback: bool = False) -> Any:
@@ -60,22 +63,18 @@ def load_named(reference: str, *, with_traceback: bool = False) -> Any:
         Failure: There is no such thing.
         ImportFailure: The module raised while it was imported, or looked at.
     """
-    try:
+    with _looking_at(reference, with_traceback):
         return _named(reference, with_traceback)[1]
+
+
+@contextmanager
+def _looking_at(reference: str, with_traceback: bool) -> Generator[None]:
+    try:
+        yield
     except (Failure, KeyboardInterrupt):
         raise
-    except BaseException as error:  # as above
+    except BaseException as error:  # what is in a module may do anything when it is looked at
         raise _failure_of(error, f"Looking at `{reference}`", with_traceback) from error
-
-
-def _toolset(reference: str, with_traceback: bool) -> type[Toolset]:
-    module, found = _named(reference, with_traceback)
-    if not _is_toolset(found):
-        kind = "a class" if isinstance(found, type) else f"of type `{type(found).__name__}`"
-        hint = _hint(module, reference.rpartition(":")[0])
-        raise Failure(f"`{reference}` is no toolset: it is {kind}. {hint}.")
-    toolset: type[Toolset] = found
-    return toolset
 
 
 def _named(reference: str, with_traceback: bool) -> tuple[ModuleType, Any]:
@@ -89,8 +88,7 @@ def _named(reference: str, with_traceback: bool) -> tuple[ModuleType, Any]:
     for step in name.split("."):
         inner = getattr(found, step, None)
         if inner is None:
-            near = did_you_mean(step, _toolsets_in(found))
-            meant = f" Did you mean `{near}`?" if near else ""
+            meant = meant_by(step, _toolsets_in(found))
             owner = place if found is module else getattr(found, "__name__", place)
             raise Failure(f"`{owner}` has no `{step}`.{meant} {_hint(module, place)}.")
         found = inner

@@ -19,7 +19,7 @@ from .._schema.definition import ToolDef
 from .._schema.schema_check import SchemaChecker, schema_checker
 from .._text.escaping import visible
 from .._text.json import compact_json, cut, shorten
-from .._text.suggestion import did_you_mean
+from .._text.suggestion import meant_by
 from .._toolset import Toolset
 from ..errors import MisuseError, ProviderError, ToolDefinitionError
 from ._changes import Change, changes, digest_of_all
@@ -172,11 +172,9 @@ async def remote_tools(
     tools = await _listed(connection, rules, fresh=False)
     known = {tool.name for tool in tools}
     for unknown in sorted(rules.capabilities.keys() - known):
-        near = did_you_mean(unknown, known)
-        meant = f" Did you mean {near!r}?" if near else ""
         raise MisuseError(
-            f"capabilities= names {shorten(unknown)}, which the server does not list.{meant} Give "
-            "the names as the server has them."
+            f"capabilities= names {shorten(unknown)}, which the server does not list."
+            f"{meant_by(unknown, known)} Give the names as the server has them."
         )
     return RemoteTools(connection, rules, tools)
 
@@ -295,6 +293,5 @@ class _Sorting:
     def _note_missing(self, known: set[str]) -> None:
         for name in self._rules.only or ():
             if name not in known:
-                near = did_you_mean(name, known)
-                meant = f"; did you mean {near!r}?" if near else ""
-                self._refuse(name, f"the server lists no tool of this name{meant}")
+                reason = f"the server lists no tool of this name.{meant_by(name, known)}"
+                self._refuse(name, reason.removesuffix("."))

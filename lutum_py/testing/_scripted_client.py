@@ -77,28 +77,10 @@ class ScriptedClient:
 
     @property
     def chat(self) -> Self:
-        """For `client.chat.completions.create(...)`."""
+        """One step of the way to the method, as in `client.chat.completions.create(...)`."""
         return self
 
-    @property
-    def completions(self) -> Self:
-        """For `client.chat.completions.create(...)`."""
-        return self
-
-    @property
-    def responses(self) -> Self:
-        """For `client.responses.create(...)`."""
-        return self
-
-    @property
-    def messages(self) -> Self:
-        """For `client.messages.create(...)`."""
-        return self
-
-    @property
-    def models(self) -> Self:
-        """For `client.models.generate_content(...)`."""
-        return self
+    completions = responses = messages = models = chat
 
     def create(self, **body: Any) -> ScriptedResponse:
         """Answer a request.

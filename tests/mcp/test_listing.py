@@ -324,7 +324,7 @@ async def test_only_takes_what_it_names() -> None:
     remote = await taken(server, only=["a.b", "a.c"])
     assert list(remote.listed) == ["a_b"]
     assert remote.refused == (
-        RefusedTool("a.c", "the server lists no tool of this name; did you mean 'a.b'?"),
+        RefusedTool("a.c", "the server lists no tool of this name. Did you mean `a.b`?"),
     )
     assert "did you mean" not in (await taken(server, only=["zzzzzz"])).refused[0].reason
     with pytest.raises(MisuseError, match=r"only=\['c'\]|as in \['c'\]"):
@@ -368,7 +368,7 @@ async def test_your_own_word_of_a_tool_wins() -> None:
     remote = await taken(server, capabilities={"a.b": reads})
     assert remote.toolset["a_b"].definition.capabilities == reads
     assert remote.toolset["c"].definition.capabilities != reads
-    with pytest.raises(MisuseError, match=r"'a_b', which the server does not list.*'a\.b'"):
+    with pytest.raises(MisuseError, match=r"'a_b', which the server does not list.*`a\.b`"):
         await taken(server, capabilities={"a_b": reads})
     with pytest.raises(MisuseError, match="'zzz', which the server does not list"):
         await taken(server, capabilities={"zzz": reads})

@@ -188,11 +188,11 @@ def test_effects_are_immutable() -> None:
 @over(
     "arguments, text",
     [
-        ({"kind": "delet_file"}, r"Unknown effect kind 'delet_file'\. Did you mean 'delete_file'"),
+        ({"kind": "delet_file"}, r"Unknown effect kind 'delet_file'\. Did you mean `delete_file`"),
         ({"kind": "xyz"}, r"Unknown effect kind 'xyz'\. There are: read_file, "),
-        ({"kind": "deploy", "reversibility": "reversable"}, "Did you mean 'reversible'"),
-        ({"kind": "deploy", "confirmation": "allways"}, "Did you mean 'always'"),
-        ({"kind": "deploy", "dry_run": "suported"}, "Did you mean 'supported'"),
+        ({"kind": "deploy", "reversibility": "reversable"}, "Did you mean `reversible`"),
+        ({"kind": "deploy", "confirmation": "allways"}, "Did you mean `always`"),
+        ({"kind": "deploy", "dry_run": "suported"}, "Did you mean `supported`"),
         ({"kind": "deploy", "target": " "}, "The target of the effect 'deploy' is ' '"),
         ({"kind": "deploy", "target": 3}, "The target of the effect 'deploy' is 3"),
     ],
@@ -208,7 +208,7 @@ def test_an_effect_refuses_what_it_does_not_know(arguments: dict[str, Any], text
 @over(
     "data, text",
     [
-        ({"emits_progres": True}, "Did you mean 'emits_progress'"),
+        ({"emits_progres": True}, "Did you mean `emits_progress`"),
         ({"emits_progress": 1}, "'emits_progress' is 1. Give a bool"),
         ({"effects": "deploy"}, "'effects' is 'deploy'. Give a list"),
         ({"effects": [{}]}, "has no 'kind'"),
