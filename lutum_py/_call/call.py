@@ -316,8 +316,7 @@ class AnyToolCall(CallState):
         """
         if invocation is None:
             invocation = self.spec.invocation
-        is_shared = self._branch is not None or self._kept.is_held
-        if is_shared or invocation is None or self.selector.approval:
+        if self._branch is not None or invocation is None or self.selector.approval:
             return self._begin_shared(skipped, invocation)
         # What that does, spelled out where nobody else has the call.
         if skipped is not None and (skipped or invocation.required):
@@ -327,7 +326,12 @@ class AnyToolCall(CallState):
         with ONCE:
             raw = self._raw
             last = raw[-1]
-            if last.__class__ is Step and last.stage.may_begin and self._branch is None:
+            if (
+                last.__class__ is Step
+                and last.stage.may_begin
+                and self._branch is None
+                and self._kept.closed_by is None
+            ):
                 at, before = time(), last.at
                 self._raw = (raw, at if before is None or at > before else before)
                 return invocation
@@ -341,6 +345,7 @@ class AnyToolCall(CallState):
         self._take_changes()
         self._check_asked()
         with ONCE:
+            self._check_kept()
             self._check_newest("begun")
             self._append("begun")
         return invocation
@@ -357,17 +362,7 @@ class AnyToolCall(CallState):
             )
         if skipped is not None and (skipped or invocation.required):
             invocation.check(self, skipped)
-        if self._kept.left_by:
-            raise LifecycleError(
-                f"Call {self.id!r} of tool `{self.name}` is not begun: its plan was "
-                f"{self._kept.left_by}, and goes on there. Load it, and run the call that it has."
-            )
-        if self._kept.is_held:
-            raise LifecycleError(
-                f"Call {self.id!r} of tool `{self.name}` is kept in a store, and that it runs is "
-                "not on record. Claim it with `store.claim(toolset)`, and run what "
-                "`store.begin(claim)` gives."
-            )
+        self._check_kept()
         if self._branch is not None:
             self._check_newest("begun")
         if not self._stage.may_begin:

@@ -27,6 +27,7 @@ from .lifecycle import STAGES, CallStatus, refused
 from .line import (
     ASKED_BY,
     END_OF,
+    HELD,
     HOOK_PHASES,
     NOT_KEPT,
     Answer,
@@ -348,6 +349,7 @@ class CallState:
             CallStatus.RESUMING: "answered",
         }
         if status is CallStatus.RUNNING:
+            self._check_kept()
             self._check_asked()
         wait = wait_of(self._line)
         if status is CallStatus.RESUMING and wait is not None and wait.phase is not None:
@@ -567,18 +569,33 @@ class CallState:
 
     def _hold(self) -> None:
         """Let the call refuse to run until that it runs is on record."""
-        self._kept = self._kept._replace(is_held=True)
-
-    def _leave(self, how: str) -> None:
-        """Let the call refuse to run here, since another place goes on with it."""
-        told = self._told
-        if told._stage.may_begin:
-            for each in {id(self): self, id(told): told}.values():
-                each._kept = each._kept._replace(is_held=True, left_by=how)
+        self._kept = Kept(self._kept.key_begins, self._kept.place, HELD)
 
     def _let_go(self, key_begins: str) -> None:
         """Let a held call run."""
-        self._kept = self._kept._replace(key_begins=key_begins, is_held=False)
+        self._kept = Kept(key_begins, self._kept.place)
+
+    def _check_kept(self) -> None:
+        """Refuse to begin a call that goes on elsewhere, or whose round is over.
+
+        Raises:
+            LifecycleError: It is one; the error says where it is run.
+        """
+        closed_by = self._kept.closed_by
+        if closed_by == HELD:
+            raise LifecycleError(
+                f"Call {self.id!r} of tool `{self.name}` is kept in a store, and that it runs is "
+                "not on record. Claim it with `store.claim(toolset)`, and run what "
+                "`store.begin(claim)` gives."
+            )
+        if closed_by is not None:
+            what = _GOES_ON_IN.get(
+                closed_by, "so nobody would take what it comes to. Let the model make another call"
+            )
+            raise LifecycleError(
+                f"Call {self.id!r} of tool `{self.name}` is not begun: its round was {closed_by}, "
+                f"{what}."
+            )
 
     # What the program reads and changes.
 
@@ -804,6 +821,11 @@ class CallState:
         return self.__copy__()
 
 
+_GOES_ON_IN: Final = {
+    "dumped": "and goes on there. Load it, and run the call that it has",
+    "saved": "and goes on there. Load it, and run the call that it has",
+    "merged": "so it goes on in the plan that took it in. Run the call that that one has",
+}
 _VOID: Final = -1
 _GOES_ON: Final = ("begun", "answered", "suspended", "ended")
 _DONE: Final = ("begun", "left", "ended", "recorded", "again")

@@ -203,31 +203,50 @@ class Branch(NamedTuple):
     is_draft: bool = False
 
 
-class Kept(NamedTuple):
-    """Where a call is kept, and what follows.
+class Kept:
+    """Where calls are kept: a round and its calls share one, so that what closes it closes all.
 
     Attributes:
-        key_begins: What its idempotency key begins with, where the conversation has an id.
-        place: Where in which transcript its round was opened, if that is known.
-        is_held: Whether it does not run from here: a store keeps it, or its plan was saved.
-        left_by: How its plan was left, where that is why.
-        is_open: Whether it is the draft of an edit, which hooks may still change.
+        key_begins: What their idempotency keys begin with, where the conversation has an id.
+        place: Where in which transcript their round was opened, if that is known.
+        closed_by: Why none of them begins here any more: how the round was closed, or `HELD`.
+        is_open: Whether hooks may still change a call that was decided on.
     """
 
-    key_begins: str = ""
-    place: Place | None = None
-    is_held: bool = False
-    is_open: bool = False
-    left_by: str = ""
+    __slots__ = ("closed_by", "key_begins", "place")
+
+    is_open = False
+
+    def __init__(
+        self,
+        key_begins: str = "",
+        place: Place | None = None,
+        closed_by: str | None = None,
+    ) -> None:
+        self.key_begins = key_begins
+        self.place = place
+        self.closed_by = closed_by
 
     @property
     def asked_in(self) -> str | None:
-        """Name the round that the call is of, if it is known in which place that was opened."""
+        """Name the round that the calls are of, if it is known in which place that was opened."""
         place = self.place
         return None if place is None else digest_of([self.key_begins, place.length, place.digest])
 
 
+class OfEdit(Kept):
+    """The same for the draft of an edit, while hooks are asked about it."""
+
+    __slots__ = ()
+
+    is_open = True
+
+
 NOT_KEPT: Final = Kept()
+"""That of calls which are of no round."""
+
+HELD: Final = "held"
+"""What closes a call that a store keeps, until that it runs is on record."""
 
 
 # Folds of a line.

@@ -14,7 +14,7 @@ from .._text.escaping import visible, words_of
 from .._text.immutable import Immutable
 from .._text.json import cut, shorten
 from ..errors import InvalidArgumentsError, MisuseError, ToolInputError
-from .line import NOT_KEPT, proposed_at
+from .line import NOT_KEPT, Kept, proposed_at
 from .member_options import PLAIN, UNSAID, Conditions, MemberOptions, conditions_of
 from .spec import FnSpec, ToolSpec, spec_of
 
@@ -159,6 +159,7 @@ class AnySelector(Immutable):
         *,
         redact: bool = False,
         line: tuple[Step, ...] | None = None,
+        kept: Kept = NOT_KEPT,
     ) -> AnyToolCall:
         """Decode a call of this tool.
 
@@ -166,6 +167,7 @@ class AnySelector(Immutable):
             metadata: What the model sent.
             redact: Hide the values that came, and a validator's own words, in an error.
             line: How its line begins; by default with the present moment.
+            kept: The round that it is of, if any.
 
         Raises:
             InvalidArgumentsError: The arguments do not fit; the error names every failing field.
@@ -201,7 +203,7 @@ class AnySelector(Immutable):
         call._text = None
         call._raw = line or proposed_at(time())
         call._branch = None
-        call._kept = NOT_KEPT
+        call._kept = kept
         return call
 
     def _mend(

@@ -45,8 +45,6 @@ def end_round(
         LifecycleError: A newer plan goes on with a call.
     """
     state = calls._state
-    if state._closed_by is not None:
-        state._check_open()
     lists = calls._sorted
     if unfinished is None:
         for call in (*lists.pending, *lists.in_doubt):

@@ -351,6 +351,7 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T_co]):
                 has changed, and the plan can be used again.
             RoundClosedError: The round has ended.
         """
+        self._state._check_open()
         committed = end_round(self, results)
         self._state._close("resolved")
         return committed
@@ -372,10 +373,11 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T_co]):
             RoundClosedError: The round has ended.
         """
         transcript, state = transcript_of(target), self._state
-        if state._closed_by is None:
-            state._check_place(transcript)
+        if state._kept.closed_by is not None:
+            state._check_open()
+        state._check_place(transcript)
         committed = end_round(self, results)
-        self._state._close("committed")
+        state._close("committed")
         transcript.append_round(committed)
         return committed
 
@@ -404,22 +406,31 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T_co]):
         transcript = transcript_of(target)
         self._state._check_open()
         self._state._check_place(transcript)
+        answers = list(results)  # that may still run some
+        self._state._close("aborted")  # else what is said not to be executed may begin meanwhile
+        try:
+            committed = self._given_up(reason, answers)
+        except BaseException:
+            self._state._kept.closed_by = None
+            raise
+        transcript.append_round(committed)
+        return committed
+
+    def _given_up(self, reason: str, answers: list[ResultLike | SuspendedCall]) -> CommittedRound:
+        """Give the turn with an honest result for each call that has none."""
         given_up = (*self.pending, *self.in_doubt, *(each.call for each in self.suspended))
         own = {call.metadata for call in given_up}
         started = {call.id for call in given_up if was_begun(call)}
         # A call that is pending and waits did that itself, while it was run.
         started |= {call.id for call in self.pending if call.status in _STARTED}
         finished: list[ResultLike] = []
-        for outcome in results:
+        for outcome in answers:
             if not isinstance(outcome, SuspendedCall):
                 finished.append(outcome)
             elif outcome.was_started and outcome.call.metadata in own:
                 started.add(outcome.call.id)  # has no result, but it was started
         filled = {call.id: unfinished(call, call.id in started, reason) for call in given_up}
-        committed = end_round(self, finished, unfinished=filled)
-        self._state._close("aborted")
-        transcript.append_round(committed)
-        return committed
+        return end_round(self, finished, unfinished=filled)
 
     def discard(self) -> None:
         """Close the round and forget the turn: the transcript stays as it is.
@@ -446,14 +457,8 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T_co]):
 
         self._state._check_open()
         text = dump_plan(self, self._state, key, binding)
-        self._leave("dumped")
+        self._state._close("dumped")
         return text
-
-    def _leave(self, how: str) -> None:
-        """Close the round here: what was not begun goes on elsewhere."""
-        self._state._close(how)
-        for call in self._calls:
-            call._leave(how)
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise MisuseError(

@@ -29,7 +29,6 @@ from .._call.line import (
     BY_TOOL,
     END_OF,
     HOOK_PHASES,
-    NOT_KEPT,
     Kept,
     Step,
     StepPhase,
@@ -115,17 +114,17 @@ def dump_plan(calls: SortedCalls, state: RoundState, key: bytes | None, binding:
 
 
 def _dump(calls: SortedCalls, state: RoundState, binding: str | None) -> dict[str, Any]:
-    now = time()
+    now, kept = time(), state._kept
     data = {
         "format": FORMAT,
         "version": VERSION,
         "binding": binding,
-        "key_begins": state._key_begins,
+        "key_begins": kept.key_begins,
         "turn": dump_turn(state.turn),
         "calls": [_dump_entry(calls, asked, now) for asked in state.turn.tool_calls],
     }
-    if state._place is not None:
-        data["place"] = {"items": state._place.length, "digest": state._place.digest}
+    if kept.place is not None:
+        data["place"] = {"items": kept.place.length, "digest": kept.place.digest}
     if calls._owes_after or owes_after_hooks(calls):
         data["owes_after"] = True
     return data
@@ -273,10 +272,9 @@ def load_plan(
     saved = as_latest(saved)
     check_words(saved)
     turn = load_turn(saved.inner("turn"))
-    key_begins = saved.get("key_begins", str, "")
     at = saved.inner_or_none("place")
     place = None if at is None else Place(at.get("items", int), digest=at.get("digest", str))
-    kept = Kept(key_begins, place) if key_begins or place is not None else NOT_KEPT
+    kept = Kept(saved.get("key_begins", str, ""), place)
     loader = _Loader(toolset, turn, kept)
     loader.is_older = is_older
     for entry in saved.each("calls"):
@@ -285,10 +283,8 @@ def load_plan(
         raise saved.wrong("calls", "they are not the calls of the turn, each under its own id")
     owes_after = saved.get("owes_after", bool, False)
     # Opened last: what fails before leaves no open round behind.
-    state = RoundState(turn)
+    state = RoundState(turn, kept)
     state._at = loader.at
-    state._key_begins = key_begins
-    state._place = place
     state._unread = loader.unread
     ids = [call.id for call in turn.tool_calls]
     calls = SortedCalls(

@@ -21,7 +21,7 @@ from typing import (
 from typing_extensions import TypeVar
 
 from .._call.call import AnyToolCall
-from .._call.line import proposed_at
+from .._call.line import Kept, proposed_at
 from .._call.outcomes import RecoverableToolCallIssue
 from .._declare.answer import ACCEPTED, Answer
 from .._declare.offer import OfferedTools
@@ -236,7 +236,7 @@ def open_turn(
     found = None if answer is None else answer_calls(turn, answer, cut_off, redact)
     if found is not None and found.result is not None and len(metadatas) == 1:
         return Finished(TextResult(turn, found.value, joined(turn, (found.result,))))
-    line = proposed_at(time())
+    line, kept = proposed_at(time()), Kept()
     for metadata in metadatas:
         if found is not None and metadata.id in found.ids:
             issues += [found.issues[metadata.id]] if found.result is None else []
@@ -252,14 +252,14 @@ def open_turn(
             issues.append(_cut_off(metadata))
             continue
         try:
-            calls.append(selector._decode(metadata, redact=redact, line=line))
+            calls.append(selector._decode(metadata, redact=redact, line=line, kept=kept))
         except InvalidArgumentsError as error:
             issues.append(
                 RecoverableToolCallIssue(metadata, "invalid_arguments", str(error), error.fields)
             )
     given = None if found is None else found.given
     return NeedsTools(
-        open_round(toolset, turn, tuple(calls), tuple(issues) if issues else (), given)
+        open_round(toolset, turn, tuple(calls), tuple(issues) if issues else (), kept, given)
     )
 
 

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks
-from .._call.line import said_of, wait_of
+from .._call.line import OfEdit, said_of, wait_of
 from .._call.outcomes import Asking, SuspendedCall
 from .._call.steps import Steps
 from .._context.suspension import Decision, ResumeMode
@@ -308,7 +308,7 @@ def _edited(waiting: SuspendedCall, decision: Decision, edit: Mapping[str, Any])
             f"{said} of tool `{call.name}` holds a value that has no JSON form. Ask again."
         ) from None
     draft = call._alike()
-    draft._kept = draft._kept._replace(is_open=True)
+    draft._kept = OfEdit(draft._kept.key_begins, draft._kept.place)
     by = decision.decider
     draft._decide("answered", by=by, said="edit", digest=digest, detail=decision)
     if digest != waiting.digest:

@@ -19,7 +19,7 @@ from .._transcript.result import ToolResult
 from ..errors import MisuseError, ToolRoundArityError
 from .commit import ResultLike
 from .plan import ToolRoundPlan, closed, decided, unasked
-from .sorted_calls import RoundState, SortedCalls, set_place, unread_steps
+from .sorted_calls import RoundState, SortedCalls, unread_steps
 
 if TYPE_CHECKING:
     from .._transcript.place import Place
@@ -122,12 +122,8 @@ class ToolRound(Immutable, _RoundFields, Generic[T_co, AN_co]):
 
     def _stand_at(self, place: Place, begins: str) -> None:
         """Let the round know where it was opened, and what its idempotency keys begin with."""
-        set_place(self, place)
-        if begins:
-            self._key_begins = begins
-        kept = Kept(begins, place)
-        for call in self.tool_calls:
-            call._kept = kept
+        self._kept.key_begins = begins
+        self._kept.place = place
 
     def _arity(self, expected: str) -> ToolRoundArityError:
         calls = ", ".join(f"`{call.name}` ({call.id!r})" for call in self.tool_calls[:10]) or "none"
@@ -266,6 +262,7 @@ def open_round(
     turn: AssistantTurn,
     tool_calls: tuple[AnyToolCall, ...],
     issues: tuple[RecoverableToolCallIssue, ...],
+    kept: Kept,
     given: tuple[Any, ToolResult] | None = None,
 ) -> ToolRound[T, Any]:
     """Make a round; it refuses assignments from here on.
@@ -275,9 +272,10 @@ def open_round(
         turn: The turn of the model, as it came.
         tool_calls: The calls that can be run.
         issues: The calls that cannot be used.
+        kept: What the calls that can be run share with it.
         given: The final answer with the result of its call, where it came beside the others.
     """
-    made: Any = _RoundFields(turn)
+    made: Any = _RoundFields(turn, kept)
     made.toolset = toolset
     made.tool_calls = tool_calls
     made.recoverable_tool_call_issues = issues

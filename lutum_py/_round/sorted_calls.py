@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from .._call.call import AnyToolCall, HookOutcome
 from .._call.decision_log import DecisionRecord, decisions_in
 from .._call.lifecycle import STAGES
-from .._call.line import BY_TOOL, END_OF, Step, new_step, proposed_at, said_of
+from .._call.line import BY_TOOL, END_OF, Kept, Step, new_step, proposed_at, said_of
 from .._call.outcomes import (
     Asking,
     HandledCall,
@@ -34,7 +34,6 @@ from .._hooks.places import HookPlaces
 from .._text.escaping import visible
 from .._text.once import ONCE
 from .._transcript.assistant import AssistantTurn
-from .._transcript.place import Place
 from .._transcript.result import ToolResult
 from .._transcript.transcript import Transcript
 from ..errors import MisuseError, RoundClosedError
@@ -60,38 +59,38 @@ class RoundState:
     """
 
     # Of the private ones: when the turn was read; the ids of calls whose edits are with hooks right
-    # now; how it was closed (None while it is open); the hook sets that decided about it, where any
-    # has after-hooks; what the idempotency keys of its calls begin with; the ids of calls that
-    # moved from list to list, in order; where in its transcript it was opened; within a `with` of
-    # the round, the plans made from it; how the store calls it that it came from; the lines of
-    # calls that are of no tool, once they have a result. Most rounds share the empty ones.
+    # now; the hook sets that decided about it, where any has after-hooks; what it shares with its
+    # calls; the ids of calls that moved from list to list, in order; within a `with` of the round,
+    # the plans made from it; how the store calls it that it came from; the lines of calls that are
+    # of no tool, once they have a result. Most rounds share the empty ones.
     __slots__ = (
         "__weakref__",
         "_amending",
         "_at",
-        "_closed_by",
         "_hook_sets",
-        "_key_begins",
+        "_kept",
         "_moved",
-        "_place",
         "_plans",
         "_stored_as",
         "_unread",
         "turn",
     )
 
-    def __init__(self, turn: AssistantTurn) -> None:
+    def __init__(self, turn: AssistantTurn, kept: Kept) -> None:
         self.turn: AssistantTurn = turn
+        self._kept = kept
         self._amending = _NONE
         self._at: float | None = time()
-        self._closed_by: str | None = None
         self._hook_sets: tuple[HookPlaces[Any], ...] = ()
-        self._key_begins = ""
-        self._place: Place | None = None
         self._stored_as: str | None = None
         self._moved: Sequence[str] = ()
         self._plans: list[Any] | None = None
         self._unread = _NO_LINES
+
+    @property
+    def _closed_by(self) -> str | None:
+        """How it was closed; None while it is open."""
+        return self._kept.closed_by
 
     def _check_open(self) -> None:
         """Refuse to go on with a closed round.
@@ -99,10 +98,10 @@ class RoundState:
         Raises:
             RoundClosedError: It was closed; the text says how.
         """
-        if self._closed_by is not None:
+        if self._kept.closed_by is not None:
             raise RoundClosedError(
-                f"This round was already {self._closed_by}. A round ends once: use the round of a "
-                "new turn."
+                f"This round was already {self._kept.closed_by}. A round ends once: use the round "
+                "of a new turn."
             )
 
     def _check_place(self, transcript: Transcript) -> None:
@@ -111,7 +110,7 @@ class RoundState:
         Raises:
             MisuseError: Something was said there since, or it is another conversation.
         """
-        place, items = self._place, transcript._items
+        place, items = self._kept.place, transcript._items
         if place is None or place.is_end_of(items):
             return
         if place.is_behind(items):
@@ -128,10 +127,10 @@ class RoundState:
         )
 
     def _close(self, how: str) -> None:
-        """Close the round."""
-        if self._closed_by is not None:
+        """Close the round, and with it each of its calls that was not begun."""
+        if self._kept.closed_by is not None:
             self._check_open()
-        _set_closed_by(self, how)
+        self._kept.closed_by = how
 
     def _leave(self, begun: dict[str, str]) -> None:
         """End a `with`: what is still open is forgotten, and not in silence if a call was begun.
@@ -178,11 +177,6 @@ class KeptState(RoundState):
 
     def __del__(self) -> None:
         pass
-
-
-# The slot itself: a round, which is such a state, is slow to assign to.
-_set_closed_by: Any = vars(RoundState)["_closed_by"].__set__
-set_place: Any = vars(RoundState)["_place"].__set__
 
 
 class Lists(NamedTuple):

@@ -47,7 +47,7 @@ def dump_session(
     data["seal"] = {"kind": kind_of(key), "value": seal_of(data, key)}
     text = dump_saved(data, PlanError, "The session")
     if plan is not None:
-        plan._leave("dumped")
+        plan._state._close("dumped")
     return text
 
 

@@ -189,7 +189,7 @@ class Store:
             mine = [] if plan is None else rows_of(plan, id, head.round, old, now(rows))
             replace_rows(rows, id, mine, self._key)
         if plan is not None:
-            plan._leave("saved")
+            plan._state._close("saved")
         return head.version
 
     def _text(self, plan: ToolRoundPlan[Any], id: str) -> str:

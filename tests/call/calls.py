@@ -56,11 +56,10 @@ def suspended(
 
 
 def approve(plan: Any) -> Decision:
-    """Approve the call that waits; the round is given up."""
+    """Approve the call that waits."""
     (waiting,) = plan.suspended
     decision: Decision = waiting.approve()
     plan.resume(decision)
-    plan.discard()
     return decision
 
 

@@ -217,6 +217,7 @@ def travellers() -> list[AnyToolCall]:
     failed.fail("x")
     approved, plan = suspended("add", {"a": 1}, SuspendTicket(id="s", action="ask"))
     approve(plan)
+    plan.discard()
     return [added(), bound, failed, approved, call_of(FindArgs, {"words": ["w"]})]
 
 

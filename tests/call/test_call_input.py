@@ -65,11 +65,13 @@ def test_an_approved_call_runs_as_it_was_approved() -> None:
     with pytest.raises(LifecycleError):
         call.with_input({"a": 3})
     assert call.call_sync().output == {"total": 2}
+    plan.discard()
     call, plan = suspended("charge", {"slip": {"amount": 20}}, ticket, Till)
     approve(plan)
     call.input.slip.amount = 100
     assert call.input.slip.amount == 20
     assert call.call_sync().output == 20
+    plan.discard()
 
 
 def test_a_function_cannot_change_what_was_approved() -> None:
@@ -98,6 +100,7 @@ def test_a_function_cannot_change_what_was_approved() -> None:
                 run()
         else:
             assert run() == 2
+    plan.discard()
 
 
 def run_elsewhere(program: str) -> set[str]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import copy
 import pickle
+import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -16,11 +18,14 @@ from lutum_py import (
     CallStatus,
     Complete,
     Handlers,
+    MemoryResults,
     NeedsTools,
+    ResultCap,
     RunNormally,
     Session,
     Suspend,
     SuspendTicket,
+    ToolMetadata,
     Toolset,
     Transcript,
     execution,
@@ -28,7 +33,7 @@ from lutum_py import (
     tool_fn,
     toolset,
 )
-from lutum_py.errors import HookError, LifecycleError
+from lutum_py.errors import CommitError, HookError, LifecycleError
 from lutum_py.store import open_store
 from lutum_py.testing import ScriptedModel
 from tests.cases import over
@@ -388,23 +393,136 @@ def stored(plan: Any) -> None:
         store.save("a", plan)
 
 
-LEFT: dict[str, Callable[[Any], object]] = {
+def given(plan: Any) -> list[Any]:
+    """Results for the calls of a plan that were made elsewhere."""
+    of = plan.toolset
+    return [of.parse_tool_call(call.metadata).complete("paid") for call in plan.pending]
+
+
+def left(plan: Any) -> None:
+    """Leave the block of a plan."""
+    with plan:
+        pass
+
+
+OVER: dict[str, Callable[[Any], object]] = {
     "dumped": lambda plan: plan.dump_json(),
     "session": lambda plan: plan.toolset.dump_session(Session(), plan),
     "stored": stored,
+    "committed": lambda plan: plan.commit(Transcript(), given(plan)),
+    "resolved": lambda plan: plan.resolve(given(plan)),
+    "aborted": lambda plan: plan.abort(Transcript(), "enough"),
+    "aborted with results": lambda plan: plan.abort(Transcript(), "enough", given(plan)),
+    "discarded": lambda plan: plan.discard(),
+    "left": left,
 }
+"""Every way in which a round ends here while a call of it was not begun."""
+HOLD: dict[str, Callable[[Any, Any], Any]] = {
+    "the plan's": lambda round_, plan: plan.pending[0],
+    "the round's": lambda round_, plan: round_.tool_calls[0],
+    "another plan's": lambda round_, plan: round_.plan().pending[0],
+    "a copy": lambda round_, plan: copy.copy(plan.pending[0]),
+    "another try": lambda round_, plan: plan.pending[0].again(),
+    "a draft": lambda round_, plan: plan.pending[0].with_input(plan.pending[0].input),
+    "hooked": lambda round_, plan: plan.pending[0].hook_sync(lambda call: call),
+}
+"""Who may have the call by then."""
 RUN: dict[str, Callable[[Any], object]] = {
-    name: run for name, run in SYNC.items() if name not in (*ALONE, "in a hook", "move_to")
+    name: run for name, run in SYNC.items() if name not in (*ALONE, "in a hook")
 }
 
 
-@over("left, way", [(left, way) for left in LEFT for way in RUN])
-def test_what_goes_on_elsewhere_does_not_run_here(left: str, way: str) -> None:
-    """Once its plan was saved, a call is run where that is loaded, and not by who held it."""
-    RAN.clear()
-    plan = called(Plain, "", way).plan()
-    call = plan.pending[0]
-    LEFT[left](plan)
-    with pytest.raises(LifecycleError):
+@over("end, way, of", [(end, way, of) for end in OVER for way in RUN for of in (Plain, Never)])
+def test_nothing_of_a_round_that_is_over_begins(end: str, way: str, of: Any) -> None:
+    """Once its round ended, or goes on elsewhere, no call begins that whoever still holds."""
+    for held in HOLD.values():
+        RAN.clear()
+        round_ = called(of, "", way)
+        plan = round_.plan()
+        call = held(round_, plan)
+        OVER[end](plan)
+        with pytest.raises(LifecycleError):
+            RUN[way](call)
+        assert (RAN, call.status) == ([], "new")
+
+
+@over("way", RUN)
+def test_a_call_of_a_plan_that_was_merged_goes_on_in_the_other(way: str) -> None:
+    """What two processes loaded is one plan again, and runs in one."""
+    text = called(Plain, "", way).plan().dump_json()
+    first, second = (kept(Plain.load_plan(text)) for _ in range(2))
+    call = second.pending[0]
+    first.merge(second)
+    with pytest.raises(LifecycleError, match="was merged"):
         RUN[way](call)
-    assert RAN == []
+    RUN[way](first.pending[0])
+
+
+@over("end", OVER)
+def test_what_was_begun_before_its_round_ended_is_answered_after_it(end: str) -> None:
+    """An end keeps calls from being begun, and takes nothing from those that run."""
+    plan = kept(opened(Plain, "pay").plan())
+    (call,) = plan.pending
+    assert call.invoke_sync() == "paid 5"
+    with suppress(CommitError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a block that is left
+        OVER[end](plan)
+    assert call.complete("paid 5").is_success
+
+
+def test_an_end_that_fails_closes_no_call() -> None:
+    """Where a commit or abort finds a fault, what is pending begins as before."""
+    plan = kept(opened(Plain, "pay", "look").plan())
+    foreign = Plain.parse_tool_call(ToolMetadata(id="x", name="look", arguments="{}"))
+    wrong = [foreign.complete("3")]
+    ends: list[Callable[[], object]] = [
+        lambda: plan.commit(Transcript(), wrong),
+        lambda: plan.resolve(wrong),
+        lambda: plan.abort(Transcript(), "enough", wrong),
+    ]
+    for end in ends:
+        with pytest.raises(CommitError):
+            end()
+    plan.commit(Transcript(), (call.call_sync() for call in plan.pending))
+    assert RAN == [5, 0]
+
+
+def test_what_is_run_as_it_is_passed_to_an_abort_was_run() -> None:
+    """Results may be made while an abort takes them; what it tells of the others holds."""
+    plan = opened(Plain, "pay", "look").plan()
+    first, second = plan.pending
+    made = plan.abort(Transcript(), "enough", (each.call_sync() for each in (first,)))
+    assert [each.status for each in made.results] == ["success", "cancelled"]
+    with pytest.raises(LifecycleError, match=r"its round was aborted"):
+        second.call_sync()
+    assert RAN == [5]
+
+
+class Late(MemoryResults):
+    """Begins a call while its round is given up."""
+
+    tried = False
+
+    def put(self, handle: str, text: str, /) -> None:
+        with pytest.raises(LifecycleError, match="its round was aborted"):
+            LATE[0].call_sync()
+        Late.tried = True
+        super().put(handle, text)
+
+
+LATE: list[AnyToolCall] = []
+
+
+def test_nothing_begins_while_an_abort_says_what_was_not_executed() -> None:
+    """Whoever begins a call while it is given up is too late, and its result says the truth."""
+
+    class Capped(Toolset):
+        pay = tool(pay, result_cap=ResultCap(400, Late()))
+        look = tool(look)
+
+    plan = opened(Capped, "pay", "look").plan()
+    first, second = plan.pending
+    LATE[:] = [second]
+    made = plan.abort(Transcript(), "enough", [first.complete("x" * 9000)])
+    assert [each.status for each in made.results] == ["success", "cancelled"]
+    assert (Late.tried, RAN) == (True, [])

@@ -222,7 +222,7 @@ def test_dropping_a_closed_round_is_silent(end: str) -> None:
 def test_a_round_that_was_never_made_is_dropped_in_silence() -> None:
     """Who makes one by hand is told so by the class, and nothing is said of it once more."""
     make: Any = ToolRound
-    with pytest.raises(TypeError, match="missing 1 required positional argument"):
+    with pytest.raises(TypeError, match="missing 2 required positional arguments"):
         make()
     gc.collect()
 
