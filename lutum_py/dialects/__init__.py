@@ -20,7 +20,8 @@ A dialect is one public module: `openai_chat`, `openai_responses`, `anthropic_me
 
 `sse.events(chunks)` splits the text of an event stream for users of a plain HTTP client.
 
-The package of each dialect has the same files: `_facts` (what is known of it), `_decode`,
+`_dialect` has these functions once, as methods of a record that each dialect makes. The package of
+each has the same files: `_facts` (what is known of it), `_decode`,
 `_encode`, `_stream`, `_rules` over `_spoken` (what was said, read from a request that may be
 broken), `_history` (the same, read to be kept), `_wire_form` (for the testing kit). They share:
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import json
+import pickle
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -400,3 +401,11 @@ def test_a_tool_goes_out_as_it_is_written(dialect: ModuleType) -> None:
         sent = dialect.compile(tool).schema["properties"]
         assert list(sent) == list(fields)
         assert sent["a"]["default"] is fields["a"]["default"]
+
+
+@DIALECTS
+def test_a_function_of_a_dialect_is_pickled_by_name(dialect: ModuleType) -> None:
+    """What holds a function of a dialect can be pickled and copied: the same comes back."""
+    for function in (dialect.decode, dialect.check):
+        assert pickle.loads(pickle.dumps(function)) == function
+    assert copy.deepcopy(dialect.DIALECT) is dialect.DIALECT

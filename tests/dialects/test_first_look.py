@@ -33,7 +33,7 @@ IDS = ("id", "call_id", "tool_call_id", "tool_use_id")
 
 
 def form_of(name: str) -> Form:
-    form: Form = import_module(f"{DIALECTS[name]}._rules")._FORM
+    form: Form = import_module(DIALECTS[name]).DIALECT.form
     return form
 
 

@@ -15,6 +15,7 @@ def openai_body(
     *,
     tools: list[dict[str, Any]],
     tool_choice: Any,
+    answer: dict[str, Any],
     limit: str,
 ) -> dict[str, Any]:
     """Join what was said with the tools, the generation parameters and the extras.
@@ -24,12 +25,14 @@ def openai_body(
         body: The body so far, with the conversation.
         tools: The tools on offer, rendered.
         tool_choice: What is asked of the model, rendered.
+        answer: The fields for a final answer, if any.
         limit: The dialect's name of the upper bound on the answer.
 
     Returns:
         The body. Without tools there is neither a tool choice nor a word on parallel calls, which
         the API refuses there.
     """
+    body |= answer
     if tools:
         body["tools"] = tools
         body["tool_choice"] = tool_choice

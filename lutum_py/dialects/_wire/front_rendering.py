@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from ..._transcript.assistant import AssistantTurn
 from ..._transcript.message import Message
@@ -31,6 +31,8 @@ class FrontRendering(Rendering):
         lasting_system: How many texts of `system` stand before the first ephemeral one; None where
             there is none.
     """
+
+    joins_messages: ClassVar[bool] = True
 
     def __init__(
         self, offered: Iterable[str] = (), model: ModelNames = None, found: Any = None

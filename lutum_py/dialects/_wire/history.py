@@ -20,7 +20,7 @@ from ..._transcript.message import Message, Role
 from ..._transcript.metadata import ToolMetadata
 from ..._transcript.result import REJECTION_PREFIX, ResultStatus, ToolResult
 from ..._transcript.transcript import Transcript
-from ...errors import DialectError, HistoryError
+from ...errors import DialectError
 from .._facts import Facts
 from .losses import Loss
 
@@ -49,28 +49,26 @@ class History:
 
     Args:
         facts: What is known of the dialect.
-        check: Finds what the provider refuses.
-        request: A request body, or its list of messages.
+        request: A request body, or its list of messages, which the provider would take.
+        decode: Reads what the model said, as a response that stands somewhere.
         is_rejoined: Whether the dialect writes the messages between two turns as one, so that
             nothing is lost where one becomes several.
 
-    Raises:
-        HistoryError: The provider would refuse it, and not for the one reason that nobody has said
-            anything yet, which a transcript may hold.
+    Attributes:
+        body: The request body; empty where only its list was given.
+        decode: As above.
     """
 
     def __init__(
         self,
         facts: Facts,
-        check: Callable[[Any], list[Any]],
         request: Any,
         *,
+        decode: Callable[[Any, str], AssistantTurn],
         is_rejoined: bool = False,
     ) -> None:
-        violations = check(request)
-        if any(violation.rule != NOTHING_SAID for violation in violations):
-            raise HistoryError(violations, dialect=facts.name)
         self.body: Mapping[str, Any] = request if is_mapping(request) else {}
+        self.decode = decode
         self._key = facts.key
         self._dialect = facts.name
         self._listed: Any = self.body.get(facts.key) if is_mapping(request) else request
@@ -144,6 +142,14 @@ class History:
         if len(groups) > 1 and not self._is_rejoined:
             what = "a message holds a text and then its files"
             self.lose(position, f"it comes back as {len(groups)} messages, because {what}")
+
+    def respond(self, response: Mapping[str, Any], position: str) -> None:
+        """Take what the model said, put into a response; results for its calls may follow.
+
+        Raises:
+            DialectError: It is broken, or two of its calls have one id.
+        """
+        self.turn(self.decode(response, position))
 
     def turn(self, turn: AssistantTurn) -> None:
         """Take a turn of the model; results for its calls may follow.

@@ -45,19 +45,21 @@ class Rendering(ABC):
     """
 
     facts: ClassVar[Facts]
+    joins_messages: ClassVar[bool] = False
+    """Whether what stands between two turns of the model is one message."""
 
     def __init__(
         self, offered: Iterable[str] = (), model: ModelNames = None, found: Any = None
     ) -> None:
         self.said: list[dict[str, Any]] = []
         self.losses: list[Loss] = []
-        self.names = WireNames(self.facts, offered)
-        self.ids = WireIds(self.facts)
-        self.model = names_of(model)
+        self.names: WireNames = WireNames(self.facts, offered)
+        self.ids: WireIds = WireIds(self.facts)
+        self.model: tuple[str, ...] = names_of(model)
         self.found = found
         self.loaded: set[str] = set()
         self.whole = False
-        self.is_changed_before = False
+        self.is_changed_before: bool = False
         # Of the last turn: the fields by which a result says which call it answers, by our id.
         self._answers: dict[str, dict[str, Any]] = {}
         self._taken = 0

@@ -69,7 +69,7 @@ class WireNames:
     __slots__ = ("_made", "_offered", "facts")
 
     def __init__(self, facts: Facts, taken: Iterable[Any] = ()) -> None:
-        self.facts = facts
+        self.facts: Facts = facts
         self._offered = {name for name in taken if isinstance(name, str)}
         self._made: dict[str, str] = {}
 

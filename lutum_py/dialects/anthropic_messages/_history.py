@@ -12,41 +12,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..._text.json import is_mapping, is_sequence
-from ..._transcript.assistant import AssistantTurn
 from ..._transcript.attachment import Attachment
-from ..._transcript.transcript import Transcript
 from .._wire.history import History, Part
-from .._wire.losses import Loss
-from .._wire.reading import response_place
-from ._decode import tidy, turn_of
-from ._facts import FACTS, NAME
-from ._rules import check
 
 
-def read_history(request: Any) -> tuple[Transcript, list[Loss]]:
-    """Read a conversation that was kept elsewhere, to go on with it here.
-
-    The `system` of a body becomes the first messages.
-
-    Args:
-        request: A request body, or its list of messages, which may be empty; it is not
-            changed.
-
-    Returns:
-        The transcript, and what it could not hold, each with its place. `messages` of the
-        transcript gives the list again, but for what was lost.
-
-    Raises:
-        HistoryError: The provider would refuse it; `repair` mends that.
-        DialectError: A turn of the model is broken; `where` says at which place.
-
-    Example:
-        >>> kept = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
-        >>> transcript, losses = read_history(kept)
-        >>> transcript[1].text, losses
-        ('Hello', [])
-    """
-    history = History(FACTS, check, request, is_rejoined=True)
+def read_history(history: History) -> None:
+    """Read a conversation; the `system` of a body becomes the first messages."""
     history.say("system", _parts(history.body.get("system"), "system", history), "system")
     spoken: list[tuple[str, Any]] = []
     for position, message in history.listed():
@@ -57,24 +28,19 @@ def read_history(request: Any) -> tuple[Transcript, list[Loss]]:
         spoken = []
         _said(message, position, history)
     _turns(spoken, history)
-    return history.read()
 
 
 def _turns(spoken: list[tuple[str, Any]], history: History) -> None:
     """Read what the assistant says before anyone else does: one message, as a rule."""
-    turns = [_turn(content, position) for position, content in spoken]
+    turns = [history.decode({"content": content}, position) for position, content in spoken]
     if any(turn.tool_calls for turn in turns[:-1]):
         # The results of all come behind the last, so that they are one turn.
         blocks: list[Any] = []
         for _, content in spoken:
             blocks += [{"type": "text", "text": content}] if isinstance(content, str) else content
-        turns = [_turn(blocks, spoken[0][0])]
+        turns = [history.decode({"content": blocks}, spoken[0][0])]
     for turn in turns:
         history.turn(turn)
-
-
-def _turn(content: Any, position: str) -> AssistantTurn:
-    return turn_of(response_place(NAME, {"content": content}, tidy, position))
 
 
 def _said(message: Mapping[str, Any], position: str, history: History) -> None:

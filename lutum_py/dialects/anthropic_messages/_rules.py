@@ -9,55 +9,17 @@ keeps the outcome. (Anthropic guide to tool use: "Handle tool calls", "Parallel 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from ..._text.json import copy_json, shorten
 from .._repair.conversation import Form
 from .._repair.mending import Mending
 from .._repair.pairing import FreshIds, Pairing, Standing, pair
 from .._repair.pieces import Spoken, note_places
-from .._repair.violations import NOT_SHOWN, OUTCOME_UNKNOWN, Change, Violation
+from .._repair.violations import NOT_SHOWN, OUTCOME_UNKNOWN
 from .._wire.call_ids import made_id, takes_id
 from ._facts import FACTS
 from ._spoken import Block, read_messages
-
-
-def check(request: Any) -> list[Violation]:
-    """Find what a conversation breaks of the provider's rules.
-
-    Args:
-        request: A request body, or its list of messages; anything else is a violation.
-
-    Returns:
-        Every violation, in the order of the messages; none for a request that is well formed.
-
-    Example:
-        >>> result = {"type": "tool_result", "tool_use_id": "c1", "content": "3"}
-        >>> [violation.rule for violation in check([{"role": "user", "content": [result]}])]
-        ['orphan_result']
-    """
-    return _FORM.check(request)
-
-
-def repair(request: Any) -> tuple[Any, list[Change]]:
-    """Mend a conversation so that `check` finds nothing.
-
-    A call that nobody answered gets an error result that says that its outcome is unknown.
-
-    Args:
-        request: A request body, or its list of messages; it is not changed.
-
-    Returns:
-        A mended copy of the same shape, and what was changed.
-
-    Example:
-        >>> call = {"type": "tool_use", "id": "c1", "name": "f", "input": {}}
-        >>> asked = {"role": "user", "content": "Go"}
-        >>> mended, changes = repair([asked, {"role": "assistant", "content": [call]}])
-        >>> mended[2]["content"][0]["is_error"], changes[0].rule
-        (True, 'call_without_result')
-    """
-    return _FORM.repair(request)
 
 
 def _is_in_order(messages: list[Any], mending: Mending) -> bool:
@@ -240,7 +202,7 @@ def _begin(mending: Mending) -> None:
         mending.items.insert(mending.items.index(first), {"role": "user", "content": NOT_SHOWN})
 
 
-_FORM = Form(
+FORM: Final = Form(
     facts=FACTS,
     said=lambda text: {"role": "user", "content": text},
     mend=_mend,

@@ -12,42 +12,16 @@ from typing import Any
 
 from ..._text.json import compact_json, is_mapping, is_sequence
 from ..._transcript.attachment import Attachment
-from ..._transcript.transcript import Transcript
 from .._wire.history import History, Part
-from .._wire.losses import Loss
-from .._wire.reading import response_place
-from ._decode import tidy, turn_of
-from ._facts import FACTS, NAME
-from ._rules import check
+from ._decode import tidy
 
 
-def read_history(request: Any) -> tuple[Transcript, list[Loss]]:
-    """Read a conversation that was kept elsewhere, to go on with it here.
+def read_history(history: History) -> None:
+    """Read contents; the `systemInstruction` of a body becomes the first messages.
 
-    The `systemInstruction` of a body becomes the first messages. A function response is read as
-    `{"output": ...}` or `{"error": "..."}`; one of another shape is the output, whole, or an
-    error, where it has one.
-
-    Args:
-        request: A request body, or its list of contents, which may be empty; it is not
-            changed.
-
-    Returns:
-        The transcript, and what it could not hold, each with its place. `messages` of the
-        transcript gives the list again, but for what was lost.
-
-    Raises:
-        HistoryError: The provider would refuse it; `repair` mends that.
-        DialectError: A turn of the model is broken; `where` says at which place.
-
-    Example:
-        >>> said = [("user", "Hi"), ("model", "Hello")]
-        >>> kept = [{"role": role, "parts": [{"text": text}]} for role, text in said]
-        >>> transcript, losses = read_history(kept)
-        >>> transcript[1].text, losses
-        ('Hello', [])
+    A function response is read as `{"output": ...}` or `{"error": "..."}`; one of another shape is
+    the output, whole, or an error, where it has one.
     """
-    history = History(FACTS, check, request, is_rejoined=True)
     for key in ("systemInstruction", "system_instruction"):
         history.say("system", _said(tidy(history.body.get(key)), key, history), key)
     said: list[Any] = []
@@ -71,7 +45,6 @@ def read_history(request: Any) -> tuple[Transcript, list[Loss]]:
             history.say("user", _said(content, position, history), position)
         history.rest(content, ("role", "parts"), position)
     _turn(said, begun, history)
-    return history.read()
 
 
 def _listed(parts: Any) -> list[Any]:
@@ -81,7 +54,7 @@ def _listed(parts: Any) -> list[Any]:
 def _turn(parts: list[Any], position: str, history: History) -> None:
     if parts:
         response = {"candidates": [{"content": {"role": "model", "parts": parts}}]}
-        history.turn(turn_of(response_place(NAME, response, tidy, position)))
+        history.respond(response, position)
 
 
 def _answer(response: Mapping[str, Any], position: str, history: History) -> None:

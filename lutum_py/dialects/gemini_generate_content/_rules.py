@@ -10,54 +10,16 @@ calling, and what the API answers to requests that break it.)
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from ..._text.json import copy_json, shorten
 from .._repair.conversation import Form
 from .._repair.mending import Mending
 from .._repair.pieces import Spoken, note_places
-from .._repair.violations import NOT_SHOWN, OUTCOME_UNKNOWN, Change, Violation
+from .._repair.violations import NOT_SHOWN, OUTCOME_UNKNOWN
 from ._facts import FACTS
 from ._rules_pairing import Answer, answers_of
 from ._spoken import Part, read_contents
-
-
-def check(request: Any) -> list[Violation]:
-    """Find what a conversation breaks of the provider's rules.
-
-    Args:
-        request: A request body, or its list of contents; anything else is a violation.
-
-    Returns:
-        Every violation, in the order of the contents; none for a request that is well formed.
-
-    Example:
-        >>> part = {"functionResponse": {"name": "add", "response": {"output": 3}}}
-        >>> [violation.rule for violation in check([{"role": "user", "parts": [part]}])]
-        ['orphan_result']
-    """
-    return _FORM.check(request)
-
-
-def repair(request: Any) -> tuple[Any, list[Change]]:
-    """Mend a conversation so that `check` finds nothing.
-
-    A call that nobody answered gets an error response that says that its outcome is unknown.
-
-    Args:
-        request: A request body, or its list of contents; it is not changed.
-
-    Returns:
-        A mended copy of the same shape, and what was changed.
-
-    Example:
-        >>> asked = {"role": "user", "parts": [{"text": "Go"}]}
-        >>> call = {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]}
-        >>> mended, changes = repair([asked, call])
-        >>> list(mended[2]["parts"][0]["functionResponse"]["response"]), changes[0].rule
-        (['error'], 'call_without_result')
-    """
-    return _FORM.repair(request)
 
 
 def _is_in_order(contents: list[Any], mending: Mending) -> bool:
@@ -225,7 +187,7 @@ def _begin(mending: Mending) -> None:
         mending.items.insert(0, {"role": "user", "parts": [{"text": NOT_SHOWN}]})
 
 
-_FORM = Form(
+FORM: Final = Form(
     facts=FACTS,
     said=lambda text: {"role": "user", "parts": [{"text": text}]},
     mend=_mend,

@@ -15,48 +15,11 @@ from ..._text.json import shorten
 from .._repair.conversation import Form
 from .._repair.mending import Mending
 from .._repair.pairing import FreshIds, Pairing, Standing, pair
-from .._repair.violations import OUTCOME_UNKNOWN, Change, Violation
+from .._repair.violations import OUTCOME_UNKNOWN
 from ._facts import FACTS
 from ._spoken import RESULTS, read_message
 
 _ONE_EACH: Final = "Send exactly one result for each call, with the call's id"
-
-
-def check(request: Any) -> list[Violation]:
-    """Find what a conversation breaks of the provider's rules.
-
-    Args:
-        request: A request body, or its list of messages; anything else is a violation.
-
-    Returns:
-        Every violation, in the order of the messages; none for a request that is well formed.
-
-    Example:
-        >>> result = {"role": "tool", "tool_call_id": "c1", "content": "3"}
-        >>> [violation.rule for violation in check([result])]
-        ['orphan_result']
-    """
-    return _FORM.check(request)
-
-
-def repair(request: Any) -> tuple[Any, list[Change]]:
-    """Mend a conversation so that `check` finds nothing.
-
-    A call that nobody answered gets a result that says that its outcome is unknown.
-
-    Args:
-        request: A request body, or its list of messages; it is not changed.
-
-    Returns:
-        A mended copy of the same shape, and what was changed.
-
-    Example:
-        >>> call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-        >>> mended, changes = repair([{"role": "assistant", "tool_calls": [call]}])
-        >>> mended[1]["content"]
-        'Outcome unknown: the conversation holds no result for this call. It may ...'
-    """
-    return _FORM.repair(request)
 
 
 class _Call:
@@ -313,7 +276,7 @@ def _twice(
         answers[call.index][number]["tool_call_id"] = made
 
 
-_FORM = Form(
+FORM: Final = Form(
     facts=FACTS,
     said=lambda text: {"role": "user", "content": text},
     mend=_mend,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ..._schema.definition import ToolDef
+from ..._schema.schema_reader import JsonSchema
 from ..._text.json import copy_json
 from ..._text.suggestion import names_for_message
 from ..._transcript.request import TurnRequest
@@ -23,12 +24,12 @@ from ._facts import FACTS, NAME
 _DEFERRED: Final = {"defer_loading": True}
 
 
-def tool_of(definition: ToolDef, strict: bool) -> dict[str, Any]:
+def tool_of(definition: ToolDef, schema: JsonSchema, strict: bool) -> dict[str, Any]:
     """Describe a function tool."""
     tool: dict[str, Any] = {"type": "function", "name": definition.name}
     if definition.description:
         tool["description"] = definition.description
-    tool["parameters"] = copy_json(compiled(definition, FACTS, strict).schema)
+    tool["parameters"] = schema
     tool["strict"] = strict
     return tool
 
@@ -50,7 +51,11 @@ class FoundTools:
     def described(self, names: Iterable[str]) -> list[dict[str, Any]]:
         """Describe tools that a result loads."""
         definitions = {each.name: each for each in self.definitions}
-        return [tool_of(definitions[name], self.strict) | _DEFERRED for name in names]
+        return [self._tool(definitions[name]) | _DEFERRED for name in names]
+
+    def _tool(self, definition: ToolDef) -> dict[str, Any]:
+        schema = copy_json(compiled(definition, FACTS, self.strict).schema)
+        return tool_of(definition, schema, self.strict)
 
 
 def found_of(request: TurnRequest, *, strict: bool, native_search: bool) -> FoundTools | None:
@@ -84,12 +89,9 @@ def offer_of(
     return list(native_tools(request, None if found is None else found.native, loaded))
 
 
-def described(
-    definition: ToolDef, is_deferred: bool, found: FoundTools | None, strict: bool
-) -> dict[str, Any]:
+def described(tool: dict[str, Any], is_deferred: bool, found: FoundTools | None) -> dict[str, Any]:
     """Describe a tool of a request, the search for others among them."""
-    tool = tool_of(definition, strict)
-    if found is not None and definition.name == SEARCH:
+    if found is not None and tool["name"] == SEARCH:
         about: dict[str, Any] = {
             key: tool[key] for key in ("description", "parameters") if key in tool
         }

@@ -11,43 +11,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..._text.json import compact_json
-from ..._transcript.transcript import Transcript
 from .._repair.violations import NOT_SHOWN
 from .._wire.history import History
-from .._wire.losses import Loss
 from .._wire.openai_parts import read_responses_parts
-from .._wire.reading import response_place
-from ._decode import SEARCH_OUTPUT, tidy, turn_of
-from ._facts import FACTS, NAME
-from ._rules import check
+from ._decode import SEARCH_OUTPUT
 from ._spoken import Item
 
 
-def read_history(request: Any) -> tuple[Transcript, list[Loss]]:
-    """Read a conversation that was kept elsewhere, to go on with it here.
+def read_history(history: History) -> None:
+    """Read an input; the `instructions` of a body become the first message.
 
-    The `instructions` of a body become the first message. What the provider keeps, as under
-    `previous_response_id`, is not in the body, and is not read.
-
-    Args:
-        request: A request body, or its list of input items, which may be empty; it is not
-            changed.
-
-    Returns:
-        The transcript, and what it could not hold, each with its place. `messages` of the
-        transcript gives the list again, but for what was lost.
-
-    Raises:
-        HistoryError: The provider would refuse it; `repair` mends that.
-        DialectError: A turn of the model is broken; `where` says at which place.
-
-    Example:
-        >>> kept = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
-        >>> transcript, losses = read_history(kept)
-        >>> transcript[1].text, losses
-        ('Hello', [])
+    What the provider keeps, as under `previous_response_id`, is not in the body, and is not read.
     """
-    history = History(FACTS, check, request)
     instructions = history.body.get("instructions")
     if isinstance(instructions, str):
         history.say("system", [instructions], "instructions")
@@ -74,7 +49,6 @@ def read_history(request: Any) -> tuple[Transcript, list[Loss]]:
         else:
             _answer(fields, position, history)
     _turn(output, begun, history)
-    return history.read()
 
 
 def _item(given: Any) -> Item:
@@ -88,7 +62,7 @@ def _item(given: Any) -> Item:
 
 def _turn(output: list[dict[str, Any]], position: str, history: History) -> None:
     if output:
-        history.turn(turn_of(response_place(NAME, {"output": output}, tidy, position)))
+        history.respond({"output": output}, position)
 
 
 def _answer(fields: Mapping[str, Any], position: str, history: History) -> None:

@@ -10,13 +10,13 @@ models".)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from ..._text.json import shorten
 from .._repair.conversation import Form
 from .._repair.mending import Mending
 from .._repair.pairing import FreshIds, Pairing, Standing, pair
-from .._repair.violations import OUTCOME_UNKNOWN, Change, Violation
+from .._repair.violations import OUTCOME_UNKNOWN
 from .._wire.call_ids import made_id, takes_id
 from ._facts import FACTS
 from ._spoken import ANSWERS, Item, output_of, read_item, repeated_in
@@ -26,43 +26,6 @@ _SHORT = 48
 
 # With these the provider knows what was said before.
 _KEPT = ("previous_response_id", "conversation")
-
-
-def check(request: Any) -> list[Violation]:
-    """Find what an input breaks of the provider's rules.
-
-    Args:
-        request: A request body, or its list of input items; anything else is a violation.
-
-    Returns:
-        Every violation, in the order of the items; none for a request that is well formed.
-
-    Example:
-        >>> output = {"type": "function_call_output", "call_id": "c1", "output": "3"}
-        >>> [violation.rule for violation in check([output])]
-        ['orphan_result']
-    """
-    return _FORM.check(request)
-
-
-def repair(request: Any) -> tuple[Any, list[Change]]:
-    """Mend an input so that `check` finds nothing.
-
-    A call that nobody answered gets an output that says that its outcome is unknown.
-
-    Args:
-        request: A request body, or its list of input items; it is not changed.
-
-    Returns:
-        A mended copy of the same shape, and what was changed.
-
-    Example:
-        >>> call = {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}
-        >>> mended, changes = repair([call])
-        >>> mended[1]["output"]
-        'Outcome unknown: the conversation holds no result for this call. It may ...'
-    """
-    return _FORM.repair(request)
 
 
 def _is_in_order(given: list[Any], mending: Mending) -> bool:
@@ -345,7 +308,7 @@ def _twice(placed: list[Item], answers: Mapping[int, Item], mending: Mending) ->
         seen.add(made)
 
 
-_FORM = Form(
+FORM: Final = Form(
     facts=FACTS,
     said=lambda text: {"role": "user", "content": text},
     mend=_mend,

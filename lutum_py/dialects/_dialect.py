@@ -1,0 +1,427 @@
+"""What every dialect does, once: the functions of its module are the methods of one record.
+
+The module of a dialect makes the record of what only that wire has, and names the methods:
+
+    DIALECT: Final = Dialect(facts=FACTS, tool=_tool, choice=_choice, ...)
+    decode: Final = DIALECT.decode
+
+So the parameters are the same for all, they are described in one place, and a wire that is new
+writes down nothing but what is new about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Generic, TypeVar
+
+from .._declare.offer import Descriptions
+from .._schema.definition import ToolDef
+from .._schema.schema_reader import JsonSchema
+from .._text.json import copy_json
+from .._transcript.assistant import AssistantTurn
+from .._transcript.request import TranscriptItem, TurnRequest
+from .._transcript.tool_choice import ToolChoice
+from .._transcript.transcript import Transcript
+from ..errors import HistoryError
+from . import DIALECTS
+from ._facts import Facts
+from ._repair.conversation import Form
+from ._repair.violations import Change, Violation
+from ._schema.compiler import CompiledSchema
+from ._wire.history import NOTHING_SAID, History
+from ._wire.losses import EncodedRequest, Loss, cache_losses
+from ._wire.offered import answer_schema, choice_of, compiled, offered, schema_losses
+from ._wire.other_model import ModelNames
+from ._wire.reading import Place, response_place
+from ._wire.rendering import Rendering
+
+C = TypeVar("C")
+"""What a wire writes for a choice of tools."""
+R = TypeVar("R", bound=Rendering)
+
+
+# Compared by identity, as the facts are, and pickled by name: a tool may hold a dialect's function.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Dialect(Generic[C]):
+    """Hold what one wire has of its own, and do with it what every dialect does.
+
+    Attributes:
+        facts: What is known of it.
+        tool: Describes one tool, given its definition, its schema, which is the tool's to keep, and
+            whether it is offered in strict mode.
+        choice: Writes a choice of tools.
+        answer: Gives the request fields for a final answer, of its definition and schema.
+        tidy: Copies a response as it is kept: without null fields, and in the form of the wire.
+        turn: Reads a tidy response.
+        rendering: What was said, on its way to the wire.
+        body: Makes the body of a request.
+        form: How a request holds its conversation, and what the provider refuses of one.
+        history: Reads a conversation that the provider would take.
+        offer: Puts the tools together for the request field; a list of them, as a rule.
+    """
+
+    facts: Facts
+    tool: Callable[[ToolDef, JsonSchema, bool], dict[str, Any]]
+    choice: Callable[[ToolChoice], C]
+    answer: Callable[[ToolDef, JsonSchema], dict[str, Any]]
+    tidy: Callable[[Any], Any]
+    turn: Callable[[Place], AssistantTurn]
+    rendering: type[Rendering]
+    body: Callable[[Draft[C]], Mapping[str, Any]]
+    form: Form
+    history: Callable[[History], None]
+    offer: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] = list
+
+    def __reduce__(self) -> tuple[Callable[[str], Dialect[Any]], tuple[str]]:
+        return dialect_of, (self.facts.name,)
+
+    def compile(self, definition: ToolDef, *, strict: bool = False) -> CompiledSchema:
+        """Compile a tool's input schema into what the dialect takes.
+
+        Args:
+            definition: The tool.
+            strict: Whether the tool is offered in strict mode; a provider that has none for a
+                single tool takes the same schema either way.
+
+        Returns:
+            The schema, the decoder of arguments, and what the provider will not enforce.
+
+        Raises:
+            ToolDefinitionError: The name or the schema has no form in the dialect.
+
+        Example:
+            >>> from lutum_py.dialects import openai_chat
+            >>> tool = ToolDef.from_json_schema(name="echo", input_schema={"type": "object"})
+            >>> openai_chat.compile(tool).schema
+            {'type': 'object', 'properties': {}}
+        """
+        return compiled(definition, self.facts, strict)
+
+    def tools(
+        self,
+        toolset: Any,
+        *,
+        available: Any = None,
+        descriptions: Descriptions = (),
+        strict: bool = False,
+    ) -> list[dict[str, Any]]:
+        """Describe the tools on offer, for the request field that holds them.
+
+        Args:
+            toolset: A toolset, or an iterable of `ToolDef`.
+            available: Which of its tools are on offer; None for those that are on.
+            descriptions: Pairs of a selector and the text that the model reads instead.
+            strict: Whether the provider holds the model to the schemas, where it can.
+
+        Returns:
+            What the field holds, with the tools in order; yours to change.
+
+        Raises:
+            ToolDefinitionError: A name or schema has no form in the dialect.
+
+        Example:
+            >>> from lutum_py.dialects import anthropic_messages
+            >>> echo = ToolDef.from_json_schema(name="echo", input_schema={"type": "object"})
+            >>> anthropic_messages.tools([echo])
+            [{'name': 'echo', 'input_schema': {'type': 'object', 'properties': {}}}]
+        """
+        on_offer = offered(toolset, available, descriptions)
+        return self.offer([self.tool_of(each, strict) for each in on_offer])
+
+    def tool_of(self, definition: ToolDef, strict: bool) -> dict[str, Any]:
+        """Describe one tool."""
+        schema = copy_json(compiled(definition, self.facts, strict).schema)
+        return self.tool(definition, schema, strict)
+
+    def tool_choice(self, requirement: Any) -> C:
+        """Say what the model is asked to do, for the request field that holds the choice of a tool.
+
+        Args:
+            requirement: A `ToolRequirement`, or a `ToolChoice`.
+
+        Raises:
+            MisuseError: It is neither.
+
+        Example:
+            >>> from lutum_py.dialects import anthropic_messages
+            >>> anthropic_messages.tool_choice(ToolChoice("specific", "echo"))
+            {'type': 'tool', 'name': 'echo'}
+        """
+        return self.choice(choice_of(requirement))
+
+    def answer_format(self, answer: Any) -> dict[str, Any]:
+        """Hold the text of the model to the schema of a final answer: the request fields for it.
+
+        Args:
+            answer: An `Answer`, or `request.answer`.
+
+        Raises:
+            ToolDefinitionError: The schema has no form in the dialect.
+            MisuseError: It is no answer.
+
+        Example:
+            >>> from lutum_py import Answer
+            >>> from lutum_py.dialects import anthropic_messages
+            >>> fields = anthropic_messages.answer_format(Answer(list[int], by="format"))
+            >>> fields["output_config"]["format"]["type"]
+            'json_schema'
+        """
+        return self.answer(*answer_schema(answer, self.facts, strict=self.is_strict))
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether the provider has a strict mode, which then holds for answers too."""
+        return self.facts.strictness is not None
+
+    def decode(self, response: Mapping[str, Any]) -> AssistantTurn:
+        """Read a response.
+
+        Args:
+            response: The JSON of a response; the page of the dialect says how an SDK object gives
+                it.
+
+        Returns:
+            The turn; its payload is the response, without fields that are null. Arguments that came
+            as an object are compact JSON in the order that it has.
+
+        Raises:
+            DialectError: It is no response, an error, or broken; `where` says at which place.
+
+        Example:
+            >>> from lutum_py.dialects import openai_chat
+            >>> said = {"role": "assistant", "content": "Hello"}
+            >>> openai_chat.decode({"choices": [{"message": said, "finish_reason": "stop"}]}).text
+            'Hello'
+        """
+        return self.decode_at(response)
+
+    def decode_at(self, response: Any, position: str = "") -> AssistantTurn:
+        """Read a response that stands somewhere, which errors then say."""
+        return self.turn(response_place(self.facts.name, response, self.tidy, position))
+
+    def messages(self, committed: Iterable[TranscriptItem]) -> list[dict[str, Any]]:
+        """Render a committed round, or any part of a transcript, for the list of the conversation.
+
+        Where the provider keeps instructions apart, messages of system and developer are left out;
+        `encode_request` puts them in their place. A call by a name that the provider refuses goes
+        out under another, and `encode_request` reports it.
+
+        Args:
+            committed: Messages, turns and results, oldest first.
+
+        Returns:
+            What everybody said, as the provider takes it; yours to change.
+
+        Raises:
+            MisuseError: What is passed is no committed round and no list of items, such as a plan.
+
+        Example:
+            >>> from lutum_py import Message
+            >>> from lutum_py.dialects import openai_chat
+            >>> openai_chat.messages([Message("user", "Hello")])
+            [{'role': 'user', 'content': 'Hello'}]
+        """
+        return self.rendering.of(committed).said
+
+    def read_history(self, request: Any) -> tuple[Transcript, list[Loss]]:
+        """Read a conversation that was kept elsewhere, to go on with it here.
+
+        Instructions that a body holds beside its conversation become the first messages.
+
+        Args:
+            request: A request body, or the list of its conversation, which may be empty; it is not
+                changed.
+
+        Returns:
+            The transcript, and what it could not hold, each with its place. `messages` of the
+            transcript gives the list again, but for what was lost.
+
+        Raises:
+            HistoryError: The provider would refuse it; `repair` mends that.
+            DialectError: A turn of the model is broken; `where` says at which place.
+
+        Example:
+            >>> from lutum_py.dialects import openai_chat
+            >>> said = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes?"}]
+            >>> transcript, losses = openai_chat.read_history(said)
+            >>> transcript[1].text, losses
+            ('Yes?', [])
+        """
+        violations = self.check(request)
+        # That nobody has said anything yet, a transcript may hold.
+        if any(violation.rule != NOTHING_SAID for violation in violations):
+            raise HistoryError(violations, dialect=self.facts.name)
+        history = History(
+            self.facts,
+            request,
+            decode=self.decode_at,
+            is_rejoined=self.rendering.joins_messages,
+        )
+        self.history(history)
+        return history.read()
+
+    def encode_request(
+        self,
+        request: TurnRequest,
+        *,
+        strict: bool = False,
+        model: ModelNames = None,
+        native_search: bool = False,
+    ) -> EncodedRequest:
+        """Make the body of a request, without the model's name.
+
+        `extra` goes in last and untouched. Tools in it, such as those that the provider runs
+        itself, come after the tools of the request; a field that holds several things, such as the
+        format of an answer beside others, is joined with what the request says in it.
+
+        Args:
+            request: What is asked of the model.
+            strict: Whether the tools are offered in strict mode, as `tools` offers them.
+            model: The model that is asked, by one name or all that it goes by. What only the model
+                that made a turn can read, such as its reasoning, is not sent to another.
+            native_search: Whether deferred tools are sent as such, and what a search found as
+                references to them; without effect where the provider knows no deferred tools.
+
+        Returns:
+            The body, and on its `losses` what it could not carry.
+
+        Raises:
+            ToolDefinitionError: A tool's name or schema has no form in the dialect.
+            InvalidValueError: The provider refuses how the conversation begins.
+            MisuseError: The native search has another name than the provider's own.
+
+        Example:
+            >>> from lutum_py import Message
+            >>> from lutum_py.dialects import openai_chat
+            >>> said = TurnRequest(items=[Message("user", "Hello")], temperature=0.5)
+            >>> openai_chat.encode_request(said)
+            {'messages': [{'role': 'user', 'content': 'Hello'}], 'temperature': 0.5}
+        """
+        draft = Draft(self, request, strict, model, native_search)
+        body = self.body(draft)
+        return EncodedRequest(body, draft.losses)
+
+    def check(self, request: Any) -> list[Violation]:
+        """Find what a conversation breaks of the provider's rules.
+
+        Args:
+            request: A request body, or the list of its conversation; anything else is a violation.
+
+        Returns:
+            Every violation, in the order of the list; none for a request that is well formed.
+
+        Example:
+            >>> from lutum_py.dialects import openai_chat
+            >>> result = {"role": "tool", "tool_call_id": "c1", "content": "3"}
+            >>> [violation.rule for violation in openai_chat.check([result])]
+            ['orphan_result']
+        """
+        return self.form.check(request)
+
+    def repair(self, request: Any) -> tuple[Any, list[Change]]:
+        """Mend a conversation so that `check` finds nothing.
+
+        A call that nobody answered gets a result that says that its outcome is unknown.
+
+        Args:
+            request: A request body, or the list of its conversation; it is not changed.
+
+        Returns:
+            A mended copy of the same shape, and what was changed.
+
+        Example:
+            >>> from lutum_py.dialects import openai_chat
+            >>> call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+            >>> mended, changes = openai_chat.repair([{"role": "assistant", "tool_calls": [call]}])
+            >>> mended[1]["content"]
+            'Outcome unknown: the conversation holds no result for this call. It may ...'
+        """
+        return self.form.repair(request)
+
+
+class Draft(Generic[C]):
+    """A request on its way to a body: the pieces of it, and what is lost as each is asked for.
+
+    Args:
+        dialect: The dialect that writes it.
+        request: What is asked of the model.
+        strict: Whether the tools are offered in strict mode.
+        model: The model that is asked.
+        native_search: Whether deferred tools are sent as such.
+
+    Attributes:
+        request: As above.
+        strict: As above.
+        native_search: As above.
+        losses: What was lost so far.
+    """
+
+    __slots__ = ("_dialect", "_model", "losses", "native_search", "request", "strict")
+
+    def __init__(
+        self,
+        dialect: Dialect[C],
+        request: TurnRequest,
+        strict: bool,
+        model: ModelNames,
+        native_search: bool,
+    ) -> None:
+        self._dialect = dialect
+        self._model = model
+        self.request = request
+        self.strict = strict
+        self.native_search = native_search
+        self.losses: list[Loss] = []
+
+    def render(
+        self,
+        rendering: type[R],
+        *cached_by: str,
+        found: Any = None,
+        start: int = 0,
+        whole: bool = False,
+    ) -> R:
+        """Render what was said.
+
+        Args:
+            rendering: What renders it.
+            cached_by: The fields of `request.cache` that the dialect has a word for.
+            found: What the results of searches may name.
+            start: How many of the first items go out in another way.
+            whole: Whether turns go back whole, whatever was cut before them.
+        """
+        request = self.request
+        names = [definition.name for definition in request.tools]
+        rendered = rendering.of(request.items, names, self._model, found, start, whole)
+        self.losses += rendered.losses
+        self.losses += cache_losses(request.cache, self._dialect.facts.name, *cached_by)
+        return rendered
+
+    def tool(self, definition: ToolDef) -> dict[str, Any]:
+        """Describe one tool."""
+        self.losses += schema_losses(definition, self._dialect.facts, self.strict)
+        return self._dialect.tool_of(definition, self.strict)
+
+    def tools(self) -> list[dict[str, Any]]:
+        """Describe the tools on offer."""
+        return self._dialect.offer([self.tool(each) for each in self.request.tools])
+
+    def choice(self) -> C:
+        """Say what the model is asked to do."""
+        return self._dialect.choice(self.request.tool_choice)
+
+    def answer(self) -> dict[str, Any]:
+        """Give the fields that hold the text to a final answer, where one is asked for so."""
+        answer, dialect = self.request.answer, self._dialect
+        if answer is None:
+            return {}
+        self.losses += schema_losses(answer, dialect.facts, dialect.is_strict)
+        return dialect.answer_format(answer)
+
+
+def dialect_of(name: str) -> Dialect[Any]:
+    """Give the record of a dialect in the list."""
+    found: Dialect[Any] = import_module(DIALECTS[name]).DIALECT
+    return found
