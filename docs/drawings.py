@@ -234,7 +234,7 @@ def steps_table() -> str:
 
 
 def effects_table() -> str:
-    """Write what each kind of effect implies, kinds of the same row together, as HTML."""
+    """Write what each kind of effect implies, with its area, kinds of one row together, as HTML."""
     rows: dict[tuple[str, ...], list[str]] = {}
     for kind, implied in EFFECT_DEFAULTS.items():
         row = (
@@ -243,7 +243,8 @@ def effects_table() -> str:
             implied.confirmation.value,
             implied.risk_floor.value,
         )
-        rows.setdefault(row, []).append(f"<code>{kind}</code>")
+        area = "" if implied.area is None else f" ({implied.area})"
+        rows.setdefault(row, []).append(f"<code>{kind}</code>{area}")
     return _table(
         ("effects", "changes things", "reversibility", "confirmation", "least risk"),
         [(", ".join(kinds), *row) for row, kinds in rows.items()],

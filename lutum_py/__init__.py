@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     # Not `mcp`, `models`, `otel` and `typing`: to see them, a checker would read much more, such as
     # an SDK, in every program; and not `cli`, which is above this file.
+    from . import capabilities as capabilities
     from . import dialects as dialects
     from . import errors as errors
     from . import execution as execution
@@ -211,6 +212,7 @@ _HOME: Final = {
 _MODULE_OF: Final = {name: home for home, names in _HOME.items() for name in names}
 _MODULES: Final = frozenset(
     {
+        "capabilities",
         "cli",
         "dialects",
         "errors",

@@ -76,6 +76,7 @@ def test_any_module_may_be_the_first() -> None:
 
 
 MODULES = {
+    "capabilities",
     "dialects",
     "errors",
     "execution",

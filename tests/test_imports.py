@@ -68,6 +68,7 @@ OURS: Final = {
     "_schema.input_model": "makes a pydantic model, which is as slow as to import pydantic",
     "_schema.json_schema": "loads pydantic's generator of schemas",
     "_schema.secrets": "what is only declared is shown nowhere",
+    "_schema.touch": "for what calls touch",
     "_session": "what declares tools needs no sessions, and few are saved",
     "_text.json": "loads pydantic, which no exception needs",
     "_transcript.attachment": "a tool that is only declared needs none",

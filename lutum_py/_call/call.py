@@ -36,6 +36,7 @@ from .steps import Steps, drive, drive_sync
 if TYPE_CHECKING:
     from .._context.suspension import SuspendTicket
     from .._schema.invocation import Invocation
+    from .._schema.touch import Touch
     from .._transcript.attachment import Attachment
     from .lifecycle import StepKind
     from .selector import Selector
@@ -73,6 +74,31 @@ class AnyToolCall(CallState):
         def input(self) -> object: ...
         @input.setter
         def input(self, value: Any) -> None: ...
+
+    @property
+    def touches(self) -> tuple[Touch, ...]:
+        """What the call touches, by the effects of its tool and its arguments as they are now.
+
+        A tool that declares no effect touches everything.
+
+        Example:
+            >>> from lutum_py import Toolset, ToolCapabilities, ToolEffect, ToolMetadata
+            >>> from lutum_py import tool, tool_fn
+            >>> writes = ToolCapabilities(effects=[ToolEffect("write_file", target="path")])
+            >>> @tool_fn(capabilities=writes)
+            ... def write(path: str, text: str) -> str:
+            ...     return "written"
+            >>> class Files(Toolset):
+            ...     write = tool(write)
+            >>> arguments = '{"path": "src/../docs/A.md", "text": "Hi"}'
+            >>> metadata = ToolMetadata(id="c1", name="write", arguments=arguments)
+            >>> Files.parse_tool_call(metadata).touches
+            (Touch(area='files', target='docs/a.md', mutating=True),)
+        """
+        from .._schema.touch import touches_of
+
+        effects = self.selector.definition.capabilities.effects
+        return touches_of(effects, self.spec.arguments, self._written())
 
     # Ways to answer.
 

@@ -7,11 +7,11 @@ checks first and changes afterwards, so that what fails has changed nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, Self, TypeVar, overload
 
-from .._call.call import HookOutcome, Hooks
+from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.lifecycle import CallStatus
 from .._call.line import CallStep
 from .._call.outcomes import Asking, ContinueSuggestion, SuspendedCall, ask_approval
@@ -109,6 +109,54 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T_co]):
     def remaining(self) -> tuple[SuspendedCall, ...]:
         """Give the calls that still wait for a decision."""
         return self.suspended
+
+    # What may run together.
+
+    def order(self) -> Mapping[str, tuple[str, ...]]:
+        """Say which calls each open call waits for, since they touch the same: see `call.touches`.
+
+        Whoever begins a call once these are answered ends as if the calls had been run one after
+        the other: with the same reads, and the same state of the world. It is of the plan as it is
+        now; a call that was answered holds nobody up, whatever the answer.
+
+        Returns:
+            By the id of each call without an answer, in the order of the turn, the ids of earlier
+            ones: of all that it meets those at least for which none of the others waits.
+        """
+        from .order import Order
+
+        return Order.of(self).by_id()
+
+    def batches(self) -> list[tuple[AnyToolCall, ...]]:
+        """Give the calls that may be begun in groups: together within one, group after group.
+
+        Each call is in the first group behind all earlier calls that it meets. One that is begun,
+        suspended or in doubt is in none, and holds up those that meet it, and those behind these.
+
+        Returns:
+            The groups of the plan as it is now, each in the order of the turn.
+
+        Example:
+            >>> from lutum_py import Toolset, ToolCapabilities, ToolEffect, tool, tool_fn
+            >>> from lutum_py.testing import ScriptedModel
+            >>> writes = ToolCapabilities(effects=[ToolEffect("write_file", target="path")])
+            >>> @tool_fn(capabilities=writes)
+            ... def edit(path: str, text: str) -> str:
+            ...     return "edited"
+            >>> class Files(Toolset):
+            ...     edit = tool(edit)
+            >>> texts = [{"path": path, "text": "x"} for path in "aba"]
+            >>> edits = [(f"c{n}", "edit", text) for n, text in enumerate(texts)]
+            >>> with Files.read_turn(ScriptedModel.tool_calls(*edits)).round.plan() as plan:
+            ...     print([[call.id for call in group] for group in plan.batches()])
+            ...     print(plan.order())
+            [['c0', 'c1'], ['c2']]
+            {'c0': (), 'c1': (), 'c2': ('c0',)}
+        """
+        from .order import Order
+
+        order = Order.of(self)
+        return [tuple(order.calls[at] for at in group) for group in order.batches()]
 
     # Deciding.
 

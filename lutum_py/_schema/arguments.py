@@ -95,6 +95,11 @@ class Arguments:
         self.is_fixed: bool = is_model(input_type) and _is_frozen(input_type)
         self.validate_json: Callable[[str], Any] = self._validator.validate_json
 
+    @property
+    def keeps_names(self) -> bool:
+        """Whether the keys of what `to_data` gives are those of the wire, of every input."""
+        return self._by_alias
+
     def mend(self, text: str, error: ValidationError) -> tuple[Any, tuple[str, ...]]:
         """Read text that failed to validate, where it leaves no doubt about what is meant.
 

@@ -17,6 +17,9 @@ from .._text.json import is_sequence
 from .._text.suggestion import meant_by
 from ..errors import ToolDefinitionError
 
+ANY_AREA: Final = "*"
+FILES: Final = "files"
+
 
 class EffectKind(StrEnum):
     """Name what a tool does; `EFFECT_DEFAULTS` says what follows from it."""
@@ -106,41 +109,45 @@ class EffectDefaults:
         reversibility: Used where an effect does not say.
         confirmation: Used where an effect does not say.
         risk_floor: The lowest risk that the kind can have.
+        area: The part of the world that it touches: `*` for any, None for nothing that another
+            call could meet. Used where an effect does not say.
     """
 
     mutating: bool
     reversibility: Reversibility
     confirmation: Confirmation
     risk_floor: RiskLevel
+    area: str | None
 
 
 def _rows() -> dict[EffectKind, EffectDefaults]:
     kind, back, ask, risk = EffectKind, Reversibility, Confirmation, RiskLevel
-    read = EffectDefaults(False, back.REVERSIBLE, ask.ON_RISK, risk.ALLOW)
-    request = EffectDefaults(False, back.REVERSIBLE, ask.ON_RISK, risk.REVIEW)
-    secret = EffectDefaults(False, back.IRREVERSIBLE, ask.ALWAYS, risk.BLOCK)
-    keep = EffectDefaults(True, back.PARTIALLY_REVERSIBLE, ask.ALWAYS, risk.REVIEW)
-    act = EffectDefaults(True, back.PARTIALLY_REVERSIBLE, ask.ALWAYS, risk.REQUIRE_CONFIRMATION)
-    tell = EffectDefaults(True, back.IRREVERSIBLE, ask.ALWAYS, risk.REQUIRE_CONFIRMATION)
-    final = EffectDefaults(True, back.IRREVERSIBLE, ask.ALWAYS, risk.BLOCK)
-    return {
-        kind.READ_FILE: read,
-        kind.INTROSPECT_RUNTIME: read,
-        kind.NETWORK_REQUEST: request,
-        kind.READ_SECRET: secret,
-        kind.PERSIST_MEMORY: keep,
-        kind.GENERATE_MEDIA: keep,
-        kind.WRITE_FILE: act,
-        kind.RUN_PROCESS: act,
-        kind.SCHEDULE_TASK: act,
-        kind.DELEGATE_WORK: act,
-        kind.SEND_MESSAGE: tell,
-        kind.PUBLISH_CONTENT: tell,
-        kind.DELETE_FILE: final,
-        kind.SPEND_MONEY: final,
-        kind.DEPLOY: final,
-        kind.MODIFY_CREDENTIAL: final,
+    read = (False, back.REVERSIBLE, ask.ON_RISK, risk.ALLOW)
+    request = (False, back.REVERSIBLE, ask.ON_RISK, risk.REVIEW)
+    secret = (False, back.IRREVERSIBLE, ask.ALWAYS, risk.BLOCK)
+    keep = (True, back.PARTIALLY_REVERSIBLE, ask.ALWAYS, risk.REVIEW)
+    act = (True, back.PARTIALLY_REVERSIBLE, ask.ALWAYS, risk.REQUIRE_CONFIRMATION)
+    tell = (True, back.IRREVERSIBLE, ask.ALWAYS, risk.REQUIRE_CONFIRMATION)
+    final = (True, back.IRREVERSIBLE, ask.ALWAYS, risk.BLOCK)
+    rows = {
+        kind.READ_FILE: (read, FILES),
+        kind.INTROSPECT_RUNTIME: (read, "runtime"),
+        kind.NETWORK_REQUEST: (request, "network"),
+        kind.READ_SECRET: (secret, "credentials"),
+        kind.PERSIST_MEMORY: (keep, "memory"),
+        kind.GENERATE_MEDIA: (keep, None),
+        kind.WRITE_FILE: (act, FILES),
+        kind.RUN_PROCESS: (act, ANY_AREA),
+        kind.SCHEDULE_TASK: (act, "schedule"),
+        kind.DELEGATE_WORK: (act, ANY_AREA),
+        kind.SEND_MESSAGE: (tell, "messages"),
+        kind.PUBLISH_CONTENT: (tell, "publications"),
+        kind.DELETE_FILE: (final, FILES),
+        kind.SPEND_MONEY: (final, "money"),
+        kind.DEPLOY: (final, "deployments"),
+        kind.MODIFY_CREDENTIAL: (final, "credentials"),
     }
+    return {each: EffectDefaults(*said, area) for each, (said, area) in rows.items()}
 
 
 EFFECT_DEFAULTS: Final[Mapping[EffectKind, EffectDefaults]] = MappingProxyType(_rows())
@@ -159,6 +166,8 @@ class ToolEffect:
         reversibility: Whether it can be undone; by default as the kind has it.
         confirmation: When to ask first; by default as the kind has it.
         dry_run: Whether the tool can show what it would do.
+        area: The part of the world that it touches; by default as the kind has it. Calls whose
+            effects are of one area and target keep the order of the turn where one changes it.
 
     >>> effect = ToolEffect("delete_file", target="path")
     >>> effect.reversibility, effect.risk
@@ -170,6 +179,7 @@ class ToolEffect:
     reversibility: Reversibility
     confirmation: Confirmation
     dry_run: DryRun
+    area: str | None
 
     def __init__(
         self,
@@ -178,6 +188,7 @@ class ToolEffect:
         reversibility: Reversibility | str | None = None,
         confirmation: Confirmation | str | None = None,
         dry_run: DryRun | str = DryRun.NOT_SUPPORTED,
+        area: str | None = None,
     ) -> None:
         """Check each part, and fill in what is left open from the kind.
 
@@ -187,9 +198,12 @@ class ToolEffect:
             reversibility: A `Reversibility` or its name; None for the kind's own.
             confirmation: A `Confirmation` or its name; None for the kind's own.
             dry_run: A `DryRun` or its name.
+            area: A word for what several tools touch, such as `orders`; `*` for anything, None for
+                the kind's own.
 
         Raises:
-            ToolDefinitionError: A name is unknown, or `target` is not the name of an argument.
+            ToolDefinitionError: A name is unknown, `target` is not the name of an argument, or
+                `area` is no word.
         """
         known = _member(EffectKind, kind, "effect kind")
         defaults = EFFECT_DEFAULTS[known]
@@ -197,6 +211,11 @@ class ToolEffect:
             raise ToolDefinitionError(
                 f"The target of the effect '{known}' is {target!r}. Give the name of the tool's "
                 "argument that says what it acts on, or leave it out."
+            )
+        if area is not None and not (isinstance(area, str) and area and area == area.strip()):
+            raise ToolDefinitionError(
+                f"The area of the effect '{known}' is {area!r}. Give a word without blanks around "
+                "it, such as 'orders', or leave it out."
             )
         fill = object.__setattr__
         fill(self, "kind", known)
@@ -216,6 +235,7 @@ class ToolEffect:
             else _member(Confirmation, confirmation, "confirmation"),
         )
         fill(self, "dry_run", _member(DryRun, dry_run, "dry run"))
+        fill(self, "area", defaults.area if area is None else area)
 
     @property
     def mutating(self) -> bool:
@@ -241,6 +261,7 @@ class ToolEffect:
             "reversibility": self.reversibility.value,
             "confirmation": self.confirmation.value,
             "dry_run": self.dry_run.value,
+            "area": self.area,
         }
 
     @classmethod

@@ -28,13 +28,16 @@ _ADDITIVE: Final = frozenset({EffectKind.PERSIST_MEMORY, EffectKind.GENERATE_MED
 
 
 def capabilities_of(hints: ToolAnnotations | None, trusted: bool) -> ToolCapabilities:
-    """Say what a tool does to the world; a server that is not trusted can only raise its risk."""
+    """Say what a tool does to the world; a server that is not trusted can only raise its risk.
+
+    No hint says to what a tool does it, so it may be anything.
+    """
     hints = hints or _NO_HINTS
     if trusted and hints.read_only_hint:
         is_closed = hints.open_world_hint is False
-        effect = ToolEffect("introspect_runtime" if is_closed else "network_request")
+        effect = ToolEffect("introspect_runtime" if is_closed else "network_request", area="*")
     elif trusted and hints.destructive_hint is False:
-        effect = ToolEffect("persist_memory", confirmation=Confirmation.ON_RISK)
+        effect = ToolEffect("persist_memory", confirmation=Confirmation.ON_RISK, area="*")
     else:
         is_final = hints.destructive_hint is True
         effect = ToolEffect(

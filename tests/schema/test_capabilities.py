@@ -34,28 +34,29 @@ EFFECTS = st.builds(
     st.none() | st.sampled_from(Reversibility),
     st.none() | st.sampled_from(Confirmation),
     st.sampled_from(DryRun),
+    st.none() | st.sampled_from(["orders", "*"]),
 )
 CAPABILITIES = st.builds(
     ToolCapabilities, st.booleans(), st.booleans(), st.booleans(), st.lists(EFFECTS, max_size=4)
 )
 
 TABLE = """
-read_file         | no  | reversible           | on_risk | allow
-introspect_runtime| no  | reversible           | on_risk | allow
-network_request   | no  | reversible           | on_risk | review
-read_secret       | no  | irreversible         | always  | block
-persist_memory    | yes | partially_reversible | always  | review
-generate_media    | yes | partially_reversible | always  | review
-write_file        | yes | partially_reversible | always  | require_confirmation
-run_process       | yes | partially_reversible | always  | require_confirmation
-schedule_task     | yes | partially_reversible | always  | require_confirmation
-delegate_work     | yes | partially_reversible | always  | require_confirmation
-send_message      | yes | irreversible         | always  | require_confirmation
-publish_content   | yes | irreversible         | always  | require_confirmation
-delete_file       | yes | irreversible         | always  | block
-spend_money       | yes | irreversible         | always  | block
-deploy            | yes | irreversible         | always  | block
-modify_credential | yes | irreversible         | always  | block
+read_file         | no  | reversible           | on_risk | allow | files
+introspect_runtime| no  | reversible           | on_risk | allow | runtime
+network_request   | no  | reversible           | on_risk | review | network
+read_secret       | no  | irreversible         | always  | block | credentials
+persist_memory    | yes | partially_reversible | always  | review | memory
+generate_media    | yes | partially_reversible | always  | review | -
+write_file        | yes | partially_reversible | always  | require_confirmation | files
+run_process       | yes | partially_reversible | always  | require_confirmation | *
+schedule_task     | yes | partially_reversible | always  | require_confirmation | schedule
+delegate_work     | yes | partially_reversible | always  | require_confirmation | *
+send_message      | yes | irreversible         | always  | require_confirmation | messages
+publish_content   | yes | irreversible         | always  | require_confirmation | publications
+delete_file       | yes | irreversible         | always  | block | files
+spend_money       | yes | irreversible         | always  | block | money
+deploy            | yes | irreversible         | always  | block | deployments
+modify_credential | yes | irreversible         | always  | block | credentials
 """
 ROWS = [[cell.strip() for cell in line.split("|")] for line in TABLE.strip().splitlines()]
 
@@ -63,13 +64,14 @@ ROWS = [[cell.strip() for cell in line.split("|")] for line in TABLE.strip().spl
 @over("row", ROWS)
 def test_each_kind_has_its_row(row: list[str]) -> None:
     """A kind's row says whether it changes anything, its defaults and its floor."""
-    kind, mutating, reversibility, confirmation, floor = row
+    kind, mutating, reversibility, confirmation, floor, area = row
     defaults = EFFECT_DEFAULTS[EffectKind(kind)]
     effect = ToolEffect(kind)
     assert defaults.risk_floor == floor
     assert (effect.mutating, defaults.mutating) == (mutating == "yes", mutating == "yes")
     assert (effect.reversibility, defaults.reversibility) == (reversibility, reversibility)
     assert (effect.confirmation, defaults.confirmation) == (confirmation, confirmation)
+    assert (effect.area, defaults.area) == (None if area == "-" else area,) * 2
     assert (effect.target, effect.dry_run) == (None, DryRun.NOT_SUPPORTED)
 
 
@@ -160,10 +162,18 @@ def test_the_json_data_has_every_key() -> None:
                 "reversibility": "irreversible",
                 "confirmation": "always",
                 "dry_run": "supported",
+                "area": "messages",
             }
         ],
     }
     assert {type(value) for value in data["effects"][0].values()} == {str}
+
+
+def test_data_of_before_areas_reads_back() -> None:
+    """An effect that was written down without its area has that of its kind."""
+    data = ToolEffect("write_file", "path").to_dict()
+    del data["area"]
+    assert ToolEffect.from_dict(data) == ToolEffect("write_file", "path", area="files")
 
 
 def test_everything_is_off_by_default() -> None:
@@ -195,6 +205,9 @@ def test_effects_are_immutable() -> None:
         ({"kind": "deploy", "dry_run": "suported"}, "Did you mean `supported`"),
         ({"kind": "deploy", "target": " "}, "The target of the effect 'deploy' is ' '"),
         ({"kind": "deploy", "target": 3}, "The target of the effect 'deploy' is 3"),
+        ({"kind": "deploy", "area": ""}, "The area of the effect 'deploy' is ''"),
+        ({"kind": "deploy", "area": " a"}, "The area of the effect 'deploy' is ' a'"),
+        ({"kind": "deploy", "area": 3}, "The area of the effect 'deploy' is 3"),
     ],
 )
 def test_an_effect_refuses_what_it_does_not_know(arguments: dict[str, Any], text: str) -> None:

@@ -1,0 +1,131 @@
+"""Which calls of a plan wait for which: those that touch the same keep the order of the turn.
+
+Touches are kept in the tree of what can be touched, see `touch`. At each place stand the last call
+that changed it and those that read it since. A change of a place takes away all that stood at it
+and below, since whoever meets any of that meets the change, which waits for it. So each call is
+looked up, and not held against all earlier ones. For example, with `r` and `w` of files:
+
+    w src/a  r src/b  w src  r src/a      src/a waits for src alone, and src for both before
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from .._call.call import AnyToolCall
+from .._schema.touch import Place, Touch, beside, place_of
+from .sorted_calls import SortedCalls
+
+
+class _Spot:
+    """What was done last at one place, and at those below."""
+
+    __slots__ = ("below", "changed", "read")
+
+    def __init__(self) -> None:
+        self.changed: list[int] = []
+        self.read: list[int] = []
+        self.below: dict[str, _Spot] = {}
+
+    def met(self, place: Place) -> Iterator[_Spot]:
+        """Give the spots on the way to a place from here, and all at it and below."""
+        spot = self
+        for step in place:
+            yield spot
+            below = spot.below.get(step)
+            if below is None:
+                return
+            spot = below
+        waiting = [spot]
+        while waiting:
+            spot = waiting.pop()
+            yield spot
+            waiting += spot.below.values()
+
+    def note(self, touch: Touch, number: int) -> None:
+        """Write down that a call touches something."""
+        spot = self
+        for step in place_of(touch):
+            spot = spot.below.setdefault(step, _Spot())
+        if touch.mutating:
+            spot.changed, spot.read, spot.below = [number], [], {}
+        else:
+            spot.read.append(number)
+
+
+def waits_for(calls: Iterable[Iterable[Touch]]) -> list[list[int]]:
+    """Say which earlier calls each call waits for: the nearest ones that it meets at least.
+
+    Args:
+        calls: What each call touches, in the order of the turn.
+
+    Returns:
+        For each call the places of others in that order, ascending. Whoever waits for these, and
+        they for theirs, has waited for all that it meets.
+    """
+    world = _Spot()
+    found: list[list[int]] = []
+    for number, touches in enumerate(calls):
+        before: set[int] = set()
+        listed = tuple(touches)
+        for touch in listed:
+            place = place_of(touch)
+            other = beside(place)
+            for each in (place,) if other is None else (place, other):
+                for spot in world.met(each):
+                    before.update(spot.changed)
+                    if touch.mutating:
+                        before.update(spot.read)
+        for touch in listed:
+            world.note(touch, number)
+        found.append(sorted(before))
+    return found
+
+
+class Order(NamedTuple):
+    """The open calls of a plan, in the order of the turn.
+
+    Attributes:
+        calls: The calls.
+        waits: For each the places in this list of those that it waits for.
+    """
+
+    calls: list[AnyToolCall]
+    waits: list[list[int]]
+
+    @classmethod
+    def of(cls, plan: SortedCalls) -> Order:
+        """Read what has no answer yet; what is answered holds nobody up."""
+        calls = [call for call in plan._calls if not call._stage.is_end]
+        return cls(calls, waits_for(call.touches for call in calls))
+
+    def by_id(self) -> dict[str, tuple[str, ...]]:
+        """Say the same by the ids of calls."""
+        ids = [call.id for call in self.calls]
+        return {
+            id: tuple(ids[at] for at in waits) for id, waits in zip(ids, self.waits, strict=True)
+        }
+
+    def batches(self) -> list[list[int]]:
+        """Give the places of those that may be begun in groups, each behind those it waits for.
+
+        What cannot be begun now is in no group, nor is what waits for it.
+        """
+        groups: list[list[int]] = []
+        group_of: dict[int, int] = {}
+        for at, (call, waits) in enumerate(zip(self.calls, self.waits, strict=True)):
+            if call._stage.may_begin and all(each in group_of for each in waits):
+                group = group_of[at] = max((group_of[each] + 1 for each in waits), default=0)
+                if group == len(groups):
+                    groups.append([])
+                groups[group].append(at)
+        return groups
+
+    def free(self) -> Order:
+        """Leave out what cannot be begun, and what waits for that."""
+        kept = sorted(at for group in self.batches() for at in group)
+        now = {at: place for place, at in enumerate(kept)}
+        return Order(
+            [self.calls[at] for at in kept], [[now[each] for each in self.waits[at]] for at in kept]
+        )

@@ -1,0 +1,170 @@
+"""What a call touches of the world, and which touches meet.
+
+A touch has a place in one tree: the world, its areas, and in each area its targets; in `files`
+folders and what is in them. Two touches may meet where the place of one is that of the other or
+above it. What is not known stands above all that it may be.
+
+    *                                 anything
+    * / orders / a17                  one order
+    * / files / . / src / a.py        a path from wherever the program is
+    * / files / / / srv / a.py        one from the root, which may be the same file
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+from unicodedata import normalize
+
+from .._text.json import is_array, is_object
+from .capabilities import ANY_AREA, FILES, ToolEffect
+
+if TYPE_CHECKING:
+    from .arguments import Arguments
+
+Place: TypeAlias = tuple[str, ...]
+
+
+class Touch(NamedTuple):
+    """Say that a call reads or changes something; `call.touches` gives those of a call.
+
+    Attributes:
+        area: The part of the world, such as `files`; `*` for any.
+        target: What of it, in the form in which targets are compared; None for all of it.
+        mutating: Whether it is changed.
+
+    >>> write = Touch("files", "src", mutating=True)
+    >>> write.meets(Touch("files", "src/app.py", mutating=False))
+    True
+    >>> write.meets(Touch("files", "docs", mutating=True))
+    False
+    """
+
+    area: str
+    target: str | None
+    mutating: bool
+
+    def meets(self, other: Touch) -> bool:
+        """Whether both may be of the same thing, and one of them changes it.
+
+        Args:
+            other: What another call touches.
+        """
+        if not (self.mutating or other.mutating):
+            return False
+        one, two = place_of(self), place_of(other)
+        shared = min(len(one), len(two))
+        return one[:shared] == two[:shared] or beside(one) == two[:2]
+
+
+EVERYTHING: Final = (Touch(ANY_AREA, None, mutating=True),)
+"""What a tool touches that does not say."""
+
+
+def place_of(touch: Touch) -> Place:
+    """Say where something is in the tree of all that can be touched."""
+    if touch.area == ANY_AREA:
+        return ()
+    if touch.target is None:
+        return (touch.area,)
+    if touch.area != FILES:
+        return (touch.area, touch.target)
+    anchor = "/" if touch.target.startswith("/") else "."
+    return (FILES, anchor, *touch.target.strip("/").split("/"))
+
+
+def beside(place: Place) -> Place | None:
+    """Give what may hold the same files as a path: paths of the root, or those that are not."""
+    if len(place) > 1 and place[0] == FILES:
+        return (FILES, "." if place[1] == "/" else "/")
+    return None
+
+
+def meet(some: Iterable[Touch], others: Iterable[Touch]) -> bool:
+    """Whether something is touched by both of two calls, and changed by one."""
+    others = tuple(others)
+    return any(one.meets(other) for one in some for other in others)
+
+
+def touches_of(
+    effects: tuple[ToolEffect, ...], arguments: Arguments, value: Any
+) -> tuple[Touch, ...]:
+    """Say what a call touches.
+
+    Args:
+        effects: What its tool declares.
+        arguments: The arguments of the tool.
+        value: Those of the call.
+    """
+    if not effects:
+        return EVERYTHING
+    named = {effect.target for effect in effects if effect.target is not None}
+    data = _data(arguments, value, named) if named else {}
+    found: dict[Touch, None] = {}
+    for effect in effects:
+        if effect.area is None:
+            continue
+        given = data.get(effect.target)
+        for target in _targets(given, "NFC" if effect.area == FILES else "NFKC"):
+            whole = effect.area == ANY_AREA
+            found[Touch(effect.area, None if whole else target, effect.mutating)] = None
+    return tuple(found)
+
+
+def _data(arguments: Arguments, value: Any, named: set[str]) -> dict[str | None, Any]:
+    """Give arguments by their names on the wire, but for secrets and what has no JSON form."""
+    try:
+        data = arguments.to_data(value) if arguments.keeps_names else None
+    except (TypeError, ValueError, RecursionError):
+        data = None
+    if not is_object(data):
+        return {}
+    hides = arguments.masking.hides
+    return {name: data[name] for name in named & data.keys() if not hides((name,))}
+
+
+_Form: TypeAlias = Literal["NFC", "NFKC"]
+
+
+def _targets(value: Any, form: _Form) -> Iterator[str | None]:
+    """Give the targets that an argument names; None where it may be any."""
+    if is_array(value) and value:
+        for part in value:
+            yield from _targets(part, form)
+    elif isinstance(value, str):
+        yield (_path(value) if form == "NFC" else _folded(value, form).strip()) or None
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield str(int(value) if isinstance(value, float) and value.is_integer() else value)
+    else:
+        yield None
+
+
+def _folded(text: str, form: _Form) -> str:
+    """Write texts alike that differ in their case or in how letters are put together."""
+    return normalize(form, normalize(form, normalize("NFD", text).casefold()).casefold())
+
+
+_ANYWHERE = re.compile(r"\s|~|[a-z][a-z0-9+.-]*:|.*(?:\s\Z|[$%])", re.DOTALL)
+_PATTERN = re.compile(r"[*?\[{]")
+
+
+def _path(text: str) -> str | None:
+    """Resolve a path by its letters; None where nobody can tell by them where it is."""
+    text = _folded(text, "NFC").replace("\\", "/")
+    if _ANYWHERE.match(text):
+        return None
+    pattern = _PATTERN.search(text)
+    if pattern is not None:
+        if ".." in text[pattern.start() :]:
+            return None
+        text = text[: text.rfind("/", 0, pattern.start()) + 1]
+    parts: list[str] = []
+    for part in text.split("/"):
+        if part == "..":
+            if not parts:
+                return None
+            parts.pop()
+        elif part not in ("", "."):
+            parts.append(part)
+    return ("/" if text.startswith("/") else "") + "/".join(parts) if parts else None
