@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from .._call.call import AnyToolCall
-from .._call.lifecycle import NOT_BEGUN
 from .._context.context import ToolContext
 from .._context.threads import run_in_thread
 from .._text.json import shorten
@@ -24,6 +23,7 @@ from ._outcome import (
     ExecutionCancelled,
     ExecutionErrors,
     Outcome,
+    cancellation,
     cancelled,
     lost,
     outcomes_of,
@@ -309,7 +309,8 @@ class Batch:
                 return outcome
             why = "not executed, because the run was cancelled before it started."
             call = self.runs[place].call
-            return cancelled(call if self.plan is None else call._again(), why)
+            is_mine = self.plan is None and call._stage.may_begin
+            return cancelled(call, why) if is_mine else cancellation(call, why)
         return task.result() if error is None else self._noted(place, error)
 
     def _noted(self, place: int, error: BaseException) -> Outcome:
@@ -319,11 +320,10 @@ class Batch:
         return self._not_run(place, error)
 
     def _not_run(self, place: int, error: BaseException) -> Outcome:
-        call = self.runs[place].call
-        name = type(error).__name__
-        if call.status in NOT_BEGUN:  # of a copy: it may still be run
-            return cancelled(call._again(), f"not executed: {name} came before it.")
-        return lost(call, f"{name} ended it.")
+        run, name = self.runs[place], type(error).__name__
+        if not run.is_begun:  # it may still be run, or somebody else runs it
+            return cancellation(run.call, f"not executed: {name} came before it.")
+        return lost(run.call, f"{name} ended it.")
 
     def _unless_broken(self, outcomes: list[Outcome]) -> list[Outcome]:
         """Give the outcomes, or raise what was noted."""

@@ -177,10 +177,15 @@ def tells(error: Exception) -> bool:
 
 def cancelled(call: AnyToolCall, reason: str) -> ToolResult:
     """The call was not started, or says itself that it stopped."""
+    return call._ended(cancellation(call, reason))
+
+
+def cancellation(call: AnyToolCall, reason: str) -> ToolResult:
+    """The same for a call that may still be run, or is run by somebody else."""
     message = f"Cancelled: {reason}"
     data = compact_json({"error": {"code": "cancelled", "message": message}})
     text = f"[cancelled] {message}"
-    return call._ended(make_result(call.metadata, data, "cancelled", text, code="cancelled"))
+    return make_result(call.metadata, data, "cancelled", text, code="cancelled")
 
 
 def timed_out(

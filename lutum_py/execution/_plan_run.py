@@ -12,7 +12,6 @@ from threading import Lock
 from typing import Any, TypeAlias
 
 from .._call.call import AnyToolCall
-from .._call.lifecycle import NOT_BEGUN
 from .._call.outcomes import SuspendedCall
 from .._round.events import CallEventKind, OnEvent, tell_row
 from .._round.plan import ToolRoundPlan
@@ -51,7 +50,7 @@ class PlanRun:
     @property
     def ready(self) -> tuple[AnyToolCall, ...]:
         """The calls that are pending and were not begun."""
-        return tuple(call for call in self.plan.pending if call.status in NOT_BEGUN)
+        return tuple(call for call in self.plan.pending if call._stage.may_begin)
 
     async def begin(self, place: int, call: AnyToolCall) -> bool:
         """Do what is to be done before a call is begun; whether it may be."""
@@ -87,7 +86,7 @@ class PlanRun:
         """Let the plan know what a call came to, if it was begun."""
         with self._lock:
             for outcome in outcomes:
-                if call.status in NOT_BEGUN:
+                if call._stage.may_begin:
                     continue
                 self.plan.record(outcome)
                 self._tell_ended(call, outcome)

@@ -85,6 +85,7 @@ class Run:
         "context",
         "hidden",
         "invocation",
+        "is_begun",
         "is_left",
         "is_said",
         "on_begun",
@@ -124,6 +125,7 @@ class Run:
         self.on_broken: Callable[[Exception, Outcome], object] = note or _raise_with
         self.on_begun: Callable[[], object] | None = None
         self.cause = _Cause.ITSELF
+        self.is_begun = False
         self.is_left = False
         self.is_said = False
         self.timer: asyncio.TimerHandle | None = None
@@ -166,6 +168,7 @@ class Run:
 
     def _begin(self) -> None:
         self.call.begin(None, self.invocation)
+        self.is_begun = True
         if self.on_begun is not None:
             self.on_begun()
 

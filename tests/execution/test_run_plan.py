@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable, Coroutine
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,13 +18,23 @@ from lutum_py import (
     Session,
     SuspendTicket,
     ToolContext,
+    ToolResult,
     ToolRoundPlan,
     Toolset,
     tool,
     tool_fn,
 )
-from lutum_py.errors import CommitError, MisuseError, RoundClosedError
-from lutum_py.execution import ExecutionErrors, outcomes_of, run, run_sync
+from lutum_py.errors import CommitError, LifecycleError, MisuseError, RoundClosedError
+from lutum_py.execution import (
+    ExecutionErrors,
+    execute,
+    execute_all,
+    execute_all_sync,
+    outcomes_of,
+    run,
+    run_sync,
+)
+from tests.cases import over
 from tests.round_tools import close, opened
 
 done: list[str] = []
@@ -334,3 +345,79 @@ def test_a_call_that_was_saved_as_pending_is_not_begun_any_more(way: Any) -> Non
     assert done == ["a", "b", "c"]
     assert statuses(loaded) == ["success"] * 3
     close(loaded)
+
+
+Runner = Callable[[ToolRoundPlan[Any]], Coroutine[Any, Any, object]]
+AT_ONCE: dict[str, Runner] = {
+    "run": run,
+    "execute": lambda plan: execute(plan.pending[0]),
+    "execute_all": lambda plan: execute_all(plan.pending),
+    "limited": lambda plan: execute_all(plan.pending, limit=1),
+    "call": lambda plan: plan.pending[0].call(),
+}
+
+
+@over("first, second", [(first, second) for first in AT_ONCE for second in AT_ONCE])
+def test_of_two_runs_at_once_the_first_to_begin_a_call_has_it(first: str, second: str) -> None:
+    """Whoever comes second is told so, and takes nothing from what the first comes to."""
+
+    async def both(plan: ToolRoundPlan[Any]) -> tuple[Any, Any]:
+        gates["a"] = asyncio.Event()
+        tasks = [asyncio.create_task(AT_ONCE[way](plan)) for way in (first, second)]
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        gates["a"].set()
+        mine, other = await asyncio.gather(*tasks, return_exceptions=True)
+        return mine, other
+
+    plan = opened(("c0", "wait", {"name": "a"}), toolset=Desk).plan()
+    (call,) = plan.pending
+    told: list[ToolResult] = []
+    for each in asyncio.run(both(plan)):
+        if isinstance(each, LifecycleError):
+            assert [one.is_error for one in outcomes_of(each)] in ([], [True])
+        elif not isinstance(each, ToolRoundPlan):
+            told += each if isinstance(each, list) else [each]
+    assert call.status == "succeeded"
+    assert [each.is_success for each in (*told, *plan.finished)] == [True]
+    plan.commit(Session(), told)
+
+
+@over("way", ["run", "run_sync", "execute_all_sync"])
+def test_a_run_leaves_alone_what_somebody_else_began_before_it(way: str) -> None:
+    """A call that is begun between the look at it and its turn is not this run's to end."""
+    plan = opened(("c0", "note", {"text": "a"}), toolset=Desk).plan()
+    (call,) = plan.pending
+
+    @contextmanager
+    def around(given: AnyToolCall) -> Any:
+        given.begin()
+        yield lambda outcome: None
+
+    ways: dict[str, Callable[[], object]] = {
+        "run": lambda: asyncio.run(run(plan, on_begin=lambda given: given.begin())),
+        "run_sync": lambda: run_sync(plan, on_begin=lambda given: given.begin()),
+        "execute_all_sync": lambda: execute_all_sync([call], around=around),
+    }
+    with pytest.raises((LifecycleError, ExecutionErrors)):
+        ways[way]()
+    assert call.status == "running"
+    plan.commit(Session(), [call.complete("b")])
+
+
+def test_a_task_that_is_cancelled_before_it_starts_ends_no_call_of_others() -> None:
+    """What somebody else began goes on, though a batch with it was cancelled."""
+
+    async def main(call: AnyToolCall) -> BaseException:
+        batch = asyncio.create_task(execute_all([call]))
+        asyncio.get_running_loop().call_soon(lambda: (call.begin(), batch.cancel()))
+        with pytest.raises(asyncio.CancelledError) as caught:
+            await batch
+        return caught.value
+
+    plan = opened(("c0", "note", {"text": "a"}), toolset=Desk).plan()
+    (call,) = plan.pending
+    (outcome,) = outcomes_of(asyncio.run(main(call)))
+    assert isinstance(outcome, ToolResult)
+    assert outcome.status == "cancelled"
+    assert call.status == "running"
+    plan.commit(Session(), [call.complete("b")])
