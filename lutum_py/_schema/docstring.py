@@ -26,72 +26,16 @@ class Docstring:
     parameters: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-_PARAMETER_TITLES: Final = frozenset(
-    {
-        "args",
-        "arguments",
-        "attributes",
-        "keyword args",
-        "keyword arguments",
-        "keyword parameters",
-        "other args",
-        "other arguments",
-        "other parameters",
-        "other params",
-        "parameters",
-        "params",
-    }
-)
-_DROPPED_TITLES: Final = frozenset(
-    {
-        "example",
-        "examples",
-        "except",
-        "exceptions",
-        "raise",
-        "raises",
-        "receive",
-        "receives",
-        "return",
-        "returns",
-        "warn",
-        "warns",
-        "yield",
-        "yields",
-    }
-)
+_ABOUT_PARAMETERS: Final = frozenset({"args", "arguments", "attributes", "parameters", "params"})
+_OTHER: Final = ("keyword ", "other ")
+"""What may stand before these in a title, as in `Keyword Args:`."""
+_DROPPED: Final = frozenset({"except", "exception", "raise", "return", "yield"})
+"""What no model is told of, in the singular, as a title and as a field."""
+_DROPPED_TITLES: Final = _DROPPED | {"example", "receive", "warn"}
+_DROPPED_FIELDS: Final = _DROPPED | {"rtype", "type", "vartype", "ytype"}
 _PARAMETER_FIELDS: Final = frozenset(
-    {
-        "arg",
-        "argument",
-        "cvar",
-        "ivar",
-        "key",
-        "keyword",
-        "kwarg",
-        "param",
-        "parameter",
-        "var",
-    }
+    {*("arg", "argument", "key", "keyword", "kwarg", "param", "parameter"), "cvar", "ivar", "var"}
 )
-_DROPPED_FIELDS: Final = frozenset(
-    {
-        "except",
-        "exception",
-        "raise",
-        "raises",
-        "return",
-        "returns",
-        "rtype",
-        "type",
-        "vartype",
-        "yield",
-        "yields",
-        "ytype",
-    }
-)
-
-_TITLES: Final = _PARAMETER_TITLES | _DROPPED_TITLES
 
 # Decoration of a name: `*args`, reST's escaped `\*args`, Markdown's quotes.
 _DECORATION: Final = "*\\`"
@@ -154,11 +98,20 @@ def parse_docstring(text: str | None) -> Docstring:
     return Docstring("\n\n".join(part for part in prose if part).strip(), parameters)
 
 
+def _is_dropped(title: str) -> bool:
+    return title.removesuffix("s") in _DROPPED_TITLES
+
+
+def _is_about_parameters(title: str) -> bool:
+    start = title.partition(" ")[0] + " "
+    return (title.removeprefix(start) if start in _OTHER else title) in _ABOUT_PARAMETERS
+
+
 def _google_section(lines: list[str], start: int) -> _Section | None:
     """Read `Title:` and the indented lines under it."""
     written, colon, rest = lines[start].partition(":")
     title = written.lower() if colon and written[:1].isupper() and written.isascii() else ""
-    if rest.strip() or title not in _TITLES:
+    if not title or rest.strip() or not (_is_dropped(title) or _is_about_parameters(title)):
         return None
     end = start + 1
     while end < len(lines) and _is_inside(lines[end]):
@@ -167,7 +120,7 @@ def _google_section(lines: list[str], start: int) -> _Section | None:
     first = next((line for line in body if line.strip()), None)
     if first is None:
         return None
-    if title in _DROPPED_TITLES:
+    if _is_dropped(title):
         return _Section(end)
     leading: list[str] = []
     entries: list[tuple[str, list[str]]] = []
@@ -188,11 +141,11 @@ def _numpy_section(lines: list[str], start: int) -> _Section | None:
     """Read an underlined title and what stands under it."""
     title = lines[start].strip().lower() if _is_underlined(lines, start) else ""
     end = start + 2
-    if title in _DROPPED_TITLES:
+    if _is_dropped(title):
         while end < len(lines) and not _is_underlined(lines, end):
             end += 1
         return _Section(end)
-    if title not in _PARAMETER_TITLES:
+    if not _is_about_parameters(title):
         return None
     while end < len(lines) and (_is_inside(lines[end]) or _is_numpy_entry(lines, end)):
         end += 1
@@ -228,7 +181,7 @@ def _field_section(lines: list[str], start: int) -> _Section | None:
         return None
     argument = re.fullmatch(_FIELD_ARGUMENT, match["argument"] or "")
     kept = match["kind"] in _PARAMETER_FIELDS and argument is not None
-    if not kept and match["kind"] not in _DROPPED_FIELDS:
+    if not kept and match["kind"].removesuffix("s") not in _DROPPED_FIELDS:
         return None
     end = start + 1
     # As in Markdown, a paragraph goes on without indentation until a blank line.
