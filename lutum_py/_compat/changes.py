@@ -6,10 +6,9 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from .._schema.schema_reader import UNIONS, localized
+from .._schema.schema_reader import UNIONS, Part, localized, merged_part
 from .._text.json import canonical_json, compact_json, cut, is_array, is_object
 from .fits import join
-from .parts import Part, merged_part
 from .type_words import type_words
 
 _REMARKS: Final = frozenset({"title", "examples", "$comment", "deprecated", "$schema"})

@@ -18,19 +18,10 @@ from operator import ge, le
 from typing import Any, Final
 
 from .._schema.definition import without_remarks
-from .._schema.schema_reader import UNIONS
+from .._schema.schema_reader import NEVER, UNIONS, Part, parts_of
 from .._text.json import canonical_json
 from .fits import Fitting, join
-from .parts import (
-    NEVER,
-    Part,
-    item_of,
-    parts_of,
-    property_of,
-    types_named,
-    types_of,
-    without_keyword,
-)
+from .parts import item_of, property_of, types_named, types_of, without_keyword
 
 _BUDGET: Final = 5_000
 """Steps of one proof, after which it is given up."""

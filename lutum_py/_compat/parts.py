@@ -1,21 +1,11 @@
-"""Read a JSON schema (draft 2020-12) as plain parts that all hold at once.
-
-A schema that is a reference or an `allOf` is taken apart, so that whoever compares or samples
-schemas meets plain keywords only. What cannot be read, such as a reference to another document,
-stays in a part as the keyword `$ref`: nothing is ever guessed.
-"""
+"""What the parts of a JSON schema (draft 2020-12) say together: of types, properties and items."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from .._schema.schema_reader import follow
-from .._text.json import is_array, is_object
-
-Part = dict[str, Any]
-
-NEVER: Final[Part] = {"enum": []}
-"""A part that no value fits."""
+from .._schema.schema_reader import Part
+from .._text.json import is_array
 
 EVERY_TYPE: Final = frozenset(
     {"null", "boolean", "object", "array", "integer", "fraction", "string"}
@@ -23,37 +13,6 @@ EVERY_TYPE: Final = frozenset(
 """The types of values that never meet; a number is an integer or a fraction."""
 
 _NUMBER: Final = frozenset({"integer", "fraction"})
-
-
-def parts_of(schema: Any, root: Any) -> list[Part]:
-    """Take a schema apart into parts without references and `allOf`; all of them have to hold."""
-    return _parts(schema, root, frozenset())
-
-
-def _parts(schema: Any, root: Any, seen: frozenset[str]) -> list[Part]:
-    if schema is True:
-        return []
-    if not is_object(schema):
-        return [NEVER] if schema is False else [{"$ref": None}]
-    plain = dict(schema)
-    found: list[Part] = []
-    reference = plain.get("$ref")
-    if isinstance(reference, str) and reference not in seen:
-        target = follow(reference, root)
-        if target is not None:
-            del plain["$ref"]
-            found += _parts(target, root, seen | {reference})
-    for branch in plain.pop("allOf", ()):
-        found += _parts(branch, root, seen)
-    return [plain, *found] if plain else found
-
-
-def merged_part(schema: Any, root: Any) -> Part:
-    """Give all keywords of a schema in one part, for showing it; the outermost of each counts."""
-    merged: Part = {}
-    for part in parts_of(schema, root):
-        merged = {**part, **merged}
-    return merged
 
 
 def without_keyword(part: Part, keyword: str) -> Part:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from .._schema.schema_reader import UNIONS
+from .._schema.schema_reader import UNIONS, Part, merged_part
 from .._text.json import compact_json, cut, is_array, is_object
-from .parts import Part, merged_part
 
 _RANGES: Final = (
     ("minimum", "maximum", ""),

@@ -15,6 +15,8 @@ from .._text.json import is_array, is_object, shorten
 
 JsonSchema: TypeAlias = dict[str, Any]
 Node: TypeAlias = JsonSchema | bool
+Part: TypeAlias = JsonSchema
+"""One of the schemas that all hold of one value, with neither a reference nor `allOf` in it."""
 Steps: TypeAlias = tuple[str | int, ...]
 
 # Names below the first are the author's own: a property called "items" is no keyword.
@@ -48,6 +50,8 @@ _ANY_NUMBER: Final = frozenset(
     }
 )
 UNIONS: Final = ("anyOf", "oneOf")
+NEVER: Final[Part] = {"enum": []}
+"""A part that no value fits."""
 REMARKS: Final = frozenset({"title", "description", "examples", "$comment", "deprecated"})
 """Keywords that are for people: no program is to care for a change of them."""
 _SAME_VALUE: Final = frozenset({*UNIONS, "allOf", "not", "if", "then", "else", "dependentSchemas"})
@@ -146,6 +150,44 @@ def branches(root: Any, schemas: Iterable[Any]) -> list[JsonSchema]:
         waiting += [schema.get(key) for key in ("if", "then", "else")]
         waiting.append(follow(schema.get("$ref"), root))
     return opened
+
+
+def parts_of(schema: Any, root: Any) -> list[Part]:
+    """Take a schema apart into parts without references and `allOf`; all of them have to hold.
+
+    What leads nowhere, or back to itself, stays in a part as the keyword `$ref`. References in the
+    root are to be made by `localized`.
+
+    >>> parts_of({"$ref": "#/$defs/a", "minimum": 1}, {"$defs": {"a": {"type": "integer"}}})
+    [{'minimum': 1}, {'type': 'integer'}]
+    """
+    return _parts(schema, root, frozenset())
+
+
+def _parts(schema: Any, root: Any, seen: frozenset[str]) -> list[Part]:
+    if schema is True:
+        return []
+    if not is_object(schema):
+        return [NEVER] if schema is False else [{"$ref": None}]
+    plain = dict(schema)
+    found: list[Part] = []
+    reference = plain.get("$ref")
+    if isinstance(reference, str) and reference not in seen:
+        target = follow(reference, root)
+        if target is not None:
+            del plain["$ref"]
+            found += _parts(target, root, seen | {reference})
+    for branch in plain.pop("allOf", ()):
+        found += _parts(branch, root, seen)
+    return [plain, *found] if plain else found
+
+
+def merged_part(schema: Any, root: Any) -> Part:
+    """Give all keywords of a schema in one part, for showing it; the outermost of each counts."""
+    merged: Part = {}
+    for part in parts_of(schema, root):
+        merged = {**part, **merged}
+    return merged
 
 
 def names_in(root: Any) -> list[str]:

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from .._call.selector import AnySelector
-from .._compat.parts import merged_part
 from .._compat.type_words import bounds_of, named_types, type_words
 from .._declare.toolset_meta import ToolsetMeta
 from .._schema.capabilities import risk_of
 from .._schema.definition import ToolDef
+from .._schema.schema_reader import merged_part
 from .._text.json import compact_json
 from .._toolset import Toolset
 from .._transcript.result_cap import ResultCap

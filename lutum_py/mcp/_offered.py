@@ -10,7 +10,7 @@ from mcp.types.version import LATEST_MODERN_VERSION, is_version_at_least
 
 from .._schema.definition import ToolDef
 from .._schema.schema_check import schema_faults
-from .._schema.schema_reader import JsonSchema, follow
+from .._schema.schema_reader import JsonSchema, merged_part
 from .._text.json import copy_json
 from ._risk import hints_of
 
@@ -57,22 +57,12 @@ def _rooted(schema: JsonSchema) -> JsonSchema:
     return copied
 
 
-def _kind_of(schema: JsonSchema) -> Any:
-    """Name the type that a schema asks for, also by a reference; None where that is not said."""
-    part: Any = schema
-    for _ in range(len(schema.get("$defs", ())) + 1):
-        if "type" in part or "$ref" not in part:
-            break
-        part = follow(part["$ref"], schema) or {}
-    return part.get("type")
-
-
 def _is_object(schema: JsonSchema) -> bool:
-    return bool(_kind_of(schema) == "object")
+    return bool(merged_part(schema, schema).get("type") == "object")
 
 
 def _is_text(schema: JsonSchema) -> bool:
-    return bool(_kind_of(schema) == "string")
+    return bool(merged_part(schema, schema).get("type") == "string")
 
 
 def structure_of(definition: ToolDef, output: Any, *, modern: bool) -> bool:

@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
 from typing import Any
 
-from ..._schema.schema_reader import UNIONS, JsonSchema, follow, type_of
+from ..._schema.schema_reader import UNIONS, JsonSchema, parts_of, type_of
 from ..._text.json import is_array, is_object
 
 _INFERRED = {
-    "properties": "object",
-    "required": "object",
-    "additionalProperties": "object",
-    "items": "array",
-    "prefixItems": "array",
-    "minItems": "array",
-    "maxItems": "array",
-    "pattern": "string",
-    "format": "string",
-    "minLength": "string",
-    "maxLength": "string",
-    "minimum": "number",
-    "maximum": "number",
-    "exclusiveMinimum": "number",
-    "exclusiveMaximum": "number",
-    "multipleOf": "number",
+    **dict.fromkeys(["properties", "required", "additionalProperties"], "object"),
+    **dict.fromkeys(["items", "prefixItems", "minItems", "maxItems"], "array"),
+    **dict.fromkeys(["pattern", "format", "minLength", "maxLength"], "string"),
+    **dict.fromkeys(["minimum", "exclusiveMinimum", "multipleOf"], "number"),
+    **dict.fromkeys(["maximum", "exclusiveMaximum"], "number"),
 }
 _ALL_KINDS = frozenset({"string", "integer", "number", "boolean", "null", "array", "object"})
 _LOWEST = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
@@ -33,17 +23,7 @@ _HIGHEST = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperti
 
 def opened(root: JsonSchema, schema: Any) -> JsonSchema:
     """Follow references and join `allOf`, so that the keywords stand in one object."""
-    node: JsonSchema = schema if is_object(schema) else {}
-    seen: set[str] = set()
-    while isinstance(reference := node.get("$ref"), str) and reference not in seen:
-        seen.add(reference)
-        beside = {key: part for key, part in node.items() if key != "$ref"}
-        found = follow(reference, root)
-        node = _merged(found if is_object(found) else {}, beside)
-    for part in node.get("allOf", ()):
-        beside = {key: other for key, other in node.items() if key != "allOf"}
-        node = _merged(beside, opened(root, part))
-    return node
+    return reduce(_merged, reversed(parts_of(schema, root)), {})
 
 
 def _merged(one: JsonSchema, other: JsonSchema) -> JsonSchema:
