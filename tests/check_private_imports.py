@@ -31,7 +31,6 @@ MAY: Final = {
     "testing/test_schema_values.py": "the values that are drawn for a schema",
     "testing/test_scripted_model.py": "the check of what a scripted model is asked",
     "testing/test_scripted_views.py": "the same check under views",
-    "testing/test_simpler.py": "the search for a simpler failing script",
     "testing/test_strategies.py": "the calls that nearly fit a schema",
     "testing/test_wire_form.py": "the wire forms of the dialects as scripted models write them",
     "text/": "text, JSON and pages: algorithms that all else stands on",

@@ -250,7 +250,7 @@ WRONG: dict[Loop, tuple[str, str]] = {
     tampers: ("invalid_request", "has no result"),
     leaves_open: ("invalid_transcript", "The conversation at the end is invalid"),
     rewrites: ("altered", "Turn 1 was changed: the model sent call 'c1' of "),
-    forgets_text: ("altered", "its text 'a' is gone"),
+    forgets_text: ("altered", "its text 'Let me look.' is gone"),
     invents: ("invented", "call 'own' of 'forecast'"),
 }
 """Each wrong loop, with the kind of its fault and words that name it."""

@@ -77,7 +77,7 @@ def test_a_simpler_script_fails_in_the_same_way() -> None:
         return _Verdict([LoopFault("raised" if len(tried) == 3 else "endless", "")], [])
 
     chosen = settings(max_examples=5, deadline=None, database=None)
-    failed = _search(run, st.just(script), chosen, bool)
+    failed = _search(run, st.just(script), chosen)
     assert failed is not None
     assert (failed.kind, len(failed.script)) == ("raised", 3)
 

@@ -23,8 +23,8 @@ Rules:
 
 A loop may stop early, after any turn: a limit on turns is no fault.
 
-Hypothesis looks for a script that makes the loop fail, and `simpler` takes away what is not needed
-for that. A loop that never asks the model and never ends cannot be stopped from outside.
+Hypothesis looks for a script that makes the loop fail, and takes away what is not needed for that.
+A loop that never asks the model and never ends cannot be stopped from outside.
 """
 
 from __future__ import annotations
@@ -51,7 +51,6 @@ from .judgement import judge, said_in_items, said_in_turn
 from .options import require_usable
 from .referee import JudgedClient, JudgedModel, Referee, fault_of
 from .report import report
-from .simpler import simplest
 
 Loop: TypeAlias = Callable[[Any, Any], object]
 """A loop of yours, as `check_loop` drives it."""
@@ -158,7 +157,7 @@ def check_loop(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         try:
-            failed = _search(run, scripted, settings or _usual(examples), toolset.__contains__)
+            failed = _search(run, scripted, settings or _usual(examples))
         finally:
             gc.collect()
     if failed is not None:
@@ -176,7 +175,6 @@ def _search(
     run: _Run,
     scripted: st.SearchStrategy[tuple[AssistantTurn, ...]],
     chosen: Settings,
-    is_tool: Callable[[str], bool],
 ) -> _Failed | None:
     """Look for a script that makes the loop fail, and make it as simple as it can be."""
     found: list[_Failed] = []
@@ -189,14 +187,13 @@ def _search(
             return True
         return False
 
-    phases = [phase for phase in chosen.phases if phase not in (Phase.shrink, Phase.explain)]
+    phases = [phase for phase in chosen.phases if phase is not Phase.explain]
     try:
-        script = find(scripted, fails, settings=Settings(chosen, phases=phases))
+        fails(find(scripted, fails, settings=Settings(chosen, phases=phases)))
     except NoSuchExample:
         return None
     except Flaky:
         return replace(found[0], always=False)
-    simplest(script, fails, is_tool)
     return found[0]
 
 

@@ -20,7 +20,7 @@ FINAL = AssistantTurn(text="Done.", finish_reason="stop")
 _IdStyle: TypeAlias = Literal["own", "empty", "repeated"]
 
 _USUAL_ID: st.SearchStrategy[_IdStyle] = st.just("own")
-_STYLES: tuple[_IdStyle, ...] = ("own",) * 8 + ("empty", "repeated")
+_STYLES: tuple[_IdStyle, ...] = ("own",) * 8 + ("repeated", "empty")
 _ANY_ID = st.sampled_from(_STYLES)
 _TEXTS = st.none() | st.sampled_from(["Let me look.", ""]) | ANY_TEXT
 _REASONS = st.sampled_from(["tool_calls", "stop", "length", None])
