@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Final, get_args
 
 import lutum_py
-from lutum_py import EFFECT_DEFAULTS
 from lutum_py._call.lifecycle import STAGES, TABLE, TRANSITIONS, CallStatus, StepKind
+from lutum_py.capabilities import EFFECT_DEFAULTS
 
 __all__ = [
     "DRAWINGS",

@@ -39,7 +39,6 @@ from lutum_py import (
     Reject,
     RunNormally,
     Session,
-    SyncModel,
     ToolAvailability,
     ToolDecision,
     ToolMetadata,
@@ -49,6 +48,7 @@ from lutum_py import (
     toolset,
 )
 from lutum_py.errors import LutumError, RoundClosedError, ToolError
+from lutum_py.models import SyncModel
 
 REPOSITORY: Final = Path(__file__).resolve().parent.parent
 QUESTION: Final = 'What is this, and where does it say "own the loop"?'

@@ -38,7 +38,6 @@ from lutum_py import (
     Skip,
     Suspend,
     SuspendTicket,
-    ToolCapabilities,
     ToolMetadata,
     ToolResult,
     ToolRoundPlan,
@@ -48,6 +47,7 @@ from lutum_py import (
     tool_fn,
     visible,
 )
+from lutum_py.capabilities import ToolCapabilities
 from lutum_py.execution import run
 from lutum_py.mcp import RemoteTools, create_server, decline_inline, remote_tools
 from lutum_py.testing import ScriptedModel

@@ -19,9 +19,8 @@ from typing import Any, Final
 
 from local_model import LocalModel
 
-from lutum_py import SyncModel
 from lutum_py.errors import MissingExtraError
-from lutum_py.models import Anthropic, Gemini, OpenAIChat, OpenAIResponses
+from lutum_py.models import Anthropic, Gemini, OpenAIChat, OpenAIResponses, SyncModel
 
 LOCAL: Final = "local"
 

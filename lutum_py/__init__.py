@@ -1,232 +1,128 @@
 """Typed toolsets for LLM tool calling where you own the loop.
 
+Here stands what a loop, a hook or a tool mentions. What only some programs need is in the modules
+beside it: `capabilities`, `context`, `dialects`, `errors`, `execution`, `mcp`, `models`, `otel`,
+`policy`, `sinks`, `store`, `streaming`, `testing`, `turns`, `typing` and `window`. Each public name
+has one place.
+
 Each name is imported when it is first asked for (PEP 562), so that a program loads what it uses and
 nothing else.
 """
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    # Not `mcp`, `models`, `otel` and `typing`: to see them, a checker would read much more, such as
-    # an SDK, in every program; and not `cli`, which is above this file.
+    # Not `mcp`, `models` and `otel`: to see them, a checker would read an SDK in every program; and
+    # not `cli`, which is above this file.
     from . import capabilities as capabilities
+    from . import context as context
     from . import dialects as dialects
     from . import errors as errors
     from . import execution as execution
     from . import policy as policy
     from . import sinks as sinks
     from . import store as store
+    from . import streaming as streaming
     from . import testing as testing
-    from ._call.call import AnyToolCall, FnCall, HookOutcome, ToolCall, ToolHooks
-    from ._call.decision_log import DecisionRecord
+    from . import turns as turns
+    from . import typing as typing
+    from . import window as window
+    from ._call.call import AnyToolCall, ToolCall
     from ._call.decisions import Complete, Reject, RunNormally, ToolDecision
     from ._call.lifecycle import CallStatus
-    from ._call.line import CallStep
-    from ._call.outcomes import (
-        ContinueSuggestion,
-        HandledCall,
-        RecoverableToolCallIssue,
-        RejectedCall,
-        SuspendedCall,
-    )
+    from ._call.outcomes import HandledCall, RecoverableToolCallIssue, RejectedCall, SuspendedCall
     from ._call.reply import Reply
-    from ._call.selector import AnySelector, FnSelector, Selector
-    from ._context.cancellation import CancellationToken
-    from ._context.context import RunIdentity, ToolContext, ToolSuspended
-    from ._context.progress import (
-        TOOL_CALL_PROGRESS_ACTIVITY_TYPE,
-        ProgressStatus,
-        ToolCallProgressState,
-    )
-    from ._context.state import State, StateKey
+    from ._call.selector import FnSelector, Selector
+    from ._context.context import ToolContext
     from ._context.suspension import Decision, ResumeMode, SuspendTicket
     from ._declare.answer import Answer
     from ._declare.handlers import Handlers
     from ._declare.member import tool, toolset
     from ._declare.offer import ToolAvailability, ToolRequirement
-    from ._declare.result_reader import result_reader
-    from ._declare.tool_fn import ToolFn, tool_fn
+    from ._declare.tool_fn import tool_fn
     from ._declare.tool_input import ToolInput, tool_input
-    from ._declare.tool_search import search_tools, tool_search
-    from ._hooks.capability_gate import capability_gate, dry_run_in
-    from ._hooks.gate_decisions import Block, CallGate, GateDecision, Suspend
+    from ._hooks.gate_decisions import Block, Suspend
     from ._hooks.hook_set import HookSet
-    from ._round.edits import EditRecord
-    from ._round.events import CallEvent, log_events
     from ._round.plan import ToolRoundPlan
-    from ._round.read_turn import Finished, NeedsTools, NoAnswer, TextResult
+    from ._round.read_turn import Finished, NeedsTools, NoAnswer
     from ._round.round import ToolRound
-    from ._round.rows import CallRow
-    from ._schema.capabilities import (
-        EFFECT_DEFAULTS,
-        Confirmation,
-        DryRun,
-        EffectKind,
-        Reversibility,
-        RiskLevel,
-        ToolCapabilities,
-        ToolEffect,
-        risk_of,
-    )
     from ._schema.definition import ToolDef
     from ._schema.signature import Skip
-    from ._session.model import Model, StreamingModel, SyncModel, SyncStreamingModel
-    from ._session.session import Restored, Session
+    from ._session.session import Session
     from ._text.escaping import visible
     from ._toolset import Toolset
-    from ._transcript.assistant import (
-        AssistantItem,
-        AssistantTurn,
-        ReasoningItem,
-        RefusalItem,
-        ServerToolItem,
-        TextItem,
-        ToolCallItem,
-        Usage,
-    )
+    from ._transcript.assistant import AssistantTurn, Usage
     from ._transcript.attachment import Attachment
-    from ._transcript.cache import Cache
     from ._transcript.committed import CommittedRound
-    from ._transcript.deferred import DeferredTools
     from ._transcript.message import Message
     from ._transcript.metadata import ToolMetadata
-    from ._transcript.request import TranscriptItem, TurnRequest
-    from ._transcript.result import ResultStatus, ToolResult
-    from ._transcript.result_cap import MemoryResults, ResultCap, ResultStore
-    from ._transcript.stream_events import (
-        ArgumentsDelta,
-        CallCompleted,
-        CallStarted,
-        ReasoningDelta,
-        RefusalDelta,
-        StreamEvent,
-        TextDelta,
-        TurnFinished,
-        UsageReported,
-    )
-    from ._transcript.tool_choice import ToolChoice
+    from ._transcript.request import TurnRequest
+    from ._transcript.result import ToolResult
     from ._transcript.transcript import Transcript
-    from ._view.cut import Cut
-    from ._view.view import View
 
 __version__ = "0.1.0"
 
 _HOME: Final = {
-    "_transcript.assistant": (
-        "AssistantItem",
-        "AssistantTurn",
-        "ReasoningItem",
-        "RefusalItem",
-        "ServerToolItem",
-        "TextItem",
-        "ToolCallItem",
-        "Usage",
-    ),
-    "_transcript.attachment": ("Attachment",),
-    "_transcript.cache": ("Cache",),
-    "_call.decision_log": ("DecisionRecord",),
-    "_call.call": ("AnyToolCall", "FnCall", "HookOutcome", "ToolCall", "ToolHooks"),
-    "_context.cancellation": ("CancellationToken",),
-    "_schema.capabilities": (
-        "Confirmation",
-        "DryRun",
-        "EFFECT_DEFAULTS",
-        "EffectKind",
-        "Reversibility",
-        "RiskLevel",
-        "ToolCapabilities",
-        "ToolEffect",
-        "risk_of",
-    ),
-    "_hooks.capability_gate": ("capability_gate", "dry_run_in"),
-    "_transcript.committed": ("CommittedRound",),
-    "_context.context": ("RunIdentity", "ToolContext", "ToolSuspended"),
+    "_call.call": ("AnyToolCall", "ToolCall"),
     "_call.decisions": ("Complete", "Reject", "RunNormally", "ToolDecision"),
-    "_hooks.gate_decisions": ("Block", "CallGate", "GateDecision", "Suspend"),
-    "_schema.definition": ("ToolDef",),
-    "_hooks.hook_set": ("HookSet",),
     "_call.lifecycle": ("CallStatus",),
-    "_call.line": ("CallStep",),
+    "_call.outcomes": ("HandledCall", "RecoverableToolCallIssue", "RejectedCall", "SuspendedCall"),
+    "_call.reply": ("Reply",),
+    "_call.selector": ("FnSelector", "Selector"),
+    "_context.context": ("ToolContext",),
+    "_context.suspension": ("Decision", "ResumeMode", "SuspendTicket"),
     "_declare.answer": ("Answer",),
     "_declare.handlers": ("Handlers",),
     "_declare.member": ("tool", "toolset"),
-    "_transcript.message": ("Message",),
-    "_transcript.metadata": ("ToolMetadata",),
-    "_session.model": ("Model", "StreamingModel", "SyncModel", "SyncStreamingModel"),
     "_declare.offer": ("ToolAvailability", "ToolRequirement"),
-    "_declare.result_reader": ("result_reader",),
-    "_call.outcomes": (
-        "ContinueSuggestion",
-        "HandledCall",
-        "RecoverableToolCallIssue",
-        "RejectedCall",
-        "SuspendedCall",
-    ),
-    "_round.edits": ("EditRecord",),
-    "_view.cut": ("Cut",),
-    "_round.events": ("CallEvent", "log_events"),
-    "_round.plan": ("ToolRoundPlan",),
-    "_context.progress": (
-        "TOOL_CALL_PROGRESS_ACTIVITY_TYPE",
-        "ProgressStatus",
-        "ToolCallProgressState",
-    ),
-    "_transcript.request": ("TranscriptItem", "TurnRequest"),
-    "_transcript.result": ("ResultStatus", "ToolResult"),
-    "_transcript.result_cap": ("MemoryResults", "ResultCap", "ResultStore"),
-    "_round.round": ("ToolRound",),
-    "_view.view": ("View",),
-    "_round.rows": ("CallRow",),
-    "_call.reply": ("Reply",),
-    "_call.selector": ("AnySelector", "FnSelector", "Selector"),
-    "_session.session": ("Restored", "Session"),
-    "_schema.signature": ("Skip",),
-    "_context.state": ("State", "StateKey"),
-    "_transcript.stream_events": (
-        "ArgumentsDelta",
-        "CallCompleted",
-        "CallStarted",
-        "ReasoningDelta",
-        "RefusalDelta",
-        "StreamEvent",
-        "TextDelta",
-        "TurnFinished",
-        "UsageReported",
-    ),
-    "_context.suspension": ("Decision", "ResumeMode", "SuspendTicket"),
-    "_declare.tool_fn": ("ToolFn", "tool_fn"),
+    "_declare.tool_fn": ("tool_fn",),
     "_declare.tool_input": ("ToolInput", "tool_input"),
-    "_declare.tool_search": ("search_tools", "tool_search"),
-    "_transcript.deferred": ("DeferredTools",),
-    "_transcript.tool_choice": ("ToolChoice",),
+    "_hooks.gate_decisions": ("Block", "Suspend"),
+    "_hooks.hook_set": ("HookSet",),
+    "_round.plan": ("ToolRoundPlan",),
+    "_round.read_turn": ("Finished", "NeedsTools", "NoAnswer"),
+    "_round.round": ("ToolRound",),
+    "_schema.definition": ("ToolDef",),
+    "_schema.signature": ("Skip",),
+    "_session.session": ("Session",),
     "_text.escaping": ("visible",),
     "_toolset": ("Toolset",),
+    "_transcript.assistant": ("AssistantTurn", "Usage"),
+    "_transcript.attachment": ("Attachment",),
+    "_transcript.committed": ("CommittedRound",),
+    "_transcript.message": ("Message",),
+    "_transcript.metadata": ("ToolMetadata",),
+    "_transcript.request": ("TurnRequest",),
+    "_transcript.result": ("ToolResult",),
     "_transcript.transcript": ("Transcript",),
-    "_round.read_turn": ("Finished", "NeedsTools", "NoAnswer", "TextResult"),
 }
 """The module of each public name."""
 
 _MODULE_OF: Final = {name: home for home, names in _HOME.items() for name in names}
-_MODULES: Final = frozenset(
-    {
-        "capabilities",
-        "cli",
-        "dialects",
-        "errors",
-        "execution",
-        "mcp",
-        "models",
-        "otel",
-        "policy",
-        "sinks",
-        "store",
-        "testing",
-        "typing",
-    }
+_MODULES: Final = (
+    "capabilities",
+    "cli",
+    "context",
+    "dialects",
+    "errors",
+    "execution",
+    "mcp",
+    "models",
+    "otel",
+    "policy",
+    "sinks",
+    "store",
+    "streaming",
+    "testing",
+    "turns",
+    "typing",
+    "window",
 )
+"""The public modules."""
 
 if not TYPE_CHECKING:  # else every misspelt name would have a type
 
@@ -237,9 +133,33 @@ if not TYPE_CHECKING:  # else every misspelt name would have a type
         elif name in _MODULES:
             value = import_module(f"{__name__}.{name}")
         else:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            raise _missing(name)
         globals()[name] = value
         return value
+
+
+def _missing(name: str) -> AttributeError | ImportError:
+    """Make the error for a name that is not here, with the module where it is, if there is one."""
+    message = f"module {__name__!r} has no attribute {name!r}"
+    place = None if name.startswith("_") else _place_of(name)
+    if place is None:
+        return AttributeError(message)
+    message = f"{message}. It is in {place}: write `from {place} import {name}`."
+    # An import statement looks first, and replaces the text of an AttributeError by its own.
+    is_import = sys._getframe(2).f_code.co_name == "_handle_fromlist"
+    return ImportError(message) if is_import else AttributeError(message)
+
+
+def _place_of(name: str) -> str | None:
+    """Find the public module that has a name."""
+    for module in _MODULES:
+        try:
+            names = import_module(f"{__name__}.{module}").__all__
+        except ImportError:  # an extra that is not installed
+            continue
+        if name in names:
+            return f"{__name__}.{module}"
+    return None
 
 
 def __dir__() -> list[str]:
@@ -247,122 +167,55 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "EFFECT_DEFAULTS",
-    "TOOL_CALL_PROGRESS_ACTIVITY_TYPE",
     "Answer",
-    "AnySelector",
     "AnyToolCall",
-    "ArgumentsDelta",
-    "AssistantItem",
     "AssistantTurn",
     "Attachment",
     "Block",
-    "Cache",
-    "CallCompleted",
-    "CallEvent",
-    "CallGate",
-    "CallRow",
-    "CallStarted",
     "CallStatus",
-    "CallStep",
-    "CancellationToken",
     "CommittedRound",
     "Complete",
-    "Confirmation",
-    "ContinueSuggestion",
-    "Cut",
     "Decision",
-    "DecisionRecord",
-    "DeferredTools",
-    "DryRun",
-    "EditRecord",
-    "EffectKind",
     "Finished",
-    "FnCall",
     "FnSelector",
-    "GateDecision",
     "HandledCall",
     "Handlers",
-    "HookOutcome",
     "HookSet",
-    "MemoryResults",
     "Message",
-    "Model",
     "NeedsTools",
     "NoAnswer",
-    "ProgressStatus",
-    "ReasoningDelta",
-    "ReasoningItem",
     "RecoverableToolCallIssue",
-    "RefusalDelta",
-    "RefusalItem",
     "Reject",
     "RejectedCall",
     "Reply",
-    "Restored",
-    "ResultCap",
-    "ResultStatus",
-    "ResultStore",
     "ResumeMode",
-    "Reversibility",
-    "RiskLevel",
-    "RunIdentity",
     "RunNormally",
     "Selector",
-    "ServerToolItem",
     "Session",
     "Skip",
-    "State",
-    "StateKey",
-    "StreamEvent",
-    "StreamingModel",
     "Suspend",
     "SuspendTicket",
     "SuspendedCall",
-    "SyncModel",
-    "SyncStreamingModel",
-    "TextDelta",
-    "TextItem",
-    "TextResult",
     "ToolAvailability",
     "ToolCall",
-    "ToolCallItem",
-    "ToolCallProgressState",
-    "ToolCapabilities",
-    "ToolChoice",
     "ToolContext",
     "ToolDecision",
     "ToolDef",
-    "ToolEffect",
-    "ToolFn",
-    "ToolHooks",
     "ToolInput",
     "ToolMetadata",
     "ToolRequirement",
     "ToolResult",
     "ToolRound",
     "ToolRoundPlan",
-    "ToolSuspended",
     "Toolset",
     "Transcript",
-    "TranscriptItem",
-    "TurnFinished",
     "TurnRequest",
     "Usage",
-    "UsageReported",
-    "View",
     "__version__",
-    "capability_gate",
-    "dry_run_in",
     "errors",
-    "log_events",
-    "result_reader",
-    "risk_of",
-    "search_tools",
     "tool",
     "tool_fn",
     "tool_input",
-    "tool_search",
     "toolset",
     "visible",
 ]

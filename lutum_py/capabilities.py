@@ -1,14 +1,39 @@
-"""What calls touch of the world, by what their tools declare to do to it.
+"""What tools say that they do to the world, the risk of it, and a stock gate that goes by it.
 
 Example:
-    >>> from lutum_py.capabilities import Touch
-    >>> read = Touch("orders", "a17", mutating=False)
-    >>> read.meets(Touch("orders", "a17", mutating=True)), read.meets(read)
-    (True, False)
+    >>> from lutum_py.capabilities import ToolCapabilities, risk_of
+    >>> risk_of(ToolCapabilities(effects=["send_message"])).value
+    'require_confirmation'
 """
 
 from __future__ import annotations
 
+from ._hooks.capability_gate import GateAction, capability_gate, dry_run_in
+from ._schema.capabilities import (
+    EFFECT_DEFAULTS,
+    Confirmation,
+    DryRun,
+    EffectKind,
+    Reversibility,
+    RiskLevel,
+    ToolCapabilities,
+    ToolEffect,
+    risk_of,
+)
 from ._schema.touch import Touch
 
-__all__ = ["Touch"]
+__all__ = [
+    "EFFECT_DEFAULTS",
+    "Confirmation",
+    "DryRun",
+    "EffectKind",
+    "GateAction",
+    "Reversibility",
+    "RiskLevel",
+    "ToolCapabilities",
+    "ToolEffect",
+    "Touch",
+    "capability_gate",
+    "dry_run_in",
+    "risk_of",
+]

@@ -27,7 +27,7 @@ from ._context.progress import (
     Sink,
     ToolEvent,
 )
-from ._round.events import CallEvent
+from ._round.events import CallEvent, log_events
 from ._text.escaping import visible
 from .errors import InvalidValueError, MissingExtraError
 
@@ -46,6 +46,7 @@ __all__ = [
     "ActivitySnapshot",
     "AnyEvent",
     "AsyncSink",
+    "CallEvent",
     "ListSink",
     "LoggerSink",
     "ObserverText",
@@ -53,6 +54,7 @@ __all__ = [
     "Sink",
     "ThrottledSink",
     "ToolEvent",
+    "log_events",
 ]
 
 _ROUNDING: Final = 1e-9

@@ -12,23 +12,31 @@ Example:
 from __future__ import annotations
 
 from ._call.asked import Asked
-from ._call.call import Hooks
-from ._call.decision_log import DecisionKind, DecisionPhase
+from ._call.call import FnCall, HookOutcome, Hooks, ToolHooks
+from ._call.decision_log import DecisionKind, DecisionPhase, DecisionRecord
 from ._call.decisions import ArgsDecision
 from ._call.lifecycle import StepKind
-from ._call.line import StepPhase
+from ._call.line import CallStep, StepPhase
 from ._call.member_options import Condition, Conditions, MemberOptions
-from ._call.outcomes import IssueReason, RejectionSource
+from ._call.outcomes import ContinueSuggestion, IssueReason, RejectionSource
 from ._call.reply import ReplyStatus
-from ._call.selector import HidingSelector, TakesContext
+from ._call.selector import AnySelector, HidingSelector, TakesContext
 from ._call.spec import FnSpec, HasSpec, ToolSpec
 from ._context.context import CallLike
 from ._context.suspension import DecisionAction
 from ._declare.handlers import Handles, HandlesArgs
 from ._declare.offer import Available, Descriptions, Named, Offered
-from ._declare.tool_fn import CallOf, HidingFn, MakesHidingFn, MakesModelFn, MakesToolFn, ModelFn
+from ._declare.tool_fn import (
+    CallOf,
+    HidingFn,
+    MakesHidingFn,
+    MakesModelFn,
+    MakesToolFn,
+    ModelFn,
+    ToolFn,
+)
 from ._declare.tool_search import ToolSearch
-from ._hooks.capability_gate import GateAction, GatePolicy
+from ._hooks.capability_gate import GatePolicy
 from ._hooks.decorator_types import (
     Fits,
     FitsTwo,
@@ -39,19 +47,22 @@ from ._hooks.decorator_types import (
     RegistersGate,
     RegistersTwo,
 )
+from ._hooks.gate_decisions import CallGate, GateDecision
 from ._round.commit import ResultLike
+from ._round.edits import EditRecord
 from ._round.events import CallEventKind, OnEvent
-from ._round.read_turn import MissingReason
-from ._round.rows import CallRowState
+from ._round.read_turn import MissingReason, TextResult
+from ._round.rows import CallRow, CallRowState
 from ._schema.input_model import FnInput
 from ._schema.invocation import Invocation
 from ._schema.schema_reader import JsonSchema
 from ._session.model import AnyModel
+from ._session.session import Restored
 from ._session.turn import Turn, TurnWithAnswer, TurnWithTools
 from ._session.turn_stream import SyncTurnStream, TurnStream
 from ._transcript.attachment import MediaType
 from ._transcript.message import Role
-from ._transcript.result import Answerable
+from ._transcript.result import Answerable, ResultStatus
 from ._transcript.tool_choice import ToolChoiceMode
 from ._transcript.transcript import HasTranscript
 from ._transcript.transcript_view import TranscriptView
@@ -65,27 +76,35 @@ from .execution._settings import Skipped
 __all__ = [
     "Answerable",
     "AnyModel",
+    "AnySelector",
     "ArgsDecision",
     "Asked",
     "Available",
     "CallEventKind",
+    "CallGate",
     "CallLike",
     "CallOf",
+    "CallRow",
     "CallRowState",
+    "CallStep",
     "Condition",
     "Conditions",
+    "ContinueSuggestion",
     "Count",
     "CutKind",
     "DecisionAction",
     "DecisionKind",
     "DecisionPhase",
+    "DecisionRecord",
     "Descriptions",
+    "EditRecord",
     "Fits",
     "FitsTwo",
+    "FnCall",
     "FnInput",
     "FnSpec",
-    "GateAction",
     "GateAnswer",
+    "GateDecision",
     "GatePolicy",
     "Gives",
     "Handles",
@@ -94,6 +113,7 @@ __all__ = [
     "HasTranscript",
     "HidingFn",
     "HidingSelector",
+    "HookOutcome",
     "Hooks",
     "Invocation",
     "IssueReason",
@@ -115,7 +135,9 @@ __all__ = [
     "RegistersTwo",
     "RejectionSource",
     "ReplyStatus",
+    "Restored",
     "ResultLike",
+    "ResultStatus",
     "Role",
     "SchemaLoss",
     "Skipped",
@@ -124,7 +146,10 @@ __all__ = [
     "SyncTurnStream",
     "TakesContext",
     "Target",
+    "TextResult",
     "ToolChoiceMode",
+    "ToolFn",
+    "ToolHooks",
     "ToolSearch",
     "ToolSpec",
     "TranscriptView",

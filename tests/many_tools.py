@@ -14,9 +14,9 @@ from lutum_py import (
     Toolset,
     tool,
     tool_fn,
-    tool_search,
     toolset,
 )
+from lutum_py.window import tool_search
 
 
 @tool_fn

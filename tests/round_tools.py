@@ -28,12 +28,12 @@ from lutum_py import (
     ToolRoundPlan,
     Toolset,
     Transcript,
-    TranscriptItem,
     tool,
     tool_fn,
 )
 from lutum_py.errors import ResumeError, RoundClosedError
 from lutum_py.testing import ScriptedModel, assert_transcript_valid
+from lutum_py.turns import TranscriptItem
 
 
 class Receipt(BaseModel):

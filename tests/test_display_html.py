@@ -11,18 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lutum_py import (
-    AssistantItem,
     AssistantTurn,
     Attachment,
     CommittedRound,
-    ReasoningItem,
-    RefusalItem,
-    ServerToolItem,
     Session,
     Suspend,
     SuspendTicket,
-    TextItem,
-    ToolCallItem,
     ToolDef,
     ToolMetadata,
     ToolResult,
@@ -30,6 +24,14 @@ from lutum_py import (
     visible,
 )
 from lutum_py.errors import CommitError, ExtraResult, MismatchedArguments, MissingResult
+from lutum_py.turns import (
+    AssistantItem,
+    ReasoningItem,
+    RefusalItem,
+    ServerToolItem,
+    TextItem,
+    ToolCallItem,
+)
 from tests.round_tools import Shop, opened
 
 TAGS = {"div", "span", "strong", "table", "thead", "tbody", "tr", "th", "td"}

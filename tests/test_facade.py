@@ -37,6 +37,24 @@ def test_checkers_and_interpreter_find_each_name_in_the_same_module() -> None:
     assert others == []
 
 
+FACADE = """
+    tool_fn tool_input ToolInput tool toolset Toolset Skip Reply ToolDef Handlers Selector
+    FnSelector HookSet RunNormally Complete Reject ToolDecision Block Suspend SuspendTicket
+    Decision ResumeMode ToolContext ToolCall AnyToolCall CallStatus ToolResult HandledCall
+    RejectedCall SuspendedCall RecoverableToolCallIssue ToolRound ToolRoundPlan CommittedRound
+    NeedsTools Finished NoAnswer Answer ToolAvailability ToolRequirement ToolMetadata Session
+    Transcript Message Attachment AssistantTurn TurnRequest Usage visible errors __version__
+"""
+MOST = 60
+"""So many names the façade may have: what a person can hold."""
+
+
+def test_the_facade_holds_what_a_loop_a_hook_or_a_tool_mentions() -> None:
+    """The names of the façade are these, and no more than a person can hold."""
+    assert sorted(lutum_py.__all__) == sorted(FACADE.split())
+    assert len(lutum_py.__all__) <= MOST
+
+
 def test_every_public_name_is_there_and_sorted() -> None:
     """The façade exports exactly what it lists, in order."""
     names = {name for names in HOMES.values() for name in names}
@@ -71,12 +89,13 @@ def _failing_first(statements: list[str]) -> str:
 
 def test_any_module_may_be_the_first() -> None:
     """Whichever name a program asks for first, its import succeeds."""
-    assert len(HOMES) > 40
+    assert len(HOMES) > 30
     assert _failing_first([f"from lutum_py import {min(names)}" for names in HOMES.values()]) == ""
 
 
 MODULES = {
     "capabilities",
+    "context",
     "dialects",
     "errors",
     "execution",
@@ -86,8 +105,11 @@ MODULES = {
     "policy",
     "sinks",
     "store",
+    "streaming",
     "testing",
+    "turns",
     "typing",
+    "window",
 }
 
 
@@ -119,8 +141,31 @@ def test_a_public_module_is_imported_when_it_is_asked_for() -> None:
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
     """A misspelt name is refused as Python does."""
-    with pytest.raises(AttributeError, match="has no attribute 'tool_fm'"):
+    with pytest.raises(AttributeError, match=r"has no attribute 'tool_fm'$"):
         _ = lutum_py.tool_fm  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match=r"has no attribute '__wrapped__'$"):
+        _ = lutum_py.__wrapped__  # type: ignore[attr-defined]
+
+
+HINT = "It is in lutum_py.streaming: write `from lutum_py.streaming import TextDelta`."
+
+
+def test_a_name_that_is_elsewhere_says_where() -> None:
+    """A name of another public module is refused with the import that finds it, however asked."""
+    with pytest.raises(ImportError, match=HINT):
+        from lutum_py import TextDelta  # type: ignore[attr-defined]  # noqa: F401
+    with pytest.raises(AttributeError, match=HINT):
+        _ = lutum_py.TextDelta  # type: ignore[attr-defined]
+    assert not hasattr(lutum_py, "TextDelta")
+
+
+def test_a_module_that_cannot_be_imported_has_no_name_to_tell(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where an extra is missing, what it holds is told as any missing name is."""
+    monkeypatch.setitem(sys.modules, "lutum_py.mcp", None)
+    with pytest.raises(AttributeError, match=r"has no attribute 'RemoteTools'$"):
+        _ = lutum_py.RemoteTools  # type: ignore[attr-defined]
 
 
 def _modules_after(code: str) -> set[str]:

@@ -16,21 +16,17 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from lutum_py import (
     AnyToolCall,
-    AssistantItem,
     AssistantTurn,
     Block,
     Complete,
     Decision,
     Message,
-    ReasoningItem,
     Reject,
     ResumeMode,
     RunNormally,
     Session,
     Suspend,
     SuspendTicket,
-    TextItem,
-    ToolCallItem,
     ToolDef,
     ToolMetadata,
     ToolResult,
@@ -59,6 +55,7 @@ from lutum_py.errors import (
     ToolOutputError,
 )
 from lutum_py.testing import ScriptedClient, ScriptedModel, assert_transcript_valid
+from lutum_py.turns import AssistantItem, ReasoningItem, TextItem, ToolCallItem
 from tests import hostile
 from tests.profiles import scaled
 from tests.round_tools import (

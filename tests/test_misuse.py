@@ -8,16 +8,8 @@ from typing import Annotated, Any
 import pytest
 from pydantic import AfterValidator, AliasPath, Field
 
-from lutum_py import (
-    Session,
-    State,
-    ToolAvailability,
-    ToolMetadata,
-    Toolset,
-    Transcript,
-    tool,
-    tool_fn,
-)
+from lutum_py import Session, ToolAvailability, ToolMetadata, Toolset, Transcript, tool, tool_fn
+from lutum_py.context import State
 from lutum_py.dialects import openai_chat
 from lutum_py.errors import DeveloperError, MisuseError, ToolDefinitionError
 from lutum_py.execution import execute_all_sync, execute_sync

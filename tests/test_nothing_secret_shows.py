@@ -43,19 +43,17 @@ from lutum_py import (
     RunNormally,
     Session,
     SuspendTicket,
-    ToolCapabilities,
     ToolDef,
-    ToolEffect,
     ToolInput,
     ToolMetadata,
     Toolset,
-    capability_gate,
     errors,
-    log_events,
     tool,
     tool_fn,
 )
+from lutum_py.capabilities import ToolCapabilities, ToolEffect, capability_gate
 from lutum_py.execution import execute_sync
+from lutum_py.sinks import log_events
 from lutum_py.store import open_store
 
 SECRET = "HUNTER2"

@@ -35,7 +35,6 @@ from lutum_py import (
     Transcript,
     TurnRequest,
     Usage,
-    View,
     tool,
     tool_fn,
 )
@@ -47,6 +46,7 @@ from lutum_py.dialects import (
 )
 from lutum_py.execution import execute_all, run
 from lutum_py.testing import ScriptedModel
+from lutum_py.window import View
 from tests.benchmarks import floors, ours
 from tests.benchmarks.wire import ARGUMENTS, WIRES, Wire
 from tests.instructions import instructions

@@ -15,9 +15,9 @@ pytest.importorskip("rich", reason="rich is not installed: pip install -e '.[ric
 from rich.console import Console
 from rich.progress import Progress
 
-from lutum_py import CallEvent, SuspendTicket, ToolRoundPlan, execution
+from lutum_py import SuspendTicket, ToolRoundPlan, execution
 from lutum_py.errors import MissingExtraError
-from lutum_py.sinks import RichProgressSink, ToolEvent
+from lutum_py.sinks import CallEvent, RichProgressSink, ToolEvent
 
 from .instructions import instructions
 from .round_tools import approval, gated, opened

@@ -165,6 +165,17 @@ def test_every_type_that_a_signature_names_has_a_public_place() -> None:
     assert hidden == {}
 
 
+def test_each_public_name_has_one_public_place() -> None:
+    """What is public is imported from one module: no two public modules list the same thing."""
+    places: dict[tuple[str, str], list[str]] = {}
+    for module in public_modules(lutum_py):
+        for name in getattr(module, "__all__", ()):
+            place = f"{module.__name__}.{name}"
+            places.setdefault(home_of(module.__name__, name), []).append(place)
+    assert len(places) > 300
+    assert [several for several in places.values() if len(several) > 1] == []
+
+
 def test_every_public_class_and_function_says_what_it_is() -> None:
     """An editor has a text to show for each public class and function, and for its methods."""
     silent = []

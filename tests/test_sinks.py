@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py import ToolCallProgressState
+from lutum_py.context import ToolCallProgressState
 from lutum_py.errors import InvalidValueError
 from lutum_py.sinks import (
     ActivityDelta,

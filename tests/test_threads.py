@@ -29,8 +29,8 @@ from lutum_py import (
     Transcript,
     tool,
     tool_fn,
-    tool_search,
 )
+from lutum_py.window import tool_search
 from tests.declared import call_of, spec_of
 
 R = TypeVar("R")

@@ -18,8 +18,6 @@ from lutum_py import (
     AssistantTurn,
     NeedsTools,
     Skip,
-    ToolCapabilities,
-    ToolEffect,
     ToolInput,
     ToolResult,
     Toolset,
@@ -30,6 +28,7 @@ from lutum_py import (
     tool_input,
     visible,
 )
+from lutum_py.capabilities import ToolCapabilities, ToolEffect
 from lutum_py.errors import StaleError
 from lutum_py.execution import Outcome
 from lutum_py.store import Claim, Store

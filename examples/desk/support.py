@@ -14,7 +14,8 @@ from pydantic import BaseModel
 from script import MODEL
 from shop import Shop
 
-from lutum_py import NeedsTools, NoAnswer, Session, ToolContext, Toolset, log_events, tool, tool_fn
+from lutum_py import NeedsTools, NoAnswer, Session, ToolContext, Toolset, tool, tool_fn
+from lutum_py.sinks import log_events
 from lutum_py.store import Store, open_store
 
 FOLDER = Path(sys.argv[1])

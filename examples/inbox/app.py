@@ -28,8 +28,9 @@ except ModuleNotFoundError as error:
 from journal import Journal
 from office import Books, Office, advance, begin, hooks
 
-from lutum_py import CallEvent, log_events, visible
+from lutum_py import visible
 from lutum_py.errors import LutumError, StaleError
+from lutum_py.sinks import CallEvent, log_events
 from lutum_py.store import Store, open_store
 
 HOST: Final = "127.0.0.1"

@@ -82,8 +82,8 @@ class AnyToolCall(CallState):
         A tool that declares no effect touches everything.
 
         Example:
-            >>> from lutum_py import Toolset, ToolCapabilities, ToolEffect, ToolMetadata
-            >>> from lutum_py import tool, tool_fn
+            >>> from lutum_py import ToolMetadata, Toolset, tool, tool_fn
+            >>> from lutum_py.capabilities import ToolCapabilities, ToolEffect
             >>> writes = ToolCapabilities(effects=[ToolEffect("write_file", target="path")])
             >>> @tool_fn(capabilities=writes)
             ... def write(path: str, text: str) -> str:

@@ -117,7 +117,8 @@ def capability_gate(
         HookError: The policy names an unknown risk or action, or is no policy.
 
     Example:
-        >>> from lutum_py import Toolset, ToolCapabilities, ToolMetadata, tool, tool_fn
+        >>> from lutum_py import ToolMetadata, Toolset, tool, tool_fn
+        >>> from lutum_py.capabilities import ToolCapabilities
         >>> @tool_fn(capabilities=ToolCapabilities(effects=["spend_money"]))
         ... def pay(amount: int) -> str:
         ...     return f"paid {amount}"

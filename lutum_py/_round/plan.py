@@ -137,7 +137,8 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T_co]):
             The groups of the plan as it is now, each in the order of the turn.
 
         Example:
-            >>> from lutum_py import Toolset, ToolCapabilities, ToolEffect, tool, tool_fn
+            >>> from lutum_py import Toolset, tool, tool_fn
+            >>> from lutum_py.capabilities import ToolCapabilities, ToolEffect
             >>> from lutum_py.testing import ScriptedModel
             >>> writes = ToolCapabilities(effects=[ToolEffect("write_file", target="path")])
             >>> @tool_fn(capabilities=writes)

@@ -137,7 +137,8 @@ class Session:
             ToolDefinitionError: The type has no JSON schema.
 
         Example:
-            >>> from lutum_py import AssistantTurn, Session, TextItem
+            >>> from lutum_py import AssistantTurn, Session
+            >>> from lutum_py.turns import TextItem
             >>> session = Session()
             >>> session.push_user("Hello")
             >>> session.finished()

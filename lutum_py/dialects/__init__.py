@@ -18,6 +18,8 @@ A dialect is one public module: `openai_chat`, `openai_responses`, `anthropic_me
 | `repair(request)` | what it was given, mended, and the list of changes |
 | `compile(definition, *, strict=False)` | one tool's schema in this dialect |
 
+What these give is here: `CompiledSchema`, `EncodedRequest`, `Loss`, `Violation` and `Change`.
+
 `sse.events(chunks)` splits the text of an event stream for users of a plain HTTP client.
 
 `_dialect` has these functions once, as methods of a record that each dialect makes. The package of
@@ -36,7 +38,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-__all__ = ["DIALECTS"]
+from ._repair.violations import Change, Violation
+from ._schema.compiler import CompiledSchema
+from ._wire.losses import EncodedRequest, Loss
+
+__all__ = ["DIALECTS", "Change", "CompiledSchema", "EncodedRequest", "Loss", "Violation"]
 
 DIALECTS: Final[dict[str, str]] = {
     "openai_chat": "lutum_py.dialects.openai_chat",

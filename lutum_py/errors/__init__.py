@@ -210,7 +210,7 @@ class ViewError(DeveloperError, ValueError):
     """A view of another transcript, or a cut that cannot be: the text names places that would do.
 
     Example:
-        >>> from lutum_py import View
+        >>> from lutum_py.window import View
         >>> View().drop_rounds(session, span=(0, 9))
         Traceback (most recent call last):
         lutum_py.errors.ViewError: The span from 0 to 9 is empty, or not in this transcript of ...

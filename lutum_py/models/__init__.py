@@ -17,6 +17,8 @@ they are; a payload that cannot be read is a `DialectError`. Either way the tran
 
 from __future__ import annotations
 
+from .._session.model import Model, StreamingModel, SyncModel, SyncStreamingModel
+from .._transcript.tool_choice import ToolChoice
 from ._anthropic import Anthropic, MessagesClient
 from ._gemini import Gemini, GenerateClient
 from ._loss_report import LossWarning
@@ -30,7 +32,12 @@ __all__ = [
     "GenerateClient",
     "LossWarning",
     "MessagesClient",
+    "Model",
     "OpenAIChat",
     "OpenAIResponses",
     "ResponsesClient",
+    "StreamingModel",
+    "SyncModel",
+    "SyncStreamingModel",
+    "ToolChoice",
 ]

@@ -23,8 +23,9 @@ from typing import Any, Final
 
 import httpx2 as httpx
 
-from lutum_py import AssistantTurn, Finished, Message, Session, StreamEvent, TurnRequest
+from lutum_py import AssistantTurn, Finished, Message, Session, TurnRequest
 from lutum_py.dialects import sse
+from lutum_py.streaming import StreamEvent
 
 from ..models import wires as sdks
 from ..models.said import MODEL

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol, cast
 
-from lutum_py import AssistantTurn, StreamEvent, TurnRequest
+from lutum_py import AssistantTurn, TurnRequest
 from lutum_py.dialects import (
     anthropic_messages,
     gemini_generate_content,
@@ -17,6 +17,7 @@ from lutum_py.dialects import (
     openai_responses,
     sse,
 )
+from lutum_py.streaming import StreamEvent
 
 from ..models import said
 from ..models.said import Payload, Said

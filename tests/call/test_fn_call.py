@@ -12,7 +12,6 @@ from pydantic import BaseModel, Field
 
 from lutum_py import (
     CallStatus,
-    FnCall,
     FnSelector,
     RunNormally,
     Skip,
@@ -24,6 +23,7 @@ from lutum_py import (
     toolset,
 )
 from lutum_py.errors import LifecycleError, MisuseError, ToolInputError
+from lutum_py.typing import FnCall
 from tests.declared import call_of
 
 

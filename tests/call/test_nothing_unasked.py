@@ -18,9 +18,7 @@ from lutum_py import (
     CallStatus,
     Complete,
     Handlers,
-    MemoryResults,
     NeedsTools,
-    ResultCap,
     RunNormally,
     Session,
     Suspend,
@@ -36,6 +34,7 @@ from lutum_py import (
 from lutum_py.errors import CommitError, HookError, LifecycleError
 from lutum_py.store import open_store
 from lutum_py.testing import ScriptedModel
+from lutum_py.window import MemoryResults, ResultCap
 from tests.cases import over
 from tests.round_tools import close
 

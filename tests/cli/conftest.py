@@ -22,7 +22,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-from lutum_py import ToolCapabilities, ToolEffect, Toolset, tool, tool_fn, toolset
+from lutum_py import Toolset, tool, tool_fn, toolset
+from lutum_py.capabilities import ToolCapabilities, ToolEffect
 
 
 class Place(BaseModel):

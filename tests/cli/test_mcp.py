@@ -21,7 +21,8 @@ from mcp.types import ElicitResult
 from .conftest import REPOSITORY, Lutum
 
 DESK: Final = '''
-from lutum_py import Suspend, SuspendTicket, ToolCapabilities, ToolInput, Toolset, tool, tool_fn
+from lutum_py import Suspend, SuspendTicket, ToolInput, Toolset, tool, tool_fn
+from lutum_py.capabilities import ToolCapabilities
 
 @tool_fn
 def add(a: int, b: int) -> int:

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py import CancellationToken
+from lutum_py.context import CancellationToken
 from lutum_py.errors import Cancelled
 from tests.every_line import every_line
 
@@ -314,7 +314,9 @@ def test_importing_loads_nothing_heavy() -> None:
         "import sys\n"
         "import pydantic_core\n"
         "floor = set(sys.modules)\n"
-        "from lutum_py import CallStatus, CancellationToken, State, ToolCapabilities, ToolContext\n"
+        "from lutum_py import CallStatus, ToolContext\n"
+        "from lutum_py.capabilities import ToolCapabilities\n"
+        "from lutum_py.context import CancellationToken, State\n"
         "loaded = sys.modules.keys() - floor\n"
         "print([name for name in ('asyncio', 'rich', 'logging') if name in loaded])"
     )

@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py import (
+from lutum_py import ToolContext
+from lutum_py.context import (
     CancellationToken,
     ProgressStatus,
     RunIdentity,
     State,
     StateKey,
-    ToolContext,
     ToolSuspended,
 )
 from lutum_py.errors import InvalidValueError, ToolError

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py import TOOL_CALL_PROGRESS_ACTIVITY_TYPE, ProgressStatus, ToolCallProgressState
+from lutum_py.context import TOOL_CALL_PROGRESS_ACTIVITY_TYPE, ProgressStatus, ToolCallProgressState
 from lutum_py.errors import InvalidValueError
 from lutum_py.sinks import ActivityDelta, ActivitySnapshot, ObserverText
 

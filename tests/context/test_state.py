@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py import State, StateKey, ToolContext
+from lutum_py import ToolContext
+from lutum_py.context import State, StateKey
 from lutum_py.errors import SavedDataError
 from tests.cases import over
 

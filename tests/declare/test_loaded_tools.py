@@ -22,9 +22,9 @@ from lutum_py import (
     Toolset,
     Transcript,
     tool,
-    tool_search,
 )
 from lutum_py.errors import MisuseError
+from lutum_py.window import tool_search
 from tests.cases import over
 from tests.many_tools import DEFERRED, ON, ManyTools, found, ping
 from tests.sample_tools import offered, turn_of

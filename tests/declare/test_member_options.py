@@ -10,18 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py import (
-    AssistantTurn,
-    MemoryResults,
-    ResultCap,
-    Session,
-    ToolMetadata,
-    Toolset,
-    tool,
-    tool_fn,
-    toolset,
-)
+from lutum_py import AssistantTurn, Session, ToolMetadata, Toolset, tool, tool_fn, toolset
 from lutum_py.errors import MisuseError, ToolDefinitionError
+from lutum_py.window import MemoryResults, ResultCap
 
 
 @tool_fn

@@ -10,8 +10,9 @@ import pytest
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
-from lutum_py import FnCall, FnSelector, Skip, ToolContext, Toolset, tool, tool_fn
+from lutum_py import FnSelector, Skip, ToolContext, Toolset, tool, tool_fn
 from lutum_py.errors import ToolDefinitionError
+from lutum_py.typing import FnCall
 from tests.cases import over
 from tests.declared import call_of, declare
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py import MemoryResults, ResultCap, Toolset, Transcript, result_reader, tool, tool_fn
+from lutum_py import Toolset, Transcript, tool, tool_fn
 from lutum_py.errors import InvalidValueError, MisuseError, NotFound
+from lutum_py.window import MemoryResults, ResultCap, result_reader
 from tests.round_tools import opened
 
 NOTE = re.compile(

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from lutum_py import AnySelector, Toolset, tool, tool_fn, toolset
+from lutum_py import Toolset, tool, tool_fn, toolset
 from lutum_py.errors import UnknownToolError
+from lutum_py.typing import AnySelector
 from tests.cases import over
 
 

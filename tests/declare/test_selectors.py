@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from lutum_py import AnySelector, Selector, ToolAvailability, Toolset
+from lutum_py import Selector, ToolAvailability, Toolset
 from lutum_py.errors import UnknownToolError
+from lutum_py.typing import AnySelector
 from tests.sample_tools import AppTools, DataTools, DeepTools, PingTools, offered, sent, web_search
 
 

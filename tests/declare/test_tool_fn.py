@@ -18,7 +18,8 @@ from pydantic import AfterValidator, BaseModel
 from typing_extensions import TypedDict
 
 import lutum_py
-from lutum_py import Skip, ToolCapabilities, tool_fn
+from lutum_py import Skip, tool_fn
+from lutum_py.capabilities import ToolCapabilities
 from lutum_py.errors import InvalidArgumentsError, MisuseError
 from tests.cases import over
 from tests.declared import call_of, refusal, schema_of, spec_of
@@ -380,5 +381,5 @@ def test_strict_tools_do_not_coerce() -> None:
 
 def test_the_class_of_calls_is_of_a_function() -> None:
     """`ToolFn.Call` is no class of calls, so that tools that document themselves pass over it."""
-    assert lutum_py.ToolFn.Call is vars(lutum_py.ToolFn)["Call"]
+    assert lutum_py.typing.ToolFn.Call is vars(lutum_py.typing.ToolFn)["Call"]
     assert issubclass(web_search.Call, lutum_py.AnyToolCall)

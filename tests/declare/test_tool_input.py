@@ -9,7 +9,8 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, RootModel, computed_field
 
-from lutum_py import ToolCapabilities, ToolDef, ToolEffect, ToolInput, tool, tool_input
+from lutum_py import ToolDef, ToolInput, tool, tool_input
+from lutum_py.capabilities import ToolCapabilities, ToolEffect
 from lutum_py.errors import ToolDefinitionError, ToolOutputError
 from tests.cases import over
 from tests.declare.declared_inputs import Decorated

@@ -10,20 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py import (
-    AnyToolCall,
-    Complete,
-    Reply,
-    ToolDef,
-    ToolMetadata,
-    Toolset,
-    search_tools,
-    tool,
-    tool_search,
-    toolset,
-)
+from lutum_py import AnyToolCall, Complete, Reply, ToolDef, ToolMetadata, Toolset, tool, toolset
 from lutum_py.errors import MisuseError, ToolDefinitionError, UnknownToolError
 from lutum_py.execution import execute, execute_sync
+from lutum_py.window import search_tools, tool_search
 from tests.cases import over
 from tests.many_tools import (
     DEFERRED,

@@ -13,19 +13,19 @@ from lutum_py import (
     Attachment,
     CommittedRound,
     Message,
-    ResultStatus,
     ToolMetadata,
     ToolResult,
     Toolset,
     Transcript,
     Usage,
-    View,
     tool,
     tool_fn,
 )
 from lutum_py.dialects import DIALECTS
 from lutum_py.errors import ViewError
 from lutum_py.testing import strategies
+from lutum_py.typing import ResultStatus
+from lutum_py.window import View
 
 from .every_dialect import KEYS, OF_LIBRARY, response_of
 

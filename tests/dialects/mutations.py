@@ -10,8 +10,9 @@ from itertools import islice
 from random import Random
 from typing import Any, Final
 
-from lutum_py import AssistantTurn, CommittedRound, Message, ToolResult, TranscriptItem
+from lutum_py import AssistantTurn, CommittedRound, Message, ToolResult
 from lutum_py.dialects import sse
+from lutum_py.turns import TranscriptItem
 from tests.models import said
 
 from .recordings import answered, exchanges

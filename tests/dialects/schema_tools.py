@@ -9,12 +9,12 @@ from pydantic import BaseModel
 
 from lutum_py import ToolDef
 from lutum_py.dialects import (
+    CompiledSchema,
     anthropic_messages,
     gemini_generate_content,
     openai_chat,
     openai_responses,
 )
-from lutum_py.dialects.anthropic_messages import CompiledSchema
 
 EVERY = (openai_chat, openai_responses, anthropic_messages, gemini_generate_content)
 FORMS = [(dialect, strict) for dialect in EVERY for strict in (False, True)]

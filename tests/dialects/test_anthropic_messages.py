@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from lutum_py import ReasoningItem, RefusalItem, ServerToolItem, TextItem, ToolMetadata, Usage
+from lutum_py import ToolMetadata, Usage
 from lutum_py.dialects import anthropic_messages as dialect
 from lutum_py.errors import DialectError
+from lutum_py.turns import ReasoningItem, RefusalItem, ServerToolItem, TextItem
 from tests.cases import over
 
 from .anthropic_wire import CALL, response

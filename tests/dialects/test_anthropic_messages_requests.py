@@ -8,21 +8,11 @@ from typing import Any
 
 import pytest
 
-from lutum_py import (
-    AssistantTurn,
-    Attachment,
-    CommittedRound,
-    Message,
-    ReasoningItem,
-    RefusalItem,
-    TextItem,
-    ToolChoice,
-    ToolDef,
-    TranscriptItem,
-    TurnRequest,
-)
+from lutum_py import AssistantTurn, Attachment, CommittedRound, Message, ToolDef, TurnRequest
 from lutum_py.dialects import anthropic_messages as dialect
 from lutum_py.errors import MisuseError, ToolDefinitionError
+from lutum_py.models import ToolChoice
+from lutum_py.turns import ReasoningItem, RefusalItem, TextItem, TranscriptItem
 from tests.cases import over
 
 from .anthropic_wire import CALL, ECHO, call_of, response, result, turn_of

@@ -6,20 +6,18 @@ from typing import Any
 
 import pytest
 
-from lutum_py import (
+from lutum_py import ToolMetadata, Usage
+from lutum_py.dialects import anthropic_messages as dialect
+from lutum_py.errors import DialectError
+from lutum_py.streaming import (
     ArgumentsDelta,
     CallCompleted,
     CallStarted,
     ReasoningDelta,
-    ReasoningItem,
     TextDelta,
-    TextItem,
-    ToolMetadata,
-    Usage,
     UsageReported,
 )
-from lutum_py.dialects import anthropic_messages as dialect
-from lutum_py.errors import DialectError
+from lutum_py.turns import ReasoningItem, TextItem
 from tests.cases import over
 
 from .anthropic_wire import CALL, response

@@ -14,15 +14,12 @@ from hypothesis import strategies as st
 from lutum_py import (
     AssistantTurn,
     Attachment,
-    Cache,
     CommittedRound,
     Message,
     Session,
-    ToolChoice,
     ToolDef,
     ToolMetadata,
     Transcript,
-    TranscriptItem,
     TurnRequest,
 )
 from lutum_py.dialects import (
@@ -32,6 +29,9 @@ from lutum_py.dialects import (
     openai_responses,
 )
 from lutum_py.errors import InvalidValueError
+from lutum_py.models import ToolChoice
+from lutum_py.turns import TranscriptItem
+from lutum_py.window import Cache
 from tests.cases import over
 
 from .every_dialect import DIALECTS

@@ -9,17 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from lutum_py import (
-    ArgumentsDelta,
-    AssistantTurn,
-    CallCompleted,
-    CallStarted,
-    StreamEvent,
-)
-from lutum_py.dialects import (
-    anthropic_messages,
-    openai_responses,
-)
+from lutum_py import AssistantTurn
+from lutum_py.dialects import anthropic_messages, openai_responses
+from lutum_py.streaming import ArgumentsDelta, CallCompleted, CallStarted, StreamEvent
 from tests.cases import over
 
 from .every_dialect import DIALECTS, OF_LIBRARY, streams

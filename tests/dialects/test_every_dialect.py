@@ -19,13 +19,11 @@ from lutum_py import (
     AssistantTurn,
     CommittedRound,
     Message,
-    ToolChoice,
     ToolDef,
     ToolMetadata,
     ToolResult,
     Toolset,
     Transcript,
-    TranscriptItem,
     TurnRequest,
     tool,
     tool_fn,
@@ -35,7 +33,9 @@ from lutum_py.dialects import DIALECTS as LIST
 from lutum_py.dialects import openai_chat
 from lutum_py.dialects._wire_form import wire_form_of
 from lutum_py.errors import DialectError, MisuseError
+from lutum_py.models import ToolChoice
 from lutum_py.testing import ScriptedClient
+from lutum_py.turns import TranscriptItem
 from tests.cases import over
 from tests.instructions import instructions
 from tests.profiles import scaled

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from lutum_py import AssistantTurn, Message, Session, ToolMetadata, TranscriptItem, TurnRequest
+from lutum_py import AssistantTurn, Message, Session, ToolMetadata, TurnRequest
 from lutum_py.dialects import anthropic_messages, gemini_generate_content
 from lutum_py.errors import InvalidValueError
 from lutum_py.models import Anthropic
+from lutum_py.turns import TranscriptItem
 from tests.cases import over
 
 from .plain import done

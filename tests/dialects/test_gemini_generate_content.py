@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from lutum_py import ReasoningItem, ServerToolItem, TextItem, Usage
+from lutum_py import Usage
 from lutum_py.dialects import gemini_generate_content as dialect
 from lutum_py.errors import DialectError
+from lutum_py.turns import ReasoningItem, ServerToolItem, TextItem
 from tests.cases import over
 
 from .gemini_wire import CALL, response

@@ -7,20 +7,11 @@ import copy
 
 import pytest
 
-from lutum_py import (
-    AssistantTurn,
-    Attachment,
-    CommittedRound,
-    Message,
-    ReasoningItem,
-    RefusalItem,
-    TextItem,
-    ToolChoice,
-    ToolDef,
-    TurnRequest,
-)
+from lutum_py import AssistantTurn, Attachment, CommittedRound, Message, ToolDef, TurnRequest
 from lutum_py.dialects import gemini_generate_content as dialect
 from lutum_py.errors import MisuseError, ToolDefinitionError
+from lutum_py.models import ToolChoice
+from lutum_py.turns import ReasoningItem, RefusalItem, TextItem
 
 from .gemini_wire import CALL, ECHO, USER, call_of, response, result
 from .plain import FOREIGN_SIGNATURE, rejected

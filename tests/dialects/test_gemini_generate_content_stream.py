@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from lutum_py import (
+from lutum_py import Usage
+from lutum_py.dialects import gemini_generate_content as dialect
+from lutum_py.errors import DialectError
+from lutum_py.streaming import (
     ArgumentsDelta,
     CallCompleted,
     CallStarted,
     ReasoningDelta,
     TextDelta,
     TurnFinished,
-    Usage,
     UsageReported,
 )
-from lutum_py.dialects import gemini_generate_content as dialect
-from lutum_py.errors import DialectError
 from tests.cases import over
 
 from .gemini_wire import CALL, response

@@ -6,14 +6,8 @@ import json
 from types import ModuleType
 from typing import Any
 
-from lutum_py import (
-    ArgumentsDelta,
-    AssistantTurn,
-    CallCompleted,
-    CallStarted,
-    StreamEvent,
-    TextDelta,
-)
+from lutum_py import AssistantTurn
+from lutum_py.streaming import ArgumentsDelta, CallCompleted, CallStarted, StreamEvent, TextDelta
 from tests.cases import over
 from tests.models.said import Said
 

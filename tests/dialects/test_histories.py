@@ -18,7 +18,6 @@ from lutum_py import (
     ToolResult,
     Toolset,
     Transcript,
-    TranscriptItem,
     TurnRequest,
     tool,
     tool_fn,
@@ -31,6 +30,7 @@ from lutum_py.dialects import (
 )
 from lutum_py.errors import DialectError, HistoryError
 from lutum_py.testing.strategies import scripts
+from lutum_py.turns import TranscriptItem
 from tests.cases import over
 from tests.profiles import scaled
 

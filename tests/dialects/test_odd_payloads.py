@@ -12,15 +12,7 @@ from typing import Any
 import pytest
 from pydantic_core import from_json
 
-from lutum_py import (
-    AssistantTurn,
-    Message,
-    NeedsTools,
-    ToolMetadata,
-    ToolResult,
-    TranscriptItem,
-    TurnRequest,
-)
+from lutum_py import AssistantTurn, Message, NeedsTools, ToolMetadata, ToolResult, TurnRequest
 from lutum_py.dialects import (
     anthropic_messages,
     gemini_generate_content,
@@ -28,6 +20,7 @@ from lutum_py.dialects import (
     openai_responses,
 )
 from lutum_py.errors import DialectError, InvalidValueError
+from lutum_py.turns import TranscriptItem
 from tests.cases import over
 from tests.models.said import Said
 from tests.round_tools import Shop

@@ -8,21 +8,10 @@ from typing import Any
 
 import pytest
 
-from lutum_py import (
-    AssistantTurn,
-    Attachment,
-    Message,
-    ReasoningItem,
-    RefusalItem,
-    ServerToolItem,
-    TextItem,
-    ToolCallItem,
-    ToolMetadata,
-    TurnRequest,
-    Usage,
-)
+from lutum_py import AssistantTurn, Attachment, Message, ToolMetadata, TurnRequest, Usage
 from lutum_py.dialects import openai_chat as dialect
 from lutum_py.errors import DialectError, MisuseError
+from lutum_py.turns import ReasoningItem, RefusalItem, ServerToolItem, TextItem, ToolCallItem
 from tests.cases import over
 
 from .chat_wire import function, response, result, tool

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from lutum_py import Message, ToolChoice, ToolDef, Toolset, TurnRequest, tool_fn
+from lutum_py import Message, ToolDef, Toolset, TurnRequest, tool_fn
 from lutum_py import tool as member
 from lutum_py.dialects import openai_chat as dialect
 from lutum_py.errors import MisuseError, ToolDefinitionError
+from lutum_py.models import ToolChoice
 from tests.cases import over
 
 from .chat_wire import ECHO

@@ -9,24 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py import (
+from lutum_py import AssistantTurn, ToolMetadata, Usage
+from lutum_py.dialects import openai_chat as dialect
+from lutum_py.errors import DialectError
+from lutum_py.streaming import (
     ArgumentsDelta,
-    AssistantTurn,
     CallCompleted,
     CallStarted,
     ReasoningDelta,
-    ReasoningItem,
     RefusalDelta,
-    RefusalItem,
     TextDelta,
-    TextItem,
-    ToolMetadata,
     TurnFinished,
-    Usage,
     UsageReported,
 )
-from lutum_py.dialects import openai_chat as dialect
-from lutum_py.errors import DialectError
+from lutum_py.turns import ReasoningItem, RefusalItem, TextItem
 from tests.cases import over
 
 from .chat_wire import function, response

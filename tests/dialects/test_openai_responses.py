@@ -6,23 +6,11 @@ from typing import Any
 
 import pytest
 
-from lutum_py import (
-    AssistantTurn,
-    Attachment,
-    Message,
-    ReasoningItem,
-    RefusalItem,
-    ServerToolItem,
-    TextItem,
-    ToolCallItem,
-    ToolChoice,
-    ToolDef,
-    ToolMetadata,
-    TurnRequest,
-    Usage,
-)
+from lutum_py import AssistantTurn, Attachment, Message, ToolDef, ToolMetadata, TurnRequest, Usage
 from lutum_py.dialects import openai_responses as dialect
 from lutum_py.errors import DialectError, MisuseError, ToolDefinitionError
+from lutum_py.models import ToolChoice
+from lutum_py.turns import ReasoningItem, RefusalItem, ServerToolItem, TextItem, ToolCallItem
 from tests.cases import over
 
 from .responses_wire import ECHO, call, message, output, reasoning, response, result, text

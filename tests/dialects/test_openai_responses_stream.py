@@ -6,22 +6,20 @@ from typing import Any
 
 import pytest
 
-from lutum_py import (
+from lutum_py import AssistantTurn, Usage
+from lutum_py.dialects import openai_responses as dialect
+from lutum_py.errors import DialectError
+from lutum_py.streaming import (
     ArgumentsDelta,
-    AssistantTurn,
     CallCompleted,
     CallStarted,
     ReasoningDelta,
-    ReasoningItem,
     RefusalDelta,
     TextDelta,
-    TextItem,
     TurnFinished,
-    Usage,
     UsageReported,
 )
-from lutum_py.dialects import openai_responses as dialect
-from lutum_py.errors import DialectError
+from lutum_py.turns import ReasoningItem, TextItem
 from tests.cases import over
 
 from .responses_wire import call, message, reasoning, response, text

@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py import AssistantTurn, Message, TranscriptItem, TurnRequest
+from lutum_py import AssistantTurn, Message, TurnRequest
 from lutum_py.dialects import (
     anthropic_messages,
     gemini_generate_content,
     openai_chat,
     openai_responses,
 )
+from lutum_py.turns import TranscriptItem
 from tests.cases import over
 
 from .every_dialect import DIALECTS

@@ -15,18 +15,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lutum_py import (
-    AssistantTurn,
-    Cache,
-    CommittedRound,
-    Message,
-    ReasoningItem,
-    ToolResult,
-    Transcript,
-    TurnRequest,
-    View,
-)
+from lutum_py import AssistantTurn, CommittedRound, Message, ToolResult, Transcript, TurnRequest
 from lutum_py.dialects import anthropic_messages
+from lutum_py.turns import ReasoningItem
+from lutum_py.window import Cache, View
 from tests.profiles import scaled
 
 from .format_rules import refused

@@ -13,15 +13,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from lutum_py import (
-    ArgumentsDelta,
-    CallCompleted,
-    CallStarted,
-    ReasoningDelta,
-    StreamEvent,
-    TextDelta,
-    TurnFinished,
-)
 from lutum_py.dialects import (
     anthropic_messages,
     gemini_generate_content,
@@ -30,6 +21,15 @@ from lutum_py.dialects import (
     sse,
 )
 from lutum_py.errors import DialectError
+from lutum_py.streaming import (
+    ArgumentsDelta,
+    CallCompleted,
+    CallStarted,
+    ReasoningDelta,
+    StreamEvent,
+    TextDelta,
+    TurnFinished,
+)
 from tests.profiles import scaled
 
 from .every_dialect import OF_LIBRARY

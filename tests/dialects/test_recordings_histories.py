@@ -11,7 +11,7 @@ import pytest
 
 from lutum_py import Message, Transcript, TurnRequest
 from lutum_py.dialects import DIALECTS as LIST
-from lutum_py.dialects.anthropic_messages import Loss
+from lutum_py.dialects import Loss
 from lutum_py.errors import InvalidValueError
 
 from .every_dialect import OF_LIBRARY

@@ -6,17 +6,9 @@ from typing import Any
 
 import pytest
 
-from lutum_py import (
-    AssistantTurn,
-    DeferredTools,
-    Message,
-    ToolDef,
-    ToolMetadata,
-    ToolResult,
-    TurnRequest,
-    tool_search,
-)
+from lutum_py import AssistantTurn, Message, ToolDef, ToolMetadata, ToolResult, TurnRequest
 from lutum_py.dialects import anthropic_messages, openai_responses
+from lutum_py.window import DeferredTools, tool_search
 
 from .plain import is_array, objects
 from .recordings import Recording, answered, recordings

@@ -13,7 +13,6 @@ from lutum_py import (
     Message,
     NeedsTools,
     Session,
-    ToolChoice,
     ToolDef,
     ToolMetadata,
     ToolResult,
@@ -22,6 +21,7 @@ from lutum_py import (
 )
 from lutum_py.dialects import anthropic_messages, openai_chat, openai_responses
 from lutum_py.errors import MisuseError
+from lutum_py.models import ToolChoice
 
 from .every_dialect import DIALECTS, key_of
 

@@ -10,22 +10,21 @@ from typing import Any
 import pytest
 from pydantic_core import from_json
 
-from lutum_py import (
+from lutum_py import AssistantTurn, ToolMetadata
+from lutum_py._text.partial_json import PartialJson
+from lutum_py._transcript.stream_events import arguments_delta
+from lutum_py.dialects._stream.call_reports import CallReports
+from lutum_py.dialects._stream.pairs import Pairs
+from lutum_py.streaming import (
     ArgumentsDelta,
-    AssistantTurn,
     CallCompleted,
     CallStarted,
     ReasoningDelta,
     RefusalDelta,
     StreamEvent,
     TextDelta,
-    ToolMetadata,
     TurnFinished,
 )
-from lutum_py._text.partial_json import PartialJson
-from lutum_py._transcript.stream_events import arguments_delta
-from lutum_py.dialects._stream.call_reports import CallReports
-from lutum_py.dialects._stream.pairs import Pairs
 from tests.cases import over
 
 

@@ -23,15 +23,21 @@ from lutum_py import (
     ToolResult,
     Toolset,
     Transcript,
-    TranscriptItem,
     TurnRequest,
     tool,
     tool_fn,
     toolset,
 )
-from lutum_py.dialects import DIALECTS as LIST
-from lutum_py.dialects import gemini_generate_content, openai_chat, openai_responses
+from lutum_py.dialects import (
+    DIALECTS as LIST,
+)
+from lutum_py.dialects import (
+    gemini_generate_content,
+    openai_chat,
+    openai_responses,
+)
 from lutum_py.errors import ToolDefinitionError
+from lutum_py.turns import TranscriptItem
 from tests.cases import over
 
 from .every_dialect import DIALECTS, NAMES, TAKEN_NAMES, as_response, bodies, key_of

@@ -14,16 +14,15 @@ from hypothesis import strategies as st
 
 from lutum_py import (
     AssistantTurn,
-    Cache,
     CommittedRound,
     Message,
     ToolMetadata,
     ToolResult,
     Transcript,
     TurnRequest,
-    View,
 )
 from lutum_py.testing import ScriptedModel
+from lutum_py.window import Cache, View
 from tests.profiles import scaled
 
 from .every_dialect import KEYS, OF_LIBRARY

@@ -8,17 +8,10 @@ from typing import Any
 
 import pytest
 
-from lutum_py import (
-    AssistantTurn,
-    CommittedRound,
-    Message,
-    ToolResult,
-    Transcript,
-    TurnFinished,
-    TurnRequest,
-)
+from lutum_py import AssistantTurn, CommittedRound, Message, ToolResult, Transcript, TurnRequest
 from lutum_py.dialects import DIALECTS as DIALECTS_BY_NAME
 from lutum_py.errors import DialectError
+from lutum_py.streaming import TurnFinished
 from tests.instructions import calls
 
 from .every_dialect import OF_LIBRARY

@@ -16,7 +16,6 @@ import lutum_py
 from lutum_py import (
     AssistantTurn,
     Message,
-    RefusalItem,
     RejectedCall,
     Session,
     ToolAvailability,
@@ -26,6 +25,7 @@ from lutum_py import (
 )
 from lutum_py.errors import ExecutionFailed, HookError, NotFound
 from lutum_py.testing import ScriptedModel
+from lutum_py.turns import RefusalItem
 from tests.examples.conftest import EXAMPLES
 
 

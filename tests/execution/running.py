@@ -12,7 +12,6 @@ from typing import Any, TypeAlias, TypeVar
 from lutum_py import (
     AnyToolCall,
     AssistantTurn,
-    CancellationToken,
     NeedsTools,
     Selector,
     ToolContext,
@@ -23,6 +22,7 @@ from lutum_py import (
     tool,
     tool_fn,
 )
+from lutum_py.context import CancellationToken
 from lutum_py.execution import Outcome
 
 Act: TypeAlias = Callable[[int, ToolContext], Coroutine[Any, Any, object]]

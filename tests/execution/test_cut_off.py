@@ -12,24 +12,11 @@ from typing import Any
 
 import pytest
 
-from lutum_py import (
-    AnyToolCall,
-    CallStatus,
-    CancellationToken,
-    ToolCapabilities,
-    ToolContext,
-    ToolMetadata,
-    ToolResult,
-    tool_fn,
-)
+from lutum_py import AnyToolCall, CallStatus, ToolContext, ToolMetadata, ToolResult, tool_fn
+from lutum_py.capabilities import ToolCapabilities
+from lutum_py.context import CancellationToken
 from lutum_py.errors import Cancelled, LifecycleError, NotFound, OutcomeUnknown, TimedOut
-from lutum_py.execution import (
-    execute,
-    execute_all,
-    execute_all_sync,
-    execute_sync,
-    outcomes_of,
-)
+from lutum_py.execution import execute, execute_all, execute_all_sync, execute_sync, outcomes_of
 from tests.cases import over
 from tests.execution.running import (
     LATE,

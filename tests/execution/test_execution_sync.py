@@ -13,15 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py import (
-    CallStatus,
-    CancellationToken,
-    ResumeMode,
-    Session,
-    SuspendedCall,
-    SuspendTicket,
-    ToolContext,
-)
+from lutum_py import CallStatus, ResumeMode, Session, SuspendedCall, SuspendTicket, ToolContext
+from lutum_py.context import CancellationToken
 from lutum_py.errors import (
     Cancelled,
     LifecycleError,

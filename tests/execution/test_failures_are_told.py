@@ -9,16 +9,8 @@ from typing import Any
 
 import pytest
 
-from lutum_py import (
-    CancellationToken,
-    ToolContext,
-    ToolMetadata,
-    Toolset,
-    errors,
-    sinks,
-    tool,
-    tool_fn,
-)
+from lutum_py import ToolContext, ToolMetadata, Toolset, errors, sinks, tool, tool_fn
+from lutum_py.context import CancellationToken
 from lutum_py.execution import execute, execute_sync, outcomes_of
 
 

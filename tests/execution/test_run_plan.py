@@ -12,9 +12,7 @@ import pytest
 
 from lutum_py import (
     AnyToolCall,
-    CallEvent,
     CallStatus,
-    CancellationToken,
     Session,
     SuspendTicket,
     ToolContext,
@@ -24,6 +22,7 @@ from lutum_py import (
     tool,
     tool_fn,
 )
+from lutum_py.context import CancellationToken
 from lutum_py.errors import CommitError, LifecycleError, MisuseError, RoundClosedError
 from lutum_py.execution import (
     ExecutionErrors,
@@ -34,6 +33,7 @@ from lutum_py.execution import (
     run,
     run_sync,
 )
+from lutum_py.sinks import CallEvent
 from tests.cases import over
 from tests.round_tools import close, opened
 

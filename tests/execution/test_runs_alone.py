@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from lutum_py import CallStatus, SuspendedCall, SuspendTicket, ToolSuspended
+from lutum_py import CallStatus, SuspendedCall, SuspendTicket
+from lutum_py.context import ToolSuspended
 from lutum_py.errors import Cancelled, RoundClosedError, TimedOut
 from lutum_py.execution import Outcome, execute, execute_all, outcomes_of, run
 from tests.cases import over

@@ -9,21 +9,10 @@ from typing import Any
 
 import pytest
 
-from lutum_py import (
-    CallStatus,
-    CancellationToken,
-    ToolContext,
-    ToolMetadata,
-    ToolResult,
-    Toolset,
-    tool,
-    tool_fn,
-)
+from lutum_py import CallStatus, ToolContext, ToolMetadata, ToolResult, Toolset, tool, tool_fn
+from lutum_py.context import CancellationToken
 from lutum_py.errors import TimedOut
-from lutum_py.execution import (
-    execute,
-    execute_all,
-)
+from lutum_py.execution import execute, execute_all
 from tests.cases import over
 from tests.execution.running import (
     LATE,

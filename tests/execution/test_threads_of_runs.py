@@ -9,16 +9,9 @@ import threading
 
 import pytest
 
-from lutum_py import (
-    CallStatus,
-    CancellationToken,
-    ToolContext,
-    ToolResult,
-)
-from lutum_py.execution import (
-    execute,
-    outcomes_of,
-)
+from lutum_py import CallStatus, ToolContext, ToolResult
+from lutum_py.context import CancellationToken
+from lutum_py.execution import execute, outcomes_of
 from tests.execution.running import (
     LATE,
     SOON,

@@ -12,16 +12,14 @@ from lutum_py import (
     NeedsTools,
     Suspend,
     SuspendTicket,
-    ToolCapabilities,
-    ToolEffect,
-    ToolFn,
     ToolMetadata,
     ToolRoundPlan,
     Toolset,
-    capability_gate,
     tool,
     tool_fn,
 )
+from lutum_py.capabilities import ToolCapabilities, ToolEffect, capability_gate
+from lutum_py.typing import ToolFn
 
 GateAction: TypeAlias = Literal["allow", "suspend", "block"]
 

@@ -12,22 +12,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lutum_py import (
-    EFFECT_DEFAULTS,
     AnyToolCall,
     Block,
     Complete,
-    Confirmation,
-    EffectKind,
     HandledCall,
     RejectedCall,
+    SuspendedCall,
+    ToolMetadata,
+)
+from lutum_py.capabilities import (
+    EFFECT_DEFAULTS,
+    Confirmation,
+    EffectKind,
     Reversibility,
     RiskLevel,
-    RunIdentity,
-    SuspendedCall,
     ToolEffect,
-    ToolMetadata,
     capability_gate,
 )
+from lutum_py.context import RunIdentity
 from lutum_py.errors import HookError, ToolDefinitionError
 from tests.cases import over
 from tests.hooks.gating import (

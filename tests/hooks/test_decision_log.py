@@ -13,7 +13,6 @@ from lutum_py import (
     AnyToolCall,
     Block,
     Complete,
-    HookOutcome,
     Reject,
     RunNormally,
     Suspend,
@@ -22,6 +21,7 @@ from lutum_py import (
     Toolset,
     tool,
 )
+from lutum_py.typing import HookOutcome
 from tests.sample_tools import ALICE, AppTools, GetUserArgs, sent
 
 USER = sent("get_user", "u1", user_id="alice")

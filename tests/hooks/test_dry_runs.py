@@ -11,19 +11,16 @@ from lutum_py import (
     Block,
     Session,
     Suspend,
-    ToolCapabilities,
     ToolDef,
-    ToolEffect,
     ToolMetadata,
     ToolResult,
     Toolset,
     Transcript,
-    capability_gate,
-    dry_run_in,
     tool,
     tool_fn,
     tool_input,
 )
+from lutum_py.capabilities import ToolCapabilities, ToolEffect, capability_gate, dry_run_in
 from tests.cases import over
 from tests.hooks.gating import GateAction, Ops, ask, blocked, call_of, deploy, make, plan_of
 from tests.sample_tools import input_of

@@ -10,12 +10,10 @@ import pytest
 from lutum_py import (
     AnyToolCall,
     Block,
-    CallGate,
     CallStatus,
     Complete,
     Decision,
     HandledCall,
-    HookOutcome,
     Reject,
     RejectedCall,
     RunNormally,
@@ -26,6 +24,7 @@ from lutum_py import (
     ToolResult,
 )
 from lutum_py.errors import HookError
+from lutum_py.typing import CallGate, HookOutcome
 from tests.cases import over
 from tests.hooks.asked import returned
 from tests.round_tools import Till

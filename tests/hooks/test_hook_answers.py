@@ -16,17 +16,16 @@ from lutum_py import (
     CallStatus,
     Complete,
     HandledCall,
-    HookOutcome,
     Reject,
     RunNormally,
     Suspend,
-    ToolHooks,
     ToolInput,
     ToolMetadata,
     Toolset,
     tool,
 )
 from lutum_py.errors import HookError, ToolInputError
+from lutum_py.typing import HookOutcome, ToolHooks
 from tests.hooks.asked import SEARCH, TICKET, USER, on_user, parse, returned
 from tests.sample_tools import (
     ALICE,

@@ -14,7 +14,6 @@ from lutum_py import (
     CallStatus,
     Complete,
     HandledCall,
-    HookOutcome,
     Reject,
     RejectedCall,
     RunNormally,
@@ -24,6 +23,7 @@ from lutum_py import (
     Transcript,
 )
 from lutum_py.errors import HookError, MisuseError
+from lutum_py.typing import HookOutcome
 from tests.hooks.asked import SEARCH, TICKET, USER, on_user, parse
 from tests.sample_tools import (
     ALICE,

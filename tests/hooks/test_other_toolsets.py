@@ -13,7 +13,6 @@ from lutum_py import (
     NeedsTools,
     RunNormally,
     Session,
-    ToolCallItem,
     ToolMetadata,
     Toolset,
     tool,
@@ -22,6 +21,7 @@ from lutum_py import (
 )
 from lutum_py.errors import HookError, LutumError, ToolConstraintError
 from lutum_py.testing import ScriptedModel
+from lutum_py.turns import ToolCallItem
 
 
 @tool_fn

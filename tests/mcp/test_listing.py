@@ -12,13 +12,9 @@ from mcp import Client, ClientSession, MCPError
 from mcp.server import Server
 from mcp.types import Icon, ListToolsResult, Tool, ToolAnnotations
 
-from lutum_py import RiskLevel, ToolCapabilities, ToolEffect, Toolset, risk_of, toolset
-from lutum_py.errors import (
-    InvalidValueError,
-    MisuseError,
-    ProviderError,
-    ToolDefinitionError,
-)
+from lutum_py import Toolset, toolset
+from lutum_py.capabilities import RiskLevel, ToolCapabilities, ToolEffect, risk_of
+from lutum_py.errors import InvalidValueError, MisuseError, ProviderError, ToolDefinitionError
 from lutum_py.mcp import Limits, RefusedTool, remote_tools, wire_name
 
 from .servers import KINDS, OBJECT, Served, call_of, connected, described, taken

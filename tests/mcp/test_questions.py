@@ -34,8 +34,8 @@ from lutum_py import (
     ToolMetadata,
     ToolResult,
     ToolRoundPlan,
-    ToolSuspended,
 )
+from lutum_py.context import ToolSuspended
 from lutum_py.errors import ResumeError
 from lutum_py.execution import execute
 from lutum_py.mcp import Limits, RemoteTools, remote_tools

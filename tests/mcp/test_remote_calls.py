@@ -34,13 +34,13 @@ from lutum_py import (
     AssistantTurn,
     Attachment,
     CallStatus,
-    CancellationToken,
     Session,
-    ToolCapabilities,
     ToolContext,
     ToolMetadata,
     ToolResult,
 )
+from lutum_py.capabilities import ToolCapabilities
+from lutum_py.context import CancellationToken
 from lutum_py.errors import MisuseError, TimedOut
 from lutum_py.execution import execute, outcomes_of
 from lutum_py.mcp import Limits, remote_tools

@@ -31,14 +31,11 @@ from lutum_py import (
     Complete,
     RejectedCall,
     Reply,
-    ResultCap,
-    RunIdentity,
     RunNormally,
     Skip,
     Suspend,
     SuspendedCall,
     SuspendTicket,
-    ToolCapabilities,
     ToolContext,
     ToolDef,
     ToolInput,
@@ -48,6 +45,8 @@ from lutum_py import (
     tool,
     tool_fn,
 )
+from lutum_py.capabilities import ToolCapabilities
+from lutum_py.context import RunIdentity
 from lutum_py.errors import (
     ExecutionFailed,
     HookError,
@@ -58,6 +57,7 @@ from lutum_py.errors import (
     UnknownToolError,
 )
 from lutum_py.mcp import create_server
+from lutum_py.window import ResultCap
 
 from .servers import KINDS, connected, over_http
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from random import Random
 
-from lutum_py import TranscriptItem, TurnRequest
+from lutum_py import TurnRequest
 from lutum_py.errors import DialectError
+from lutum_py.turns import TranscriptItem
 from tests.dialects.mutations import committed, mutated, responses
 from tests.dialects.wire_laws import MODULES
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from lutum_py import MemoryResults, NeedsTools, ResultCap, Session, Toolset, tool
+from lutum_py import NeedsTools, Session, Toolset, tool
 from lutum_py.models import LossWarning
+from lutum_py.window import MemoryResults, ResultCap
 
 from .loopback import Loopback
 from .said import MODEL, SIGNATURE, Said

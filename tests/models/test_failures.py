@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from lutum_py import Finished, Session, TextDelta
+from lutum_py import Finished, Session
 from lutum_py.errors import DialectError
+from lutum_py.streaming import TextDelta
 
 from .loopback import EVENTS, PAGE, Loopback, Reply, sse
 from .said import MODEL, Said

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lutum_py import (
-    AssistantTurn,
-    CallCompleted,
-    Finished,
-    NeedsTools,
-    Session,
-    TextDelta,
-    Transcript,
-    TurnFinished,
-)
+from lutum_py import AssistantTurn, Finished, NeedsTools, Session, Transcript
+from lutum_py.streaming import CallCompleted, TextDelta, TurnFinished
 
 from .loopback import Loopback
 from .said import MODEL, Said

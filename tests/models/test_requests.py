@@ -14,12 +14,9 @@ from pydantic import Field
 from lutum_py import (
     AssistantTurn,
     Attachment,
-    CallCompleted,
     Finished,
     NeedsTools,
-    ReasoningItem,
     Session,
-    TextItem,
     ToolInput,
     ToolRequirement,
     Toolset,
@@ -27,6 +24,8 @@ from lutum_py import (
     tool,
 )
 from lutum_py.models import LossWarning
+from lutum_py.streaming import CallCompleted
+from lutum_py.turns import ReasoningItem, TextItem
 
 from .loopback import Loopback
 from .said import MODEL, Said

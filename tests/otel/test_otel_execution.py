@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from opentelemetry.trace import StatusCode
 
-from lutum_py import CancellationToken, ToolContext, ToolMetadata
+from lutum_py import ToolContext, ToolMetadata
+from lutum_py.context import CancellationToken
 from lutum_py.execution import execute, execute_all, execute_all_sync, execute_sync, outcomes_of
 
 from .recorded_spans import Outer, Recorded, call_of, raising, recording

@@ -10,17 +10,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, SecretStr
 
-from lutum_py import (
-    Block,
-    CallStep,
-    HookSet,
-    RunNormally,
-    Suspend,
-    SuspendTicket,
-    Toolset,
-    tool,
-    tool_fn,
-)
+from lutum_py import Block, HookSet, RunNormally, Suspend, SuspendTicket, Toolset, tool, tool_fn
+from lutum_py.typing import CallStep
 from tests.round_tools import Call, ask, opened
 
 

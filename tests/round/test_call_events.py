@@ -11,8 +11,6 @@ from pydantic import field_serializer
 
 from lutum_py import (
     AnyToolCall,
-    CallEvent,
-    CallRow,
     ResumeMode,
     RunNormally,
     Suspend,
@@ -21,13 +19,13 @@ from lutum_py import (
     ToolInput,
     ToolMetadata,
     Toolset,
-    log_events,
     tool,
     tool_fn,
 )
 from lutum_py.errors import HookError
 from lutum_py.execution import run_sync
-from lutum_py.sinks import AsyncSink, ListSink, LoggerSink
+from lutum_py.sinks import AsyncSink, CallEvent, ListSink, LoggerSink, log_events
+from lutum_py.typing import CallRow
 from tests.round_tools import Shop, close, gated, opened
 
 

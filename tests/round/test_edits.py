@@ -10,7 +10,6 @@ from pydantic import Field, SecretStr
 
 from lutum_py import (
     Attachment,
-    EditRecord,
     RunNormally,
     Session,
     Suspend,
@@ -23,9 +22,8 @@ from lutum_py import (
     tool,
     tool_fn,
 )
-from lutum_py.errors import (
-    ResumeError,
-)
+from lutum_py.errors import ResumeError
+from lutum_py.typing import EditRecord
 from tests.round.edits import capped, refused, waits
 from tests.round_tools import Shop, check_transcript, close, done, opened
 

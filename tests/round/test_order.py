@@ -10,19 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py import (
-    Suspend,
-    SuspendTicket,
-    ToolCapabilities,
-    ToolEffect,
-    ToolRoundPlan,
-    Toolset,
-    tool,
-    tool_fn,
-)
+from lutum_py import Suspend, SuspendTicket, ToolRoundPlan, Toolset, tool, tool_fn
 from lutum_py._round.order import waits_for
 from lutum_py._schema.touch import meet
-from lutum_py.capabilities import Touch
+from lutum_py.capabilities import ToolCapabilities, ToolEffect, Touch
 from tests.cases import over
 from tests.round.worlds import TOOLS, faults, round_of, tools
 

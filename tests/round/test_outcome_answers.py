@@ -11,7 +11,6 @@ import pytest
 from pydantic import SecretStr
 
 from lutum_py import (
-    ContinueSuggestion,
     Finished,
     NeedsTools,
     RecoverableToolCallIssue,
@@ -23,6 +22,7 @@ from lutum_py import (
 )
 from lutum_py.errors import InvalidValueError, MisuseError
 from lutum_py.testing import ScriptedModel
+from lutum_py.typing import ContinueSuggestion
 from tests.cases import over
 
 

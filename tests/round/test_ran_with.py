@@ -11,7 +11,6 @@ from pydantic import BaseModel, Field, SecretStr
 from lutum_py import (
     AnyToolCall,
     Complete,
-    ResultCap,
     RunNormally,
     Session,
     SuspendTicket,
@@ -24,6 +23,7 @@ from lutum_py import (
 )
 from lutum_py.dialects import openai_chat
 from lutum_py.execution import run_sync
+from lutum_py.window import ResultCap
 from tests.cases import over
 from tests.round_tools import Shop, done, forged, gated, opened
 

@@ -15,10 +15,7 @@ import pytest
 from lutum_py import (
     AssistantTurn,
     Finished,
-    RefusalItem,
     Session,
-    TextItem,
-    TextResult,
     ToolMetadata,
     ToolResult,
     ToolRound,
@@ -31,6 +28,8 @@ from lutum_py.errors import (
     RoundClosedError,
     ToolRoundArityError,
 )
+from lutum_py.turns import RefusalItem, TextItem
+from lutum_py.typing import TextResult
 from tests.cases import over
 from tests.round_tools import Shop, adds, close, done, forged, needs, opened, turn
 from tests.sample_tools import input_of

@@ -12,7 +12,6 @@ from lutum_py import (
     Answer,
     AnyToolCall,
     Block,
-    CallRow,
     Complete,
     HandledCall,
     NeedsTools,
@@ -27,6 +26,7 @@ from lutum_py import (
     tool,
     tool_fn,
 )
+from lutum_py.typing import CallRow
 from tests.round_tools import Receipt, Shop, close, done, forged, gated, needs, opened, turn
 
 

@@ -20,14 +20,12 @@ from lutum_py import (
     RunNormally,
     Suspend,
     SuspendTicket,
-    ToolCapabilities,
-    ToolEffect,
     ToolMetadata,
     Toolset,
-    capability_gate,
     tool,
     tool_fn,
 )
+from lutum_py.capabilities import ToolCapabilities, ToolEffect, capability_gate
 
 
 class Account(BaseModel):

@@ -12,7 +12,6 @@ from pydantic import BaseModel
 
 from lutum_py import (
     Answer,
-    CallStep,
     Complete,
     NeedsTools,
     Reject,
@@ -22,6 +21,7 @@ from lutum_py import (
     SuspendTicket,
     ToolRoundPlan,
 )
+from lutum_py.typing import CallStep
 from tests.round.one_story import (
     FILL,
     PAY,

@@ -10,8 +10,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from lutum_py import CallStatus, CallStep, Complete, Reject, SuspendTicket, ToolRoundPlan
+from lutum_py import CallStatus, Complete, Reject, SuspendTicket, ToolRoundPlan
 from lutum_py.errors import CommitError, LifecycleError, PlanError, ResumeError
+from lutum_py.typing import CallStep
 from tests.profiles import scaled
 from tests.round.one_story import (
     Desk,

@@ -12,7 +12,6 @@ from lutum_py import (
     AnyToolCall,
     Block,
     CallStatus,
-    CancellationToken,
     Decision,
     HandledCall,
     RejectedCall,
@@ -28,6 +27,7 @@ from lutum_py import (
     tool,
     tool_fn,
 )
+from lutum_py.context import CancellationToken
 from lutum_py.errors import (
     CommitError,
     InvalidValueError,

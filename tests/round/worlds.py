@@ -12,16 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import Any, TypeAlias, TypeVar, cast
 
-from lutum_py import (
-    AnyToolCall,
-    NeedsTools,
-    ToolCapabilities,
-    ToolDef,
-    ToolEffect,
-    ToolRound,
-    ToolRoundPlan,
-    Toolset,
-)
+from lutum_py import AnyToolCall, NeedsTools, ToolDef, ToolRound, ToolRoundPlan, Toolset
+from lutum_py.capabilities import ToolCapabilities, ToolEffect
 from lutum_py.testing import ScriptedModel
 
 T = TypeVar("T", bound=Toolset)

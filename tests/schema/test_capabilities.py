@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py import (
+from lutum_py.capabilities import (
     EFFECT_DEFAULTS,
     Confirmation,
     DryRun,

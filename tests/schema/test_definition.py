@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from lutum_py import ToolCapabilities, ToolDef, tool_fn
+from lutum_py import ToolDef, tool_fn
+from lutum_py.capabilities import ToolCapabilities
 from lutum_py.errors import MisuseError, ToolDefinitionError
 from tests.cases import over
 

@@ -12,8 +12,9 @@ import pytest
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
-from lutum_py import ToolFn, tool_fn
+from lutum_py import tool_fn
 from lutum_py.errors import ToolDefinitionError
+from lutum_py.typing import ToolFn
 from tests.declared import call_of, spec_of
 
 

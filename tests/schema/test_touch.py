@@ -10,19 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import Field, WithJsonSchema
 
-from lutum_py import (
-    ToolCapabilities,
-    ToolDef,
-    ToolEffect,
-    ToolInput,
-    ToolMetadata,
-    Toolset,
-    tool,
-    tool_fn,
-    tool_input,
-)
+from lutum_py import ToolDef, ToolInput, ToolMetadata, Toolset, tool, tool_fn, tool_input
 from lutum_py._schema.touch import beside, meet
-from lutum_py.capabilities import Touch
+from lutum_py.capabilities import ToolCapabilities, ToolEffect, Touch
 from tests.cases import over
 
 WRITES = ToolCapabilities(effects=[ToolEffect("write_file", "path")])

@@ -13,19 +13,10 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel
 
-from lutum_py import (
-    HookSet,
-    RunNormally,
-    Skip,
-    ToolContext,
-    ToolFn,
-    ToolInput,
-    Toolset,
-    tool,
-    tool_fn,
-)
+from lutum_py import HookSet, RunNormally, Skip, ToolContext, ToolInput, Toolset, tool, tool_fn
 from lutum_py.errors import HookError, MisuseError
 from lutum_py.testing import check_loop
+from lutum_py.typing import ToolFn
 from tests.declared import call_of, schema_of
 
 SCOPE: dict[str, Any] = {

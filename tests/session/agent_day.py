@@ -13,17 +13,16 @@ from lutum_py import (
     AssistantTurn,
     Finished,
     NeedsTools,
-    ResultCap,
     Session,
     ToolMetadata,
     Toolset,
     TurnRequest,
     Usage,
-    View,
     tool,
     tool_fn,
 )
 from lutum_py.dialects import openai_chat
+from lutum_py.window import ResultCap, View
 
 WINDOW = 200_000
 LIMIT = 150_000

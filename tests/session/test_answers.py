@@ -20,23 +20,17 @@ from lutum_py import (
     Finished,
     NeedsTools,
     NoAnswer,
-    RefusalItem,
     Session,
-    StreamEvent,
-    TextItem,
     Toolset,
     TurnRequest,
     tool,
     tool_fn,
 )
 from lutum_py.dialects import openai_chat
-from lutum_py.errors import (
-    MisuseError,
-    ToolConstraintError,
-    ToolDefinitionError,
-    ToolInputError,
-)
+from lutum_py.errors import MisuseError, ToolConstraintError, ToolDefinitionError, ToolInputError
+from lutum_py.streaming import StreamEvent
 from lutum_py.testing import ScriptedModel
+from lutum_py.turns import RefusalItem, TextItem
 from tests.cases import over
 
 

@@ -12,15 +12,14 @@ from lutum_py import (
     Finished,
     NeedsTools,
     NoAnswer,
-    RefusalItem,
     Session,
-    TextItem,
     Toolset,
     Transcript,
     tool,
     tool_fn,
 )
 from lutum_py.testing import ScriptedModel
+from lutum_py.turns import RefusalItem, TextItem
 from tests.cases import over
 
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from lutum_py import (
     Answer,
-    DeferredTools,
     Finished,
     NeedsTools,
     Session,
@@ -22,7 +21,6 @@ from lutum_py import (
     Transcript,
     TurnRequest,
     tool,
-    tool_search,
     toolset,
 )
 from lutum_py.dialects import (
@@ -33,6 +31,7 @@ from lutum_py.dialects import (
 )
 from lutum_py.errors import MisuseError, ToolConstraintError
 from lutum_py.testing import ScriptedModel
+from lutum_py.window import DeferredTools, tool_search
 from tests.many_tools import DEFERRED, ON, CrmTools, ManyTools, answer_all, find_customer, ping
 
 DIALECTS = (openai_chat, openai_responses, anthropic_messages, gemini_generate_content)

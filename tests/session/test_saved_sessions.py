@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from lutum_py import AssistantTurn, Session, TextItem, Toolset
+from lutum_py import AssistantTurn, Session, Toolset
 from lutum_py.errors import MisuseError, PlanError, RoundClosedError, TranscriptError
 from lutum_py.execution import run_sync
+from lutum_py.turns import TextItem
 from tests.cases import over
 from tests.round_tools import Shop, close, opened
 

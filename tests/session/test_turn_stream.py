@@ -8,27 +8,21 @@ from typing import Any
 
 import pytest
 
-from lutum_py import (
+from lutum_py import AssistantTurn, Session, TurnRequest, Usage
+from lutum_py.errors import DialectError, DuplicateToolCallIdError, LifecycleError
+from lutum_py.streaming import (
     ArgumentsDelta,
-    AssistantTurn,
     CallCompleted,
     CallStarted,
     ReasoningDelta,
-    ReasoningItem,
     RefusalDelta,
-    RefusalItem,
-    ServerToolItem,
-    Session,
     StreamEvent,
     TextDelta,
-    TextItem,
     TurnFinished,
-    TurnRequest,
-    Usage,
     UsageReported,
 )
-from lutum_py.errors import DialectError, DuplicateToolCallIdError, LifecycleError
 from lutum_py.testing import ScriptedModel
+from lutum_py.turns import ReasoningItem, RefusalItem, ServerToolItem, TextItem
 from tests.round_tools import Shop, adds, answer, check_transcript, done, needs, turn
 
 Outcome = Any

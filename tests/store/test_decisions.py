@@ -9,7 +9,6 @@ import pytest
 from pydantic import BaseModel, SecretStr
 
 from lutum_py import (
-    CallEvent,
     Decision,
     HandledCall,
     RejectedCall,
@@ -24,6 +23,7 @@ from lutum_py import (
     tool_fn,
 )
 from lutum_py.errors import InvalidValueError, LifecycleError, MisuseError, ResumeError
+from lutum_py.sinks import CallEvent
 from lutum_py.store import Store, open_store
 from lutum_py.testing import ScriptedModel
 from tests.store.beside import between, last

@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 
 import pytest
 
-from lutum_py import AnyToolCall, CallEvent, Session, ToolContext, Toolset, tool, tool_fn
+from lutum_py import AnyToolCall, Session, ToolContext, Toolset, tool, tool_fn
 from lutum_py.errors import InvalidValueError, MisuseError, OutcomeUnknown, StaleError, StoreError
 from lutum_py.execution import ExecutionErrors, outcomes_of
+from lutum_py.sinks import CallEvent
 from lutum_py.store import Claim, Store, Stored, open_store
 from lutum_py.testing import ScriptedModel
 from tests.cases import over

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from lutum_py import AssistantTurn, Session, TextItem
+from lutum_py import AssistantTurn, Session
 from lutum_py.errors import MisuseError, StaleError, TranscriptError
 from lutum_py.store import Store
+from lutum_py.turns import TextItem
 from tests.store.desk import LOOK, PAY, Desk, claimed, plan_of
 
 

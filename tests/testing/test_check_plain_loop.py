@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lutum_py import AssistantTurn, Finished, NeedsTools, ToolCallItem, ToolMetadata
+from lutum_py import AssistantTurn, Finished, NeedsTools, ToolMetadata
 from lutum_py.dialects import (
     anthropic_messages,
     gemini_generate_content,
@@ -17,6 +17,7 @@ from lutum_py.dialects._wire_form import wire_form_of
 from lutum_py.testing import LoopFailure, check_loop
 from lutum_py.testing._loop.judgement import judge
 from lutum_py.testing.strategies import CallKind
+from lutum_py.turns import ToolCallItem
 
 from . import loops
 from .samples import Small

@@ -10,24 +10,13 @@ from typing import Any
 
 import pytest
 
-from lutum_py import (
-    ArgumentsDelta,
-    AssistantTurn,
-    Message,
-    ReasoningItem,
-    ServerToolItem,
-    Session,
-    TextItem,
-    ToolCallItem,
-    ToolMetadata,
-    Transcript,
-    TurnRequest,
-    Usage,
-)
+from lutum_py import AssistantTurn, Message, Session, ToolMetadata, Transcript, TurnRequest, Usage
 from lutum_py._transcript.transcript_view import TranscriptView
 from lutum_py.errors import DeveloperError, DialectError, MisuseError
+from lutum_py.streaming import ArgumentsDelta
 from lutum_py.testing import ScriptedModel, ScriptExhausted
 from lutum_py.testing._scripted_model import TranscriptCheck
+from lutum_py.turns import ReasoningItem, ServerToolItem, TextItem, ToolCallItem
 from tests.round_tools import Shop, adds, answer, done, forged, needs, turn
 
 

@@ -12,11 +12,11 @@ from lutum_py import (
     ToolResult,
     Transcript,
     TurnRequest,
-    View,
 )
 from lutum_py._transcript.transcript_view import Front, TranscriptView
 from lutum_py.errors import DialectError
 from lutum_py.testing import ScriptedModel
+from lutum_py.window import View
 
 
 def conversation(rounds: int) -> Transcript:

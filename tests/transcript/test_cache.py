@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py import Cache
 from lutum_py.errors import InvalidValueError, MisuseError
+from lutum_py.window import Cache
 from tests.cases import over
 
 

@@ -15,20 +15,16 @@ from lutum_py import (
     Attachment,
     Decision,
     Message,
-    ReasoningItem,
-    RefusalItem,
     Reply,
-    ServerToolItem,
     SuspendTicket,
-    TextItem,
-    ToolCallItem,
-    ToolChoice,
     ToolMetadata,
     ToolResult,
     TurnRequest,
     Usage,
 )
 from lutum_py.errors import InvalidValueError, MisuseError
+from lutum_py.models import ToolChoice
+from lutum_py.turns import ReasoningItem, RefusalItem, ServerToolItem, TextItem, ToolCallItem
 from tests.cases import over
 
 SAID: Any = [Message("user", "Hi")]

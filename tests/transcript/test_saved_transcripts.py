@@ -10,26 +10,14 @@ from typing import Any, Final
 
 import pytest
 
-from lutum_py import (
-    AssistantTurn,
-    Attachment,
-    Message,
-    ReasoningItem,
-    RefusalItem,
-    ServerToolItem,
-    TextItem,
-    ToolCallItem,
-    ToolMetadata,
-    ToolResult,
-    Transcript,
-    Usage,
-)
+from lutum_py import AssistantTurn, Attachment, Message, ToolMetadata, ToolResult, Transcript, Usage
 from lutum_py.dialects import (
     anthropic_messages,
     gemini_generate_content,
     openai_chat,
     openai_responses,
 )
+from lutum_py.turns import ReasoningItem, RefusalItem, ServerToolItem, TextItem, ToolCallItem
 
 from ..data.saved import ANTHROPIC, CHAT, GEMINI, RESPONSES, TRANSCRIPTS
 

@@ -16,16 +16,13 @@ from lutum_py import (
     Attachment,
     CommittedRound,
     Message,
-    ReasoningItem,
-    RefusalItem,
-    ServerToolItem,
     Session,
-    TextItem,
     ToolMetadata,
     Transcript,
 )
 from lutum_py.errors import InvalidValueError, MisuseError
 from lutum_py.testing import ScriptedModel
+from lutum_py.turns import ReasoningItem, RefusalItem, ServerToolItem, TextItem
 from tests.round_tools import adds, check, check_transcript, forged, opened, turn
 
 

@@ -14,18 +14,14 @@ from lutum_py import (
     Attachment,
     CommittedRound,
     Message,
-    ReasoningItem,
-    RefusalItem,
-    ServerToolItem,
     Session,
-    TextItem,
-    ToolCallItem,
     ToolMetadata,
     ToolResult,
     Transcript,
     Usage,
 )
 from lutum_py.errors import TranscriptError
+from lutum_py.turns import ReasoningItem, RefusalItem, ServerToolItem, TextItem, ToolCallItem
 from tests.cases import over
 from tests.round_tools import adds, any_text, check_transcript, done, forged, opened
 

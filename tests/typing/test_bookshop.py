@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from lutum_py import AssistantTurn, NeedsTools, RefusalItem, Session, ToolResult
+from lutum_py import AssistantTurn, NeedsTools, Session, ToolResult
 from lutum_py.testing import ScriptedModel
+from lutum_py.turns import RefusalItem
 
 from .typing_bookshop import (
     Apology,

@@ -25,7 +25,6 @@ from lutum_py import (
     HandledCall,
     NeedsTools,
     Reject,
-    Restored,
     RunNormally,
     Selector,
     Session,
@@ -40,16 +39,17 @@ from lutum_py import (
     ToolResult,
     ToolRoundPlan,
     Toolset,
-    capability_gate,
     policy,
     tool,
     tool_fn,
     toolset,
 )
 from lutum_py import tool_fm  # error
+from lutum_py.capabilities import capability_gate
 from lutum_py.errors import ToolErorr  # error
 from lutum_py.store import Store, Stored
 from lutum_py.testing import ScriptedModle  # error
+from lutum_py.typing import Restored
 
 
 class User(BaseModel):

@@ -15,17 +15,13 @@ from lutum_py import (
     AssistantTurn,
     Attachment,
     CommittedRound,
-    MemoryResults,
     Message,
-    ResultCap,
     Session,
     ToolDef,
     ToolMetadata,
     ToolResult,
     Transcript,
     TurnRequest,
-    View,
-    result_reader,
 )
 from lutum_py.dialects import anthropic_messages, openai_chat
 from lutum_py.errors import (
@@ -36,6 +32,7 @@ from lutum_py.errors import (
     ViewError,
 )
 from lutum_py.testing import ScriptedModel
+from lutum_py.window import MemoryResults, ResultCap, View, result_reader
 from tests.cases import over
 from tests.round_tools import Shop
 

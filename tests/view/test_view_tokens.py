@@ -13,16 +13,14 @@ from lutum_py import (
     Attachment,
     CommittedRound,
     Message,
-    ReasoningItem,
-    ServerToolItem,
-    TextItem,
     ToolMetadata,
     ToolResult,
     Transcript,
     Usage,
-    View,
 )
 from lutum_py.errors import MisuseError
+from lutum_py.turns import ReasoningItem, ServerToolItem, TextItem
+from lutum_py.window import View
 from tests.cases import over
 
 

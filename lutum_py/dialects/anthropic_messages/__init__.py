@@ -22,10 +22,7 @@ from ..._schema.definition import ToolDef
 from ..._schema.schema_reader import JsonSchema
 from ..._transcript.tool_choice import ToolChoice
 from .._dialect import Dialect, Draft
-from .._repair.violations import Change, Violation
-from .._schema.compiler import CompiledSchema
 from .._wire.body import add_extras
-from .._wire.losses import EncodedRequest, Loss
 from .._wire.native_search import always_offered, native_search_of, native_tools
 from ._cache import mark
 from ._decode import tidy, turn_of
@@ -38,12 +35,7 @@ from ._stream import StreamDecoder
 __all__ = [
     "DEFAULT_MAX_TOKENS",
     "NAME",
-    "Change",
-    "CompiledSchema",
-    "EncodedRequest",
-    "Loss",
     "StreamDecoder",
-    "Violation",
     "answer_format",
     "check",
     "compile",

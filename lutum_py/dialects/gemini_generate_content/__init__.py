@@ -36,10 +36,8 @@ from ..._transcript.result import ToolResult
 from ..._transcript.tool_choice import ToolChoice
 from ...errors import InvalidValueError
 from .._dialect import Dialect, Draft
-from .._repair.violations import Change, Violation
-from .._schema.compiler import CompiledSchema
 from .._wire.body import add_extras
-from .._wire.losses import EncodedRequest, Loss
+from .._wire.losses import Loss
 from ._decode import tidy, turn_of
 from ._encode import AfterCached, Rendering
 from ._facts import FACTS, NAME
@@ -49,12 +47,7 @@ from ._stream import StreamDecoder
 
 __all__ = [
     "NAME",
-    "Change",
-    "CompiledSchema",
-    "EncodedRequest",
-    "Loss",
     "StreamDecoder",
-    "Violation",
     "answer_format",
     "check",
     "compile",

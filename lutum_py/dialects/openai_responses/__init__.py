@@ -24,10 +24,7 @@ from ..._schema.definition import ToolDef
 from ..._schema.schema_reader import JsonSchema
 from ..._transcript.tool_choice import ToolChoice
 from .._dialect import Dialect, Draft
-from .._repair.violations import Change, Violation
-from .._schema.compiler import CompiledSchema
 from .._wire.body import openai_body
-from .._wire.losses import EncodedRequest, Loss
 from ._decode import tidy, turn_of
 from ._encode import Rendering
 from ._encode_tools import described, found_of, offer_of, tool_of
@@ -38,12 +35,7 @@ from ._stream import StreamDecoder
 
 __all__ = [
     "NAME",
-    "Change",
-    "CompiledSchema",
-    "EncodedRequest",
-    "Loss",
     "StreamDecoder",
-    "Violation",
     "answer_format",
     "check",
     "compile",

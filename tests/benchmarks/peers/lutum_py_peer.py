@@ -14,16 +14,15 @@ from lutum_py import (
     Message,
     NeedsTools,
     Session,
-    TextDelta,
     ToolMetadata,
     ToolResult,
     Toolset,
-    TurnFinished,
     TurnRequest,
     tool_fn,
 )
 from lutum_py.execution import run
 from lutum_py.models import Anthropic, OpenAIChat
+from lutum_py.streaming import TextDelta, TurnFinished
 
 from ...models.said import MODEL
 from .. import ours
