@@ -22,7 +22,7 @@ import lutum_py.typing
 OPTIONAL = {"mcp": "mcp", "otel": "opentelemetry", "pytest_plugin": "pytest"}
 """Modules of which the import needs another package."""
 
-ONLY_GIVEN = {"RemoteTools"}
+ONLY_GIVEN = {"Held", "RemoteTools"}
 """What users get of a function, and never make."""
 CALLED = ("__init__", "__call__", "__getitem__", "__iter__")
 PARAMETERS = {"TypeVar", "ParamSpec", "TypeVarTuple"}

@@ -30,7 +30,8 @@ LutumError
 │   ├── PlanError                  a saved plan that was edited or no longer fits its tools
 │   ├── ResumeError                a decision that does not fit the suspended call
 │   ├── StoreError                 a store that was edited, is foreign, or whose database failed
-│   └── StaleError                 a step in a store after somebody else has gone on
+│   ├── StaleError                 a step in a store after somebody else has gone on
+│   └── HeldError                  a conversation that somebody else goes on with
 └── ToolError                      what a tool itself raises; see `code`
     └── InvalidArguments, ExecutionFailed, Denied, NotFound, Internal, TimedOut, Cancelled,
         OutcomeUnknown
@@ -85,6 +86,7 @@ __all__ = [
     "ExecutionFailed",
     "ExtraResult",
     "FieldIssue",
+    "HeldError",
     "HistoryError",
     "HookError",
     "Internal",
@@ -604,6 +606,22 @@ class StaleError(SavedDataError):
         lutum_py.errors.StaleError: Conversation 'ticket-7' is at version 2, not at 1: ...
         >>> store.save("ticket-7", None, note="Goodbye", version=store.load("ticket-7").version)
         3
+    """
+
+
+class HeldError(SavedDataError):
+    """Somebody else goes on with a conversation, and did for as long as was to be waited.
+
+    Example:
+        >>> from lutum_py import Toolset
+        >>> from lutum_py.store import open_store
+        >>> store = open_store(":memory:", owner="mia")
+        >>> with store.hold("ticket-7", Toolset), store.hold("ticket-7", Toolset, wait=0):
+        ...     pass
+        Traceback (most recent call last):
+        lutum_py.errors.HeldError: Conversation 'ticket-7' is held by mia, ...
+        >>> with store.hold("ticket-7", Toolset):
+        ...     pass
     """
 
 

@@ -48,7 +48,19 @@ Example:
 
 from __future__ import annotations
 
+from ._held import Held, InDoubt, RunOptions
+from ._hold import Hold
 from ._store import Store, open_store
 from ._values import Claim, Stored, Waiting
 
-__all__ = ["Claim", "Store", "Stored", "Waiting", "open_store"]
+__all__ = [
+    "Claim",
+    "Held",
+    "Hold",
+    "InDoubt",
+    "RunOptions",
+    "Store",
+    "Stored",
+    "Waiting",
+    "open_store",
+]

@@ -17,6 +17,15 @@ def check_lease(lease: object) -> None:
         raise InvalidValueError(f"A lease is a number of seconds, not {shorten(lease)}.")
 
 
+def check_wait(wait: object) -> None:
+    """Refuse what says not how long to wait, in seconds."""
+    if wait is not None and not (isinstance(wait, int | float) and wait >= 0):
+        raise InvalidValueError(
+            f"wait={shorten(wait)} is no number of seconds, or 0. Leave it out to wait for as long "
+            "as it takes."
+        )
+
+
 def check_toolset(toolset: object) -> None:
     """Refuse what loads no plans."""
     if not hasattr(toolset, "load_plan"):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hmac
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from typing import Any, Literal, NamedTuple, Self, TypeAlias, get_args
 
@@ -23,6 +24,13 @@ from ._database import Database, Row, Rows
 
 VERSION = 1
 """The version of the tables."""
+
+HOLDS = """
+    CREATE TABLE IF NOT EXISTS lutum_hold (
+        conversation TEXT PRIMARY KEY, token TEXT NOT NULL, owner TEXT NOT NULL,
+        until BIGINT NOT NULL)
+    """
+"""Who goes on with which conversation. Stores of older releases of this version have none."""
 
 TABLES = (
     "CREATE TABLE lutum_store (one INTEGER PRIMARY KEY, version INTEGER NOT NULL)",
@@ -40,6 +48,7 @@ TABLES = (
         body TEXT NOT NULL, seal TEXT NOT NULL, PRIMARY KEY (conversation, place))
     """,
     "CREATE INDEX lutum_call_until ON lutum_call (until, conversation, place)",
+    HOLDS,
 )
 
 
@@ -75,6 +84,17 @@ def prepare(database: Database, *, is_there: bool = False) -> None:
             f"The tables at {database.name} are of version {shorten(said)}; this release knows "
             f"version {VERSION}. Use the release that made them, or another database."
         )
+    try:
+        _look_for_holds(database)
+    except StoreError:
+        with suppress(StoreError), database.write() as rows:  # or somebody else makes it just now
+            rows.run(HOLDS)
+        _look_for_holds(database)
+
+
+def _look_for_holds(database: Database) -> None:
+    with database.read() as rows:
+        rows.all("SELECT 1 FROM lutum_hold LIMIT 0")
 
 
 def _version(database: Database) -> list[tuple[Any, ...]]:
@@ -363,3 +383,25 @@ def replace_rows(rows: Rows, id: str, kept: Sequence[SavedCall], key: bytes | No
     marks = ", ".join("?" * len(SavedCall._fields))
     for row in kept:
         rows.run(f"INSERT INTO lutum_call ({COLUMNS}) VALUES ({marks})", *row.sealed(key))
+
+
+class Holder(NamedTuple):
+    """Who has a conversation, and whether that is so still."""
+
+    owner: str
+    is_live: bool
+
+
+def holder(rows: Rows, id: str) -> Holder | None:
+    """Say who holds a conversation, if anybody does.
+
+    Raises:
+        StoreError: Somebody else wrote that.
+    """
+    found = rows.one("SELECT owner, until, {now} FROM lutum_hold WHERE conversation = ?", id)
+    if found is None:
+        return None
+    *cells, clock = found
+    kinds = {"owner": _is_text, "until": _is_count}
+    owner, until = _read(tuple(cells), ("owner", "until"), kinds, f"The hold of {id!r}")
+    return Holder(owner, until > clock)

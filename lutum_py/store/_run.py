@@ -86,7 +86,7 @@ class Worker:
             await asyncio.shield(working)
         except asyncio.CancelledError as stop:
             self.stop()
-            await _to_its_end(working)
+            await to_its_end(working)
             raise stop from ExecutionCancelled(self.outcomes)
         for fault in self.faults:
             raise telling(fault, self.outcomes)
@@ -241,7 +241,7 @@ async def _off_loop(function: Callable[..., R], *arguments: Any) -> R:
     return await asyncio.to_thread(function, *arguments)
 
 
-async def _to_its_end(task: asyncio.Future[Any]) -> None:
+async def to_its_end(task: asyncio.Future[Any]) -> None:
     """Wait for a task that ends by itself soon, also where cancellation is asked for again."""
     while not task.done():
         with suppress(asyncio.CancelledError):

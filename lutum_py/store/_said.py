@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeAlias
 
 from .._session.session import Session
 from .._text.json import is_array, is_object
@@ -18,12 +18,24 @@ from .._transcript.saved import Saved
 from .._transcript.transcript import Transcript
 from ..errors import StoreError
 
+Spoken: TypeAlias = tuple[str | None, str]
+"""The id of a session, and its transcript as text."""
+
+
+def spoken_of(session: Session) -> Spoken:
+    """Give what is kept of a session.
+
+    Raises:
+        TranscriptError: The transcript has no JSON form.
+    """
+    return session.id, session.transcript.dump_json()
+
 
 class Said(NamedTuple):
     """A note, id and transcript of a session if one is kept, and the ids of old decisions."""
 
     note: str = ""
-    session: tuple[str | None, str] | None = None
+    session: Spoken | None = None
     decided: tuple[str, ...] = ()
 
     @classmethod
@@ -56,7 +68,7 @@ class Said(NamedTuple):
             data["decided"] = self.decided
         return json.dumps(data)
 
-    def but(self, note: str | None, session: tuple[str | None, str] | None) -> Said:
+    def but(self, note: str | None, session: Spoken | None) -> Said:
         """Replace what is given; the rest stays."""
         return self._replace(
             note=self.note if note is None else note,

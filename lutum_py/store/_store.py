@@ -11,6 +11,7 @@ import asyncio
 import os
 import socket
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Self, TypeVar, overload
 from weakref import WeakKeyDictionary
@@ -51,11 +52,12 @@ from ._calls import (
     with_result,
     with_steps,
 )
-from ._checks import check_claim, check_lease, check_toolset, check_word
+from ._checks import check_claim, check_lease, check_toolset, check_wait, check_word
 from ._database import Rows, database_at
+from ._hold import Hold, held_by_nobody
 from ._rows import Head, SavedCall, ids_in, now, prepare, replace_rows
 from ._run import Worker
-from ._said import Said
+from ._said import Said, Spoken, spoken_of
 from ._values import Claim, Stored, Waiting, stored_as, waiting_of
 
 T = TypeVar("T")
@@ -167,30 +169,122 @@ class Store:
             raise MisuseError.of_field(
                 "store.save", "plan", "a plan or None", plan, "Write `round.plan()`."
             )
+        return self._save(id, plan, note, session, version, held_by_nobody(id, self._owner))
+
+    def _save(
+        self,
+        id: str,
+        plan: ToolRoundPlan[Any] | None,
+        note: str | None,
+        session: Session | None,
+        version: int | None,
+        may: Callable[[Rows], AbstractContextManager[None]],
+        *,
+        stays: bool = False,
+    ) -> int:
+        """Save where one may, as far as the hold of the conversation goes.
+
+        Where `stays` is true, the open round is left as it is, at whichever version.
+        """
         text = None if plan is None else self._text(plan, id)
-        spoken = None if session is None else (session.id, session.transcript.dump_json())
-        with self._database.write() as rows:
+        spoken = None if session is None else spoken_of(session)
+        with self._database.write() as rows, may(rows):
+            if stays:
+                version = self._locked(rows, id).version
             head = self._next(rows, id, version)
-            said = Said() if version is None else Said.read(head.note_text(rows))
-            before = None if version is None else head.plan_text(rows)
-            said = said.but(note, spoken)
-            old: list[SavedCall] = []
-            if plan is not None:
-                if head.plan_digest and self._rounds.get(plan._state) == (id, head.round):
-                    old = SavedCall.of(rows, id)
-                    for row in old:
-                        row.check(self._key)
-                else:
-                    head = head._replace(round=head.round + 1)
-                    said = said.after(before)
-            else:
-                said = said.after(before)
-            head.write_texts(rows, said.text(), text, self._key)
-            mine = [] if plan is None else rows_of(plan, id, head.round, old, now(rows))
-            replace_rows(rows, id, mine, self._key)
+            self._write(rows, head, plan, text, note, spoken, stays=stays)
         if plan is not None:
             plan._state._close("saved")
         return head.version
+
+    def _write(
+        self,
+        rows: Rows,
+        head: Head,
+        plan: ToolRoundPlan[Any] | None,
+        text: str | None,
+        note: str | None,
+        spoken: Spoken | None,
+        *,
+        stays: bool,
+    ) -> None:
+        """Write a conversation at its next version; a note or session of None stays as it is."""
+        is_new = head.version == 1
+        said = (Said() if is_new else Said.read(head.note_text(rows))).but(note, spoken)
+        before = None if is_new else head.plan_text(rows)
+        if stays:
+            head.write_texts(rows, said.text(), before, self._key)
+            return
+        old: list[SavedCall] = []
+        if (
+            plan is None
+            or not head.plan_digest
+            or self._rounds.get(plan._state)
+            != (
+                head.id,
+                head.round,
+            )
+        ):
+            said = said.after(before)
+            head = head._replace(round=head.round + (plan is not None))
+        else:
+            old = SavedCall.of(rows, head.id)
+            for row in old:
+                row.check(self._key)
+        head.write_texts(rows, said.text(), text, self._key)
+        mine = [] if plan is None else rows_of(plan, head.id, head.round, old, now(rows))
+        replace_rows(rows, head.id, mine, self._key)
+
+    def hold(
+        self, id: str, toolset: type[T], *, lease: float = 30, wait: float | None = None
+    ) -> Hold[T]:
+        """Take a conversation for one loop, while its block runs: nobody else goes on with it.
+
+        Whoever comes later waits. `decide`, `claim`, `begin`, `finish` and `load` go on as ever;
+        `save` by anybody else is a `StaleError`. An id that is not there is a new conversation.
+
+        Args:
+            id: Names the conversation, in up to 500 characters.
+            toolset: The toolset of its plans.
+            lease: How long it is yours without a sign of life, in seconds. It is renewed while the
+                block runs; one that ran out is yours until somebody takes it.
+            wait: How long to wait for whoever has it, in seconds; None for as long as it takes.
+
+        Returns:
+            What is entered, once, by `async with` or `with`, and gives a `Held`. Entered, it raises
+
+            - `HeldError` where the time is up,
+            - `StoreError` and `TranscriptError` where the conversation cannot be read,
+            - `StaleError` where the hold ran out and somebody took it: then the block is cancelled,
+              and this comes out of the `async with`; in a `with` out of the next `save`.
+
+        Raises:
+            InvalidValueError: The lease or wait is no number of seconds, or the id none.
+            MisuseError: It is no toolset.
+
+        Example:
+            >>> from lutum_py import Toolset
+            >>> store = open_store(":memory:")
+            >>> with store.hold("ticket-7", Toolset) as desk:
+            ...     desk.session.push_user("Refund my order.")
+            ...     desk.commit()
+            >>> len(store.load("ticket-7").session.transcript)
+            1
+            >>> store.close()
+        """
+        check_word("id", id)
+        check_toolset(toolset)
+        check_lease(lease)
+        check_wait(wait)
+        return Hold(self, self._database, self._owner, id, toolset, lease, wait)
+
+    def _kept(self, rows: Rows, id: str) -> tuple[Head | None, Said]:
+        """Lock a conversation that is there, and read what is kept beside its plan."""
+        head = Head.at(rows, id, locked=True)
+        if head is None:
+            return None, Said()
+        head.check(self._key)
+        return head, Said.read(head.note_text(rows))
 
     def _text(self, plan: ToolRoundPlan[Any], id: str) -> str:
         plan._state._check_open()
@@ -485,17 +579,24 @@ class Store:
         found = SavedCall.claimable(rows, id, len(self._unfit) + 1)
         return next((row for row in found if row not in self._unfit), None)
 
-    def _claim_ready(self, id: str, toolset: Any, lease: float) -> Claim | None:
-        """Claim the next call of a conversation that may be begun; what is in doubt may stay so."""
+    def _claim_ready(
+        self, id: str, toolset: Any, lease: float, in_doubt: bool = False
+    ) -> Claim | None:
+        """Claim the next call of a conversation that may be begun.
+
+        Where `in_doubt` is true, the next one that may not: it is in doubt, and not idempotent.
+        """
         with self._database.read() as rows:
             found, clock = SavedCall.of(rows, id), now(rows)
         due = [(row.until, row) for row in found if row.until is not None and row.until <= clock]
         for _, row in sorted(due):
             row.check(self._key)
+            is_over = False
             if row.state == "begun":
                 selector = toolset._by_name.get(row.said.get("tool", str))
-                if selector is None or not selector.definition.idempotent:
-                    continue
+                is_over = selector is None or not selector.definition.idempotent
+            if is_over is not in_doubt:
+                continue
             taken = self._take(id, row.place, lease)
             if taken is not None:
                 return self._claim(toolset, *taken, lease)

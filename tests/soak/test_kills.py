@@ -1,4 +1,4 @@
-"""A store whose workers and approvers are killed a thousand times."""
+"""A store whose workers, approvers and loops are killed a thousand times."""
 
 from __future__ import annotations
 
@@ -42,3 +42,14 @@ def test_a_thousand_kills(part: int, where: str, tmp_path: Path) -> None:
     """However often workers and approvers are killed, nothing is paid twice or unapproved."""
     told = killed("kills", where, tmp_path, 50, SEED + part)
     assert told["kills"] >= 50
+
+
+def test_a_kill_at_every_line_of_a_loop_that_holds(where: str, tmp_path: Path) -> None:
+    """At whichever line it is killed, the next one goes on from its last save."""
+    assert killed("hold_kills", where, tmp_path, "sweep", SEED % 5 + 1, 5)["kills"] > 500
+
+
+@pytest.mark.parametrize("part", range(10))
+def test_five_hundred_kills_of_loops_that_hold(part: int, where: str, tmp_path: Path) -> None:
+    """However often three loops of the same conversations are killed, none takes from another."""
+    assert killed("hold_kills", where, tmp_path, 50, SEED + part)["kills"] >= 50

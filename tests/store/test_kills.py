@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 
-def killed(program: str, where: str, folder: Path, *options: int) -> dict[str, int]:
+def killed(program: str, where: str, folder: Path, *options: object) -> dict[str, int]:
     """Run a driver, and give what it counted."""
     done = subprocess.run(
         [sys.executable, "-m", f"tests.store.{program}", where, str(folder), *map(str, options)],
@@ -50,3 +50,14 @@ def test_what_is_killed_or_paused_pays_once_what_was_approved(
     told = killed("kills", where, tmp_path, 15, seed)
     assert told["kills"] >= 15
     assert told["payments"] >= 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("options", "least"), [((12, 3), 12), (("sweep", 31, 173), 12)])
+def test_a_loop_that_is_killed_goes_on_from_its_last_save(
+    where: str, tmp_path: Path, options: tuple[object, ...], least: int
+) -> None:
+    """Wherever loops are killed that hold their conversations, three at once or one, each turn is
+    kept once, each call paid once or in doubt, and no save is lost to another.
+    """
+    assert killed("hold_kills", where, tmp_path, *options)["kills"] >= least

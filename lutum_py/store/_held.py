@@ -1,0 +1,284 @@
+"""`Held`: what a loop has of the conversation that it holds."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractContextManager, suppress
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypedDict, TypeVar
+
+from .._call.call import AnyToolCall
+from .._declare.handlers import Handlers
+from .._round.commit import ResultLike, as_results
+from .._round.events import OnEvent, tell_row
+from .._round.plan import ToolRoundPlan
+from .._round.rows import row_of_call
+from .._session.session import Session
+from .._transcript.committed import CommittedRound
+from ..errors import MisuseError, StaleError
+from ..execution._batch import ContextFor
+from ..execution._settings import Around, Skipped
+from ._database import Rows
+from ._rows import Head
+from ._run import Records, to_its_end
+from ._said import Said
+from ._values import Stored, Waiting
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+T = TypeVar("T")
+R = TypeVar("R")
+T_co = TypeVar("T_co", covariant=True)
+
+InDoubt: TypeAlias = Callable[[AnyToolCall], ResultLike | Awaitable[ResultLike | None] | None]
+"""Finds out what became of a call that was begun and cut off: its result, or None."""
+
+_KILLED = "the program was cut off while the tool ran."
+_OVER = ("committed", "resolved", "aborted", "discarded")
+
+
+class RunOptions(TypedDict, total=False):
+    """How calls are run; see `store.run`."""
+
+    lease: float
+    on_event: OnEvent | None
+    context: ContextFor | None
+    skipped: Skipped | None
+    limit: int | None
+    default_timeout: float | None
+    grace: float
+    raise_errors: bool
+    around: Around | None
+    handlers: Handlers[Any] | None
+
+
+May: TypeAlias = Callable[[Rows], AbstractContextManager[None]]
+"""Whether one may save in a transaction, as far as holds go."""
+
+
+class Conversations(Records, Protocol):
+    """What has the conversations: a store."""
+
+    def load(self, id: str, toolset: type[T], /) -> Stored[T]: ...
+    @property
+    def run(self) -> Callable[..., Awaitable[Stored[Any]]]: ...
+    def waiting(self, id: str, /) -> list[Waiting]: ...
+    def _kept(self, rows: Rows, id: str, /) -> tuple[Head | None, Said]: ...
+    def _save(
+        self,
+        id: str,
+        plan: ToolRoundPlan[Any] | None,
+        note: str,
+        session: Session,
+        version: int | None,
+        may: May,
+        /,
+        *,
+        stays: bool,
+    ) -> int: ...
+
+
+class Held(Generic[T_co]):
+    """A conversation that is yours as long as the block of its `store.hold` runs.
+
+    Attributes:
+        id: The id of the conversation.
+        session: The session; a new one where nothing is saved.
+        note: A text of yours, which may be assigned; empty at first.
+    """
+
+    def __init__(
+        self,
+        store: Conversations,
+        id: str,
+        toolset: type[T_co],
+        lease: float,
+        may: May,
+        rows: Rows,
+    ) -> None:
+        self._store = store
+        self._toolset = toolset
+        self._lease = lease
+        self._may = may
+        head, said = store._kept(rows, id)
+        self.id = id
+        self.note = said.note
+        self.session: Session = said.opened() or Session(id=id)
+        # The version at which the open round was read, if it was; and whether there is one.
+        self._version = None if head is None else head.version
+        self._is_open = head is not None and head.plan_digest != ""
+        self._plan: ToolRoundPlan[T_co] | None = None
+
+    def __repr__(self) -> str:
+        return f"<conversation {self.id!r}, held: {len(self.session.transcript)} items>"
+
+    @property
+    def plan(self) -> ToolRoundPlan[T_co] | None:
+        """The plan of the open round as it was last read, or None.
+
+        It is to be looked at, for after-hooks, and to be given up (`plan.abort`); decisions go by
+        `store.decide`, and its calls are run by `run`.
+
+        Raises:
+            PlanError: It was edited, or does not fit the toolset any more.
+            StoreError: The conversation was edited, or the database failed.
+        """
+        if self._plan is None and self._is_open:
+            self._read()
+        return self._plan
+
+    def _read(self) -> None:
+        stored = self._store.load(self.id, self._toolset)
+        self._plan, self._version = stored.plan, stored.version
+
+    def _is_over(self) -> bool:
+        return self._plan is not None and self._plan._state._closed_by in _OVER
+
+    def save(self, plan: ToolRoundPlan[Any] | None = None) -> None:
+        """Keep session, note and plan, all or nothing.
+
+        Args:
+            plan: The plan of a round, which is closed by this. Left out, an open round stays as it
+                is stored; one that was committed, aborted or discarded is gone.
+
+        Raises:
+            MisuseError: It is another plan than that of the open round, or the hold was left.
+            StaleError: The hold ran out and was taken; or the round that is ended by this was gone
+                on with since its plan was read, by a decision or another worker.
+            PlanError: The plan has no JSON form, or a call has ended of which it was not told.
+            TranscriptError: The transcript has no JSON form.
+            RoundClosedError: The round of the plan has ended.
+            StoreError: The database failed, or the conversation was edited.
+        """
+        is_over = self._is_over()
+        if plan is not None and self._is_open and not is_over and plan is not self._plan:
+            raise MisuseError(
+                f"A round of conversation {self.id!r} is open, and this is the plan of another. "
+                "Run that one and commit it first, `await desk.run()` and `desk.commit()`, or give "
+                "it up: `desk.plan.abort(desk.session)`."
+            )
+        stays = plan is None and self._is_open and not is_over
+        version = self._store._save(
+            *(self.id, plan, self.note, self.session, self._version, self._may), stays=stays
+        )
+        if not stays:
+            self._plan, self._is_open = None, plan is not None
+        if not stays or self._version == version - 1:
+            self._version = version
+
+    def commit(self) -> CommittedRound | None:
+        """End the open round, if there is one, as `plan.commit(session)` does, and save.
+
+        Returns:
+            The round; None where none was open.
+
+        Raises:
+            CommitError: A call has no result yet; nothing was changed.
+            MisuseError: An after-hook has not seen a result, something was said since the round was
+                opened, or the hold was left.
+            StaleError: The hold ran out and was taken.
+            PlanError: The plan was edited, or does not fit the toolset any more.
+            StoreError: The database failed, or the conversation was edited.
+        """
+        plan = self.plan
+        done = None if plan is None or self._is_over() else plan.commit(self.session)
+        self.save()
+        return done
+
+    async def run(
+        self, *, in_doubt: InDoubt | None = None, **options: Unpack[RunOptions]
+    ) -> list[Waiting]:
+        """Run the calls of the open round, until each has its result or waits for a decision.
+
+        Each is claimed, begun and finished as `store.run` does it; what others have claimed is
+        waited for.
+
+        Args:
+            in_doubt: Is asked, sync or async, about each call that was begun and cut off, and whose
+                tool is not idempotent: a result that it finds out counts. None, or no function:
+                the result is `indeterminate`. Where it raises, that comes out, and the call stays
+                in doubt.
+            options: Those of `store.run`; the lease of a call is that of the hold by default.
+
+        Returns:
+            What waits for a decision.
+
+        Raises:
+            MisuseError: A hidden parameter is missing, or nobody does a tool.
+            PlanError: The plan does not load, or does not fit its rows.
+            StoreError: A row was edited, or the database failed.
+            CommitError: What `in_doubt` gave is the result of another call.
+            ExecutionErrors: Under `raise_errors`, some tools raised, or `around` did.
+        """
+        lease = options.setdefault("lease", self._lease)
+        again = pauses()
+        while self._is_open and not self._is_over():
+            stored = await self._store.run(self.id, self._toolset, **options)
+            self._plan = plan = stored.plan
+            self._version = stored.version
+            if plan is None or plan.is_settled:
+                break
+            if not (plan.pending or plan.in_doubt):
+                if waiting := await in_thread(self._store.waiting, self.id):
+                    return waiting
+            elif not await self._doubts_end(in_doubt, lease, options.get("on_event")):
+                await asyncio.sleep(next(again))
+        return []
+
+    def run_sync(
+        self, *, in_doubt: InDoubt | None = None, **options: Unpack[RunOptions]
+    ) -> list[Waiting]:
+        """Do the same in sync code, in an event loop of its own.
+
+        Raises:
+            MisuseError: An event loop runs already.
+        """
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(self.run(in_doubt=in_doubt, **options))
+        raise MisuseError("An event loop runs here. Write `await desk.run()`.")
+
+    async def _doubts_end(
+        self, in_doubt: InDoubt | None, lease: float, on_event: OnEvent | None
+    ) -> bool:
+        """Give each call that is in doubt and must not be run again its result; whether any was."""
+        store, is_any = self._store, False
+        while claim := await in_thread(store._claim_ready, self.id, self._toolset, lease, True):
+            is_any = True
+            try:
+                found = None if in_doubt is None else in_doubt(claim.call)
+                result = await found if isawaitable(found) else found
+                if result is None:
+                    result = claim.call.indeterminate(_KILLED)
+                ((result,), _) = as_results([result])
+                with suppress(StaleError):  # somebody else has it since
+                    await in_thread(store.finish, claim, result)
+            except BaseException:
+                with suppress(StaleError):
+                    await in_thread(store.release, claim)
+                raise
+            if on_event is not None:
+                tell_row(on_event, "ended", row_of_call(claim.call, "finished", result))
+        return is_any
+
+
+def pauses() -> Iterator[float]:
+    """Give how long to wait before each next attempt, in seconds: longer each time, up to half."""
+    pause = 0.01
+    while True:
+        yield pause
+        pause = min(2 * pause, 0.5)
+
+
+async def in_thread(function: Callable[..., R], *arguments: Any) -> R:
+    """Do what waits for a database in a thread, and to its end where the task is cancelled."""
+    doing = asyncio.ensure_future(asyncio.to_thread(function, *arguments))
+    try:
+        return await asyncio.shield(doing)
+    except asyncio.CancelledError:
+        await to_its_end(doing)
+        doing.exception()  # is told of, and not what comes out
+        raise
