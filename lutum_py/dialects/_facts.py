@@ -34,6 +34,7 @@ class Facts:
             through a list.
         truncated: The finish reasons that say that a limit on tokens ended the turn.
         call_ids: The ids of calls that the provider takes.
+        call_ids_in_words: The same for people.
         made_ids: What an id begins with that is made for a call whose own is refused.
         takes_own_ids: Whether it takes all ids that came from it, such as longer ones.
         repeats_own_ids: Whether calls of several turns that came from it may have one id.
@@ -52,6 +53,7 @@ class Facts:
     names_at: tuple[str, ...]
     truncated: frozenset[str]
     call_ids: re.Pattern[str] = re.compile(r".+", re.DOTALL)
+    call_ids_in_words: str = "at least one character"
     made_ids: str = "call_"
     takes_own_ids: bool = False
     repeats_own_ids: bool = False

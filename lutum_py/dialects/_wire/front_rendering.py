@@ -56,6 +56,11 @@ class FrontRendering(Rendering):
         made._of_user = self._of_user.copy()
         return made
 
+    @property
+    def system_end(self) -> int:
+        """How many texts of `system` stand before the first ephemeral one."""
+        return len(self.system) if self.lasting_system is None else self.lasting_system
+
     def take(self, item: TranscriptItem, position: str) -> None:
         """Render the next item."""
         if isinstance(item, Message) and item.role != "user":

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._transcript.cache import Cache
+from .._blocks.rendering import mark_messages
 from ._encode import Rendering
 
 
@@ -26,34 +27,13 @@ def mark(body: dict[str, Any], cache: Cache, rendering: Rendering, tools: int) -
     marker: dict[str, Any] = {"type": "ephemeral"}
     if cache.ttl is not None:
         marker["ttl"] = cache.ttl
+
+    def put(blocks: list[dict[str, Any]], end: int) -> None:
+        blocks[end - 1]["cache_control"] = dict(marker)
+
     if cache.tools and tools:
-        body["tools"][tools - 1]["cache_control"] = dict(marker)
-    if cache.system:
-        texts, lasting = rendering.system, rendering.lasting_system
-        end = len(texts) if lasting is None else lasting
-        if end:
-            blocks: list[dict[str, Any]] = [{"type": "text", "text": text} for text in texts]
-            blocks[end - 1]["cache_control"] = dict(marker)
-            body["system"] = blocks
-    _mark_messages(body["messages"], cache.turns, rendering.lasting, marker)
-
-
-def _mark_messages(
-    messages: list[dict[str, Any]],
-    count: int,
-    lasting: tuple[int, int] | None,
-    marker: dict[str, Any],
-) -> None:
-    """Mark the last blocks of so many user messages, the last ones before anything ephemeral."""
-    last, blocks = (len(messages), 0) if lasting is None else lasting
-    for at in range(min(last, len(messages) - 1), -1, -1):
-        message = messages[at]
-        if not count:
-            return
-        if message["role"] != "user":
-            continue
-        content: list[dict[str, Any]] = message["content"]
-        end = blocks if at == last else len(content)
-        if end:
-            content[end - 1]["cache_control"] = dict(marker)
-            count -= 1
+        put(body["tools"], tools)
+    if cache.system and (end := rendering.system_end):
+        body["system"] = [{"type": "text", "text": text} for text in rendering.system]
+        put(body["system"], end)
+    mark_messages(body["messages"], cache.turns, rendering.lasting, put)

@@ -37,6 +37,7 @@ FACTS: Final = Facts(
     names_at=("tools[].name", "tool_choice.name"),
     truncated=frozenset({"max_tokens", "model_context_window_exceeded"}),
     call_ids=re.compile(r"[a-zA-Z0-9_-]+"),
+    call_ids_in_words="letters, digits, `_` and `-`",
     made_ids="toolu_",
     repeats_own_ids=True,
     empty_is_missing=True,

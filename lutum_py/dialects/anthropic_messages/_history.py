@@ -1,7 +1,5 @@
 """Messages of the Messages API become a transcript.
 
-What the assistant says is read as the content of a response, and is the payload of its turn. A
-message of the user begins with results, and what stands behind them is what the user says.
 (Anthropic API reference: "Messages", messages.)
 """
 
@@ -13,46 +11,14 @@ from typing import Any
 
 from ..._text.json import is_mapping, is_sequence
 from ..._transcript.attachment import Attachment
+from .._blocks.history import read_messages
 from .._wire.history import History, Part
+from ._form import BLOCKS
 
 
 def read_history(history: History) -> None:
     """Read a conversation; the `system` of a body becomes the first messages."""
-    history.say("system", _parts(history.body.get("system"), "system", history), "system")
-    spoken: list[tuple[str, Any]] = []
-    for position, message in history.listed():
-        if message["role"] == "assistant":
-            spoken.append((position, message["content"]))
-            continue
-        _turns(spoken, history)
-        spoken = []
-        _said(message, position, history)
-    _turns(spoken, history)
-
-
-def _turns(spoken: list[tuple[str, Any]], history: History) -> None:
-    """Read what the assistant says before anyone else does: one message, as a rule."""
-    turns = [history.decode({"content": content}, position) for position, content in spoken]
-    if any(turn.tool_calls for turn in turns[:-1]):
-        # The results of all come behind the last, so that they are one turn.
-        blocks: list[Any] = []
-        for _, content in spoken:
-            blocks += [{"type": "text", "text": content}] if isinstance(content, str) else content
-        turns = [history.decode({"content": blocks}, spoken[0][0])]
-    for turn in turns:
-        history.turn(turn)
-
-
-def _said(message: Mapping[str, Any], position: str, history: History) -> None:
-    content = message["content"]
-    where = f"{position}.content"
-    blocks = content if is_sequence(content) else ()
-    results = [index for index, block in enumerate(blocks) if block.get("type") == "tool_result"]
-    for index in results:
-        _answer(blocks[index], f"{where}[{index}]", history)
-    if len(results) < len(content):
-        history.say(message["role"], _parts(content, where, history), position)
-    history.rest(message, ("role", "content"), position)
+    read_messages(history, BLOCKS, _parts, _answer, lambda content: {"content": content})
 
 
 def _answer(block: Mapping[str, Any], position: str, history: History) -> None:
@@ -62,7 +28,6 @@ def _answer(block: Mapping[str, Any], position: str, history: History) -> None:
 
 
 def _parts(content: Any, position: str, history: History) -> Iterator[Part]:
-    """Read text, or content blocks; results among them are read elsewhere."""
     if isinstance(content, str):
         yield content
     elif is_sequence(content):

@@ -1,0 +1,1 @@
+"""Wires whose messages hold blocks, and whose results answer calls by id."""

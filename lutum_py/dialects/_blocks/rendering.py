@@ -1,0 +1,189 @@
+"""A transcript becomes the messages of such a wire.
+
+A turn of this dialect goes back block by block as it came: reasoning with its signature, what the
+server ran, the order of all. The reasoning of another model is left out: a model reads its own and
+that of few others, and the APIs drop or refuse the rest. Empty text, which a model may send and the
+APIs refuse, is left out. Everything between two turns becomes one user message, results first.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar
+
+from ..._transcript.assistant import AssistantTurn, RefusalItem, TextItem
+from ..._transcript.attachment import Attachment
+from ..._transcript.message import Message
+from ..._transcript.result import ToolResult
+from .._wire.front_rendering import FrontRendering
+from .._wire.losses import Loss
+from .._wire.other_model import kept_back, told_apart
+from .._wire.rendered_items import named_text
+from .._wire.replay import foreign_losses, own_payload
+from .form import BlockForm
+
+
+class BlockRendering(FrontRendering):
+    """Collect the messages of user and assistant.
+
+    Attributes:
+        form: How the wire writes its blocks.
+    """
+
+    form: ClassVar[BlockForm]
+
+    def _is_refused_first(self, said: dict[str, Any]) -> bool:
+        return bool(said["role"] == "assistant")
+
+    def _result(self, result: ToolResult, position: str) -> None:
+        answers = self._answers.get(result.id)
+        if answers is None:
+            answers = {self.form.answers: self.ids.of(result.id)}
+        self._results.append(self._result_block(result, answers, position))
+
+    def _user(self, message: Message, position: str) -> None:
+        self._of_user += self.blocks_of(message.text, message.attachments, position)
+
+    def _write(self, results: list[dict[str, Any]], of_user: list[dict[str, Any]]) -> None:
+        if results or of_user:
+            self._say("user", results + of_user)
+
+    def _say(self, role: str, content: list[dict[str, Any]]) -> None:
+        last: dict[str, Any] = self.said[-1] if self.said and self.form.takes_turns else {}
+        if last.get("role") == role:
+            self.said[-1] = {**last, "content": last["content"] + content}
+        else:
+            self.said.append({"role": role, "content": content})
+
+    def _turn(self, turn: AssistantTurn, position: str) -> None:
+        form = self.form
+        payload = own_payload(turn, form.facts.name)
+        if payload is None:
+            self.losses.extend(foreign_losses(position, turn, form.facts.name))
+            blocks = self._neutral(turn, position)
+        else:
+            content = self._content_of(payload)
+            if isinstance(content, str):
+                self.said.append({"role": "assistant", "content": content})
+                return
+            blocks = [self._replayed(block) for block in self._sent_back(turn, content, position)]
+        calls = [call for call in map(form.call_in, blocks) if call is not None]
+        for call in calls:
+            self.ids.send(call, form.call_id, is_own=payload is not None)
+        self._answers = {
+            call.id: {form.answers: sent[form.call_id]} if sent.get(form.call_id) else {}
+            for call, sent in zip(turn.tool_calls, calls, strict=False)
+        }
+        self.names.send(calls, position, self.losses)
+        if blocks:
+            self._say("assistant", blocks)
+
+    def _sent_back(
+        self, turn: AssistantTurn, content: Iterable[Mapping[str, Any]], position: str
+    ) -> list[Mapping[str, Any]]:
+        """Give the blocks of a turn that go back."""
+        text_in = self.form.text_in
+        said = [block for block in content if (text := text_in(block)) is None or text.strip()]
+        is_of_other = told_apart(turn, self.model)
+        if not is_of_other and not self._is_reasoning_void(turn):
+            return said
+        others = [block for block in said if not self._is_reasoning(block)]
+        if is_of_other and len(others) < len(said):
+            self.losses.append(kept_back(position, turn, self.model, "the thinking"))
+        return others
+
+    def _neutral(self, turn: AssistantTurn, position: str) -> list[dict[str, Any]]:
+        form = self.form
+        blocks = [
+            form.text(item.text)
+            for item in turn.items
+            if isinstance(item, TextItem | RefusalItem) and item.text.strip()
+        ]
+        for call, value in self._called_with(turn, position):
+            blocks.append(form.call({form.call_id: call.id, "name": call.name, "input": value}))
+        return blocks
+
+    def blocks_of(
+        self, text: str, attachments: Iterable[Attachment], position: str
+    ) -> list[dict[str, Any]]:
+        """Make the blocks of a text and its attachments, each after its caption.
+
+        Args:
+            text: The text; an empty one has no block, because the API refuses it.
+            attachments: The files.
+            position: Where this stands, for the losses.
+        """
+        blocks = [self.form.text(text)] if text.strip() else []
+        for index, attachment in enumerate(attachments):
+            block = self._attached(attachment)
+            if block is None:
+                kind = f"{attachment.media_type} ({attachment.mime_type})"
+                where = f"{position}.attachments[{index}]"
+                name = self.facts.name
+                self.losses.append(Loss(where, f"this {kind} has no place in {name}"))
+                continue
+            if attachment.caption and attachment.caption.strip():
+                blocks.append(self.form.text(attachment.caption))
+            blocks.append(block)
+        return blocks
+
+    def _content_of_result(self, result: ToolResult, position: str) -> list[dict[str, Any]]:
+        """Make the blocks of a result: its text names the files that have no block."""
+        unshown = (each for each in result.attachments if self._attached(each) is None)
+        return self.blocks_of(named_text(result, unshown), result.attachments, position)
+
+    def _is_reasoning_void(self, turn: AssistantTurn) -> bool:  # noqa: ARG002 - by those who have it
+        """Tell whether the model that made a turn would refuse its reasoning now."""
+        return False
+
+    @abstractmethod
+    def _content_of(self, payload: Mapping[str, Any]) -> Any:
+        """Give what was said in a response: blocks, or text in their place."""
+
+    @abstractmethod
+    def _is_reasoning(self, block: Mapping[str, Any]) -> bool:
+        """Tell a block that only the model that made it can read."""
+
+    @abstractmethod
+    def _replayed(self, block: Mapping[str, Any]) -> dict[str, Any]:
+        """Copy a block of a response as the API takes it back."""
+
+    @abstractmethod
+    def _attached(self, attachment: Attachment) -> dict[str, Any] | None:
+        """Make the block of a file; None where the wire has none."""
+
+    @abstractmethod
+    def _result_block(
+        self, result: ToolResult, answers: dict[str, Any], position: str
+    ) -> dict[str, Any]:
+        """Make the block of a result, with the field that names its call, if there is one."""
+
+
+def mark_messages(
+    messages: list[dict[str, Any]],
+    count: int,
+    lasting: tuple[int, int] | None,
+    mark: Callable[[list[dict[str, Any]], int], None],
+) -> None:
+    """Mark the ends of so many user messages, the last ones before anything ephemeral.
+
+    Args:
+        messages: The messages, which nobody else has.
+        count: How many of them.
+        lasting: Where the first ephemeral message stands, as the index of its message and of its
+            first block in that; None where there is none.
+        mark: Marks a list of blocks before a place in it.
+    """
+    last, blocks = (len(messages), 0) if lasting is None else lasting
+    for at in range(min(last, len(messages) - 1), -1, -1):
+        message = messages[at]
+        if not count:
+            return
+        if message["role"] != "user":
+            continue
+        content: list[dict[str, Any]] = message["content"]
+        end = blocks if at == last else len(content)
+        if end:
+            mark(content, end)
+            count -= 1

@@ -1,0 +1,233 @@
+"""The rules of such a wire for a conversation: finding breaches, and mending them.
+
+Messages of one role that follow each other count as one turn. A turn with calls is followed at once
+by a turn of the user that begins with one result for each call. The APIs take the results of one
+turn in any order; ours is the order of the calls, as everywhere in this library. A conversation is
+mended in one pass, which notes each breach as it meets it; `check` reports the notes, `repair`
+keeps the outcome.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from ..._text.json import copy_json, shorten
+from .._repair.conversation import Form
+from .._repair.mending import Mending
+from .._repair.pairing import FreshIds, Pairing, Standing, pair
+from .._repair.pieces import Spoken, note_places
+from .._repair.violations import NOT_SHOWN, OUTCOME_UNKNOWN
+from .._wire.call_ids import made_id, takes_id
+from .form import BlockForm
+from .spoken import Block, read_messages
+
+
+def rules_of(form: BlockForm) -> Form:
+    """Make what checks and repairs the requests of a wire."""
+    return Form(
+        facts=form.facts,
+        said=form.message,
+        mend=partial(_mend, form),
+        is_in_order=partial(_is_in_order, form),
+    )
+
+
+def _is_in_order(form: BlockForm, messages: list[Any], mending: Mending) -> bool:
+    """Tell whether the results of each turn stand at the head of the next, and no others."""
+    due: list[str | None] = []
+    turn = -1
+    answered = 0
+    turn_of: dict[str, int] = {}
+    spoken = read_messages(messages, form, mending)
+    for said in spoken:
+        for block in said.pieces:
+            if block.result is not None:
+                if answered == len(due) or said.group != turn + 1 or block.is_behind:
+                    return False
+                if _key(block.result.get(form.answers)) != due[answered]:
+                    return False
+                answered += 1
+            elif block.call is not None:
+                if said.group != turn:
+                    if answered < len(due):
+                        return False
+                    due, answered, turn = [], 0, said.group
+                call_id = block.call.get(form.call_id) or None
+                due.append(call_id)
+                if call_id is not None:
+                    if call_id.__class__ is not str or turn_of.get(call_id) == turn:
+                        return False
+                    turn_of[call_id] = turn
+                elif form.needs_ids:
+                    return False
+    takes = form.facts.call_ids.fullmatch
+    if not all(map(takes, turn_of)) or answered < len(due):
+        return False
+    roles = [said.role for said in spoken]
+    if form.takes_turns and any(map(str.__eq__, roles, roles[1:])):
+        return False
+    return next((role for role in roles if role != "system"), "") != "assistant"
+
+
+def _mend(form: BlockForm, messages: list[Any], mending: Mending) -> None:
+    spoken = read_messages(messages, form, mending)
+    pieces = [block for said in spoken for block in said.pieces]
+    calls = [(block, block.call) for block in pieces if block.call is not None]
+    results = [(block, block.result) for block in pieces if block.result is not None]
+    pairing = pair(
+        (Standing(at.number, _key(call.get(form.call_id)), at.group) for at, call in calls),
+        (Standing(at.number, _key(result.get(form.answers))) for at, result in results),
+    )
+    dropped = _drop(pairing, [block for block, _ in results], mending)
+    touched: set[int] = set()
+    answers: dict[int, list[tuple[Block, Block]]] = {}
+    for number, (block, call) in enumerate(calls):
+        found = pairing.result_of.get(number)
+        if found is None:
+            touched.add(block.group)
+            result = _unanswered(block, call, form, mending)
+        else:
+            result = results[found][0]
+        answers.setdefault(block.group, []).append((block, result))
+    for group, answered in answers.items():
+        if note_places(group, answered, "result", mending):
+            touched.add(group)
+        _distinct_ids(answered, form, mending)
+    _write(spoken, answers, touched, dropped, form, mending)
+    _begin(form, mending)
+
+
+def _key(value: Any) -> str | None:
+    # A host that sends no id gets none back: such calls and results meet by their order.
+    return str(value) if value else None
+
+
+def _drop(pairing: Pairing, results: list[Block], mending: Mending) -> set[Block]:
+    remedy = "Send exactly one result for each call, with the call's id"
+    for number in pairing.orphans:
+        mending.drop(results[number].position, "orphan_result", remedy)
+    for number in pairing.duplicates:
+        mending.drop(results[number].position, "duplicate_result", remedy)
+    return {results[number] for number in (*pairing.orphans, *pairing.duplicates)}
+
+
+def _unanswered(block: Block, call: dict[str, Any], form: BlockForm, mending: Mending) -> Block:
+    mending.note(
+        block.position,
+        "call_without_result",
+        f"the call {shorten(call.get(form.call_id, call.get('name')))} has no result",
+        "Send one result for each call at the head of the next user message",
+        "added a result that says that its outcome is unknown",
+    )
+    same = {form.answers: call[form.call_id]} if call.get(form.call_id) else {}
+    made = block.beside(form.result(same, OUTCOME_UNKNOWN))
+    made.call, made.result = None, form.result_in(made.value)
+    return made
+
+
+def _distinct_ids(answered: list[tuple[Block, Block]], form: BlockForm, mending: Mending) -> None:
+    """Give calls whose id is taken or odd or missing another one, and their results with it."""
+    seen: set[str] = set()
+    taken = FreshIds(_key((block.call or {}).get(form.call_id)) for block, _ in answered)
+    for block, answer in answered:
+        call, result = block.call, answer.result
+        assert call is not None
+        assert result is not None
+        call_id = call.get(form.call_id)
+        if not call_id and not form.needs_ids:
+            continue
+        fresh = str(call_id) if call_id else block.position
+        if not takes_id(form.facts, fresh):
+            fresh = made_id(form.facts, fresh)
+        rule = "invalid_call_id" if fresh != call_id else "duplicate_call_id"
+        if fresh in seen:
+            fresh = taken.of(fresh)
+            if not takes_id(form.facts, fresh):
+                fresh = made_id(form.facts, fresh)
+        seen.add(fresh)
+        if fresh != call_id:
+            words = form.facts.call_ids_in_words
+            mending.note(
+                block.position,
+                rule,
+                f"the id {shorten(call_id)} is taken in this turn, or is none that the API takes",
+                f"Give each call of a turn an id of its own, of {words}",
+                f"gave the call and its result the id {fresh!r}",
+            )
+            call[form.call_id] = result[form.answers] = fresh
+
+
+def _write(
+    spoken: list[Spoken[Block]],
+    answers: dict[int, list[tuple[Block, Block]]],
+    touched: set[int],
+    dropped: set[Block],
+    form: BlockForm,
+    mending: Mending,
+) -> None:
+    """Write the messages; results of a turn with a breach go to the head of the turn after it."""
+    moved = {result for group in touched for _, result in answers.get(group, ())} | dropped
+    waiting: list[Block] = []
+    for said, following in zip(spoken, _following(spoken), strict=True):
+        kept = [block for block in said.pieces if block not in moved]
+        if said.role == "user":
+            kept = waiting + kept
+            waiting = []
+        if kept:
+            _say(_with_blocks(said, kept, form), said.index, form, mending)
+        if said.role == "assistant" and (following is None or following.group != said.group):
+            if said.group in touched:
+                waiting = [result for _, result in answers.get(said.group, ())]
+            if waiting and (following is None or following.role != "user"):
+                content = [result.value for result in waiting]
+                mending.items.append({"role": "user", "content": content})
+                waiting = []
+
+
+def _say(message: dict[str, Any], index: int, form: BlockForm, mending: Mending) -> None:
+    last: dict[str, Any] = mending.items[-1] if mending.items else {}
+    if not form.takes_turns or last.get("role") != message["role"]:
+        mending.items.append(message)
+        return
+    mending.note(
+        f"messages[{index}]",
+        "role_again",
+        f"the {message['role']} speaks twice in a row",
+        "Send what one side says in one message",
+        "joined it to the message before it",
+    )
+    last["content"] += message["content"]
+
+
+def _with_blocks(said: Spoken[Block], blocks: list[Block], form: BlockForm) -> dict[str, Any]:
+    """Give a message with these blocks; as it was where they are its own."""
+    message: dict[str, Any] = copy_json(said.message)
+    is_text = form.takes_text and isinstance(message.get("content"), str)
+    if blocks != said.pieces or not is_text:
+        message["content"] = [block.value for block in blocks]
+    return message
+
+
+def _following(spoken: list[Spoken[Block]]) -> list[Spoken[Block] | None]:
+    """Give what follows each message, instructions aside."""
+    following: list[Spoken[Block] | None] = []
+    after: Spoken[Block] | None = None
+    for said in reversed(spoken):
+        following.append(after)
+        if said.role != "system":
+            after = said
+    return following[::-1]
+
+
+def _begin(form: BlockForm, mending: Mending) -> None:
+    first = next((item for item in mending.items if item["role"] != "system"), None)
+    if first is not None and first["role"] == "assistant":
+        mending.note(
+            "messages[0]",
+            "first_role",
+            "the first message is the assistant's",
+            "Begin with a message of the user",
+            "put a message of the user before it that says that the beginning is missing",
+        )
+        mending.items.insert(mending.items.index(first), form.message(NOT_SHOWN))

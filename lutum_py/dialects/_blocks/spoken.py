@@ -1,0 +1,142 @@
+"""Messages as blocks in turns, read from a request that may be broken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ..._text.json import is_mapping, is_sequence, shorten
+from .._repair.mending import Mending
+from .._repair.pieces import Piece, Spoken, number_turns
+from .._wire.reading import DUMP
+from .._wire.rendered_items import UNREADABLE
+from .form import BlockForm, Unfit, no_block
+
+_ROLES: Final = frozenset({"user", "assistant", "system"})
+
+
+class Block(Piece):
+    """One content block.
+
+    Attributes:
+        call: The fields of a call that the program answers; None of any other block.
+        result: The fields of the program's answer; None of any other block.
+    """
+
+    __slots__ = ("call", "result")
+
+    said_at = "messages[%d].content"
+    call: dict[str, Any] | None
+    result: dict[str, Any] | None
+
+    @property
+    def is_result(self) -> bool:
+        """Whether it answers a call."""
+        return self.result is not None
+
+
+def read_messages(messages: list[Any], form: BlockForm, mending: Mending) -> list[Spoken[Block]]:
+    """Read the messages of a request, without what says nothing, and number their turns."""
+    spoken: list[Spoken[Block]] = []
+    number = 0
+    for index, message in enumerate(messages):
+        role = message.get("role") if is_mapping(message) else None
+        if not is_mapping(message) or not isinstance(role, str) or role not in _ROLES:
+            mending.note(
+                f"messages[{index}]",
+                "unknown_role",
+                f"expected a message with a known role, got {shorten(message)}",
+                "Give it the role `user` or `assistant`" if is_mapping(message) else DUMP,
+                "removed the message",
+            )
+            continue
+        blocks = _blocks(index, message, number, form, mending)
+        number += len(blocks)
+        if blocks:
+            spoken.append(Spoken(index, message, role, blocks))
+        else:
+            mending.note(
+                f"messages[{index}].content",
+                "empty_message",
+                "the message says nothing",
+                "Leave it out",
+                "removed the message",
+            )
+    number_turns(spoken)
+    return spoken
+
+
+def _blocks(
+    index: int, message: Mapping[str, Any], number: int, form: BlockForm, mending: Mending
+) -> list[Block]:
+    content = message.get("content")
+    if isinstance(content, str) and (form.takes_text or not content.strip()):
+        return [block_of(form, index, None, number, form.text(content))] if content.strip() else []
+    if content is not None and not is_sequence(content):
+        listed = [form.text(content)] if isinstance(content, str) else [content]
+        is_kept = is_mapping(listed[0])
+        said = "text or a list" if form.takes_text else "a list"
+        mending.note(
+            f"messages[{index}].content",
+            "invalid_content",
+            f"expected {said} of blocks, got {shorten(content)}",
+            f"Send {said} of blocks, also where there is only one",
+            "put it into a list" if is_kept else "removed it",
+        )
+        content = listed if is_kept else ()
+    blocks: list[Block] = []
+    role = message["role"]
+    for place, value in enumerate(content or ()):
+        unfit = _unfit(value, role, form)
+        if unfit is not None:
+            mending.note(f"messages[{index}].content[{place}]", *unfit)
+            continue
+        block = block_of(form, index, place, number + len(blocks), mending.own(value))
+        if block.call is not None:
+            _call(block, block.call, form, mending)
+        if form.mend is not None:
+            form.mend(block.value, block.position, mending)
+        blocks.append(block)
+    return blocks
+
+
+def block_of(
+    form: BlockForm, index: int, place: int | None, number: int, value: dict[str, Any]
+) -> Block:
+    """Make a block, and see what it is."""
+    block = Block(index, place, number, value)
+    block.call = form.call_in(value)
+    block.result = form.result_in(value)
+    return block
+
+
+def _unfit(value: Any, role: str, form: BlockForm) -> Unfit | None:
+    """Say what is wrong with what is no block that this role may send."""
+    if not is_mapping(value):
+        return no_block(value, "Send an object")
+    unfit = form.unfit(value)
+    if unfit is not None:
+        return unfit
+    text = form.text_in(value)
+    if text is not None and not str(text or "").strip():
+        return "empty_text", "the text is blank", "Leave the block out", "removed the block"
+    if role != "assistant" and form.call_in(value) is not None:
+        problem = f"a call stands in a message of the {role}"
+        remedy = "Send calls in messages of the assistant only"
+        return "misplaced_call", problem, remedy, "removed the call"
+    return None
+
+
+def _call(block: Block, call: dict[str, Any], form: BlockForm, mending: Mending) -> None:
+    value = call.get("input")
+    if not mending.takes(call.get("name")):
+        mending.rename(call, "name", f"{block.position}.{form.inside}name")
+    if not isinstance(value, dict):
+        mending.note(
+            f"{block.position}.{form.inside}input",
+            "input_not_an_object",
+            f"the input is {shorten(value)}, and not an object",
+            "Send the arguments as an object",
+            f"put it into an object, under `{UNREADABLE}`" if value else "made it an empty object",
+        )
+        call["input"] = {UNREADABLE: value} if value else {}

@@ -1,0 +1,175 @@
+"""The blocks of a streamed message, each put together from its pieces.
+
+The events of a wire are read by its own decoder, which says here what each of them adds to which
+block. In the end the blocks make the message that would have come in one piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..._text.json import is_sequence, parse_json
+from ..._text.partial_json import PartialJson
+from ..._transcript.assistant import (
+    AssistantItem,
+    AssistantTurn,
+    ReasoningItem,
+    TextItem,
+    ToolCallItem,
+    Usage,
+)
+from ..._transcript.metadata import ToolMetadata
+from ..._transcript.stream_events import (
+    CallCompleted,
+    CallStarted,
+    ReasoningDelta,
+    StreamEvent,
+    TextDelta,
+    UsageReported,
+    arguments_delta,
+)
+from .._stream.streaming import BrokenStream, StreamReader
+from .._wire.reading import Place, own_id, text_or_none
+
+Delta = type[TextDelta | ReasoningDelta]
+
+
+class BlockState:
+    """One content block as it comes in.
+
+    Attributes:
+        fields: What has come of it but texts in pieces.
+        inside: The way from the block to its fields.
+        arguments: The argument text of a call.
+        call: The number, id and name of a call that the program answers.
+        is_open: Whether more may come.
+        says: The key of the text that is shown, and as what.
+    """
+
+    __slots__ = ("arguments", "call", "fields", "inside", "is_open", "says", "texts")
+
+    def __init__(self, fields: dict[str, Any], inside: tuple[str, ...] = ()) -> None:
+        self.fields = fields
+        self.inside = inside
+        self.texts: dict[str, list[str]] = {}
+        self.arguments = PartialJson()
+        self.call: tuple[int, str, str] | None = None
+        self.is_open = True
+        self.says: tuple[str, Delta] | None = None
+
+    def add(self, key: str, text: str) -> None:
+        """Take more of a text."""
+        pieces = self.texts.get(key)
+        if pieces is None:
+            pieces = self.texts[key] = []
+        pieces.append(text)
+
+    def read(self) -> dict[str, Any]:
+        """Give its fields as a whole message has them."""
+        joined = {
+            key: (text_or_none(self.fields.get(key)) or "") + "".join(pieces)
+            for key, pieces in self.texts.items()
+        }
+        fields = {**self.fields, **joined}
+        text = self.arguments.text
+        if text.strip():
+            try:
+                fields["input"] = parse_json(text)
+            except ValueError:
+                fields["input"] = text
+        return fields
+
+    def whole(self) -> dict[str, Any]:
+        """Give the block as a whole message has it."""
+        block = self.read()
+        for key in reversed(self.inside):
+            block = {key: block}
+        return block
+
+
+class BlockStream(StreamReader):
+    """Read the events of one streamed message."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._message: dict[str, Any] | None = None
+        self._blocks: dict[int, BlockState] = {}
+        self._calls = 0
+        self._stopped = False
+
+    def _begun(self, event: Place) -> dict[str, Any]:
+        if self._message is None:
+            raise event.error("the message has not begun")
+        return self._message
+
+    def _begin_call(
+        self, state: BlockState, call: Place, call_id: str | None, message_id: Any
+    ) -> CallStarted:
+        name = call.need_text("name")
+        response_id = message_id if isinstance(message_id, str) else None
+        state.call = (self._calls, call_id or own_id(response_id, self._calls, name), name)
+        self._calls += 1
+        return CallStarted(*state.call)
+
+    def _say(self, state: BlockState, key: str, text: str, delta: Delta) -> list[StreamEvent]:
+        """Take more of a text that is shown."""
+        if state.says is None:
+            state.says = (key, delta)
+        state.add(key, text)
+        return [delta(text)] if text else []
+
+    def _write(self, state: BlockState, text: str) -> list[StreamEvent]:
+        """Take more of the arguments of a call."""
+        if state.call is not None and text:
+            return [arguments_delta(state.call[0], text, state.arguments)]
+        state.arguments.add(text)
+        return []
+
+    def _block(self, event: Place, number: int) -> BlockState:
+        self._begun(event)
+        block = self._blocks.get(number)
+        if block is None:
+            raise event.error(f"the content block {number} has not begun")
+        return block
+
+    def _close(self, state: BlockState) -> Iterator[StreamEvent]:
+        was_open, state.is_open = state.is_open, False
+        if state.call is not None and was_open:
+            index, call_id, name = state.call
+            arguments = Place(self.dialect, state.read()).written_at("input", "{}")
+            yield CallCompleted(index, ToolMetadata(id=call_id, name=name, arguments=arguments))
+
+    def _report(self, usage: Usage | None) -> list[StreamEvent]:
+        return [] if usage is None else [UsageReported(usage)]
+
+    def _end(self) -> AssistantTurn:
+        if self._message is None:
+            raise BrokenStream("the stream ends before a message began")
+        if not self._stopped:
+            raise BrokenStream("the stream breaks off before the message stopped")
+        before = self._message.get("content")
+        blocks = [state.whole() for _, state in sorted(self._blocks.items())]
+        content = [*(before if is_sequence(before) else ()), *blocks]
+        return self._whole({**self._message, "content": content})
+
+    def _whole(self, message: dict[str, Any]) -> AssistantTurn:
+        """Read the whole message as any other."""
+        raise NotImplementedError
+
+    def _so_far(self) -> AssistantTurn:
+        items: list[AssistantItem] = []
+        for _, state in sorted(self._blocks.items()):
+            fields = state.read()
+            if state.call is not None:
+                if not state.is_open and not isinstance(fields.get("input"), str):
+                    _, call_id, name = state.call
+                    text = Place(self.dialect, fields).written_at("input", "{}")
+                    items.append(ToolCallItem(ToolMetadata(id=call_id, name=name, arguments=text)))
+            elif state.says is not None:
+                key, delta = state.says
+                said = text_or_none(fields.get(key))
+                if said is not None:
+                    items.append(TextItem(said) if delta is TextDelta else ReasoningItem(said))
+        message = self._message or {}
+        return self._neutral(items, message.get("model"), message.get("id"))
