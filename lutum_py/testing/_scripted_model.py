@@ -23,7 +23,7 @@ from .._transcript.check import checked
 from .._transcript.kept import Growing
 from .._transcript.message import Message
 from .._transcript.metadata import ToolMetadata
-from .._transcript.request import TranscriptItem, TurnRequest
+from .._transcript.request import TurnRequest
 from .._transcript.result import ToolResult
 from .._transcript.stream_events import (
     ArgumentsDelta,
@@ -75,7 +75,7 @@ class ScriptedModel:
         self._script = Script(script, (AssistantTurn,), "turns")
         self._check = check
         # By identity: transcripts compare by content, which would be slow here and change.
-        self._checked: dict[int, tuple[ref[Growing], Front, TranscriptCheck]] = {}
+        self._taken: dict[int, tuple[ref[Growing], Front, int]] = {}
         self.requests: list[TurnRequest] = []
 
     @staticmethod
@@ -161,36 +161,38 @@ class ScriptedModel:
 
     def _refuse_invalid(self, request: TurnRequest) -> None:
         items = request.items
-        try:
-            if isinstance(items, TranscriptView):
-                check = self._check_of(items)
-                check.take(item for _, item in items.numbered(check.taken, items.base_count))
-                _check_ephemeral(items)
-            else:
-                check = TranscriptCheck()
-                check.take(items)
-            check.finish()
-        except ValueError as error:
+        if isinstance(items, TranscriptView):
+            # Each request that was taken ended with no call open: what is new stands by itself.
+            start = self._taken_of(items)
+            fault = _first_fault(item for _, item in items.numbered(start, items.base_count))
+            if fault is not None and start:
+                fault = _first_fault(item for _, item in items.numbered(0, items.base_count))
+            fault = fault or _misplaced_in(items)
+        else:
+            fault = _first_fault(items)
+        if fault is not None:
             raise DialectError(
-                f"A provider would refuse this request (HTTP 400): {error}.",
+                f"A provider would refuse this request (HTTP 400): {fault}.",
                 dialect="scripted",
                 where="items",
-            ) from None
+            )
+        if isinstance(items, TranscriptView):
+            key, known = id(items.transcript), self._taken
+            link = ref(items.transcript, lambda _: known.pop(key, None))
+            known[key] = (link, items.front, items.base_count)
 
-    def _check_of(self, items: TranscriptView) -> TranscriptCheck:
-        transcript = items.transcript
-        known = self._checked.get(id(transcript))
-        if (
-            known is not None
-            and known[0]() is transcript
-            and known[1] is items.front
-            and known[2].taken <= items.base_count
-        ):
-            return known[2]
-        check = TranscriptCheck()
-        key, known_by = id(transcript), self._checked
-        known_by[key] = (ref(transcript, lambda _: known_by.pop(key, None)), items.front, check)
-        return check
+    def _taken_of(self, items: TranscriptView) -> int:
+        """Give how many of the items were in a request that was taken."""
+        known = self._taken.get(id(items.transcript))
+        if known is None or known[0]() is not items.transcript or known[1] is not items.front:
+            return 0
+        return known[2] if known[2] <= items.base_count else 0
+
+
+def _first_fault(items: Iterable[Any]) -> str | None:
+    """Say what is wrong with items first; None where nothing is."""
+    faults = checked(list(items)).faults
+    return f"{faults[0].position}: {faults[0].problem}" if faults else None
 
 
 def _call(triple: Any) -> ToolMetadata:
@@ -217,13 +219,14 @@ def _end_of(request: TurnRequest) -> str:
     return f"a turn of the model: {shorten(last.text)}"
 
 
-def _check_ephemeral(items: TranscriptView) -> None:
-    """Make sure that no message stands between a call and its result; the rest was checked."""
+def _misplaced_in(items: TranscriptView) -> str | None:
+    """Say where an ephemeral message stands between a call and its result; the rest was checked."""
     for place, _ in items.ephemeral:
         at = items.index_of(place)
         following = [item for _, item in items.numbered(at, min(at + 1, items.base_count))]
         if following and isinstance(following[0], ToolResult):
-            raise ValueError(f"item {place}: a message comes before the results of a turn")
+            return f"item {place}: a message comes before the results of a turn"
+    return None
 
 
 _DELTAS: dict[type[AssistantItem], Callable[[str], StreamEvent]] = {
@@ -248,62 +251,3 @@ def _readable(text: str) -> Any:
         return from_json(text, allow_partial="trailing-strings")
     except (ValueError, TypeError):
         return {}
-
-
-class TranscriptCheck:
-    """Take items in order; what was taken is not looked at again, until something is wrong.
-
-    Attributes:
-        taken: How many items were taken.
-    """
-
-    __slots__ = ("_items", "_open")
-
-    def __init__(self) -> None:
-        self._items: list[TranscriptItem] = []
-        self._open: list[ToolMetadata] = []
-
-    @property
-    def taken(self) -> int:
-        """How many items were taken."""
-        return len(self._items)
-
-    def take(self, items: Iterable[TranscriptItem]) -> None:
-        """Take more items.
-
-        Raises:
-            ValueError: An item breaks the order; the text says which and why.
-        """
-        listed = list(items)
-        for number, item in enumerate(listed):
-            if not self._takes(item):
-                raise _wrong([*self._items, *listed[number:]])
-            self._items.append(item)
-
-    def finish(self) -> None:
-        """Make sure that nothing is missing at the end.
-
-        Raises:
-            ValueError: Calls of the last turn have no results.
-        """
-        if self._open:
-            raise _wrong(self._items)
-
-    def _takes(self, item: Any) -> bool:
-        if isinstance(item, ToolResult):
-            if not self._open or not item.answers(self._open[0]):
-                return False
-            self._open.pop(0)
-            return True
-        if self._open or not isinstance(item, AssistantTurn):
-            return not self._open and isinstance(item, Message)
-        calls = list(item.tool_calls)
-        if len({call.id for call in calls}) < len(calls):
-            return False
-        self._open = calls
-        return True
-
-
-def _wrong(items: Sequence[Any]) -> ValueError:
-    first = checked(items).faults[0]
-    return ValueError(f"{first.position}: {first.problem}")

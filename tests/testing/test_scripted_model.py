@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import gc
 import pickle
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from lutum_py import AssistantTurn, Message, Session, ToolMetadata, Transcript, TurnRequest, Usage
+from lutum_py._transcript.check import Checked, checked
 from lutum_py._transcript.transcript_view import TranscriptView
 from lutum_py.errors import DeveloperError, DialectError, MisuseError
 from lutum_py.streaming import ArgumentsDelta
 from lutum_py.testing import ScriptedModel, ScriptExhausted
-from lutum_py.testing._scripted_model import TranscriptCheck
 from lutum_py.turns import ReasoningItem, ServerToolItem, TextItem, ToolCallItem
 from tests.round_tools import Shop, adds, answer, done, forged, needs, turn
 
@@ -222,14 +222,12 @@ def test_a_side_remark_between_call_and_result_is_refused() -> None:
 def test_checking_costs_no_more_in_a_long_conversation(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each item of a transcript is checked once, however many requests it is in."""
     looked_at: list[int] = []
-    take = TranscriptCheck.take
 
-    def counting(self: TranscriptCheck, items: Iterable[Any]) -> None:
-        items = list(items)
+    def counting(items: Sequence[Any]) -> Checked:
         looked_at.append(len(items))
-        take(self, items)
+        return checked(items)
 
-    monkeypatch.setattr(TranscriptCheck, "take", counting)
+    monkeypatch.setattr("lutum_py.testing._scripted_model.checked", counting)
     session = Session()
     model = ScriptedModel(lambda request: turn((f"c{len(request.items)}", "add", {"a": 1})))
     for at in range(30):
@@ -239,19 +237,6 @@ def test_checking_costs_no_more_in_a_long_conversation(monkeypatch: pytest.Monke
         tool_round = needs(session.text_turn(model).tools(Shop).collect_sync())
         tool_round.commit(session, done(tool_round.tool_calls))
     assert looked_at == [1] + [3] * 29
-
-
-def test_the_check_goes_on_where_it_stopped() -> None:
-    """What was taken is not looked at again, also after an item was refused."""
-    check = TranscriptCheck()
-    tool_round = turn(*adds(1))
-    check.take([Message("user", "Hi"), tool_round])
-    with pytest.raises(ValueError, match="has no result"):
-        check.take([Message("user", "Too early")])
-    assert check.taken == 2
-    check.take([forged(tool_round.tool_calls[0])])
-    check.finish()
-    assert check.taken == 3
 
 
 def test_transcripts_are_told_apart() -> None:
@@ -265,11 +250,11 @@ def test_transcripts_are_told_apart() -> None:
     first.push_user("b")
     assert model.respond_sync(TurnRequest(items=first.transcript.view())).text == "x"
     assert model.respond_sync(TurnRequest(items=early)).text == "x"
-    assert len(model._checked) == 2
+    assert len(model._taken) == 2
     model.requests.clear()
     del first, second, session, early
     gc.collect()
-    assert model._checked == {}
+    assert model._taken == {}
 
 
 def test_a_stream_has_every_part_of_a_turn() -> None:
