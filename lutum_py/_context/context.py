@@ -119,23 +119,6 @@ _FAILED: Final = (ProgressStatus.FAILED, ProgressStatus.CANCELLED)
 
 
 class _ContextFields:
-    __slots__ = (
-        "_call",
-        "_sink",
-        "_sink_failed",
-        "agent",
-        "call_id",
-        "cancellation",
-        "has_failed",
-        "resume",
-        "run",
-        "snapshot",
-        "suspension_id",
-        "suspension_reason",
-        "ticket",
-        "tool_name",
-    )
-
     call_id: str
     tool_name: str
     run: RunIdentity
@@ -150,6 +133,7 @@ class _ContextFields:
     _call: CallLike | None
     _sink: Sink | None
     _sink_failed: bool
+    __slots__ = tuple(__annotations__)
 
 
 class ToolContext(Immutable, _ContextFields):

@@ -184,17 +184,6 @@ class Offer(Immutable):
         index: What the deferred tools are found by, once somebody looked.
     """
 
-    __slots__ = (
-        "_deferred",
-        "_toolset",
-        "all",
-        "default",
-        "deferred",
-        "deferred_names",
-        "index",
-        "searches",
-    )
-
     _toolset: _Selects
     all: OfferedTools
     default: OfferedTools
@@ -203,6 +192,7 @@ class Offer(Immutable):
     searches: frozenset[str]
     index: Any
     _deferred: tuple[ToolDef, ...] | None
+    __slots__ = tuple(__annotations__)
 
     def __init__(self, toolset: _Selects, selectors: tuple[Selector[Any, Any], ...]) -> None:
         on = tuple(selector for selector in selectors if not selector.is_off)

@@ -83,23 +83,6 @@ class ToolDef(Immutable):
         strict: Whether arguments have to be of the very type, without coercion.
     """
 
-    __slots__ = (
-        "_capabilities",
-        "_digest",
-        "_input_schema",
-        "_input_source",
-        "_output_schema",
-        "_output_source",
-        "_prefix",
-        "category",
-        "description",
-        "idempotent",
-        "name",
-        "strict",
-        "timeout",
-        "title",
-    )
-
     name: str
     description: str
     title: str | None
@@ -115,6 +98,7 @@ class ToolDef(Immutable):
     _digest: str | None
     _prefix: str
     """What of the name stands for the groups that the tool is in: messages tell it apart."""
+    __slots__ = tuple(__annotations__)
 
     def __init__(
         self,

@@ -8,11 +8,10 @@ Without the GIL, a change of class stops all threads, unless Python sees that no
 object. Python 3.14 sees it of a local variable in a function that has no `try`.
 
 ```python
-class _PointFields:  # the slots, open for assignment
-    __slots__ = ("x", "y")
-
+class _PointFields:  # open for assignment
     x: int
     y: int
+    __slots__ = tuple(__annotations__)
 
 
 class Point(Frozen, _PointFields):

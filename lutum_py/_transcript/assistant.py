@@ -186,18 +186,6 @@ _TRUNCATED = frozenset(
 
 
 class _TurnFields:
-    __slots__ = (
-        "cut_off",
-        "dialect",
-        "finish_reason",
-        "items",
-        "model",
-        "payload",
-        "request_id",
-        "tool_calls",
-        "usage",
-    )
-
     items: tuple[AssistantItem, ...]
     tool_calls: tuple[ToolMetadata, ...]
     finish_reason: str | None
@@ -207,6 +195,7 @@ class _TurnFields:
     dialect: str | None
     payload: Any
     cut_off: CutOff | None
+    __slots__ = tuple(__annotations__)
 
 
 class AssistantTurn(Frozen, _TurnFields):

@@ -23,19 +23,6 @@ _NO_EXTRA: Mapping[str, Any] = MappingProxyType({})
 
 
 class _RequestFields:
-    __slots__ = (
-        "answer",
-        "cache",
-        "deferred",
-        "extra",
-        "items",
-        "max_output_tokens",
-        "parallel_tool_calls",
-        "temperature",
-        "tool_choice",
-        "tools",
-    )
-
     items: Sequence[TranscriptItem]
     tools: tuple[ToolDef, ...]
     tool_choice: ToolChoice
@@ -46,6 +33,7 @@ class _RequestFields:
     answer: ToolDef | None
     cache: Cache | None
     deferred: DeferredTools | None
+    __slots__ = tuple(__annotations__)
 
 
 class TurnRequest(Frozen, _RequestFields):

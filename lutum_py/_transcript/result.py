@@ -39,18 +39,6 @@ class Answerable(Protocol):
 
 
 class _ResultFields:
-    __slots__ = (
-        "arguments",
-        "attachments",
-        "code",
-        "id",
-        "message",
-        "name",
-        "ran_with",
-        "result",
-        "status",
-    )
-
     id: str
     name: str
     arguments: str
@@ -60,6 +48,7 @@ class _ResultFields:
     attachments: tuple[Attachment, ...]
     code: str | None
     ran_with: dict[str, Any] | None
+    __slots__ = tuple(__annotations__)
 
 
 class ToolResult(Frozen, _ResultFields):
