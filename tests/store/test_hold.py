@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lutum_py import AnyToolCall, CallEvent, Session, ToolRoundPlan
+from lutum_py import AnyToolCall, Session, ToolRoundPlan
 from lutum_py.errors import (
     CommitError,
     HeldError,
@@ -20,6 +20,7 @@ from lutum_py.errors import (
     StaleError,
     StoreError,
 )
+from lutum_py.sinks import CallEvent
 from lutum_py.store import Held, Store, open_store
 from lutum_py.store._held import RunOptions
 from lutum_py.testing import ScriptedModel
