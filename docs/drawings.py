@@ -31,6 +31,7 @@ __all__ = [
     "house_table",
     "lifecycle",
     "lifecycle_table",
+    "loop",
     "stages_table",
     "steps_table",
     "way_of_a_round",
@@ -39,6 +40,7 @@ __all__ = [
 WIDTH: Final = 520
 LINE: Final = 19
 """Units from one line of text to the next."""
+_STRONG: Final = ' class="strong"'
 
 
 def box(
@@ -58,7 +60,7 @@ def box(
     middle = x + width / 2
     first = y + height / 2 - LINE * (len(lines) - 1) / 2 + 5
     texts = [
-        f'<text x="{middle:g}" y="{first + LINE * number:g}"{"" if number else " class=strong"}>'
+        f'<text x="{middle:g}" y="{first + LINE * number:g}"{"" if number else _STRONG}>'
         f"{escape(line)}</text>"
         for number, line in enumerate(lines)
     ]
@@ -262,6 +264,24 @@ def _followers(source: CallStatus) -> str:
     return ", ".join(named) or "nothing: the call has ended"
 
 
+def loop() -> str:
+    """Draw the loop, and which part of it is whose."""
+    parts = [
+        box(8, 14, 150, ["ask the model", "your client, your line"], "yours"),
+        arrow("M158,41 H184"),
+        box(186, 14, 148, ["read the turn", "typed calls"]),
+        arrow("M334,41 H360"),
+        box(362, 14, 150, ["decide", "your rules, a person"], "yours"),
+        arrow("M437,70 V104"),
+        box(362, 106, 150, ["run the calls", "your code, your way"], "yours"),
+        arrow("M362,133 H336"),
+        box(186, 106, 148, ["commit", "all, or nothing"]),
+        arrow("M186,133 H93 Q83,133 83,123 V72"),
+        label(100, 153, "again", "start"),
+    ]
+    return picture(172, "Your code asks, decides and runs; the library reads and commits", parts)
+
+
 def way_of_a_round() -> str:
     """Draw how a round comes from the model into the transcript."""
     parts = [
@@ -447,6 +467,7 @@ DRAWINGS: Final[Mapping[str, Callable[[], str]]] = {
     "house-table": house_table,
     "lifecycle": lifecycle,
     "lifecycle-table": lifecycle_table,
+    "loop": loop,
     "round": way_of_a_round,
     "stages-table": stages_table,
     "steps-table": steps_table,

@@ -1,7 +1,8 @@
 """Make the pictures of the README anew, from real runs: `python docs/pictures.py`.
 
 `images/file_agent.svg` is what `examples/file_agent.py` prints at a terminal; `images/inbox-*.png`
-are a page of `examples/inbox` in Chromium, light and dark. Nothing is drawn by hand.
+are a page of `examples/inbox` in Chromium, light and dark; `images/loop-*.svg` is the first drawing
+of the site. Nothing is drawn by hand.
 """
 
 from __future__ import annotations
@@ -27,6 +28,10 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from drawings import loop
+
 ROOT: Final = Path(__file__).resolve().parent.parent
 IMAGES: Final = ROOT / "docs" / "images"
 COLUMNS: Final = 86
@@ -35,6 +40,24 @@ LINES: Final = 41
 WIDTH: Final = 1000
 HEIGHT: Final = 830
 LARGEST: Final = 150_000
+
+
+LOOP: Final = {"light": ("#222", "#777", "#fff"), "dark": ("#ddd", "#999", "#1f2328")}
+"""The colours of text, lines and boxes."""
+
+
+def loop_picture(scheme: str) -> str:
+    """Give the drawing of the loop as a file of its own, in the colours of a scheme."""
+    text, line, box = LOOP[scheme]
+    style = (
+        f"text{{font:14px sans-serif;text-anchor:middle;fill:{text}}}.strong{{font-weight:700}}"
+        f'.label{{font-size:13px}}text[text-anchor="start"]{{text-anchor:start}}'
+        f"rect{{fill:{box};stroke:{line};stroke-width:1.5}}.yours{{fill:#f9731626;stroke:#d9601a}}"
+        f".arrow{{fill:none;stroke:{line};stroke-width:1.5}}.head{{fill:{line}}}"
+    )
+    head, _, rest = loop().partition(">")
+    head = head.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
+    return f"{head}><style>{style}</style>{rest}\n"
 
 
 def printed() -> str:
@@ -123,6 +146,9 @@ def inbox_pictures(folder: Path) -> dict[str, bytes]:
 
 def main() -> None:
     """Write all pictures."""
+    for scheme in LOOP:
+        drawn = loop_picture(scheme)
+        (IMAGES / f"loop-{scheme}.svg").write_text(drawn, encoding="utf-8")
     (IMAGES / "file_agent.svg").write_text(agent_picture(), encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
         for name, data in inbox_pictures(Path(folder)).items():

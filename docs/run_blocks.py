@@ -6,6 +6,9 @@ instead: it is saved under that name, beside the other files of the page, and ru
 its own. A file in a folder belongs to a package, and is only saved. Where a block
 ```` ```text title="Output" ```` comes next, it is what has to be printed.
 
+A page may make the official client of OpenAI: its address and key in the environment are those of a
+small server here, which asks for `forecast`, and answers when it has the result.
+
 The first failure ends the run, shown with the page's own line numbers.
 """
 
@@ -17,14 +20,18 @@ import contextlib
 import difflib
 import inspect
 import io
+import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
 import textwrap
+from collections.abc import Iterator
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from types import ModuleType
 from typing import Any, Final
 
@@ -185,6 +192,38 @@ class Page:
             raise AssertionError(f"{self.path}:{block.line}: another output\n{difference}")
 
 
+class Provider(BaseHTTPRequestHandler):
+    """Stand in for OpenAI where a page has the official client."""
+
+    def do_POST(self) -> None:
+        """Ask for a tool, or answer from its result."""
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        said: dict[str, Any] = {"role": "assistant", "content": "Oslo will be sunny tomorrow."}
+        if request["messages"][-1]["role"] != "tool":
+            function = {"name": "forecast", "arguments": '{"city": "Oslo"}'}
+            said["tool_calls"] = [{"id": "call_1", "type": "function", "function": function}]
+        body = json.dumps({"id": "r1", "choices": [{"index": 0, "message": said}]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - as the base has it
+        """Say nothing."""
+
+
+@contextlib.contextmanager
+def provided() -> Iterator[None]:
+    """Let clients of OpenAI find the stand-in by their environment."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Provider) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        os.environ["OPENAI_BASE_URL"] = f"http://127.0.0.1:{server.server_port}/v1"
+        os.environ["OPENAI_API_KEY"] = "none"
+        yield
+        server.shutdown()
+
+
 def _stripped(text: str) -> list[str]:
     return [line.rstrip() for line in text.rstrip().split("\n")]
 
@@ -195,7 +234,7 @@ def main(names: list[str]) -> int:
     pages = pages or [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     total = 0
     for page in pages:
-        with tempfile.TemporaryDirectory() as name:
+        with tempfile.TemporaryDirectory() as name, provided():
             count = Page(page, Path(name)).run()
         total += count
         print(f"{os.path.relpath(page, ROOT)}: {count} blocks ran")

@@ -90,6 +90,14 @@ def test_every_folder_is_in_the_drawing(drawings: Any) -> None:
         assert re.search(rf"<td><code>{shown}</code></td><td>.", table)
 
 
+def test_the_readme_shows_the_drawing_of_the_loop(drawings: Any) -> None:
+    """The pictures in the README are the drawing of the home page, in colours of their own."""
+    _, _, parts = drawings.loop().partition(">")
+    for scheme in ("light", "dark"):
+        shown = Path("docs", "images", f"loop-{scheme}.svg").read_text(encoding="utf-8")
+        assert parts in shown
+
+
 def test_the_way_of_a_round_is_drawn_and_told(drawings: Any) -> None:
     """Each step of the way stands in the drawing by its number, and in the list by its words."""
     steps = drawings.house_steps().count("<li>")
