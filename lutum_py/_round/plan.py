@@ -499,6 +499,7 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T_co]):
 
         Raises:
             RoundClosedError: The round has ended.
+            MisuseError: A store keeps the plan: write `store.save(id, plan, version=version)`.
             PlanError: A call has ended or waits here, and the plan was not told: see `record`. Or
                 a ticket or payload is not JSON data.
         """

@@ -149,7 +149,8 @@ def _check_question(calls: SortedCalls, waiting: SuspendedCall, decision: Decisi
             f"it answers ticket {shorten(decision.ticket)}, and the call waits under "
             f"{shorten(waiting.ticket.id)}"
         )
-    known = {call._kept.asked_in, calls._state._stored_as} - {None}
+    stored = calls._state._stored
+    known = {call._kept.asked_in, None if stored is None else stored.name} - {None}
     if decision.asked_in is not None and known and decision.asked_in not in known:
         why = "it was made about a call of another round, or of another conversation"
     if why is not None:

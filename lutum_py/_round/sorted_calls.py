@@ -32,6 +32,7 @@ from .._call.outcomes import (
 from .._context.suspension import Decision
 from .._hooks.places import HookPlaces
 from .._text.escaping import visible
+from .._text.json import digest_of
 from .._text.once import ONCE
 from .._transcript.assistant import AssistantTurn
 from .._transcript.result import ToolResult
@@ -49,6 +50,32 @@ _SUSPENDED = STAGES["suspended"]
 
 _NONE: frozenset[str] = frozenset()
 _NO_LINES: Mapping[str, tuple[Step, ...]] = MappingProxyType({})
+
+
+class StoredAs(NamedTuple):
+    """Say where a plan was loaded from that a store keeps: what it is saved over, and nothing else.
+
+    Attributes:
+        id: The id of the conversation.
+        round: The number of the round in it.
+        version: The version of the conversation.
+        digest: Names the text of the plan.
+    """
+
+    id: str
+    round: int
+    version: int
+    digest: str
+
+    @property
+    def name(self) -> str:
+        """What decisions about its calls name as the round that asked."""
+        return stored_as(self.id, self.round)
+
+
+def stored_as(id: str, number: int) -> str:
+    """Name a round by its conversation and number."""
+    return digest_of(["stored", id, number])
 
 
 class RoundState:
@@ -71,7 +98,7 @@ class RoundState:
         "_kept",
         "_moved",
         "_plans",
-        "_stored_as",
+        "_stored",
         "_unread",
         "turn",
     )
@@ -82,7 +109,7 @@ class RoundState:
         self._amending = _NONE
         self._at: float | None = time()
         self._hook_sets: tuple[HookPlaces[Any], ...] = ()
-        self._stored_as: str | None = None
+        self._stored: StoredAs | None = None
         self._moved: Sequence[str] = ()
         self._plans: list[Any] | None = None
         self._unread = _NO_LINES
@@ -130,6 +157,12 @@ class RoundState:
         """Close the round, and with it each of its calls that was not begun."""
         if self._kept.closed_by is not None:
             self._check_open()
+        if self._stored is not None and how == "dumped":
+            raise MisuseError(
+                f"This plan is kept in a store, as conversation {self._stored.id!r}: beside a text "
+                "of it, a call could be run twice. Write `store.save(id, plan, version=version)`, "
+                "which lets the store go on with it."
+            )
         self._kept.closed_by = how
 
     def _leave(self, begun: dict[str, str]) -> None:

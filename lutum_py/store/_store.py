@@ -14,7 +14,6 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Self, TypeVar, overload
-from weakref import WeakKeyDictionary
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.outcomes import SuspendedCall
@@ -26,7 +25,7 @@ from .._round.plan import ToolRoundPlan
 from .._round.plan_json import dump_plan
 from .._round.resume import check_decision
 from .._round.seal import check_key
-from .._round.sorted_calls import KeptState, RoundState
+from .._round.sorted_calls import KeptState, StoredAs
 from .._session.session import Session
 from .._text.json import shorten
 from ..errors import (
@@ -58,7 +57,7 @@ from ._hold import Hold, held_by_nobody
 from ._rows import Head, SavedCall, ids_in, now, prepare, replace_rows
 from ._run import Worker
 from ._said import Said, Spoken, spoken_of
-from ._values import Claim, Stored, Waiting, stored_as, waiting_of
+from ._values import Claim, Stored, Waiting, waiting_of
 
 T = TypeVar("T")
 
@@ -101,8 +100,6 @@ class Store:
         self._owner = f"{socket.gethostname()}:{os.getpid()}" if owner is None else owner
         check_word("owner", self._owner)
         self._database = database_at(where)
-        # Which round of which conversation a plan is of that came from here.
-        self._rounds: WeakKeyDictionary[RoundState, tuple[str, int]] = WeakKeyDictionary()
         # Rows that could not be claimed here, and until when they are left alone. That is not
         # written down: whoever has another key must not touch what they cannot seal.
         self._unfit: dict[tuple[str, int], int] = {}
@@ -154,7 +151,9 @@ class Store:
             The version that it is now.
 
         Raises:
-            StaleError: The conversation is there already, or has changed since.
+            StaleError: The conversation is there already, or has changed since, or since the plan
+                was loaded.
+            MisuseError: The plan is kept as another conversation.
             PlanError: The plan has no JSON form, or a call has ended of which it was not told.
             TranscriptError: The transcript has no JSON form.
             RoundClosedError: The round has ended.
@@ -216,15 +215,7 @@ class Store:
             head.write_texts(rows, said.text(), before, self._key)
             return
         old: list[SavedCall] = []
-        if (
-            plan is None
-            or not head.plan_digest
-            or self._rounds.get(plan._state)
-            != (
-                head.id,
-                head.round,
-            )
-        ):
+        if plan is None or not self._goes_on(plan, head):
             said = said.after(before)
             head = head._replace(round=head.round + (plan is not None))
         else:
@@ -285,6 +276,29 @@ class Store:
             return None, Said()
         head.check(self._key)
         return head, Said.read(head.note_text(rows))
+
+    def _goes_on(self, plan: ToolRoundPlan[Any], head: Head) -> bool:
+        """Tell whether a plan is that of the open round; one that a store has stays one.
+
+        Raises:
+            MisuseError: It is of another conversation, or store.
+            StaleError: The conversation has changed since the plan was loaded.
+        """
+        stored = plan._state._stored
+        if stored is None:
+            return False
+        if stored.id != head.id:
+            raise MisuseError(
+                f"This plan is of conversation {stored.id!r}, and a store keeps it there: saved as "
+                f"{head.id!r} too, its calls could be run twice. Save it where it came from."
+            )
+        if stored[1:] != (head.round, head.version - 1, head.plan_digest):
+            raise StaleError(
+                f"This plan was loaded at version {stored.version} of conversation {head.id!r}, "
+                "which has changed since, or it is of another store. Load it again, and change "
+                "what you get."
+            )
+        return True
 
     def _text(self, plan: ToolRoundPlan[Any], id: str) -> str:
         plan._state._check_open()
@@ -357,9 +371,8 @@ class Store:
         if text is not None and toolset is not None:
             for row in calls:
                 row.check(self._key)
-            plan = bring_up(self._plan(toolset, id, head.round, text), calls)
+            plan = bring_up(self._plan(toolset, head, text), calls)
             plan._state.__class__ = KeptState
-            self._rounds[plan._state] = (id, head.round)
         return Stored(id, said.note, plan, head.version, session)
 
     def _read(self, rows: Rows, id: str) -> tuple[Head, str, str | None]:
@@ -370,9 +383,9 @@ class Store:
         head.check(self._key)
         return (head, *head.texts(rows))
 
-    def _plan(self, toolset: Any, id: str, number: int, text: str) -> ToolRoundPlan[Any]:
-        loaded: ToolRoundPlan[Any] = toolset.load_plan(text, key=self._key, binding=id)
-        loaded._state._stored_as = stored_as(id, number)
+    def _plan(self, toolset: Any, head: Head, text: str) -> ToolRoundPlan[Any]:
+        loaded: ToolRoundPlan[Any] = toolset.load_plan(text, key=self._key, binding=head.id)
+        loaded._state._stored = StoredAs(head.id, head.round, head.version, head.plan_digest)
         return loaded
 
     def ids(self) -> list[str]:
@@ -486,7 +499,7 @@ class Store:
                     f"No round of conversation {id!r} is open, so that no call waits. The decision "
                     "comes too late."
                 )
-            plan = self._plan(toolset, id, before.round, text)
+            plan = self._plan(toolset, before, text)
             try:
                 call_id, outcome = change(plan, Said.read(note))
                 if outcome is None:
@@ -565,7 +578,8 @@ class Store:
 
     def _claim(self, toolset: Any, row: SavedCall, text: str, lease: float) -> Claim:
         """Make the claim of a row that is ours."""
-        call = claimed(self._plan(toolset, row.conversation, row.round, text), row)
+        plan = toolset.load_plan(text, key=self._key, binding=row.conversation)
+        call = claimed(plan, row)
         key = f"{row.conversation}/{row.round}/{call._own_key}"
         in_doubt = row.state == "begun"
         return Claim(

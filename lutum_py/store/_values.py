@@ -11,8 +11,8 @@ from .._call.line import CallStep
 from .._context.suspension import SuspendTicket
 from .._round.decision_json import load_ticket
 from .._round.plan import ToolRoundPlan
+from .._round.sorted_calls import stored_as
 from .._session.session import Session
-from .._text.json import digest_of
 from .._transcript.saved import Saved
 from ..errors import MisuseError
 from ._rows import SavedCall
@@ -85,11 +85,6 @@ class Waiting(Asked):
 
     def _asked_in(self) -> str | None:
         return stored_as(self.id, self._round)
-
-
-def stored_as(id: str, number: int) -> str:
-    """Name a round by its conversation and number."""
-    return digest_of(["stored", id, number])
 
 
 def waiting_of(row: SavedCall) -> Waiting:

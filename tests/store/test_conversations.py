@@ -308,14 +308,16 @@ def test_a_new_round_has_nothing_of_the_one_before(store: Store) -> None:
 
 
 def test_a_round_that_was_given_up_does_not_come_back(store: Store) -> None:
-    """A plan that is saved after its round was given up opens a new round."""
+    """A plan that is saved after its round was given up is refused, as what was claimed of it."""
     store.save("one", plan_of(LOOK), note="")
     old = claimed(store)
     stored = store.load("one", Desk)
     version = store.save("one", None, note="", version=stored.version)
-    store.save("one", stored.plan, note="", version=version)
+    with pytest.raises(StaleError):
+        store.save("one", stored.plan, note="", version=version)
     with pytest.raises(StaleError):
         store.begin(old)
+    store.save("one", plan_of(LOOK), note="", version=version)
     assert claimed(store).key != old.key
 
 
