@@ -420,12 +420,13 @@ class CallState:
             return
         was_changed = False
         for step in reversed(self._line):
-            is_answer = step.kind == "answered" and step.detail is not None
-            if is_answer or (step.kind == "asked" and step.by == ASKED_BY):
+            if step.kind == "asked" and step.by == ASKED_BY:
                 return
             if step.kind == "changed":
                 was_changed = True
                 break
+        if any(answer.is_of_gate for answer in self._answers):  # given about these arguments
+            return
         why = "its arguments were changed since" if was_changed else "nobody was asked about it"
         raise LifecycleError(
             f"Call {self.id!r} of tool `{self.name}` is not begun: the tool is declared with "

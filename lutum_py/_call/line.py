@@ -260,12 +260,14 @@ class Answer(NamedTuple):
         ticket: What was asked.
         digest: The digest that the decision is bound to.
         is_of_tool: Whether the tool asked, after it was started; else a gate or the program.
+        is_of_gate: Whether a gate asked, or `needs_approval`, which is one.
     """
 
     decision: Decision
     ticket: SuspendTicket
     digest: str
     is_of_tool: bool
+    is_of_gate: bool
 
     @property
     def is_passed_on(self) -> bool:
@@ -297,8 +299,8 @@ def answers_in(steps: tuple[Step, ...]) -> tuple[Answer, ...]:
                 continue
             if step.said == "edit":
                 answers = [each for each in answers if each.digest == step.digest]
-            made = Answer(step.detail, asked.detail, step.digest or asked.digest or "", is_of_tool)
-            answers.insert(0, made)
+            digest, is_of_gate = step.digest or asked.digest or "", asked.phase == "gate"
+            answers.insert(0, Answer(step.detail, asked.detail, digest, is_of_tool, is_of_gate))
     return tuple(answers)
 
 

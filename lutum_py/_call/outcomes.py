@@ -561,7 +561,7 @@ def _wait_for_approval(call: AnyToolCall, asking: Asking) -> SuspendedCall | Non
 
     ticket = SuspendTicket(message=question_about(call))
     asking.note(call, ASKED_BY, "gate", "suspend", ticket.action)
-    if is_answered(call, call.digest):
+    if is_answered(call, call.digest, by_gate=True):
         return None
     return suspend(asking.branch(call), ticket, ASKED_BY, "gate", is_mine=True)
 
@@ -645,10 +645,19 @@ def raised(hook: str, call: AnyToolCall, error: Exception) -> HookError:
     )
 
 
-def is_answered(call: AnyToolCall, digest: str) -> bool:
-    """Whether what asked before the run is answered, about the call as this digest names it."""
+def is_answered(call: AnyToolCall, digest: str, *, by_gate: bool = False) -> bool:
+    """Whether what asked before the run is answered, about the call as this digest names it.
+
+    Args:
+        call: The call.
+        digest: Names tool, schema and arguments.
+        by_gate: Whether a gate has to have asked: what a function of the program asks is another
+            question than whether the call may run.
+    """
     answer = call._answer_of(tool=False)
-    return answer is not None and answer.digest == digest
+    if answer is None or answer.digest != digest:
+        return False
+    return answer.is_of_gate or not by_gate
 
 
 def rewrite(hook: str, call: AnyToolCall, value: Any, asking: Asking, *, left: bool) -> AnyToolCall:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -27,11 +28,12 @@ from lutum_py import (
 from lutum_py.errors import (
     CommitError,
     HookError,
+    LifecycleError,
     MisuseError,
     ToolDefinitionError,
     UnresolvedSuspension,
 )
-from lutum_py.execution import run_sync
+from lutum_py.execution import execute_sync, run_sync
 from tests.cases import over
 from tests.round_tools import close, opened
 
@@ -354,3 +356,58 @@ def test_a_round_that_is_committed_without_a_plan_asks_too() -> None:
     assert isinstance(caught.value.faults[0], UnresolvedSuspension)
     committed = opening.resolve([opening.tool_calls[0].complete("done")])
     assert committed.results[0].is_success
+
+
+def by_function(call: AnyToolCall) -> Any:
+    """A question of the program: another than whether the call may run."""
+    return call.suspend(SuspendTicket(message="Which account?"))
+
+
+def by_hook_set(call: AnyToolCall) -> Any:
+    """The same, asked by a gate behind a function."""
+    hooks = Desk.HookSet()
+    hooks.gate()(lambda metadata, input: Suspend(SuspendTicket(message="Which account?")))
+    return call.hook_sync(hooks)
+
+
+@over("hooks, moved", [(hooks, way) for hooks in (by_function, by_hook_set) for way in (0, 1)])
+def test_an_answer_to_another_question_is_no_approval(hooks: Any, moved: int) -> None:
+    """What a function of the program asked is answered; whether the call may run is asked then."""
+    plan = desk(6000).apply_hooks_sync(hooks)
+    plan.resume(plan.suspended[0].approve())
+    if moved:
+        plan = Desk.load_plan(plan.dump_json())
+    (call,) = plan.pending
+    runs: list[Callable[[], object]] = [
+        call.call_sync,
+        call.again().call_sync,
+        lambda: execute_sync(call),
+    ]
+    for run in runs:
+        with pytest.raises(LifecycleError, match="nobody was asked about it"):
+            run()
+    later = plan.apply_hooks_sync(hooks)
+    (asked,) = later.suspended
+    assert (asked.by, asked.ticket.message) == ("needs_approval", "Refund 6000 cents of A{!}?")
+    later.resume(asked.approve())
+    later.commit(Session(), [later.pending[0].call_sync()])
+
+
+def test_an_edit_in_answer_to_another_question_is_no_approval() -> None:
+    """Who edits what a function asked about is asked for the approval of what it is then."""
+    plan = desk(6000).apply_hooks_sync(by_function)
+    plan.amend_sync(plan.suspended[0].edit({"cents": 7000}), lambda call: call)
+    (asked,) = plan.suspended
+    assert asked.arguments["cents"] == 7000
+    plan.resume(asked.approve())
+    plan.commit(Session(), [plan.pending[0].call_sync()])
+
+
+def test_the_approval_of_a_gate_is_one() -> None:
+    """Gates are answered once for a call as it is, and this is the last of them."""
+    hooks = Desk.HookSet()
+    hooks.gate()(lambda metadata, input: Suspend(SuspendTicket(message="May it?")))
+    plan = desk(6000).apply_hooks_sync(hooks)
+    plan.resume(plan.suspended[0].approve())
+    again = plan.apply_hooks_sync(hooks)
+    again.commit(Session(), [again.pending[0].call_sync()])
