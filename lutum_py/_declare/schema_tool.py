@@ -31,8 +31,6 @@ class SchemaArguments(Arguments):
         ToolDefinitionError: The schema is not valid JSON schema.
     """
 
-    __slots__ = ("_checker", "_name", "_schema")
-
     def __init__(self, definition: ToolDef) -> None:
         super().__init__(dict[str, Any])
         self._schema = definition.input_schema

@@ -208,8 +208,6 @@ class ToolSearch(ToolFn[[str], Reply[list[str]]]):
 class _Searching(Invocation):
     """Search the toolset of the call, in the place of calling the function."""
 
-    __slots__ = ("_limit",)
-
     def __init__(self, own: Invocation, limit: int) -> None:
         super().__init__(own.function, own._signature, dict(own._arguments))
         self.is_as_is = False  # the function is never called straight: `start` is asked each time

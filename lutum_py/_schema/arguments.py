@@ -51,23 +51,6 @@ class Arguments:
         validate_json: Text to input, straight; raises pydantic's `ValidationError`.
     """
 
-    __slots__ = (
-        "_bounded",
-        "_by_alias",
-        "_closed",
-        "_documented",
-        "_is_union",
-        "_masking",
-        "_mending",
-        "_serializer",
-        "_source",
-        "_validator",
-        "is_fixed",
-        "is_plain",
-        "type",
-        "validate_json",
-    )
-
     def __init__(
         self,
         input_type: Any,
@@ -285,8 +268,6 @@ class PlainArguments(Arguments):
         schema: The JSON schema, which nobody changes.
         make: Makes the model, whose fields are of plain types.
     """
-
-    __slots__ = ("_is_made", "_make", "_schema")
 
     def __init__(self, schema: JsonSchema, make: Callable[[], type[Any]]) -> None:
         self._schema = schema

@@ -32,21 +32,6 @@ class Invocation:
             of them, unless more is passed: such a function is called straight, also elsewhere.
     """
 
-    __slots__ = (
-        "_arguments",
-        "_fields",
-        "_is_handler",
-        "_signature",
-        "context",
-        "function",
-        "hidden",
-        "is_as_is",
-        "is_async",
-        "positional",
-        "required",
-        "whole",
-    )
-
     def __init__(
         self,
         function: Callable[..., Any],

@@ -161,14 +161,14 @@ class ScriptedModel:
 
     def _refuse_invalid(self, request: TurnRequest) -> None:
         items = request.items
+        fault = None
         if isinstance(items, TranscriptView):
             # Each request that was taken ended with no call open: what is new stands by itself.
-            start = self._taken_of(items)
-            fault = _first_fault(item for _, item in items.numbered(start, items.base_count))
-            if fault is not None and start:
-                fault = _first_fault(item for _, item in items.numbered(0, items.base_count))
+            start, end = self._taken_of(items), items.base_count
+            if not _is_whole(item for _, item in items.numbered(start, end)):
+                fault = _first_fault([item for _, item in items.numbered(0, end)])
             fault = fault or _misplaced_in(items)
-        else:
+        elif not _is_whole(items):
             fault = _first_fault(items)
         if fault is not None:
             raise DialectError(
@@ -189,10 +189,25 @@ class ScriptedModel:
         return known[2] if known[2] <= items.base_count else 0
 
 
-def _first_fault(items: Iterable[Any]) -> str | None:
-    """Say what is wrong with items first; None where nothing is."""
-    faults = checked(list(items)).faults
-    return f"{faults[0].position}: {faults[0].problem}" if faults else None
+def _is_whole(items: Iterable[Any]) -> bool:
+    """Whether each call has its result behind it: nearly all have, so no more is asked at first."""
+    waiting: list[ToolMetadata] = []
+    for item in items:
+        if isinstance(item, ToolResult):
+            if not waiting or not item.answers(waiting.pop(0)):
+                return False
+        elif waiting or not isinstance(item, AssistantTurn | Message):
+            return False
+        elif isinstance(item, AssistantTurn):
+            waiting = list(item.tool_calls)
+            if len({call.id for call in waiting}) < len(waiting):
+                return False
+    return not waiting
+
+
+def _first_fault(items: Sequence[Any]) -> str:
+    first = checked(items).faults[0]
+    return f"{first.position}: {first.problem}"
 
 
 def _call(triple: Any) -> ToolMetadata:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import gc
 import pickle
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
 from lutum_py import AssistantTurn, Message, Session, ToolMetadata, Transcript, TurnRequest, Usage
-from lutum_py._transcript.check import Checked, checked
 from lutum_py._transcript.transcript_view import TranscriptView
 from lutum_py.errors import DeveloperError, DialectError, MisuseError
 from lutum_py.streaming import ArgumentsDelta
 from lutum_py.testing import ScriptedModel, ScriptExhausted
+from lutum_py.testing._scripted_model import _is_whole
 from lutum_py.turns import ReasoningItem, ServerToolItem, TextItem, ToolCallItem
 from tests.round_tools import Shop, adds, answer, done, forged, needs, turn
 
@@ -223,11 +223,12 @@ def test_checking_costs_no_more_in_a_long_conversation(monkeypatch: pytest.Monke
     """Each item of a transcript is checked once, however many requests it is in."""
     looked_at: list[int] = []
 
-    def counting(items: Sequence[Any]) -> Checked:
+    def counting(items: Iterable[Any]) -> bool:
+        items = list(items)
         looked_at.append(len(items))
-        return checked(items)
+        return _is_whole(items)
 
-    monkeypatch.setattr("lutum_py.testing._scripted_model.checked", counting)
+    monkeypatch.setattr("lutum_py.testing._scripted_model._is_whole", counting)
     session = Session()
     model = ScriptedModel(lambda request: turn((f"c{len(request.items)}", "add", {"a": 1})))
     for at in range(30):
