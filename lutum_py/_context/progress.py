@@ -126,20 +126,10 @@ class ToolCallProgressState:
 
     def model_dump(self) -> dict[str, Any]:
         """Give the wire shape, keys that are not set left out."""
-        dumped: dict[str, Any] = {
-            "schema": self.schema,
-            "node_id": self.node_id,
-            "call_id": self.call_id,
-            "tool_name": self.tool_name,
-            "status": self.status.value,
-        }
-        for name in _OPTIONAL:
-            if (value := getattr(self, name)) is not None:
-                dumped[name] = value
-        return dumped
-
-
-_OPTIONAL: Final = ("progress", "loaded", "total", "message", "parent_node_id", "parent_call_id")
+        known = {name: getattr(self, name) for name in self.__slots__}
+        known["status"] = self.status.value
+        told = {name: value for name, value in known.items() if value is not None}
+        return {"schema": self.schema, "node_id": self.node_id, **told}
 
 
 class _Event:

@@ -220,20 +220,10 @@ class ToolEffect:
         fill = object.__setattr__
         fill(self, "kind", known)
         fill(self, "target", target)
-        fill(
-            self,
-            "reversibility",
-            defaults.reversibility
-            if reversibility is None
-            else _member(Reversibility, reversibility, "reversibility"),
-        )
-        fill(
-            self,
-            "confirmation",
-            defaults.confirmation
-            if confirmation is None
-            else _member(Confirmation, confirmation, "confirmation"),
-        )
+        back = defaults.reversibility if reversibility is None else reversibility
+        fill(self, "reversibility", _member(Reversibility, back, "reversibility"))
+        ask = defaults.confirmation if confirmation is None else confirmation
+        fill(self, "confirmation", _member(Confirmation, ask, "confirmation"))
         fill(self, "dry_run", _member(DryRun, dry_run, "dry run"))
         fill(self, "area", defaults.area if area is None else area)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import webbrowser
 from collections.abc import Sequence
+from dataclasses import asdict
 from errno import ENOSPC
 from pathlib import Path
 from typing import Annotated
@@ -42,7 +43,7 @@ from ._serve_toolset import serve_toolset
 from ._show import new_page, page_of, screen_of, shown_file
 from ._tool_report import report_on
 from ._tool_view import view_of
-from ._violation_view import tell_repair, violation_data, violation_lines
+from ._violation_view import tell_repair, violation_lines
 
 app = typer.Typer(
     add_completion=False,
@@ -178,7 +179,7 @@ def check(
             "is_transcript": conversation.is_saved,
             "dialect": conversation.dialect,
             "clean": not violations,
-            "violations": [violation_data(violation) for violation in violations],
+            "violations": [asdict(violation) for violation in violations],
         }
         write_json(sys.stdout, data)
     else:
@@ -225,7 +226,7 @@ def repair(
         "written": written,
         "clean": not left,
         "changes": [{"position": c.position, "rule": c.rule, "what": c.what} for c in changes],
-        "violations_left": [violation_data(violation) for violation in left],
+        "violations_left": [asdict(violation) for violation in left],
     }
     if as_json:
         write_json(sys.stderr, report)
@@ -328,8 +329,8 @@ def convert(
     else:
         write_file(Path(output), data)
     losses = [
-        *({"of": "reading", "where": each.where, "text": each.text} for each in lost),
-        *({"of": "writing", "where": each.where, "text": each.text} for each in body.losses),
+        *({"of": "reading", **asdict(each)} for each in lost),
+        *({"of": "writing", **asdict(each)} for each in body.losses),
     ]
     if as_json:
         report = {"file": file, "from": conversation.dialect, "to": to, "losses": losses}

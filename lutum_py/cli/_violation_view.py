@@ -8,16 +8,6 @@ from ..dialects._repair.violations import Change, Violation
 from ._screen import complain, counted, text
 
 
-def violation_data(violation: Violation) -> dict[str, str]:
-    """Give a violation as plain data."""
-    return {
-        "position": violation.position,
-        "rule": violation.rule,
-        "problem": violation.problem,
-        "remedy": violation.remedy,
-    }
-
-
 def violation_lines(violation: Violation) -> list[Text]:
     """Show where a violation is, what is wrong and what mends it."""
     return [

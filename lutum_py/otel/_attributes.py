@@ -39,43 +39,28 @@ def call_attributes(call: AnyToolCall) -> dict[str, str]:
 
 def decision_attributes(decided: Decided) -> tuple[dict[str, str], str | None]:
     """Say who decided what about which call, and apart from it why."""
-    attributes: dict[str, str]
+    told: tuple[str | None, ...]
     if isinstance(decided, DecisionRecord):
+        told = decided.call_id, decided.tool, decided.decision, decided.phase, decided.hook
         reason = decided.reason
-        attributes = {
-            "gen_ai.tool.call.id": decided.call_id,
-            "gen_ai.tool.name": decided.tool,
-            "lutum.decision": decided.decision,
-            "lutum.decision.phase": decided.phase,
-            "lutum.decision.by": decided.hook,
-        }
     elif isinstance(decided, CallEvent):
         row, reason = decided.row, decided.row.reason
-        attributes = {
-            "gen_ai.tool.call.id": row.id,
-            "gen_ai.tool.name": row.tool,
-            "lutum.decision": row.state,
-            "lutum.decision.phase": decided.kind,
-        }
-        if row.by is not None:
-            attributes["lutum.decision.by"] = row.by
+        told = row.id, row.tool, row.state, decided.kind, row.by
     elif isinstance(decided, RecoverableToolCallIssue):
-        reason = decided.text
-        attributes = {
-            "gen_ai.tool.call.id": decided.metadata.id,
-            "gen_ai.tool.name": decided.metadata.name,
-            "lutum.decision": decided.reason,
-            "lutum.decision.phase": "decode",
-        }
+        call, reason = decided.metadata, decided.text
+        told = call.id, call.name, decided.reason, "decode", None
     else:
+        told = decided.call_id, None, decided.action, "resume", decided.decision_id
         reason = decided.reason
-        attributes = {
-            "gen_ai.tool.call.id": decided.call_id,
-            "lutum.decision": decided.action,
-            "lutum.decision.phase": "resume",
-            "lutum.decision.by": decided.decision_id,
-        }
-    return {name: bounded(text, NAME_LIMIT) for name, text in attributes.items()}, reason
+    named = zip(_DECISION, told, strict=True)
+    return {name: bounded(text, NAME_LIMIT) for name, text in named if text is not None}, reason
+
+
+_DECISION: Final = (
+    *("gen_ai.tool.call.id", "gen_ai.tool.name"),
+    *("lutum.decision", "lutum.decision.phase", "lutum.decision.by"),
+)
+"""The attributes of a decision; one that is not known is left out."""
 
 
 def arguments_of(call: AnyToolCall) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
 from ..._compat.changes import FieldChange, changes_between
@@ -48,10 +48,7 @@ class ToolChange:
             "toolset": self.toolset,
             "tool": self.name,
             "kind": self.kind,
-            "changes": [
-                {"path": change.path, "kind": change.kind, "text": change.text}
-                for change in self.changes
-            ],
+            "changes": [asdict(change) for change in self.changes],
             "old_calls_decode": None if verdict is None else verdict.answer,
             "reason": None if verdict is None else verdict.reason,
             "example": None if verdict is None else verdict.example,
