@@ -43,12 +43,15 @@ class _Spot:
             yield spot
             waiting += spot.below.values()
 
-    def note(self, touch: Touch, number: int) -> None:
-        """Write down that a call touches something."""
+    def note(self, place: Place, number: int, *, mutating: bool) -> None:
+        """Write down that a call touches a place."""
         spot = self
-        for step in place_of(touch):
-            spot = spot.below.setdefault(step, _Spot())
-        if touch.mutating:
+        for step in place:
+            below = spot.below.get(step)
+            if below is None:
+                below = spot.below[step] = _Spot()
+            spot = below
+        if mutating:
             spot.changed, spot.read, spot.below = [number], [], {}
         else:
             spot.read.append(number)
@@ -68,17 +71,16 @@ def waits_for(calls: Iterable[Iterable[Touch]]) -> list[list[int]]:
     found: list[list[int]] = []
     for number, touches in enumerate(calls):
         before: set[int] = set()
-        listed = tuple(touches)
-        for touch in listed:
-            place = place_of(touch)
+        touched = [(place_of(touch), touch.mutating) for touch in touches]
+        for place, mutating in touched:
             other = beside(place)
             for each in (place,) if other is None else (place, other):
                 for spot in world.met(each):
                     before.update(spot.changed)
-                    if touch.mutating:
+                    if mutating:
                         before.update(spot.read)
-        for touch in listed:
-            world.note(touch, number)
+        for place, mutating in touched:
+            world.note(place, number, mutating=mutating)
         found.append(sorted(before))
     return found
 

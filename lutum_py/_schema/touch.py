@@ -120,8 +120,12 @@ def _data(arguments: Arguments, value: Any, named: set[str]) -> dict[str | None,
         data = None
     if not is_object(data):
         return {}
-    hides = arguments.masking.hides
-    return {name: data[name] for name in named & data.keys() if not hides((name,))}
+    masking = arguments.masking
+    return {
+        name: data[name]
+        for name in named
+        if name in data and not (masking.found and masking.hides((name,)))
+    }
 
 
 _Form: TypeAlias = Literal["NFC", "NFKC"]

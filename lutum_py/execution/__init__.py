@@ -296,6 +296,7 @@ async def run(
     *,
     on_begin: OnBegin | None = None,
     on_event: OnEvent | None = None,
+    in_order: bool = False,
     context: ContextFor | None = None,
     skipped: Skipped | None = None,
     limit: int | None = None,
@@ -316,6 +317,11 @@ async def run(
         on_begin: Is done, and awaited where it is async, before each call is begun. Where it
             raises, that call is not begun; the others end, and then the exception comes out.
         on_event: Is told of each call that is begun, and of each that has ended or waits.
+        in_order: Whether calls that touch the same keep the order of the turn, see
+            `plan.order()`: each begins when those that it waits for have ended, first whichever
+            has the longest chain behind it. Behind one that waits or that was refused, nothing
+            begins that touches the same; behind one whose outcome is unknown that is `cancelled`,
+            with the code `after_doubt`.
         context: Makes the context of each call.
         skipped: Values of hidden parameters; each tool takes those it has.
         limit: How many may run at once; None for all of them.
@@ -359,7 +365,7 @@ async def run(
         around=around,
         handlers=handlers,
     )
-    told = PlanRun(plan, on_begin, on_event)
+    told = PlanRun(plan, on_begin, on_event, in_order=in_order)
     await Batch(told.ready, context, settings, told).run_all()
     return plan
 
@@ -369,6 +375,7 @@ def run_sync(
     *,
     on_begin: OnBegin | None = None,
     on_event: OnEvent | None = None,
+    in_order: bool = False,
     context: ContextFor | None = None,
     skipped: Skipped | None = None,
     limit: int | None = 1,
@@ -388,6 +395,7 @@ def run_sync(
             Where it raises, that call is not begun; the others end, and then the exception comes
             out.
         on_event: Is told of each call that is begun, and of each that has ended or waits.
+        in_order: Whether calls that touch the same keep the order of the turn, as in `run`.
         context: Makes the context of each call.
         skipped: Values of hidden parameters; each tool takes those it has.
         limit: How many may run at once; None for all of them.
@@ -416,6 +424,6 @@ def run_sync(
         around=around,
         handlers=handlers,
     )
-    told = PlanRun(plan, on_begin, on_event)
+    told = PlanRun(plan, on_begin, on_event, in_order=in_order)
     Batch(told.ready, context, settings, told).run_all_sync()
     return plan

@@ -7,11 +7,11 @@ the account of the others: errors are noted by place, and each call has an outco
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
+from threading import Condition
 from typing import Any, TypeAlias
 
 from .._call.call import AnyToolCall
@@ -32,6 +32,7 @@ from ._outcome import (
 from ._plan_run import PlanRun
 from ._run import Run
 from ._settings import Settings
+from ._turns import Turns
 
 ContextFor: TypeAlias = Callable[[AnyToolCall], ToolContext]
 """Makes the context of a call."""
@@ -59,10 +60,13 @@ class Batch:
         self._came_to: dict[int, Outcome] = {}
         self.limit = settings.limit or max(len(listed), 1)
         self.grace = settings.grace
-        self._tasks: list[asyncio.Task[Outcome]] = []
-        self._waiting: set[asyncio.Task[Outcome]] = set()
-        self._timer: asyncio.TimerHandle | None = None
-        self._gate: asyncio.Semaphore | None = None
+        waits = None if plan is None else plan.waits
+        # Where all begin at once, nobody has to wait for a turn.
+        is_free = waits is None and self.limit >= len(listed)
+        self.turns = None if is_free else Turns(len(listed), self.limit, waits)
+        self._tasks: dict[int, asyncio.Task[Outcome]] = {}
+        self._running: set[int] = set()
+        self._timer: asyncio.TimerHandle | None = None  # where the runs were asked to end
         self._over: asyncio.Future[None]
         # It knows the notes only, so that a batch is no cycle; most have nothing to note.
         notes = settings.raise_errors or settings.around is not None
@@ -96,40 +100,38 @@ class Batch:
             LutumError: A call cannot be run, or its plan does not take what it came to.
             CancelledError: The task was cancelled.
         """
-        loop = asyncio.get_running_loop()
-        start: Callable[[int], Coroutine[Any, Any, Outcome]] = self._one
-        if self.limit < len(self.runs):
-            self._gate = gate = asyncio.Semaphore(self.limit)
-            start = partial(self._one_in_turn, gate)
-        self._over = loop.create_future()
-        tasks = self._tasks
-        for place in range(len(self.runs)):
-            tasks.append(loop.create_task(start(place)))
-        self._waiting = set(tasks)
-        for task in tasks:
-            task.add_done_callback(self._ended)
-        if tasks:
+        self._over = asyncio.get_running_loop().create_future()
+        self._begin_due(range(len(self.runs)) if self.turns is None else self.turns)
+        if self._running:
             try:
                 await self._over
             except asyncio.CancelledError as stop:
                 self._stop()
                 await self._all_ended()
-                raise stop from ExecutionCancelled(self._outcomes(tasks))
+                raise stop from ExecutionCancelled(self._outcomes())
             finally:
                 if self._timer is not None:
                     self._timer.cancel()
-        outcomes = self._outcomes(tasks)
+        outcomes = self._outcomes()
         if self.interrupt is not None:
             raise telling(self.interrupt, outcomes)
-        for task in tasks:
+        for task in self._tasks.values():
             error = task.exception() if task.done() and not task.cancelled() else None
             if isinstance(error, LutumError):
                 raise telling(error, outcomes)
         return self._unless_broken(outcomes)
 
+    def _begin_due(self, places: Iterable[int]) -> None:
+        """Begin the calls whose turn it is."""
+        loop, tasks, running = asyncio.get_running_loop(), self._tasks, self._running
+        for place in places:
+            if self._timer is not None:
+                return
+            running.add(place)
+            tasks[place] = task = loop.create_task(self._one(place))
+            task.add_done_callback(partial(self._ended, place))
+
     async def _one(self, place: int) -> Outcome:
-        if self.interrupt is not None:  # where tasks begin as they are made, and one before raised
-            return self._not_run(place, self.interrupt)
         plan = self.plan
         try:
             outcome = await (self._run(place) if plan is None else self._run_of(plan, place))
@@ -145,18 +147,10 @@ class Batch:
         self._came_to[place] = outcome
         return outcome
 
-    async def _one_in_turn(self, gate: asyncio.Semaphore, place: int) -> Outcome:
-        await gate.acquire()
-        try:
-            return await self._one(place)
-        finally:
-            if place not in self.done:  # one that was left behind has given its turn away
-                gate.release()
-
     def _stop(self) -> None:
         """Ask all runs to end; one without a task of its own is left behind where it does not."""
         loop = asyncio.get_running_loop()
-        for place, task in enumerate(self._tasks):
+        for place, task in self._tasks.items():
             if task is asyncio.current_task() or task.done():
                 continue
             if self._is_alone(place):
@@ -167,7 +161,7 @@ class Batch:
             self._timer = loop.call_later(self.grace, self._leave_all)
 
     def _leave_all(self) -> None:
-        for place in range(len(self._tasks)):
+        for place in [*self._tasks]:
             if self._is_alone(place):
                 self._leave(place)
 
@@ -182,22 +176,24 @@ class Batch:
                     self.plan.take(run.call, [outcome])
             except LutumError as error:  # as where the round was closed meanwhile
                 self.interrupt = self.interrupt or error
-            if self._gate is not None:
-                self._gate.release()
-            self._ended(task)
+            self._ended(place, task)
 
     def _is_alone(self, place: int) -> bool:
         may_begin = self.plan is None or self.plan.on_begin is None
         return may_begin and self.runs[place].is_alone
 
-    def _ended(self, task: asyncio.Task[Outcome]) -> None:
-        self._waiting.discard(task)
-        if not self._waiting and not self._over.done():
+    def _ended(self, place: int, _: asyncio.Task[Outcome]) -> None:
+        running, turns = self._running, self.turns
+        if turns is not None and place in running:  # else it was left behind, and its turn is over
+            turns.ended(place, is_answered=self.runs[place].call._stage.is_end)
+            self._begin_due(turns)
+        running.discard(place)
+        if not running and not self._over.done():
             self._over.set_result(None)
 
     async def _all_ended(self) -> None:
         """Wait for tasks that end soon, also where cancellation is asked for again."""
-        while self._waiting:
+        while self._running:
             self._over = asyncio.get_running_loop().create_future()
             with suppress(asyncio.CancelledError):
                 await self._over
@@ -211,6 +207,8 @@ class Batch:
     async def _run_of(self, plan: PlanRun, place: int) -> Outcome:
         """Run one call, and let the plan know of it before and after."""
         run = self.runs[place]
+        if plan.in_doubt and (answer := plan.after_doubt(run.call)) is not None:
+            return answer
         if not (run.is_stopped or await plan.begin(place, run.call)):
             return self._not_run(place, plan.refused[place])
         try:
@@ -233,31 +231,40 @@ class Batch:
         """
         for run in self.runs:
             run.refuse_async()
-        waiting = deque(range(len(self.runs)))
+        turns, changed = self.turns or Turns(len(self.runs), self.limit), Condition()
+
+        def taken() -> int | None:
+            with changed:
+                while (place := next(turns, None)) is None and turns.running:
+                    changed.wait()
+            return place
 
         def work() -> None:
-            while True:
-                try:
-                    place = waiting.popleft()
-                except IndexError:
-                    return
+            while (place := taken()) is not None:
                 try:
                     copy_context().run(self._one_sync, place)
                 except BaseException:
                     stop()
                     raise
+                finally:
+                    with changed:
+                        turns.ended(place, is_answered=self.runs[place].call._stage.is_end)
+                        changed.notify_all()
 
         def stop() -> None:
-            waiting.clear()
+            with changed:
+                turns.stop()
+                changed.notify_all()
             for run in self.runs:
                 run.cancel("the program was interrupted")
 
         try:
             if self.limit == 1:
-                for place in range(len(self.runs)):
+                for place in turns:
                     self._one_sync(place)
+                    turns.ended(place, is_answered=self.runs[place].call._stage.is_end)
             else:
-                count = min(self.limit, len(waiting))
+                count = min(self.limit, len(self.runs))
                 for thread in [run_in_thread(work, "worker") for _ in range(count)]:
                     thread.result().result()
         except BaseException as error:
@@ -269,6 +276,9 @@ class Batch:
     def _one_sync(self, place: int) -> None:
         """Run one call; what keeps its context from opening is noted."""
         run, plan = self.runs[place], self.plan
+        if plan is not None and (answer := plan.after_doubt(run.call)) is not None:
+            self.done[place] = answer
+            return
         if plan is not None and not (run.is_stopped or plan.begin_sync(place, run.call)):
             self.done[place] = self._not_run(place, plan.refused[place])
             return
@@ -294,24 +304,30 @@ class Batch:
 
     # What came of it.
 
-    def _outcomes(self, tasks: Sequence[asyncio.Future[Outcome]]) -> list[Outcome]:
+    def _outcomes(self) -> list[Outcome]:
         """Say what the calls came to whose tasks are done, in whichever way."""
-        return [self._outcome(place, task) for place, task in enumerate(tasks)]
+        return [self._outcome(place) for place in range(len(self.runs))]
 
-    def _outcome(self, place: int, task: asyncio.Future[Outcome]) -> Outcome:
-        for known in (self.done, self._came_to):
-            if place in known:
-                return known[place]
+    def _outcome(self, place: int) -> Outcome:
+        known = self.done.get(place) or self._came_to.get(place)
+        if known is not None:
+            return known
+        task = self._tasks.get(place)
+        if task is None:
+            return self._not_started(place)
         try:
             error = task.exception()
         except asyncio.CancelledError as stop:
             for outcome in outcomes_of(stop):
                 return outcome
-            why = "not executed, because the run was cancelled before it started."
-            call = self.runs[place].call
-            is_mine = self.plan is None and call._stage.may_begin
-            return cancelled(call, why) if is_mine else cancellation(call, why)
+            return self._not_started(place)
         return task.result() if error is None else self._noted(place, error)
+
+    def _not_started(self, place: int) -> Outcome:
+        why = "not executed, because the run was cancelled before it started."
+        call = self.runs[place].call
+        is_mine = self.plan is None and call._stage.may_begin
+        return cancelled(call, why) if is_mine else cancellation(call, why)
 
     def _noted(self, place: int, error: BaseException) -> Outcome:
         """Keep what came in the way of a run, to be raised in the end."""

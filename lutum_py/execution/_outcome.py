@@ -175,17 +175,33 @@ def tells(error: Exception) -> bool:
     return isinstance(error, ToolSuspended | TimedOut | Cancelled) or unknown_in(error) is not None
 
 
-def cancelled(call: AnyToolCall, reason: str) -> ToolResult:
+def cancelled(call: AnyToolCall, reason: str, code: str = Cancelled.code) -> ToolResult:
     """The call was not started, or says itself that it stopped."""
-    return call._ended(cancellation(call, reason))
+    return call._ended(cancellation(call, reason, code))
 
 
-def cancellation(call: AnyToolCall, reason: str) -> ToolResult:
+def cancellation(call: AnyToolCall, reason: str, code: str = Cancelled.code) -> ToolResult:
     """The same for a call that may still be run, or is run by somebody else."""
     message = f"Cancelled: {reason}"
-    data = compact_json({"error": {"code": "cancelled", "message": message}})
-    text = f"[cancelled] {message}"
-    return make_result(call.metadata, data, "cancelled", text, code="cancelled")
+    data = compact_json({"error": {"code": code, "message": message}})
+    text = f"[{code}] {message}"
+    return make_result(call.metadata, data, "cancelled", text, code=code)
+
+
+def is_in_doubt(outcome: Outcome) -> bool:
+    """Whether nobody knows what a call did, or still does."""
+    return isinstance(outcome, ToolResult) and outcome.status == "indeterminate"
+
+
+def after_doubt(call: AnyToolCall, doubtful: AnyToolCall) -> ToolResult:
+    """The call was not started, since another one may still be at work on what it touches."""
+    return cancelled(
+        call,
+        f"not begun, because call {doubtful.id!r} of tool `{doubtful.name}` came before it, "
+        "touches the same, and has an unknown outcome: perhaps it still works. Find out what it "
+        "did, and call again.",
+        "after_doubt",
+    )
 
 
 def timed_out(

@@ -16,9 +16,10 @@ from .._call.outcomes import SuspendedCall
 from .._round.events import CallEventKind, OnEvent, tell_row
 from .._round.plan import ToolRoundPlan
 from .._round.rows import row_of_call
+from .._schema.touch import meet
 from .._text.json import shorten
 from ..errors import MisuseError
-from ._outcome import Outcome
+from ._outcome import Outcome, after_doubt, is_in_doubt
 
 OnBegin: TypeAlias = Callable[[AnyToolCall], object] | Callable[[AnyToolCall], Awaitable[object]]
 """Is done before a call is begun; where it raises, that call is not."""
@@ -27,13 +28,30 @@ OnBegin: TypeAlias = Callable[[AnyToolCall], object] | Callable[[AnyToolCall], A
 class PlanRun:
     """Hold a plan while its calls are run.
 
+    Args:
+        plan: The plan.
+        on_begin: Is done before each call is begun.
+        on_event: Is told of each call.
+        in_order: Whether calls that touch the same keep the order of the turn.
+
+    Attributes:
+        ready: The calls to be run: pending and not begun, and behind none that cannot be.
+        waits: For each of them the places of those that it waits for; None where none does.
+        in_doubt: Where the order is kept, the calls whose outcome is unknown.
+        refused: What `on_begin` raised, by the place of the call.
+
     Raises:
         MisuseError: It is no plan.
         RoundClosedError: The round has ended.
     """
 
     def __init__(
-        self, plan: ToolRoundPlan[Any], on_begin: OnBegin | None, on_event: OnEvent | None
+        self,
+        plan: ToolRoundPlan[Any],
+        on_begin: OnBegin | None,
+        on_event: OnEvent | None,
+        *,
+        in_order: bool,
     ) -> None:
         if not isinstance(plan, ToolRoundPlan):
             raise MisuseError(
@@ -45,12 +63,28 @@ class PlanRun:
         self.on_begin = on_begin
         self.on_event = on_event
         self.refused: dict[int, Exception] = {}
+        self.waits: list[list[int]] | None = None
+        self.in_doubt: list[AnyToolCall] = []
         self._lock = Lock()
+        if in_order:
+            from .._round.order import Order
 
-    @property
-    def ready(self) -> tuple[AnyToolCall, ...]:
-        """The calls that are pending and were not begun."""
-        return tuple(call for call in self.plan.pending if call._stage.may_begin)
+            self.ready, self.waits = Order.of(plan).free()
+        else:
+            self.ready = [call for call in plan.pending if call._stage.may_begin]
+
+    def after_doubt(self, call: AnyToolCall) -> Outcome | None:
+        """Answer a call that would come behind one which perhaps still works on the same.
+
+        Returns:
+            Its result; None where it may begin, as where no order is kept.
+        """
+        for doubtful in self.in_doubt:
+            if call._stage.may_begin and meet(doubtful.touches, call.touches):
+                outcome = after_doubt(call, doubtful)
+                self.take(call, [outcome])
+                return outcome
+        return None
 
     async def begin(self, place: int, call: AnyToolCall) -> bool:
         """Do what is to be done before a call is begun; whether it may be."""
@@ -89,6 +123,8 @@ class PlanRun:
                 if call._stage.may_begin:
                     continue
                 self.plan.record(outcome)
+                if self.waits is not None and is_in_doubt(outcome):
+                    self.in_doubt.append(call)
                 self._tell_ended(call, outcome)
 
     # The rows are made of the call at hand: a round may have thousands.
