@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from errno import ENOSPC
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -45,13 +45,16 @@ from ._tool_report import report_on
 from ._tool_view import view_of
 from ._violation_view import tell_repair, violation_lines
 
+_PLAIN: dict[str, Any] = {
+    "no_args_is_help": True,
+    "pretty_exceptions_enable": False,
+    "rich_markup_mode": None,
+}
 app = typer.Typer(
     add_completion=False,
     help="Look at toolsets and conversations, check and repair them, lock the schemas of tools, "
     "decide on calls that wait.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+    **_PLAIN,
 )
 
 _TOOLSET = "module:Toolset, path/to/file.py:Toolset or module:Outer.Inner."
@@ -99,14 +102,12 @@ def _dialect(name: str) -> str:
     raise typer.BadParameter(f"{name!r} is not one of {_DIALECTS}.")
 
 
-RulesOf = Annotated[
-    str | None,
-    typer.Option(
-        metavar="DIALECT",
-        parser=_dialect,
-        help=f"Whose rules apply: {_DIALECTS}. May be left out where the content tells.",
-    ),
-]
+def _dialect_option(about: str, *names: str) -> Any:
+    return typer.Option(*names, metavar="DIALECT", parser=_dialect, help=about)
+
+
+_MAY_TELL = "May be left out where the content tells."
+RulesOf = Annotated[str | None, _dialect_option(f"Whose rules apply: {_DIALECTS}. {_MAY_TELL}")]
 
 
 @app.callback(epilog="`lutum COMMAND --help` tells what the exit codes of a command mean.")
@@ -126,12 +127,7 @@ def root(
 def inspect(
     toolset: Annotated[str, typer.Argument(metavar="TOOLSET", help=_TOOLSET)],
     schema: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DIALECT",
-            parser=_dialect,
-            help=f"Print what a provider is sent instead: {_DIALECTS}.",
-        ),
+        str | None, _dialect_option(f"Print what a provider is sent instead: {_DIALECTS}.")
     ] = None,
     strict: Annotated[
         bool, typer.Option("--strict/--no-strict", help="With --schema: for the strict mode.")
@@ -289,20 +285,9 @@ def show(
 )
 def convert(
     file: Annotated[str, typer.Argument(metavar="FILE", help=_FILE)],
-    to: Annotated[
-        str,
-        typer.Option(
-            metavar="DIALECT", parser=_dialect, help=f"What to write a request of: {_DIALECTS}."
-        ),
-    ],
+    to: Annotated[str, _dialect_option(f"What to write a request of: {_DIALECTS}.")],
     dialect: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            metavar="DIALECT",
-            parser=_dialect,
-            help="What FILE is a request of. May be left out where the content tells.",
-        ),
+        str | None, _dialect_option(f"What FILE is a request of. {_MAY_TELL}", "--from")
     ] = None,
     output: Output = None,
     as_json: AsJson = False,
@@ -420,8 +405,8 @@ def inbox(
 
     An approval is of what was shown: it names the digest, and other arguments are refused.
     """
-    said = (changes, result, reason, by)
-    wish = None if action is None else wish_of(action, which, digest, ticket, *said)
+    said = {"digest": digest, "ticket": ticket, "reason": reason, "by": by}
+    wish = None if action is None else wish_of(action, which, changes, result, **said)
     with store_at(store, key_env) as opened:
         if wish is None:
             try:
@@ -442,10 +427,7 @@ def inbox(
 
 
 mcp = typer.Typer(
-    help="Serve a toolset by MCP, or look at what a server offers (extra `mcp`).",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+    help="Serve a toolset by MCP, or look at what a server offers (extra `mcp`).", **_PLAIN
 )
 app.add_typer(mcp, name="mcp")
 

@@ -42,14 +42,11 @@ class Wish:
 def wish_of(
     action: str,
     which: str | None,
-    digest: str | None,
-    ticket: str | None,
     changes: list[str] | None,
     result: str | None,
-    reason: str | None,
-    by: str | None,
+    **said: str | None,
 ) -> Wish:
-    """Read what somebody says.
+    """Read what somebody says; `said` is what a wish takes as it is.
 
     Raises:
         Failure: The options do not go together, or one is not of its form.
@@ -66,12 +63,9 @@ def wish_of(
     return Wish(
         action=known[action],
         which=which,
-        digest=digest,
-        ticket=ticket,
         changes=_changes(changes or ()),
         result=None if result is None else _json_of(result, "--result"),
-        reason=reason,
-        by=by,
+        **said,
     )
 
 
