@@ -196,6 +196,7 @@ class ToolContext(Immutable, _ContextFields):
                 f"The sink of call {call_id!r} is async, so nobody would await it. Pass an "
                 "`AsyncSink()`, and iterate it where the events are wanted."
             )
+        # Filled as the open base, and made immutable by the change of class: see `_text.frozen`.
         self: Any = object.__new__(_ContextFields)
         self.call_id = call_id
         self.tool_name = tool_name
@@ -331,6 +332,7 @@ class ToolContext(Immutable, _ContextFields):
             parent_node_id=parent,
             parent_call_id=parent,
         )
+        # A tool that says itself that it failed is not reported to have failed once more.
         if state.status in _FAILED:
             self._put(has_failed=True)
         content = state.model_dump()

@@ -91,6 +91,8 @@ class State:
         Args:
             values: Values by name; None for an empty state.
         """
+        # Copied as they come in and as they go out: a tool that changes a list which it read
+        # changes its own.
         self._keep(_owned({} if values is None else values))
 
     def _keep(self, values: dict[str, Any]) -> State:

@@ -170,6 +170,7 @@ class Decision:
                 f"names, not a value of type {type(given).__name__} or with other keys. Make it "
                 "with `waiting.edit(changes)`."
             )
+        # What was decided on stays what it was, whatever becomes of the dict that it was made of.
         object.__setattr__(self, "edit", copy_json(given))
 
 

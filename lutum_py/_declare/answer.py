@@ -73,6 +73,8 @@ class Answer(Generic[A]):
         self.by: Literal["tool", "format"] = by
         self.name = name
         self._description = description
+        # A tool in all but name: what a model sends as the answer is decoded, mended and refused in
+        # the same way as the arguments of a call.
         self._spec = _spec_of(type, name, description)
 
     @property

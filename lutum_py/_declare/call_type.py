@@ -104,6 +104,8 @@ def _any_of(forms: list[tuple[str, Any]]) -> Any:
 def _form_of(selector: Selector[Any, Any], handler: Any) -> tuple[str, Any]:
     """Give the wire name of a tool, and the schema of its calls."""
     spec = selector.spec
+    # Read as {"tool": "web_search", "input": {"query": "tea"}}: the input goes through the tool's
+    # own decoder as text, so that it is mended and refused exactly as one of the model is.
     shape: Any = Annotated[spec.arguments.type, _Input(spec)]
 
     def made(data: dict[str, Any]) -> AnyToolCall:

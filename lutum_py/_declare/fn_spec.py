@@ -153,6 +153,8 @@ def _local_names(tool: Any, frame: FrameType | None) -> dict[str, Any] | None:
     Those of a class body count, and those of the function around it; those of a helper that only
     applies the decorator do not.
     """
+    # A function written in `make.<locals>.Tools` may name what is local to `make` and to the body
+    # of `Tools`; frames further out belong to whoever called.
     written: str = inspect.unwrap(tool).__qualname__
     names: dict[str, Any] = {}
     while frame is not None and frame.f_locals is not frame.f_globals:

@@ -228,6 +228,7 @@ class Handlers(Generic[T]):
         self, call: AnyToolCall, skipped: Mapping[str, Any]
     ) -> tuple[Invocation, dict[str, Any]]:
         invocation = self._invocation_of(call)
+        # One set of hidden values serves all tools: each takes those that it has a parameter for.
         known = {*invocation.hidden, invocation.context}
         taken = {name: value for name, value in skipped.items() if name in known}
         return call.begin(taken, invocation), taken

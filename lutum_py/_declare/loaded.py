@@ -66,6 +66,7 @@ def _read(offer: Offer, transcript: Transcript) -> _Loaded:
     known: _Loaded | None = kept.take(offer)
     if known is None:
         known = _Loaded(0, (), offer.with_loaded(offer.default, ()))
+    # `read` says how far the transcript was looked at: a transcript only grows, so the rest is new.
     length = len(transcript)
     if known.read == length:
         kept.put(offer, known)

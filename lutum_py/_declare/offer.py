@@ -195,6 +195,7 @@ class Offer(Immutable):
     __slots__ = tuple(__annotations__)
 
     def __init__(self, toolset: _Selects, selectors: tuple[Selector[Any, Any], ...]) -> None:
+        # Worked out when the toolset is first used, and kept: a turn asks for `default` each time.
         on = tuple(selector for selector in selectors if not selector.is_off)
         offered = OfferedTools(selectors)
         default = offered if len(on) == len(selectors) else OfferedTools(on)

@@ -104,6 +104,8 @@ def toolset_of(name: str, tools: tuple[Any, ...], options: MemberOptions) -> Too
             )
     listed: list[Any] = [each if isinstance(each, ToolMember) else tool(each) for each in tools]
     members = [ToolMember(each.spec, each.options.inside(options)) for each in listed]
+    # Plain values that are equal where the tools are: the functions themselves, and of a definition
+    # its digest. Held weakly, so that a toolset that nobody uses any more is gone.
     key = (name, *((_identity(each.spec.origin), each.options) for each in members))
     found = _made.get(key)
     if found is not None:

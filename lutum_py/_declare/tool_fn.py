@@ -96,6 +96,8 @@ class DecoratedFn(Generic[Params, Returned_co]):
 
     def _build(self) -> Any:
         frame = self._frame  # read first, since it goes when there is a specification
+        # The annotations are evaluated without the lock, for they may import; what comes of it is
+        # put in place under the lock.
         # Another thread may be quicker, before and after.
         spec = self._spec or fn_spec(self, self._options, self._docstring, frame, self._input_type)
         with ONCE:

@@ -300,6 +300,8 @@ def _evaluated(place: str, model: type[BaseModel], output_type: Any) -> Any:
 
 def _declared_output(model: type[BaseModel]) -> Any:
     """Find `Out` of `ToolInput[Out]` among the bases, through generic classes between."""
+    # Through `class Paged(ToolInput[list[T]], Generic[T])` and `class Users(Paged[User])` the
+    # variable `Out` is `list[T]`, and `T` is `User`.
     meaning: dict[Any, Any] = {}
     for base in model.__mro__:
         generic = _generic(base)

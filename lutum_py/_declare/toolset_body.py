@@ -62,6 +62,8 @@ class ToolsetBody(dict[str, Any]):
 
         There Python looks for the name in this body and in the module, and nowhere else.
         """
+        # `__missing__` is called by the class body that looks the name up: its frame is the one
+        # above.
         body = sys._getframe(1)
         around = body.f_back
         if (

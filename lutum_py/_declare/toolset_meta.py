@@ -296,6 +296,9 @@ def _view(
 
     It inherits from the inner one, whose methods it therefore has, as type checkers believe.
     """
+    # Of `class App: data = toolset(Data)` with `Data.crm = toolset(Crm)` the views have the paths
+    # ("data",) and ("data", "crm"), and all selectors count through: App's own order of
+    # declaration.
     start = len(counter)
     members: dict[str, Selector[Any, Any] | ToolsetMeta] = {}
     body = {
@@ -353,6 +356,8 @@ def _settle(
         "_made_offer": None,
         "_made_calls": None,
     }
+    # Set as attributes of the class itself, so that a member is found without `__getattr__`, and a
+    # checker and the program see the same.
     # A tool made at run time may be called anything; what is no free name is found by `[]`.
     values |= {
         key: member

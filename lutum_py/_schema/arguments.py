@@ -105,6 +105,9 @@ class Arguments:
         elif self._is_union and is_object(data) and data.keys() == {"value"}:
             # A provider's strict mode takes no union at the root: dialects offer it in `value`.
             data, paths = data["value"], ["value"]
+        # Again and again, since one thing may hide behind another: `{"filter": "{\"limit\":
+        # null}"}` first fails for `filter`, which is a text, and once that is read, for its
+        # `limit`.
         for _ in range(_MAX_MENDING):
             mended = mend_places(data, failed, self._mending_schema)
             if not mended and not (paths and failed is error):

@@ -66,6 +66,7 @@ def _pick(cls: type, path: str, candidates: list[_ClassSource]) -> _ClassSource 
     candidates = [one for one in candidates if one.annotated == annotated]
     if len(candidates) > 1:
         frame = inspect.currentframe()
+        # A decorator runs while the class statement does: its lines are where that frame stands.
         while frame and (frame := frame.f_back):
             for one in candidates:
                 if frame.f_code.co_filename == path and (

@@ -121,6 +121,10 @@ def _name_in(text: str) -> str:
     return text.partition("should define `")[2].partition("`")[0] or "a type"
 
 
+# The core schema of a model is nested like {"type": "model", "cls": Search, "schema": {"type":
+# "model-fields", "fields": {"query": {"type": "model-field", "schema": {"type": "str"}}}}}; what is
+# changed here is `extra_behavior` of the inner one. A subclass with another config would do for a
+# plain model, but neither for a union of models nor for a `TypedDict`, and would be another class.
 class _Closer:
     """Change a core schema from its root down to the fields of its objects, and no further."""
 
@@ -239,6 +243,8 @@ class _Bounds:
             finite: Whether the config around it says that floats are finite.
             allows: Whether the config around it says that unknown fields are kept.
         """
+        # A part that holds nothing to change is given back as it is, and so is all above it: that
+        # is how the caller sees that no validator has to be built.
         if isinstance(schema, list | tuple):
             old = cast("Sequence[Any]", schema)
             new = [self.bound(part, finite=finite, allows=allows) for part in old]

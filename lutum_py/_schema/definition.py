@@ -204,6 +204,8 @@ class ToolDef(Immutable):
     def input_schema(self) -> JsonSchema:
         """The JSON schema of the arguments: always that of an object."""
         if self._input_schema is None:
+            # A source that is a function is asked once: another thread may do it as well, and both
+            # come to the same.
             source = self._input_source
             made: JsonSchema = read_only(source() if callable(source) else source)
             self._put(_input_schema=made)

@@ -79,6 +79,7 @@ def parse_docstring(text: str | None) -> Docstring:
     parameters: dict[str, str] = {}
     position = 0
     while position < len(lines):
+        # Each reader looks at one line and says where its section ends, or that none begins there.
         section = (
             _google_section(lines, position)
             or _numpy_section(lines, position)

@@ -29,6 +29,8 @@ def exact_data(data: Any, value: Any) -> Any:
     Raises:
         PydanticSerializationError: A secret stands where it cannot be revealed.
     """
+    # Each secret that was reached puts an entry in. Where more secrets are in the value than were
+    # reached, one is masked in the data for good, and the caller has to know.
     met: list[None] = []
     mended = _mend(data, value, met)
     if len(met) != sum(1 for _ in _secrets_in(value)):
@@ -42,6 +44,7 @@ def exact_data(data: Any, value: Any) -> Any:
 def _mend(data: Any, value: Any, met: list[None]) -> Any:
     if _is_secret(value):
         return _revealed(data, value, met)
+    # Data and value side by side: {"user": {"pin": "****"}} beside User(pin=SecretStr("1234")).
     named = _named_parts(value)
     if named is not None:
         if is_object(data):

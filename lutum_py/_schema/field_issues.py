@@ -64,6 +64,8 @@ def field_issues(
         received: str | None = shorten(value)
         shown = loc
         hides = redact
+        # The place of a failure may hold a key that a model wrote, as in `headers.sk-live-1`, and
+        # so may the text of it: both are looked at before anything is said.
         if masking is not None and (redact or masking.found):
             hides = redact or _may_be_secret(masking, kind, loc, value)
             shown = masking.without_keys(loc, all_keys=redact)

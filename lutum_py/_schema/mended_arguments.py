@@ -67,6 +67,8 @@ def _walk(data: Any, loc: Sequence[int | str]) -> tuple[list[int | str], Any, An
     for step in loc:
         if is_object(data) or is_array(data):
             known: Any = data if is_object(data) else range(len(data))
+            # pydantic writes ("filters", 0, "Range", "low") where `Range` is a member of a union:
+            # what is no key of the data is passed over.
             if step in known:
                 parent, data = data, data[cast("Any", step)]
                 steps.append(step)

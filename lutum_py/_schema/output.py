@@ -66,6 +66,7 @@ class Output:
             adapter = self.adapter
             self._serialize = adapter.serializer.to_json
             validate = adapter.validator.validate_python
+        # Worked out once for each type: an output of `list[str]` has no number that could be lost.
         self._trace, self._mode = _trace_of(self.adapter.core_schema)
         self._validate = validate  # last: whoever finds it takes all for made
         return validate

@@ -44,6 +44,8 @@ def plain_schema(parameters: tuple[Parameter, ...]) -> JsonSchema | None:
             written["description"] = about
         properties[name] = dict(sorted(written.items()))
     required = [each.name for each in parameters if each.default is REQUIRED]
+    # In pydantic's order of keys, so that the digest of a tool is the same whoever wrote its
+    # schema.
     return {
         "additionalProperties": False,
         "properties": properties,

@@ -127,6 +127,8 @@ def _key_of(value: Any) -> Any:
     return json_key(value)
 
 
+# How many steps a check may take: enough for any schema that reads each part of a value a hundred
+# times. `{"anyOf": [{...}] * 9}` nested five deep reads the innermost part 9 ** 5 times, and stops.
 _AT_LEAST: Final = 20_000
 _FOR_EACH_PART: Final = 100
 _STEP: Final = 100
@@ -154,6 +156,8 @@ class _Steps:
         self.keys_of = keys_of
 
 
+# A context variable and no argument: the rules are called by the package, which passes none of ours
+# on. A check does not await, so that no other one comes between in the same context.
 _steps: ContextVar[_Steps | None] = ContextVar("steps", default=None)
 
 
@@ -177,12 +181,16 @@ def _counted(keyword: str, rule: Any) -> Any:
     by_pattern = keyword in ("patternProperties", "additionalProperties")
     by_keys = keyword in ("unevaluatedProperties", "unevaluatedItems")
 
+    # A generator, as the rules of the package are: it is asked for errors one by one, and the steps
+    # of a rule are taken while it looks for the next, not before.
     def counted(validator: Any, wanted: Any, value: Any, schema: Any) -> Iterator[Any]:
         _take(1 + _breadth(value) + (0 if keyword == "enum" else _breadth(wanted)))
         if by_pattern and is_object(value):
             _take(_patterns_in(schema) * len(value))
         asked = by_keys and (is_object(value) or is_array(value))
         with _asking(len(value)) if asked else nullcontext():
+            # A text that quotes the value is work too: an error for each of 10,000 items, each with
+            # all of them in it, would write a gigabyte.
             for error in rule(validator, wanted, value, schema) or ():
                 _take(len(error.message) // _STEP)
                 yield error

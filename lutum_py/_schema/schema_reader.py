@@ -225,6 +225,10 @@ class _Place:
     depth: int = 1
 
 
+# For instance, of `{"$id": "https://e.org/a", "properties": {"b": {"$ref": "#b"}}, "$defs": {"x":
+# {"$anchor": "b"}}}` the places are (), ("properties", "b") and ("$defs", "x"), and the anchor is
+# known as "https://e.org/a#b". The package `referencing` resolves the same, but only jsonschema
+# brings it along, and it does not tell where in the document a reference has led.
 class _Document:
     """Know every schema of a document by its place, and where the references there lead."""
 
@@ -318,6 +322,7 @@ def localized(root: Any) -> Any:
     if not is_object(root) or _is_plain(root):
         return root
     document = _Document(root)
+    # Most schemas write every reference as `#/$defs/a` already: those are not copied.
     if not any(
         _fragment_of(place.schema[keyword]) is None or place.base != document.places[()].base
         for place in document.places.values()
@@ -391,6 +396,8 @@ def _endless(document: _Document) -> SchemaFault | None:
 
     A place that is met again below itself would be checked for ever without going on in the value.
     """
+    # By hand with a stack: a chain of references may be deeper than Python's own stack. `way` holds
+    # the places that are being counted, each with those it waits for.
     costs: dict[Steps, tuple[int, int]] = {}
     for start in document.places:
         way: dict[Steps, list[Steps]] = {}

@@ -94,6 +94,8 @@ class Masking:
                 inner = _item(schema, step) if isinstance(step, int) else _field(schema, step)
                 found += inner
                 stayed += [schema] * any(key in schema for key in _UNION)
+            # After `filter` in ("filter", "Range", "password"), where `Range` names a branch of a
+            # union, the schema of `filter` itself stays in, for `Range` is no step of the value.
             if found:
                 places = found + stayed * (number + 1 < len(steps))
             yield step, places
@@ -109,6 +111,7 @@ class Masking:
             return {key: self._part(part, meant, key, is_open) for key, part in value.items()}
         if is_array(value):
             return [self._part(part, meant, at, is_open) for at, part in enumerate(value)]
+        # A plain value where the schema has an object that holds a secret: it may be the secret.
         return value if is_open or value is None or isinstance(value, bool) else MASK
 
     def _part(self, value: Any, meant: list[JsonSchema], step: str | int, is_open: bool) -> Any:
@@ -163,6 +166,8 @@ def _holders(root: Any) -> set[int]:
         for part in inner:
             above.setdefault(id(part), []).append(id(schema))
         waiting += inner
+    # From each secret up: `properties.login.properties.password` makes a holder of the schema of
+    # `login`, and of the root.
     # What is meant by a dynamic reference depends on the value: it may be any part of the schema.
     found: set[int] = set()
     going = [*secret, *dynamic] if secret else []

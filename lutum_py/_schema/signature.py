@@ -305,6 +305,8 @@ def _is_marked(
         return False
     if not isinstance(body, ast.Subscript) or not isinstance(body.slice, ast.Tuple):
         return False
+    # Of `Annotated["Database", Skip()]` only the marks behind the type are evaluated: `Database`
+    # may be imported for checkers alone, and `Skip` has to be there to be written.
     names = {**_names_around(function), **(namespace or {})}
     for mark in body.slice.elts[1:]:
         try:

@@ -68,6 +68,7 @@ class Prepared:
         items: Any = self.request.items
         if outcome.__class__ is NeedsTools:
             length: int = items.base_length
+            # The round remembers where it was opened, and is committed nowhere else.
             last = session.transcript._items[length - 1] if length else None
             begins = "" if session.id is None else f"{session.id}/{length}/"
             outcome.round._stand_at(Place(length, last), begins)

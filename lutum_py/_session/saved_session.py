@@ -44,6 +44,7 @@ def dump_session(
         "transcript": json.loads(transcript.dump_json()),
         "plan": saved,
     }
+    # The seal is over all of the rest, the plan with its own seal included.
     data["seal"] = {"kind": kind_of(key), "value": seal_of(data, key)}
     text = dump_saved(data, PlanError, "The session")
     if plan is not None:

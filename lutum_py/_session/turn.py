@@ -44,6 +44,10 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=Toolset)
 A1 = TypeVar("A1")
 
+# What is said is kept in two mappings: `_generation` for what goes into the request as it is, such
+# as {"temperature": 0.2, "view": view}, and `_choice` for what the toolset has a say in, such as
+# {"available": ToolAvailability.all(), "answer": Answer(int)}. A class with a field for each would
+# copy a dozen fields with every method of the chain.
 _UNSAID: Any = object()
 _NOTHING: Mapping[str, Any] = {}
 _OPTIONAL = ToolRequirement.optional()

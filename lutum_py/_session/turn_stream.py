@@ -73,6 +73,8 @@ class _StreamOutcome(Generic[Outcome]):
             self._outcome = self._prepared.take(event.turn)
 
     def _see_answer(self, answer: Answer[Any], event: StreamEvent) -> None:
+        # By format, the text of the turn is the answer; by tool, the arguments of the call that has
+        # the answer's name, whichever call of the turn that is.
         if answer.by == "format":
             if isinstance(event, TextDelta):
                 self.partial = answer.partial_of(self._text.view(self._text.add(event.text)))

@@ -243,6 +243,8 @@ class AssistantTurn(Frozen, _TurnFields):
         cut_off: CutOff | None = None,
     ) -> Self:
         made = _TurnFields()
+        # Built open, as `_TurnFields`, and checked by identity of classes; only what is unusual
+        # goes through the slow checks of `_check`.
         are_right = True
         if items is None:
             made.tool_calls = calls = _listed("tool_calls", "`ToolMetadata`", tool_calls)

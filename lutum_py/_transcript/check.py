@@ -72,6 +72,8 @@ def checked(items: Sequence[Any]) -> Checked:
         >>> [str(fault) for fault in checked([3]).faults]
         ['items[0]: 3 is no item of a transcript. Take it out (no_item).']
     """
+    # In one pass over the items: `waiting` holds the calls without a result, by id, since a
+    # provider may use an id again in a later turn.
     found = Checked()
     waiting: dict[str, list[CheckedCall]] = {}
     for at, item in enumerate(items):
@@ -176,6 +178,8 @@ def _judge_result(call: CheckedCall, items: Sequence[Any], found: Checked) -> No
 
 
 def _judge_places(turn: int, results: list[int], items: Sequence[Any], found: Checked) -> None:
+    # What stands between `turn` and `end` are the results right behind the turn: those are at least
+    # in their place, if not in order.
     end = turn + 1
     while end < len(items) and isinstance(items[end], ToolResult):
         end += 1

@@ -115,6 +115,7 @@ def _result_entry(number: str, result: ToolResult, *, is_whole: bool) -> Entry:
     kind = "good" if result.is_success else "bad"
     said = result.rejection_reason or result.model_text
     files = tuple(_files(result.attachments, is_whole=is_whole))
+    # In a notebook the page may be published: what the model reads is shown, the arguments are not.
     if not is_whole:
         about = () if result.is_success else (result.status,)
         named = Part("", f"{result.name} {result.id}", "code")

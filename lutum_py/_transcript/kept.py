@@ -65,6 +65,7 @@ class Kept:
         self.fronts: Latest[Any] = Latest(4)
         # Who makes a toolset for each turn keeps no more of them alive.
         self.loaded: Latest[Any] = Latest(8)
+        # Of types that stand above this folder, each known to the one who puts it here.
         self.ledger: Any = None
         self.counted: Any = None
 

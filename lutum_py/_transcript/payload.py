@@ -33,6 +33,8 @@ def checked_payload(payload: Any, dialect: str | None, calls: Sequence[ToolMetad
         said = decode(payload)
     except DialectError as error:
         raise ValueError(f"it is no response of the turn's dialect ({error})") from None
+    # The neutral items are what the program reads, the payload is what goes back: an edit of one
+    # alone would let the program answer calls that the provider never made.
     asked, found = ([(call.id, call.name) for call in each] for each in (calls, said.tool_calls))
     if asked != found:
         raise ValueError(f"the turn makes the calls {asked}, and its payload makes {found}")

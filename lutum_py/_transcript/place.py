@@ -45,6 +45,7 @@ class Place:
         length = self.length
         if len(items) != length:
             return False
+        # The same object, nearly always; after loading, an equal one, which is told by its digest.
         return not length or items[length - 1] is self._last or self.is_behind(items)
 
     def is_behind(self, items: Sequence[TranscriptItem]) -> bool:

@@ -105,6 +105,8 @@ class ResultCap:
         raw = result.result if result.message is None else result.message
         if _fits(raw, self.max_bytes) or _fits(text := result.model_text, self.max_bytes):
             return result
+        # The handle is a digest of the text: capped again after a restart, it is the same, and a
+        # view that cuts more of the message finds the rest by it.
         handle = None
         if self.store is not None:
             handle = _handle_of(text)

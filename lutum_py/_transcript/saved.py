@@ -58,6 +58,7 @@ def open_saved(
         raise error(
             f"This is no saved {what}: it is {shorten(data)}. Load what `dump_json()` gave."
         )
+    # Paths are written as in `$.calls[2].ticket`, so that an editor's search finds the place.
     saved = Saved(data, "$", error)
     if saved.any("format") != form:
         raise error(

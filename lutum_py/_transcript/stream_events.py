@@ -142,6 +142,7 @@ StreamEvent: TypeAlias = (
 
 def arguments_delta(index: int, text: str, json: PartialJson) -> ArgumentsDelta:
     """Add to the arguments of a call, and make the event that says so."""
+    # `partial` is left empty: `__getattr__` of `_ReadLater` fills it when somebody looks.
     made: ArgumentsDelta = _new(ArgumentsDelta)
     _set_index(made, index)
     _set_text(made, text)

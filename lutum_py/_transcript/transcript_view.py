@@ -14,6 +14,8 @@ from .request import TranscriptItem
 
 
 # Compared by identity: what is kept for a front is found without comparing its items.
+# For a transcript of ten items of which 2 to 5 became one summary: items (0, 1, summary) at
+# positions (0, 1, 2), places (0, 1, 2), and end 6, from where the transcript goes out as it is.
 @dataclass(frozen=True, slots=True, eq=False)
 class Front:
     """Say what goes out in place of the first items of a transcript.
