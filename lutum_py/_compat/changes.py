@@ -79,6 +79,7 @@ class _Comparison:
     def at(
         self, old: Any, new: Any, path: str, seen: frozenset[tuple[str, str]]
     ) -> Iterator[FieldChange]:
+        # A schema that refers to itself comes to the same pair again, further down.
         pair = (canonical_json(old), canonical_json(new))
         if pair in seen:
             return

@@ -107,6 +107,8 @@ class _Maker:
             yield from self._objects(old, new, depth)
 
     def _arrays(self, old: list[Part], new: list[Part], depth: int) -> Iterator[Any]:
+        # For `maxItems: 3` of one schema arrays of 2, 3 and 4 items are tried, if the old one takes
+        # them.
         lengths = {0, 1}
         for count in _operands([*old, *new], "minItems", "maxItems"):
             lengths |= {count - 1, count, count + 1}
@@ -149,6 +151,8 @@ class _Maker:
         }
         if not all(choices[name] for name in required):
             return
+        # All that is required, each with its simplest value; then one field after another with all
+        # its values, so that an example differs from a plain one in one place.
         plain = {name: choices[name][0] for name in required}
         yield plain
         for name, options in choices.items():

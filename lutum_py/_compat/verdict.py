@@ -63,6 +63,7 @@ def _judge(old: Any, new: Any) -> Verdict:
     if proof.holds():
         return Verdict("yes", "whatever fitted the old schema fits the new one")
     fitting = Fitting(new)
+    # The smallest first, so that the example in the message is one that a person reads at a glance.
     for value in samples_of(old, new):
         if fitting.fits(value, new) is False:
             return Verdict("no", fitting.misfit(value), value)

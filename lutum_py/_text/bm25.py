@@ -73,6 +73,7 @@ class Bm25:
         lengths = [counts.total() for counts in counted]
         average = sum(lengths) / (len(lengths) or 1) or 1.0
         self._count = len(counted)
+        # By word the numbers of the texts that have it, and what it adds to the score of each.
         self._found: dict[str, tuple[array[int], array[float]]] = {}
         for number, (counts, length) in enumerate(zip(counted, lengths, strict=True)):
             weight = _SATURATION * (1 - _LENGTH + _LENGTH * length / average)

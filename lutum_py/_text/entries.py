@@ -119,6 +119,8 @@ def _whole(part: Part) -> Element:
         return Element("div", "problem", (*label, Element("div", "text", (part.text,))))
     if part.kind == "picture":
         return _picture(part)
+    # Without a script, `details` and `summary` fold: the preview is the summary, and the whole
+    # inside.
     preview = "" if part.kind == "hidden" else preview_of(part.text)
     set_as = "text" if part.kind == "hidden" else part.kind
     whole = Element("div", set_as, (part.text,))

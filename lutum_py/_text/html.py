@@ -94,6 +94,8 @@ def _written(element: Content, *, with_style: bool) -> Iterator[str]:
         return
     tag, kind, content, attributes = element
     if tag:
+        # A notebook drops `class` and keeps `style`; a page with a policy against inline styles
+        # does the reverse.
         look = _STYLES[kind] if with_style else kind
         given = [("style" if with_style else "class", look)] if look else []
         given += [] if with_style else attributes

@@ -90,6 +90,11 @@ def _with_slots(written: type, options: dict[str, bool]) -> type:
     # `__eq__` in the body has made it None, which the standard decorator takes for nothing said.
     missing = [name for name in _MADE if body.get(name) is None]
 
+    # For `@dataclass(frozen=True, slots=True) class Point: x: int` the class that users have gets
+    # its slot at once, and `_Later` for `__init__`, `__eq__` and the others. The first `Point(1)`
+    # finds `_Later("__init__")`, which has `dataclasses` make the whole class once, aside, and
+    # copies its methods over. Methods of our own would be less code, but differ from the standard
+    # ones some day.
     def make() -> None:
         # From a class of its own, since the decorator changes it: two threads may come here.
         decorate: Any = dataclasses.dataclass(frozen=True, **options)

@@ -153,6 +153,7 @@ def has_long_number(text: bytes) -> bool:
 
     A text of so many digits is taken for one, too: whoever wants to know parses it.
     """
+    # Digits become zeros, so that one search finds a run of any digits.
     # A run so long shows in every 256th byte, too: seldom is there more to be looked at.
     if len(text) <= MOST_DIGITS or _SAMPLED not in text[::_STEP].translate(_TO_ZEROS):
         return False

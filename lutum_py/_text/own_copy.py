@@ -45,6 +45,7 @@ def _in_parts(value: Any, known: dict[int, Any]) -> Any:
     kind = value.__class__
     made: Any
     if kind is dict:
+        # Known before its parts are copied: a dict may hold itself.
         made = known[id(value)] = {}
         made.update((key, _in_parts(part, known)) for key, part in value.items())
     elif kind is list:

@@ -64,6 +64,8 @@ class PartialJson:
         first, last, value = self._last
         if number < first:
             first, last, value = 0, 0, {}
+        # From the view that is asked for back to the last one that was read: the first that can be
+        # read.
         for each in range(number, last, -1):
             with suppress(ValueError):
                 text = sendable("".join(self._pieces[: self._shown[each]]))

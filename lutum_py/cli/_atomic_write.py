@@ -53,6 +53,8 @@ def _write_nameless(target: Path, data: bytes) -> Path:
     with os.fdopen(os.open(target.parent, os.O_WRONLY | _NAMELESS, 0o600), "wb") as file:
         _fill(file, target, data)
         written = target.parent / f".{target.name}.{token_hex(4)}"
+        # The name is given once the bytes are on the disk; until then a crash leaves nothing to
+        # clean up.
         # A directory to start from makes Python take the call that follows the link.
         os.link(f"/proc/self/fd/{file.fileno()}", written, src_dir_fd=file.fileno())
     return written

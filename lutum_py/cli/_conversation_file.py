@@ -181,6 +181,8 @@ def _possible(value: Any) -> set[str]:
     """Give the dialects that a body, or a list of messages, can be of."""
     if not is_array(value) and not is_object(value):
         return set()
+    # First by the key of the messages: `contents` is of one dialect, `messages` of several. Then by
+    # what only one of them has in a body or an item. An empty list of messages may be of any.
     every = [facts_of(name) for name in DIALECTS]
     if is_object(value):
         every = [facts for facts in every if facts.key in value] or every

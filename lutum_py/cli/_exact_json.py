@@ -116,6 +116,9 @@ def _style_of(words: str) -> Style:
 
 def exact_text(value: Any, style: Style) -> str:
     """Write what `read_exact` read, or something made of it, in the style that it had."""
+    # The encoder of the standard library writes a float by its own `repr`, whatever a subclass
+    # says. So each number goes through it as a marked text, `"9f3c…1.10"`, and loses its quotes
+    # after.
     mark = token_hex(8)  # which stands in no text of the value
     text = json.dumps(
         _marked(value, mark),

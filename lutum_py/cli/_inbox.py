@@ -166,6 +166,7 @@ def _amend(
     store: Store, id: str, decision: Decision, toolset: type[Any], hooks: Any
 ) -> HookOutcome | None:
     """Take in an edit by hooks that may be async, which no store awaits."""
+    # Between reading and saving, a worker may have saved its own step of the same conversation.
     while True:
         stored = store.load(id, toolset)
         if stored.plan is None:

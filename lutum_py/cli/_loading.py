@@ -126,6 +126,7 @@ def _import(place: str, with_traceback: bool) -> ModuleType:
         root, module_name = _module_of_file(Path(place))
     else:
         root, module_name = Path.cwd(), place
+    # As `python -m` does with the current directory, and `python file.py` with that of the file.
     if str(root) not in sys.path:
         sys.path.insert(0, str(root))
     try:

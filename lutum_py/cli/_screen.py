@@ -126,6 +126,8 @@ def _send(stream: TextIO, target: Any, data: str | bytes) -> None:
 
 def silence(stream: TextIO) -> None:
     """Let all that is written from here on, also by the interpreter as it ends, go nowhere."""
+    # The descriptor itself is turned away: Python flushes standard output once more when it ends,
+    # and would fail there with a traceback.
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)

@@ -220,6 +220,8 @@ def _with_faults(
     """Put each violation beside the entry that it is in, and list the first of them."""
     shown, remarks = list(entries), list[Remark]()
     for number, each in enumerate(violations):
+        # `items[3].tool_calls[0]` belongs to entry 3; a position in another list to no entry at
+        # all.
         found = _AT.match(each.position)
         at = int(found[2]) if found and found[1] == key else len(shown)
         said = f"{each.position}: {each.problem}. {each.remedy}."

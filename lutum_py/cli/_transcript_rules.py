@@ -75,6 +75,8 @@ def repair_transcript(value: Any) -> tuple[Any, list[Change]]:
         TranscriptError: It is of another version, or has no items.
     """
     items, found = _examine(value)
+    # Results are put together anew behind the turn of their calls; every other item stays where it
+    # is, as the very JSON that was read.
     loaded, answers = value["items"], dict[int, list[Any]]()
     for call in found.calls:
         answers.setdefault(call.turn, []).append(_answer(call, loaded))

@@ -144,6 +144,7 @@ class LutumError(Exception):
 
 
 def _rebuild(kind: type[LutumError], args: tuple[Any, ...], state: dict[str, Any]) -> LutumError:
+    # Without `__init__`, which takes more than a message: `UnknownToolError(message, name=...)`.
     error = kind.__new__(kind, *args)
     error.args = args
     error.__dict__.update(state)

@@ -52,6 +52,8 @@ class Batch:
             raise MisuseError(
                 f"Calls are run from a list, not from {shorten(calls)}. Pass `plan.pending`."
             )
+        # Three tables by place: `errors` for what is raised in the end, `done` for runs that were
+        # left behind or ran in sync code, `_came_to` for outcomes that a cancelled task would lose.
         listed = list(calls)
         self.plan = plan
         self.errors: dict[int, Exception] = {}
@@ -153,10 +155,13 @@ class Batch:
         for place, task in self._tasks.items():
             if task is asyncio.current_task() or task.done():
                 continue
+            # A run without a token or a context needs no second task to be watched from: one task
+            # less for each call of a large batch.
             if self._is_alone(place):
                 self.runs[place].stop_alone(task)
             else:
                 task.cancel()
+        # One timer for all of the runs that have no task of their own beside this one.
         if self._timer is None:
             self._timer = loop.call_later(self.grace, self._leave_all)
 

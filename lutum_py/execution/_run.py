@@ -218,6 +218,8 @@ class Run:
         task = asyncio.create_task(self._work(), name=f"tool {self.call.name}")
         # One future for all that may come first: the end, the deadline, the token.
         loop = task.get_loop()
+        # Rather than `asyncio.wait` on three tasks: a call without deadline and token then costs
+        # one future, and nothing has to be cancelled behind it.
         woken: asyncio.Future[None] = loop.create_future()
         wake = partial(finish, woken)
         task.add_done_callback(wake)
@@ -332,6 +334,8 @@ class Run:
     async def _stop(self, task: _Task, reason: str, wait: _Wait) -> None:
         """Ask the run to end, and give it the grace to do so."""
         self.cancel(reason)
+        # First the token alone, which a function in a thread may look at; then the task, which for
+        # such a function only means that nobody waits any more.
         if self.thread is not None and self.invocation.context is not None:
             await wait(task, self.settings.grace)
         task.cancel()
@@ -371,6 +375,8 @@ class Run:
         self.trace = trace_of(meant)
         if cause is _Cause.DEADLINE and isinstance(meant, Cancelled):
             return self._timed_out("stopped when it was asked to", is_known=True)
+        # An exception after a request to stop says little: a client that lost its connection raises
+        # the same whether the payment went through or not.
         was_stopped = cause is not _Cause.ITSELF or self.is_stopped
         if was_stopped and not (tells(meant) or self.call.spec.definition.only_reads):
             self.on_error(error)

@@ -24,6 +24,7 @@ def shape_of(tool: Tool) -> str:
     for key in ("inputSchema", "outputSchema"):
         if key in data:
             data[key] = without_remarks(data[key])
+    # Titles stand at two places: of the tool, and among its hints.
     hints = data.pop("annotations", {})
     for key in ("title", "description", "icons"):
         data.pop(key, None)

@@ -77,6 +77,8 @@ class Connection:
         for _ in range(_MOST_PAGES):
             session = self.session
             try:
+                # A client keeps listings for as long as the server allows; a bare session keeps
+                # none.
                 if isinstance(self._client, Client):
                     mode: Any = "refresh" if fresh else "use"
                     page = await self._client.list_tools(cursor=cursor, cache_mode=mode)

@@ -53,6 +53,7 @@ def _output(tool: str, schema: JsonSchema, modern: bool) -> JsonSchema | None:
 def _rooted(schema: JsonSchema) -> JsonSchema:
     """Copy a schema of an object; the protocol wants its type at the root, also of a reference."""
     copied: JsonSchema = copy_json(schema)
+    # {"$ref": "#/$defs/Args"} alone is an object by what it refers to, which no client looks up.
     copied["type"] = "object"
     return copied
 

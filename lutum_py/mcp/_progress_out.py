@@ -77,6 +77,8 @@ class ProgressOut:
                 report = self._waiting.popleft()
                 done, total = _figures(report)
                 if done is None or done <= self._last:
+                    # The protocol wants each figure to be above the last one; a report without a
+                    # figure of its own gets the next number there is.
                     done = 0.0 if self._last == -inf else nextafter(self._last, inf)
                 self._last = done
                 await self._session.report_progress(done, total, report.get("message"))

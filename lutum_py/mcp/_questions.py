@@ -197,6 +197,8 @@ def answers_in(context: ToolContext) -> tuple[InputResponses | None, str | None]
     requests: Mapping[str, Any] = ticket.parameters.get("requests", {})
     if not requests:
         return None, state
+    # With one question the result of the decision is its answer, as {"city": "Oslo"}; with several
+    # it is an object of answers, as {"where": {"city": "Oslo"}, "sure": "accept"}.
     given: Any = decision.result
     if len(requests) == 1:
         given = {next(iter(requests)): given}

@@ -214,6 +214,7 @@ class _Sorting:
         self.listed: dict[str, Tool] = {}
         self.refused: list[RefusedTool] = []
         named = [tool for tool in tools if self._has_name(tool)]
+        # Two tools may be told apart on the server and not here: `a.b` and `a_b` are one wire name.
         wire_names = {tool.name: self._wire_name(tool.name) for tool in named}
         count = Counter(wire_names[tool.name] for tool in named)
         for tool in named:

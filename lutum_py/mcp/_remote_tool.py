@@ -91,6 +91,7 @@ class RemoteTool:
             answers, state = answers_in(context)
         except UnfitAnswer as error:
             return failed("mcp_error", f"{error} The server was not told.")
+        # Everything below is told by this flag: before it, nothing has happened on the server.
         is_sent = False
         try:
             async with _stopped_by(context) as scope:

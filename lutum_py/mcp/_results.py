@@ -46,6 +46,8 @@ def reply_of(result: CallToolResult, output: SchemaChecker | None, limits: Limit
         output: Checks the structured part; None where the server declares no schema for it.
         limits: How much it may be.
     """
+    # A structure that is null and one that is missing are two things, and the field alone is None
+    # in both cases.
     has_structure = "structured_content" in result.model_fields_set
     structure = result.structured_content if has_structure else None
     try:

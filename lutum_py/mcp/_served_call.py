@@ -192,6 +192,8 @@ class _Answering:
         if form is None or not can_be_asked(self._request):
             return self._unasked(waiting)
         if is_modern(self._request.protocol_version):
+            # The whole plan goes to the client, sealed by the SDK, and comes back with the answer:
+            # this process may be gone by then, and another one of the same keys goes on.
             state = self._plan.dump_json()
             return InputRequiredResult(input_requests={_DECISION: form}, request_state=state)
         try:
@@ -242,6 +244,8 @@ class _Answering:
                 return await asyncio.shield(task)
             except asyncio.CancelledError:
                 context.cancellation.cancel("the client cancelled the request.")
+                # The tool is asked to stop, and has its grace to do so. Nobody reads what comes of
+                # it, but a task that nobody holds might be collected as garbage before its end.
                 _LEFT_BEHIND.add(task)
                 task.add_done_callback(_look_away)
                 raise

@@ -52,6 +52,7 @@ def wire_name(name: str) -> str:
 def legible(text: str, limit: int) -> str:
     """Take out what nobody sees, and end the text at a limit."""
     if not text.isascii() or not text.isprintable():
+        # With a space on both sides, so that each character has one before and one behind it.
         said = f" {sendable(text)} "
         text = "".join(
             char

@@ -241,6 +241,8 @@ class CallSpan:
             self._open.close()
 
     def _end(self, span: Span, error: BaseException | None) -> None:
+        # Three sources, the surest first: what was handed in, what an exception tells of the call,
+        # and the status of the call itself.
         outcome = self._outcome
         if error is not None and outcome is None:
             # `execute` tells what the call came to also where it ends by an exception.

@@ -77,6 +77,7 @@ def _settled(schema: Any) -> Any:
         return [_settled(entry) for entry in schema]
     if not is_object(schema):
         return schema
+    # `field: set[str] = {"b", "a"}` has its default in any order, and each lock would differ.
     made = {key: _settled(value) for key, value in schema.items()}
     if made.get("uniqueItems") is True and is_array(made.get("default")):
         made["default"].sort(key=canonical_json)

@@ -181,6 +181,8 @@ def _search(
 
     def fails(script: tuple[AssistantTurn, ...]) -> bool:
         verdict = run(script)
+        # While Hypothesis shrinks, a script that fails otherwise is no simpler one of the same
+        # fault.
         is_alike = not found or found[0].kind in [fault.kind for fault in verdict.faults]
         if verdict.faults and is_alike:
             found[:] = [_Failed(script, verdict)]

@@ -42,6 +42,9 @@ def judge(
         gave_up: Whether the loop let out an exception that it may let out.
         was_stopped: Whether it was stopped before its own end.
     """
+    # For instance `given` has one turn that says [Said("{}", "forecast", "c1")], and `kept` is what
+    # the conversation has of it. Turns are looked for in order, each behind the one before:
+    # `cursor`.
     left, cursor, is_whole = list(kept), 0, True
     for number, (turn, parts) in enumerate(given, 1):
         # Some providers refuse to take back a text that is blank.

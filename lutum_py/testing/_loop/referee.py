@@ -86,6 +86,8 @@ class Referee:
         Raises:
             MisuseError: The loop is async, and an event loop runs here already.
         """
+        # `Stopped` is raised in the model, on the loop's own stack: that ends a loop which nobody
+        # could stop from outside, and lets its `finally` blocks run.
         outcome: object = None
         try:
             outcome = call()

@@ -68,6 +68,7 @@ class CallStrategies:
         self._arguments: dict[str, st.SearchStrategy[Any]] = {}
         self._offered = toolset._offer.resolve(available)
         self._own: dict[str, st.SearchStrategy[Any]] = {}
+        # A selector of a nested toolset may stand for several tools: each gets the strategy.
         for named, strategy in _pairs(arguments):
             for selector in toolset.select(named):
                 _require_strategy(selector.name, strategy)

@@ -69,6 +69,8 @@ def _inside(
     root: JsonSchema, schema: Any, value: Any, steps: tuple[int | str, ...]
 ) -> Iterator[Spoiling]:
     """Walk what is certain: below a union nobody knows which branch a value was meant for."""
+    # For {"days": 3} under {"properties": {"days": {"type": "integer", "maximum": 7}}} this gives
+    # among others ("wrong_type", "days", [7]) and ("out_of_range", "days", 8).
     nodes = [*branches_of(root, schema)]
     if steps:
         yield from _here(root, nodes, schema, value, steps)

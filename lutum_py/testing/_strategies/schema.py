@@ -53,6 +53,8 @@ class SchemaValues:
         reference = schema.get("$ref") if is_object(schema) else None
         if not isinstance(reference, str):
             return self._unions(schema)
+        # {"$defs": {"Node": {"properties": {"next": {"$ref": "#/$defs/Node"}}}}} would else never
+        # end.
         # Kept before it is read, because a schema may refer to itself.
         key = canonical_json(schema)
         if key not in self._by_reference:
