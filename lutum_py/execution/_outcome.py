@@ -108,8 +108,8 @@ def outcomes_of(error: BaseException) -> tuple[Outcome, ...]:
         >>> outcomes_of(TimeoutError())
         ()
     """
-    # `asyncio.timeout` raises its own error from the one that holds the outcomes, and an `except` of
-    # the user's may raise another one after it: both chains are gone through.
+    # `asyncio.timeout` raises its own error from the one that holds the outcomes, and an `except`
+    # of the user's may raise another one after it: both chains are gone through.
     seen: set[int] = set()
     waiting: list[BaseException | None] = [error]
     while waiting:
