@@ -9,10 +9,9 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from secrets import token_hex
 from typing import Any
 
-from .._text.json import ExactNumber, is_array, is_object, refuse_constant
+from .._text.json import ExactNumber, exact_json, is_array, is_object, refuse_constant
 from ._screen import Failure
 
 _INDENTED = re.compile(r"[\[{]\r?\n([ \t]+)")
@@ -116,26 +115,12 @@ def _style_of(words: str) -> Style:
 
 def exact_text(value: Any, style: Style) -> str:
     """Write what `read_exact` read, or something made of it, in the style that it had."""
-    # The encoder of the standard library writes a float by its own `repr`, whatever a subclass
-    # says. So each number goes through it as a marked text, `"9f3c…1.10"`, and loses its quotes
-    # after.
-    mark = token_hex(8)  # which stands in no text of the value
-    text = json.dumps(
-        _marked(value, mark),
+    text = exact_json(
+        value,
         ensure_ascii=style.is_ascii,
         indent=style.indent,
         separators=("," + style.after_comma * (style.indent is None), ":" + style.after_colon),
     )
-    text = re.sub(f'"{mark}([^"]*)"', r"\1", text)
     if not style.is_ascii:
         text = _LONE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     return text.replace("\n", style.line) + style.end
-
-
-def _marked(value: Any, mark: str) -> Any:
-    """Put a marked text in the place of each number that the encoder would write otherwise."""
-    if is_object(value):
-        return {key: _marked(part, mark) for key, part in value.items()}
-    if is_array(value):
-        return [_marked(part, mark) for part in value]
-    return mark + value.written if isinstance(value, ExactNumber) else value
