@@ -30,6 +30,7 @@ EXTRAS: Final = (
     "openai",
     "anthropic",
     "gemini",
+    "bedrock",
     "cli",
     "mcp",
     "otel",

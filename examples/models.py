@@ -4,6 +4,7 @@
     --model openai-responses:NAME   OpenAI's Responses API
     --model anthropic:NAME          Anthropic's Messages API
     --model gemini:NAME             Google's generateContent
+    --model bedrock:NAME            Amazon Bedrock's Converse
 
 The SDKs take their keys from the environment. A server of your own (`--base-url`) needs none. The
 clients retry nothing: the loop is yours, and so is the decision to ask again.
@@ -20,7 +21,7 @@ from typing import Any, Final
 from local_model import LocalModel
 
 from lutum_py.errors import MissingExtraError
-from lutum_py.models import Anthropic, Gemini, OpenAIChat, OpenAIResponses, SyncModel
+from lutum_py.models import Anthropic, Bedrock, Gemini, OpenAIChat, OpenAIResponses, SyncModel
 
 LOCAL: Final = "local"
 
@@ -108,6 +109,21 @@ def _gemini(name: str, base_url: str | None, key: str) -> Chosen:
     return Chosen(Gemini(client, name), (errors.APIError, *_http_errors()))
 
 
+def _bedrock(name: str, base_url: str | None, key: str) -> Chosen:
+    import boto3
+    from botocore.config import Config
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    local: dict[str, Any] = {"aws_access_key_id": key, "aws_secret_access_key": key}
+    client = boto3.client(
+        "bedrock-runtime",
+        endpoint_url=base_url,
+        config=Config(retries={"total_max_attempts": 1}),
+        **({} if base_url is None else {"region_name": "us-east-1", **local}),
+    )
+    return Chosen(Bedrock(client, name), (BotoCoreError, ClientError))
+
+
 def _http_errors() -> tuple[type[Exception], ...]:
     """Give what the HTTP client of google-genai raises, which is one or the other by version."""
     found = (sys.modules.get(name) for name in ("httpx", "httpx2"))
@@ -119,4 +135,5 @@ KINDS: Final = {
     "openai-responses": Kind("openai", ("OPENAI_API_KEY",), _openai_responses),
     "anthropic": Kind("anthropic", ("ANTHROPIC_API_KEY",), _anthropic),
     "gemini": Kind("gemini", ("GEMINI_API_KEY", "GOOGLE_API_KEY"), _gemini),
+    "bedrock": Kind("bedrock", ("AWS_ACCESS_KEY_ID", "AWS_PROFILE"), _bedrock),
 }

@@ -36,6 +36,8 @@ SLOW = "it takes many seconds: python -m nox -s coverage runs it, or python -m p
 INSTALLED_BY = {
     "anthropic": "-e '.[anthropic]'",
     "anyio": "-e '.[mcp]'",
+    "boto3": "-e '.[bedrock]'",
+    "botocore": "-e '.[bedrock]'",
     "dbos": "-e '.[examples]'",
     "google": "-e '.[gemini]'",
     "httpx2": "-e '.[mcp]'",

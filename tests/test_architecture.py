@@ -20,7 +20,7 @@ CHANGES: Final = (
     "a new status of results",
     "a new fault of a commit",
     "tags on members of a toolset",
-    "a fifth dialect",
+    "a sixth dialect",
     "another rule between gates",
     "another style of docstrings",
     "the seal of plans",

@@ -1,7 +1,8 @@
 """The wire formats of the providers, each as pure functions on plain dicts.
 
 A dialect is one public module: `openai_chat`, `openai_responses`, `anthropic_messages`,
-`gemini_generate_content`. None of them imports an SDK, and all of them have the same names:
+`gemini_generate_content`, `bedrock_converse`. None of them imports an SDK, and all of them have the
+same names:
 
 | name | what it does |
 |---|---|
@@ -49,6 +50,7 @@ DIALECTS: Final[dict[str, str]] = {
     "openai_responses": "lutum_py.dialects.openai_responses",
     "anthropic_messages": "lutum_py.dialects.anthropic_messages",
     "gemini_generate_content": "lutum_py.dialects.gemini_generate_content",
+    "bedrock_converse": "lutum_py.dialects.bedrock_converse",
 }
 """Every dialect, by name, with the package that it is: the one list of them.
 

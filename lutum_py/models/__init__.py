@@ -6,10 +6,12 @@
 | `OpenAIResponses` | the same | `openai` |
 | `Anthropic` | `anthropic.Anthropic`, `AsyncAnthropic` | `anthropic` |
 | `Gemini` | `google.genai.Client`, or its `aio` | `gemini` |
+| `Bedrock` | `boto3.client("bedrock-runtime")` | `bedrock` |
 
 A model takes the client that you made: its key, address, timeouts and retries are yours to set, and
 no SDK is imported here. With an async client `collect()` and `stream()` work, with a sync client
-`collect_sync()` and `stream_sync()`; a `google.genai.Client` is both.
+`collect_sync()` and `stream_sync()`; a `google.genai.Client` is both, and so is a client of boto3,
+which is called in a thread.
 
 Every call of `respond` or `stream` is one call of the SDK. The errors of the SDK come through as
 they are; a payload that cannot be read is a `DialectError`. Either way the transcript is unchanged.
@@ -20,6 +22,7 @@ from __future__ import annotations
 from .._session.model import Model, StreamingModel, SyncModel, SyncStreamingModel
 from .._transcript.tool_choice import ToolChoice
 from ._anthropic import Anthropic, MessagesClient
+from ._bedrock import Bedrock, ConverseClient
 from ._gemini import Gemini, GenerateClient
 from ._loss_report import LossWarning
 from ._openai_chat import ChatClient, OpenAIChat
@@ -27,7 +30,9 @@ from ._openai_responses import OpenAIResponses, ResponsesClient
 
 __all__ = [
     "Anthropic",
+    "Bedrock",
     "ChatClient",
+    "ConverseClient",
     "Gemini",
     "GenerateClient",
     "LossWarning",

@@ -105,7 +105,7 @@ UNREADABLE: dict[str, tuple[bytes, list[str], str]] = {
     "other dialect": (
         json.dumps(PLAIN).encode(),
         ["--dialect", "gemini_generate_content"],
-        "it looks like one of anthropic_messages or openai_chat",
+        "it looks like one of anthropic_messages or bedrock_converse or openai_chat",
     ),
     "unknown dialect": (b"[]", ["--dialect", "telegraph"], "telegraph"),
     "later transcript": (
@@ -158,6 +158,12 @@ RECOGNISED: dict[str, list[Any]] = {
         {"systemInstruction": {"parts": []}},
         {"tools": [{"functionDeclarations": []}]},
         [{"role": "user", "parts": []}],
+    ],
+    "bedrock_converse": [
+        {**PLAIN, "system": [{"text": "Be brief."}]},
+        {**PLAIN, "toolConfig": {"tools": []}},
+        {**PLAIN, "inferenceConfig": {}},
+        [{"role": "user", "content": [{"text": "Hello"}]}],
     ],
 }
 

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 
 from lutum_py import Session, SuspendTicket, ToolRoundPlan, visible
-from lutum_py.dialects import DIALECTS
 from tests.instructions import calls
 
-from ..dialects.recordings import recordings
+from ..dialects.recordings import RECORDED_DIALECTS, recordings
 from ..round_tools import Shop, approval, gated, opened
 from .conftest import REPOSITORY, Lutum
 from .pages import HOSTILE, LINES, PICTURE, read_page
@@ -97,7 +96,7 @@ def test_only_pictures_of_known_types_are_shown_as_pictures(lutum: Lutum) -> Non
     assert "https://example.org/a.png" in read.text
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", RECORDED_DIALECTS)
 def test_every_recorded_request_is_shown(lutum: Lutum, tmp_path: Path, dialect: str) -> None:
     """What a provider accepted is shown whole, on a page and on the terminal, with exit code 0."""
     for number, recording in enumerate(recordings(dialect)):

@@ -15,6 +15,7 @@ from lutum_py.dialects import sse
 from lutum_py.turns import TranscriptItem
 from tests.models import said
 
+from .every_dialect import OF_LIBRARY, wire_of
 from .recordings import answered, exchanges
 
 SAMPLES: Final = (
@@ -22,17 +23,9 @@ SAMPLES: Final = (
     said.Said(text="So", calls=(("c1", "add", {"a": 1, "b": [None, {"c": "é😀"}]}),)),
     said.Said(calls=(("c1", "add", {"a": 1}), ("c2", "get_user", {}), ("c3", "x", {"t": "y"}))),
 )
-WRITERS: Final[dict[str, tuple[Any, Any]]] = {
-    "openai_chat": (said.chat_response, said.chat_events),
-    "openai_responses": (said.responses_response, said.responses_events),
-    "anthropic_messages": (said.anthropic_response, said.anthropic_events),
-    "gemini_generate_content": (said.gemini_response, said.gemini_events),
-}
 WORDS: Final = (
-    *("assistant", "user", "model", "tool", "system", "message", "text", "output_text"),
-    *("function", "custom", "function_call", "custom_tool_call", "tool_search_call", "client"),
-    *("tool_use", "tool_result", "function_call_output", "item_reference"),
-    *("reasoning", "thinking", "redacted_thinking", "refusal", "content_filter"),
+    *("assistant", "user", "tool", "system", "message", "text"),
+    *(word for name in OF_LIBRARY for word in wire_of(name).WORDS),
 )
 
 
@@ -116,20 +109,24 @@ def mutated(value: Any, random: Random) -> Any:
 @cache
 def responses(dialect: str) -> tuple[Any, ...]:
     """Give good responses: made ones, and the recorded ones where they are."""
-    whole, _ = WRITERS[dialect]
-    return (*map(whole, SAMPLES), *(r for r, is_stream in _recorded(dialect) if not is_stream))
+    return (
+        *map(wire_of(dialect).response, SAMPLES),
+        *(r for r, is_stream in _recorded(dialect) if not is_stream),
+    )
 
 
 @cache
 def streams(dialect: str) -> tuple[list[Any], ...]:
     """Give the events of good streams."""
-    _, events = WRITERS[dialect]
     recorded = (
         list(sse.events([text]))
         for text, is_stream in _recorded(dialect)
         if is_stream and "event: error" not in text
     )
-    return (*map(events, SAMPLES), *(each for each in recorded if 0 < len(each) < 200))
+    return (
+        *map(wire_of(dialect).events, SAMPLES),
+        *(each for each in recorded if 0 < len(each) < 200),
+    )
 
 
 @cache

@@ -72,3 +72,25 @@ def rejected(call: ToolMetadata, reason: str) -> ToolResult:
         result=compact(f"__lutum_rejected__: {reason}"),
         status="rejected",
     )
+
+
+FREE: Final = ("arguments", "args", "input", "response", "parameters")
+"""The fields that hold what a model or a program wrote."""
+
+
+def bare(value: Any) -> Any:
+    """Leave out null fields, but those that a model or program wrote."""
+    if is_object(value):
+        return {
+            key: item if key in FREE and is_object(item) else bare(item)
+            for key, item in value.items()
+            if item is not None
+        }
+    return [bare(item) for item in value] if is_array(value) else value
+
+
+def content_of(content: Any) -> list[Any]:
+    """Give text, or a list of parts, as parts."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}] if content else []
+    return [bare(part) for part in content]

@@ -21,6 +21,10 @@ RECORDED = OWN.parents[3] / "shared" / "wire"
 """Where recordings lie if `LUTUM_RECORDINGS` names no other folder; named empty, none are read."""
 
 
+RECORDED_DIALECTS = sorted(path.stem for path in OWN.glob("*.jsonl"))
+"""The dialects of which there are exchanges."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
     """One exchange with a real provider.
@@ -59,6 +63,8 @@ def recordings(
 
 def exchanges(dialect: str) -> list[Recording]:
     """Give all exchanges of a dialect, the project's own first."""
+    if dialect not in RECORDED_DIALECTS:
+        return []
     return [one for folder in (OWN, *_recorded()) for one in _read(folder / f"{dialect}.jsonl")]
 
 

@@ -34,7 +34,7 @@ from lutum_py.turns import TranscriptItem
 from lutum_py.window import Cache
 from tests.cases import over
 
-from .every_dialect import DIALECTS
+from .every_dialect import DIALECTS, wire_of
 from .plain import done
 
 TOOLS = tuple(
@@ -248,13 +248,6 @@ def test_openai_takes_a_key_and_a_retention(dialect: ModuleType) -> None:
     assert plain == dialect.encode_request(TurnRequest(items=items))
 
 
-KNOWN = {
-    "anthropic_messages": {"ttl"},
-    "openai_chat": {"key", "retention"},
-    "openai_responses": {"key", "retention"},
-    "gemini_generate_content": {"content", "covers"},
-    "plain_chat": set(),
-}
 FIELDS: dict[str, Any] = {"ttl": "1h", "key": "k", "retention": "24h", "content": "c", "covers": 1}
 
 
@@ -268,7 +261,8 @@ def test_a_field_without_a_word_is_a_loss(dialect: ModuleType) -> None:
     ]
     body = dialect.encode_request(TurnRequest(items=items, cache=Cache(**FIELDS)))
     lost = {loss.where for loss in body.losses if loss.where.startswith("cache.")}
-    assert lost == {f"cache.{field}" for field in FIELDS.keys() - KNOWN[dialect.NAME]}
+    unknown = FIELDS.keys() - set(wire_of(dialect.NAME).CACHE_FIELDS)
+    assert lost == {f"cache.{field}" for field in unknown}
     plain = dialect.encode_request(TurnRequest(items=items, cache=Cache()))
     assert not [loss for loss in plain.losses if loss.where.startswith("cache")]
 

@@ -14,9 +14,9 @@ from lutum_py.dialects import anthropic_messages, openai_responses
 from lutum_py.streaming import ArgumentsDelta, CallCompleted, CallStarted, StreamEvent
 from tests.cases import over
 
-from .every_dialect import DIALECTS, OF_LIBRARY, streams
+from .every_dialect import DIALECTS, streams
 from .plain import compact
-from .recordings import Recording, recordings, report
+from .recordings import RECORDED_DIALECTS, Recording, recordings, report
 from .test_hostile_requests import VALUES
 
 Events = list[dict[str, Any]]
@@ -150,7 +150,7 @@ def test_unknown_data_is_kept_as_it_came(dialect: ModuleType, data: dict[str, An
     assert repr(turn.payload["unknown_events"]) == repr([event])
 
 
-@pytest.mark.parametrize("dialect", OF_LIBRARY, indirect=True)
+@pytest.mark.parametrize("dialect", RECORDED_DIALECTS, indirect=True)
 def test_every_recorded_stream_tells_its_calls_once(dialect: ModuleType) -> None:
     """In each recorded stream every call is begun once and completed once, and nothing of it is
     of an unknown kind.

@@ -31,6 +31,7 @@ from lutum_py import (
 from lutum_py.cli import main
 from lutum_py.dialects import DIALECTS as LIST
 from lutum_py.dialects import openai_chat
+from lutum_py.dialects._facts import facts_of
 from lutum_py.dialects._wire_form import wire_form_of
 from lutum_py.errors import DialectError, MisuseError
 from lutum_py.models import ToolChoice
@@ -42,6 +43,7 @@ from tests.profiles import scaled
 
 from .every_dialect import (
     DIALECTS,
+    KEYS,
     NAMES,
     OF_LIBRARY,
     TRUNCATED,
@@ -49,12 +51,11 @@ from .every_dialect import (
     bodies,
     key_of,
     response_of,
+    wire_of,
 )
 from .plain import compact, done, rejected
 
 BAD = "no such tool!"
-EMPTY_IS_MISSING = ("anthropic_messages",)
-"""Where `{}` may stand for arguments that a limit cut off before they began."""
 SHARED = {
     "NAME",
     "StreamDecoder",
@@ -315,7 +316,7 @@ def test_a_turn_that_a_limit_ended_says_so(dialect: ModuleType, arguments: str) 
     assert turn.is_truncated
     assert turn.finish_reason in TRUNCATED[dialect.NAME]
     text = turn.tool_calls[0].arguments
-    is_empty = dialect.NAME in EMPTY_IS_MISSING and text == "{}"
+    is_empty = wire_of(dialect.NAME).EMPTY_IS_MISSING and text == "{}"
     assert turn.cut_off == ("arguments" if not text or is_empty else "answer")
     assert said_by_hand(dialect, AssistantTurn(text="Hm", cut_off="answer")).cut_off == "answer"
     transcript = Transcript()
@@ -401,6 +402,31 @@ def test_a_tool_goes_out_as_it_is_written(dialect: ModuleType) -> None:
         sent = dialect.compile(tool).schema["properties"]
         assert list(sent) == list(fields)
         assert sent["a"]["default"] is fields["a"]["default"]
+
+
+@pytest.mark.parametrize("dialect", OF_LIBRARY, indirect=True)
+def test_no_body_is_claimed_by_another_dialect(dialect: ModuleType) -> None:
+    """What a dialect writes, and what its provider takes, is taken for its own and no other's."""
+    call = ToolMetadata(id="c1", name="echo", arguments="{}")
+    items: list[TranscriptItem] = [
+        Message("system", "Be brief."),
+        Message("user", "Go"),
+        AssistantTurn(text="Hm", tool_calls=[call]),
+        done(call),
+    ]
+    echo = ToolDef.from_json_schema(name="echo", input_schema={"type": "object"})
+    plain = dialect.encode_request(TurnRequest(items=items))
+    full = dialect.encode_request(TurnRequest(items=items, tools=(echo,), temperature=0.5))
+    for body in (plain, full, bodies("f")[dialect.NAME]):
+        claimed = {name for name in OF_LIBRARY if claims(name, body)}
+        assert claimed <= {dialect.NAME}, (claimed, body)
+    # The field of the conversation tells as much where no other dialect has it.
+    assert claims(dialect.NAME, full) or list(KEYS.values()).count(key_of(dialect)) == 1
+
+
+def claims(name: str, body: dict[str, Any]) -> bool:
+    """Whether a dialect takes a body for one that no other has."""
+    return facts_of(name).key in body and facts_of(name).is_own_body(body)
 
 
 @DIALECTS

@@ -11,7 +11,7 @@ from lutum_py.streaming import ArgumentsDelta, CallCompleted, CallStarted, Strea
 from tests.cases import over
 from tests.models.said import Said
 
-from .mutations import WRITERS
+from .every_dialect import wire_of
 from .wire_laws import DIALECTS, goes_on
 
 
@@ -41,7 +41,7 @@ def cut(value: Any) -> Any:
 @DIALECTS
 def test_halves_beside_each_other_are_the_character(dialect: ModuleType) -> None:
     """A response in which every pair came as its halves is the response with the characters."""
-    whole, _ = WRITERS[dialect.NAME]
+    whole = wire_of(dialect.NAME).response
     response = whole(
         Said(text="a\U0001f600", calls=(("c1", "add", {"a\U0001f600": "\U0001f601"}),))
     )
@@ -51,7 +51,7 @@ def test_halves_beside_each_other_are_the_character(dialect: ModuleType) -> None
 @DIALECTS
 def test_a_half_alone_is_replaced_wherever_it_stands(dialect: ModuleType) -> None:
     """Text, call id, name, argument keys and values, and the payload: none holds a half."""
-    whole, _ = WRITERS[dialect.NAME]
+    whole = wire_of(dialect.NAME).response
     call = ("c\ud83d", "add\ude00", {"a\ud83d": "\ude00"})
     turn = dialect.decode({**whole(Said(text="a\ud83d", calls=(call,))), "x\ud83d": "\ude00"})
     assert turn.text == "a\ufffd"
@@ -65,7 +65,7 @@ def test_a_half_alone_is_replaced_wherever_it_stands(dialect: ModuleType) -> Non
 @DIALECTS
 def test_a_half_in_the_text_of_an_event_is_the_half_in_its_dict(dialect: ModuleType) -> None:
     """The escapes of a half, which the fast parser refuses, say what the dict with it says."""
-    _, stream = WRITERS[dialect.NAME]
+    stream = wire_of(dialect.NAME).events
     events = stream(Said(text="ab\ud83d!"))
     written = [json.dumps(event) for event in events]
     assert any("\\ud83d" in text for text in written)
@@ -77,7 +77,7 @@ def test_a_pair_that_comes_in_two_deltas_is_the_character(dialect: ModuleType) -
     """The first half waits for the delta with the second: every delta can be shown, and together
     they are the text.
     """
-    _, events = WRITERS[dialect.NAME]
+    events = wire_of(dialect.NAME).events
     smile = "\U0001f600"
     told, turn = fed(dialect, events(Said(text="\ud83d\ude00")))  # cut in the middle
     assert [each.text for each in told if isinstance(each, TextDelta)] == [smile]
@@ -87,35 +87,6 @@ def test_a_pair_that_comes_in_two_deltas_is_the_character(dialect: ModuleType) -
     told, turn = fed(dialect, events(Said(text="\ud83d")))
     assert as_texts(told, TextDelta) == turn.text == "\ufffd"
     goes_on(turn)
-
-
-def argument_events(dialect: ModuleType, pieces: list[str]) -> list[Any]:
-    """Stream one call whose argument text comes in these pieces."""
-    if dialect.NAME == "anthropic_messages":
-        begun = {"type": "tool_use", "id": "c1", "name": "add", "input": {}}
-        deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
-        return [
-            {"type": "message_start", "message": {"id": "m", "content": []}},
-            {"type": "content_block_start", "index": 0, "content_block": begun},
-            *({"type": "content_block_delta", "index": 0, "delta": delta} for delta in deltas),
-            {"type": "content_block_stop", "index": 0},
-            {"type": "message_stop"},
-        ]
-    if dialect.NAME == "openai_chat":
-        functions = [{"name": "add", "arguments": ""}, *({"arguments": piece} for piece in pieces)]
-        calls = [{"index": 0, "id": "c1", "function": each} for each in functions]
-        choices: list[Any] = [{"index": 0, "delta": {"tool_calls": [call]}} for call in calls]
-        return [{"choices": [each]} for each in (*choices, {"delta": {}, "finish_reason": "stop"})]
-    if dialect.NAME == "openai_responses":
-        item = {"type": "function_call", "call_id": "c1", "name": "add", "arguments": ""}
-        kind = "response.function_call_arguments.delta"
-        return [
-            {"type": "response.output_item.added", "output_index": 0, "item": item},
-            *({"type": kind, "output_index": 0, "delta": piece} for piece in pieces),
-            {"type": "response.completed", "response": {"status": "completed"}},
-        ]
-    call = {"functionCall": {"name": "add", "args": {"a": "".join(pieces)}}}
-    return [{"candidates": [{"content": {"parts": [call]}, "finishReason": "STOP"}]}]
 
 
 @DIALECTS
@@ -130,7 +101,7 @@ def argument_events(dialect: ModuleType, pieces: list[str]) -> list[Any]:
 )
 def test_halves_in_streamed_arguments(dialect: ModuleType, pieces: list[str], text: str) -> None:
     """A half in argument text breaks no stream: it becomes the character, or U+FFFD."""
-    told, turn = fed(dialect, argument_events(dialect, pieces))
+    told, turn = fed(dialect, wire_of(dialect.NAME).call_in_pieces(pieces))
     (asked,) = turn.tool_calls
     if dialect.NAME == "gemini_generate_content":
         assert "\ufffd" in asked.arguments or "\U0001f600" in asked.arguments

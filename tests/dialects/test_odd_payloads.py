@@ -25,13 +25,14 @@ from tests.cases import over
 from tests.models.said import Said
 from tests.round_tools import Shop
 
-from .mutations import WRITERS, committed, deep
+from .every_dialect import wire_of
+from .mutations import committed, deep
 from .plain import compact
 from .wire_laws import DIALECTS, goes_on
 
 
 def responding(dialect: ModuleType, **fields: Any) -> dict[str, Any]:
-    whole, _ = WRITERS[dialect.NAME]
+    whole = wire_of(dialect.NAME).response
     return {**whole(Said(text="Hi")), **fields}
 
 
@@ -105,7 +106,7 @@ def test_what_is_no_event_says_what_to_feed(dialect: ModuleType) -> None:
 @DIALECTS
 def test_an_event_may_be_a_mapping_of_any_kind(dialect: ModuleType) -> None:
     """Events that are mappings and no dicts are read as dicts are."""
-    _, events = WRITERS[dialect.NAME]
+    events = wire_of(dialect.NAME).events
     plain, others = dialect.StreamDecoder(), dialect.StreamDecoder()
     for event in events(Said(text="Hi")):
         assert others.feed(MappingProxyType(event)) == plain.feed(event)
@@ -149,20 +150,7 @@ def streamed(dialect: Any, events: list[Any]) -> AssistantTurn:
 def test_a_number_that_python_cannot_read_is_the_models_to_mend(dialect: ModuleType) -> None:
     """An argument of more digits than Python reads is an issue that the model is told of."""
     text = '{"a":1,"b":' + "9" * 5000 + "}"
-    call: Any = {"name": "add", "arguments": text}
-    made = {
-        openai_chat: {"choices": [{"message": {"tool_calls": [{"id": "c", "function": call}]}}]},
-        openai_responses: {"output": [{"type": "function_call", "call_id": "c", **call}]},
-        anthropic_messages: {
-            "content": [{"type": "tool_use", "id": "c", "name": "add", "input": text}]
-        },
-        gemini_generate_content: {
-            "candidates": [
-                {"content": {"parts": [{"functionCall": {"name": "add", "args": text}}]}}
-            ]
-        },
-    }
-    turn = dialect.decode(made[dialect])
+    turn = dialect.decode(wire_of(dialect.NAME).calling(text))
     outcome = Shop.read_turn(turn)
     assert isinstance(outcome, NeedsTools)
     (issue,) = outcome.round.recoverable_tool_call_issues

@@ -32,11 +32,19 @@ from lutum_py.streaming import (
 )
 from tests.profiles import scaled
 
-from .every_dialect import OF_LIBRARY
 from .plain import compact
-from .recordings import answer, answered, chunks_of, recordings, report, streamed, whole
+from .recordings import (
+    RECORDED_DIALECTS,
+    answer,
+    answered,
+    chunks_of,
+    recordings,
+    report,
+    streamed,
+    whole,
+)
 
-DIALECTS = pytest.mark.parametrize("dialect", OF_LIBRARY, indirect=True)
+DIALECTS = pytest.mark.parametrize("dialect", RECORDED_DIALECTS, indirect=True)
 OF_OPENAI = pytest.mark.parametrize("dialect", ["openai_chat", "openai_responses"], indirect=True)
 
 # What models and programs wrote: a null in it means something.

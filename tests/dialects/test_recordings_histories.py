@@ -17,9 +17,9 @@ from lutum_py.errors import InvalidValueError
 from .every_dialect import OF_LIBRARY
 from .histories import at, compacted, pieces, without
 from .plain import NOT_SHOWN, NOTHING_LEFT, in_camel_case
-from .recordings import Recording, recordings, report
+from .recordings import RECORDED_DIALECTS, Recording, recordings, report
 
-DIALECTS = pytest.mark.parametrize("dialect", OF_LIBRARY, indirect=True)
+DIALECTS = pytest.mark.parametrize("dialect", RECORDED_DIALECTS, indirect=True)
 
 
 def accepted(dialect: Any) -> list[Recording]:

@@ -12,10 +12,10 @@ import pytest
 from tests.cases import over
 
 from . import broken_items, broken_parts
-from .every_dialect import OF_LIBRARY, key_of
-from .recordings import answer, recordings, report, with_calls
+from .every_dialect import key_of
+from .recordings import RECORDED_DIALECTS, answer, recordings, report, with_calls
 
-DIALECTS = pytest.mark.parametrize("dialect", OF_LIBRARY, indirect=True)
+DIALECTS = pytest.mark.parametrize("dialect", RECORDED_DIALECTS, indirect=True)
 BROKEN: dict[str, Any] = {
     "openai_chat": broken_items,
     "openai_responses": broken_items,

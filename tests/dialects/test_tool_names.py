@@ -40,7 +40,16 @@ from lutum_py.errors import ToolDefinitionError
 from lutum_py.turns import TranscriptItem
 from tests.cases import over
 
-from .every_dialect import DIALECTS, NAMES, TAKEN_NAMES, as_response, bodies, key_of
+from .every_dialect import (
+    DIALECTS,
+    NAMES,
+    TAKEN_NAMES,
+    as_response,
+    bodies,
+    key_of,
+    tools_in,
+    wire_of,
+)
 
 BAD = "no such tool!"
 FINE = "x_Y-9"
@@ -218,10 +227,10 @@ def test_a_refused_name_is_found_everywhere_and_mended_alike(dialect: ModuleType
 @DIALECTS
 def test_a_declared_name_alone_is_found_at_its_place(dialect: ModuleType) -> None:
     """Where only a declaration is wrong, its position says which, and the messages stay."""
-    fine = bodies("f")[dialect.NAME]
-    body = {**fine, "tools": bodies(BAD)[dialect.NAME]["tools"][:1]}
+    fine, body = (bodies("f")[dialect.NAME] for _ in range(2))
+    tools_in(dialect, body)[:] = tools_in(dialect, bodies(BAD)[dialect.NAME])[:1]
     (violation,) = dialect.check(body)
-    assert violation.position.startswith("tools[0]")
+    assert violation.position.startswith(f"{wire_of(dialect.NAME).TOOLS}[0]")
     assert violation.position.endswith("name")
     mended, _ = dialect.repair(body)
     assert mended[key_of(dialect)] == fine[key_of(dialect)]

@@ -24,6 +24,7 @@ class Reply:
 
     Attributes:
         text: Its body.
+        raw: The same as bytes, where it is no text.
         missing: How many bytes more are promised than sent, so that the connection breaks.
         endless: What is sent after it over and over, until the client closes the connection.
     """
@@ -33,6 +34,7 @@ class Reply:
     content_type: str = JSON
     missing: int = 0
     endless: str = ""
+    raw: bytes = b""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +90,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         length = int(self.headers["Content-Length"])
         reply = self.loopback.answer(self.path, self.rfile.read(length))
-        raw = reply.text.encode()
+        raw = reply.raw or reply.text.encode()
         self.send_response(reply.status)
         self.send_header("Content-Type", reply.content_type)
         if not reply.endless:

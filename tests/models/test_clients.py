@@ -15,9 +15,10 @@ from lutum_py import Session
 from lutum_py.errors import MisuseError
 from lutum_py.models import Anthropic, Gemini, OpenAIChat, OpenAIResponses
 from tests.cases import over
+from tests.dialects.wire import gemini_generate_content, openai_chat
 
 from .loopback import Loopback
-from .said import MODEL, Said, chat_events, chat_response, gemini_response
+from .said import MODEL, Said
 from .sums import Sums
 from .wires import WIRES, Wire, outcome_of
 
@@ -95,7 +96,7 @@ async def test_a_client_that_a_tracer_wrapped_is_told_apart() -> None:
 
     async def create(*, model: str, messages: Any, extra_body: Any = None) -> Any:
         assert extra_body == {"temperature": 0.5}
-        return chat_response(ANSWER)
+        return openai_chat.response(ANSWER)
 
     @wraps(create)
     def traced(*args: Any, **kwargs: Any) -> Any:
@@ -113,7 +114,7 @@ async def test_an_async_client_is_known_by_itself() -> None:
         async def __aenter__(self) -> Any: ...
 
     async def answer() -> Any:
-        return chat_response(ANSWER)
+        return openai_chat.response(ANSWER)
 
     def create(**request: Any) -> Any:
         return answer()
@@ -131,7 +132,7 @@ async def test_streams_need_no_close() -> None:
             return self
 
         def __init__(self) -> None:
-            self.events = iter(chat_events(ANSWER))
+            self.events = iter(openai_chat.events(ANSWER))
 
         async def __anext__(self) -> Any:
             for event in self.events:
@@ -142,7 +143,7 @@ async def test_streams_need_no_close() -> None:
 
     def create(**request: Any) -> Any:
         asked.append(request)
-        return chat_events(ANSWER)
+        return openai_chat.events(ANSWER)
 
     async def acreate(**request: Any) -> Any:
         return Events()
@@ -162,7 +163,7 @@ def test_the_usage_of_a_stream_can_be_left_unasked(extra: dict[str, Any]) -> Non
 
     def create(**request: Any) -> Any:
         asked.append(request)
-        return chat_events(ANSWER)
+        return openai_chat.events(ANSWER)
 
     model = OpenAIChat(chat_client(create), MODEL, stream_usage=bool(extra))
     begun().text_turn(model).extra(extra).stream_sync().collect()
@@ -197,7 +198,7 @@ def test_what_gemini_does_by_itself_is_switched_off(
 
     def generate(*, model: str, contents: Any, config: Any) -> Any:
         asked.append(config)
-        return gemini_response(ANSWER)
+        return gemini_generate_content.response(ANSWER)
 
     if not known:
         monkeypatch.setitem(sys.modules, "google.genai.types", None)
@@ -215,7 +216,7 @@ def test_extras_may_take_the_place_of_tools(strict: bool) -> None:
 
     def create(**request: Any) -> Any:
         asked.append({**request, **request["extra_body"]})
-        return chat_response(ANSWER)
+        return openai_chat.response(ANSWER)
 
     model = OpenAIChat(chat_client(create), MODEL, strict=strict)
     begun().text_turn(model).tools(Sums).extra({"tools": "own"}).collect_sync()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
@@ -36,10 +35,10 @@ from lutum_py.dialects import (
 )
 from lutum_py.models import Anthropic, Gemini, OpenAIChat, OpenAIResponses
 from tests.cases import over
+from tests.dialects.every_dialect import wire_of
 
-from . import said
 from .loopback import EVENTS, Loopback, Reply, sse
-from .said import MODEL, Payload, Said
+from .said import MODEL, Payload, Said, outcome_of
 
 Law = TypeVar("Law", bound=Callable[..., Any])
 AnyModel: TypeAlias = OpenAIChat | OpenAIResponses | Anthropic | Gemini
@@ -105,14 +104,6 @@ class Wire:
 
     def __str__(self) -> str:
         return self.name
-
-
-async def outcome_of(turn: Any, mode: str) -> Any:
-    """End a turn in one of the four ways."""
-    ended = getattr(turn, mode)()
-    if mode.startswith("stream"):
-        ended = ended.collect()
-    return await ended if inspect.isawaitable(ended) else ended
 
 
 def in_each(names: str, cases: Iterable[Any]) -> Callable[[Law], Law]:
@@ -252,8 +243,8 @@ WIRES: Final = (
         status_error=openai.APIStatusError,
         make_client=openai_client,
         problems=typed_by(CompletionCreateParamsNonStreaming),
-        whole=said.chat_response,
-        events=said.chat_events,
+        whole=wire_of("openai_chat").response,
+        events=wire_of("openai_chat").events,
         results=chat_results,
     ),
     Wire(
@@ -263,8 +254,8 @@ WIRES: Final = (
         status_error=openai.APIStatusError,
         make_client=openai_client,
         problems=typed_by(ResponseCreateParamsNonStreaming),
-        whole=said.responses_response,
-        events=said.responses_events,
+        whole=wire_of("openai_responses").response,
+        events=wire_of("openai_responses").events,
         results=responses_results,
     ),
     Wire(
@@ -274,8 +265,8 @@ WIRES: Final = (
         status_error=anthropic.APIStatusError,
         make_client=anthropic_client,
         problems=typed_by(MessageCreateParamsNonStreaming),
-        whole=said.anthropic_response,
-        events=said.anthropic_events,
+        whole=wire_of("anthropic_messages").response,
+        events=wire_of("anthropic_messages").events,
         results=anthropic_results,
     ),
     Wire(
@@ -285,8 +276,8 @@ WIRES: Final = (
         status_error=genai_errors.APIError,
         make_client=gemini_client,
         problems=gemini_problems,
-        whole=said.gemini_response,
-        events=said.gemini_events,
+        whole=wire_of("gemini_generate_content").response,
+        events=wire_of("gemini_generate_content").events,
         results=gemini_results,
     ),
 )

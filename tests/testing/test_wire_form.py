@@ -67,6 +67,20 @@ SAID: list[tuple[str, list[Any], list[Said]]] = [
         ],
         [Said("Hi"), CALL],
     ),
+    (
+        "bedrock_converse",
+        [
+            {
+                "role": "assistant",
+                "content": [
+                    {"text": "Hi"},
+                    {"reasoningContent": {}},
+                    {"toolUse": {"toolUseId": "c1", "name": "f", "input": {"a": 1}}},
+                ],
+            }
+        ],
+        [Said("Hi"), CALL],
+    ),
 ]
 
 

@@ -69,7 +69,9 @@ class BlockRendering(FrontRendering):
                 return
             blocks = [self._replayed(block) for block in self._sent_back(turn, content, position)]
         calls = [call for call in map(form.call_in, blocks) if call is not None]
-        for call in calls:
+        for call, made in zip(calls, turn.tool_calls, strict=False):
+            if form.needs_ids and not call.get(form.call_id):
+                call[form.call_id] = made.id
             self.ids.send(call, form.call_id, is_own=payload is not None)
         self._answers = {
             call.id: {form.answers: sent[form.call_id]} if sent.get(form.call_id) else {}

@@ -6,6 +6,7 @@ block. In the end the blocks make the message that would have come in one piece.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
@@ -153,9 +154,9 @@ class BlockStream(StreamReader):
         content = [*(before if is_sequence(before) else ()), *blocks]
         return self._whole({**self._message, "content": content})
 
+    @abstractmethod
     def _whole(self, message: dict[str, Any]) -> AssistantTurn:
         """Read the whole message as any other."""
-        raise NotImplementedError
 
     def _so_far(self) -> AssistantTurn:
         items: list[AssistantItem] = []

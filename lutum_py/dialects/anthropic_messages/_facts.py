@@ -23,9 +23,12 @@ def _is_own_item(item: Mapping[str, Any]) -> bool:
 
 
 def _is_own_body(body: Mapping[str, Any]) -> bool:
-    tools = objects_in(body.get("tools"))
+    tools, system = objects_in(body.get("tools")), body.get("system")
     return (
-        "system" in body or "anthropic_version" in body or any("input_schema" in t for t in tools)
+        isinstance(system, str)
+        or any("type" in block for block in objects_in(system))
+        or "anthropic_version" in body
+        or any("input_schema" in tool for tool in tools)
     )
 
 

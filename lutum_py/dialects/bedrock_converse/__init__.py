@@ -1,0 +1,142 @@
+"""Amazon Bedrock's Converse, and its stream.
+
+What it does otherwise than the dialects do in common:
+
+- `decode` takes what boto3's `client.converse(...)` gives, as it is, or the JSON of the API. Bytes
+  are base64 in the payload, as JSON has them. Where a guardrail or a filter spoke in the place of
+  the model, the turn holds a refusal beside what was said. The response does not name its model: a
+  caller who knows it puts it beside the output, as `modelId`.
+- `messages` makes one message of a turn, and one of all that stands between two turns.
+- `encode_request` makes a body of JSON, with base64 for bytes; `with_bytes` gives it as boto3 takes
+  it. Instructions go into `system`. Of a turn of another model the reasoning is left out. A
+  conversation with calls is refused without a `toolConfig`: where no tool is on offer, those that
+  were called are declared by their names. The API cannot forbid a call: the choice `none` is a
+  loss. It knows no deferred tools: `native_search` is without effect.
+- `answer_format`, and tools in strict mode, are taken by some models only.
+
+Source of the format: the Amazon Bedrock API reference, "Converse" and "ConverseStream", and the
+service model in botocore.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from ..._schema.definition import ToolDef
+from ..._schema.schema_reader import JsonSchema
+from ..._text.json import compact_json
+from ..._transcript.tool_choice import ToolChoice
+from .._dialect import Dialect, Draft
+from .._wire.body import add_extras
+from .._wire.losses import Loss
+from .._wire.native_search import always_offered
+from ._binary import with_bytes
+from ._cache import mark
+from ._decode import tidy, turn_of
+from ._encode import Rendering
+from ._facts import FACTS, NAME
+from ._form import BLOCKS
+from ._history import read_history as _read_history
+from ._rules import FORM
+from ._stream import StreamDecoder
+
+__all__ = [
+    "NAME",
+    "StreamDecoder",
+    "answer_format",
+    "check",
+    "compile",
+    "decode",
+    "encode_request",
+    "messages",
+    "read_history",
+    "repair",
+    "tool_choice",
+    "tools",
+    "with_bytes",
+]
+
+_JOINED: Final = ("inferenceConfig", "outputConfig", "toolConfig")
+
+
+def _tool(definition: ToolDef, schema: JsonSchema, strict: bool) -> dict[str, Any]:
+    tool: dict[str, Any] = {"name": definition.name}
+    if definition.description:
+        tool["description"] = definition.description
+    tool["inputSchema"] = {"json": schema}
+    if strict:
+        tool["strict"] = True
+    return {"toolSpec": tool}
+
+
+def _choice(choice: ToolChoice) -> dict[str, Any]:
+    if choice.mode == "specific":
+        return {"tool": {"name": choice.name}}
+    return {"any" if choice.mode == "required" else "auto": {}}
+
+
+def _answer(definition: ToolDef, schema: JsonSchema) -> dict[str, Any]:
+    about = {"name": definition.name, "description": definition.description}
+    form = {**about, "schema": compact_json(schema)}
+    text = {"type": "json_schema", "structure": {"jsonSchema": form}}
+    return {"outputConfig": {"textFormat": text}}
+
+
+def _body(draft: Draft[dict[str, Any]]) -> dict[str, Any]:
+    request = draft.request
+    rendering = draft.render(Rendering, "ttl")
+    said = rendering.said if "messages" in request.extra else rendering.to_send()
+    body: dict[str, Any] = {"messages": said}
+    if rendering.system:
+        body["system"] = [{"text": text} for text in rendering.system]
+    if request.tools:
+        body["toolConfig"] = {"tools": draft.tools(), "toolChoice": draft.choice()}
+        if request.tool_choice.mode == "none":
+            draft.losses.append(Loss("tool_choice", f"{NAME} has no word for `none`: it may call"))
+        if request.parallel_tool_calls is not None:
+            text = f"{NAME} has no field for it: the model decides on parallel calls"
+            draft.losses.append(Loss("parallel_tool_calls", text))
+    elif called := _called(said):
+        body["toolConfig"] = {"tools": called}
+    limits = {"maxTokens": request.max_output_tokens, "temperature": request.temperature}
+    config = {key: value for key, value in limits.items() if value is not None}
+    if config:
+        body["inferenceConfig"] = config
+    body |= draft.answer()
+    if request.cache is not None:
+        mark(body, request.cache, rendering, len(always_offered(request)))
+    add_extras(body, request.extra, joined=_JOINED)
+    return body
+
+
+def _called(said: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Declare the tools that were called, which the API wants to know of."""
+    calls = (BLOCKS.call_in(block) for message in said for block in message["content"])
+    names = dict.fromkeys(call["name"] for call in calls if call is not None)
+    empty: dict[str, Any] = {"type": "object", "properties": {}}
+    return [{"toolSpec": {"name": name, "inputSchema": {"json": dict(empty)}}} for name in names]
+
+
+DIALECT: Final = Dialect(
+    facts=FACTS,
+    tool=_tool,
+    choice=_choice,
+    answer=_answer,
+    tidy=tidy,
+    turn=turn_of,
+    rendering=Rendering,
+    body=_body,
+    form=FORM,
+    history=_read_history,
+)
+
+answer_format: Final = DIALECT.answer_format
+check: Final = DIALECT.check
+compile: Final = DIALECT.compile  # noqa: A001 (all dialects have the same names)
+decode: Final = DIALECT.decode
+encode_request: Final = DIALECT.encode_request
+messages: Final = DIALECT.messages
+read_history: Final = DIALECT.read_history
+repair: Final = DIALECT.repair
+tool_choice: Final = DIALECT.tool_choice
+tools: Final = DIALECT.tools

@@ -1,0 +1,118 @@
+"""A response of Converse becomes a turn.
+
+The response names neither itself nor its model. The id of the request stands among what boto3 says
+of the answer; the model, where it is known, is put beside the output as `modelId`, the word of
+requests for it. What a model ran by a tool of the provider is kept and sent back as it came, as is
+a block of a kind that is unknown here. (Amazon Bedrock API reference: "Converse", response.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from ..._text.json import is_mapping, shorten
+from ..._transcript.assistant import (
+    AssistantItem,
+    AssistantTurn,
+    ReasoningItem,
+    RefusalItem,
+    ServerToolItem,
+    TextItem,
+    ToolCallItem,
+    Usage,
+)
+from ..._transcript.metadata import ToolMetadata
+from .._wire.reading import UNKNOWN_EVENTS, Place, count_at, own_id
+from .._wire.replay import without_nulls
+from ._binary import FREE, without_bytes
+from ._facts import FACTS, NAME
+
+META: Final = "ResponseMetadata"
+REFUSED: Final = frozenset({"guardrail_intervened", "content_filtered"})
+"""The stop reasons that say that a guardrail or a filter spoke in the place of the model."""
+
+_FREE: Final = FREE | {UNKNOWN_EVENTS}
+
+
+def tidy(response: Mapping[str, Any]) -> dict[str, Any]:
+    """Copy a response without null fields, without bytes, and without the headers of HTTP."""
+    payload: dict[str, Any] = without_nulls(without_bytes(response), _FREE)
+    meta = payload.pop(META, None)
+    if is_mapping(meta) and "RequestId" in meta:
+        payload[META] = {"RequestId": meta["RequestId"]}
+    return payload
+
+
+def turn_of(response: Place) -> AssistantTurn:
+    """Read a tidy response.
+
+    Raises:
+        DialectError: It is an error, has no message, or a field is missing or odd.
+    """
+    response.raise_error()
+    meta = response.get(META)
+    request_id = None if meta is None else meta.text_at("RequestId") or None
+    finish_reason = response.text_at("stopReason")
+    items = list(_items(response.need("output").need("message"), request_id))
+    if finish_reason in REFUSED:
+        items.append(RefusalItem(""))
+    return AssistantTurn(
+        items=items,
+        finish_reason=finish_reason,
+        usage=usage_of(response),
+        model=response.text_at("modelId"),
+        request_id=request_id,
+        dialect=NAME,
+        payload=response.value,
+        cut_off=FACTS.cut_off(finish_reason, items),
+    )
+
+
+def usage_of(response: Place) -> Usage | None:
+    """Read what the turn cost; tokens of the cache are counted apart on this wire."""
+    usage = response.get("usage")
+    if usage is None:
+        return None
+    fields = usage.value
+    cached = count_at(fields, "cacheReadInputTokens")
+    written = count_at(fields, "cacheWriteInputTokens")
+    parts = (count_at(fields, "inputTokens"), written, cached)
+    known = [part for part in parts if part is not None]
+    return Usage(
+        input_tokens=sum(known) if known else None,
+        output_tokens=count_at(fields, "outputTokens"),
+        cached_tokens=cached,
+        cache_write_tokens=written,
+    )
+
+
+def _items(message: Place, request_id: str | None) -> Iterator[AssistantItem]:
+    calls = 0
+    for block in message.need("content").items():
+        fields = block.object()
+        if len(fields) != 1:
+            raise block.error(f"expected an object with one key, got {shorten(fields)}")
+        (kind,) = fields
+        inner = block.need(kind)
+        if kind == "text":
+            if text := inner.text():
+                yield TextItem(text)
+        elif kind == "citationsContent":
+            yield TextItem(
+                "".join(part.text_at("text") or "" for part in inner.items_at("content"))
+            )
+        elif kind == "reasoningContent":
+            shown = inner.get("reasoningText")
+            yield ReasoningItem("" if shown is None else shown.need_text("text"))
+        elif kind not in ("toolUse", "toolResult") or inner.text_at("type") is not None:
+            inner.object()
+            yield ServerToolItem(kind, fields)
+        elif kind == "toolUse":
+            name = inner.need_text("name")
+            call_id = inner.text_at("toolUseId") or own_id(request_id, calls, name)
+            arguments = inner.written_at("input", "{}")
+            yield ToolCallItem(ToolMetadata(id=call_id, name=name, arguments=arguments))
+            calls += 1
+        else:
+            raise block.error("a toolResult is the program's answer to a call, and no model's")

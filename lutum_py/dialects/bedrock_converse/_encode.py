@@ -1,0 +1,58 @@
+"""A transcript becomes the messages of Converse.
+
+User and assistant take turns: what one side says several times in a row becomes one message. A
+document is taken beside a text only, so one without any has its name said. Files go as data.
+(Amazon Bedrock API reference: "Message".)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..._text.json import copy_json
+from ..._transcript.attachment import Attachment
+from ..._transcript.message import Message
+from ..._transcript.result import ToolResult
+from .._blocks.rendering import BlockRendering
+from .._wire.rendered_items import send_as_object
+from ._facts import FACTS
+from ._files import block_of
+from ._form import BLOCKS
+
+
+class Rendering(BlockRendering):
+    """Collect the messages of user and assistant."""
+
+    facts = FACTS
+    form = BLOCKS
+
+    def _user(self, message: Message, position: str) -> None:
+        blocks = self.blocks_of(message.text, message.attachments, position)
+        documents = [each["document"]["name"] for each in blocks if "document" in each]
+        if documents and not any("text" in each for each in blocks):
+            blocks.insert(0, {"text": ", ".join(documents)})
+        self._of_user += blocks
+
+    def _content_of(self, payload: Mapping[str, Any]) -> Any:
+        return payload["output"]["message"]["content"]
+
+    def _is_reasoning(self, block: Mapping[str, Any]) -> bool:
+        return "reasoningContent" in block
+
+    def _replayed(self, block: Mapping[str, Any]) -> dict[str, Any]:
+        replayed: dict[str, Any] = copy_json(block)
+        call = BLOCKS.call_in(replayed)
+        if call is not None:
+            send_as_object(call, "input")
+        return replayed
+
+    def _result_block(
+        self, result: ToolResult, answers: dict[str, Any], position: str
+    ) -> dict[str, Any]:
+        content = self._content_of_result(result, position)
+        status = "error" if result.is_error else "success"
+        return {"toolResult": {**answers, "content": content, "status": status}}
+
+    def _attached(self, attachment: Attachment) -> dict[str, Any] | None:
+        return block_of(attachment)

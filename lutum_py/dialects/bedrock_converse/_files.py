@@ -1,0 +1,91 @@
+"""Which files Converse takes: their formats, and how their blocks are written and read.
+
+(Amazon Bedrock API reference: "ImageBlock", "DocumentBlock", "VideoBlock", "AudioBlock".)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ..._transcript.attachment import Attachment, MediaType
+from .._wire.rendered_items import data_of
+
+_KINDS: Final[Mapping[MediaType, str]] = {
+    "image": "image",
+    "video": "video",
+    "audio": "audio",
+    "file": "document",
+}
+MEDIA: Final[Mapping[str, MediaType]] = {kind: media for media, kind in _KINDS.items()}
+"""The blocks that are files, and what kind of file each is."""
+
+_OFFICE: Final = "application/vnd.openxmlformats-officedocument."
+FORMATS: Final[Mapping[str, Mapping[str, str]]] = {
+    "image": {
+        "png": "image/png",
+        "jpeg": "image/jpeg",
+        "gif": "image/gif",
+        "webp": "image/webp",
+    },
+    "document": {
+        "pdf": "application/pdf",
+        "csv": "text/csv",
+        "doc": "application/msword",
+        "docx": f"{_OFFICE}wordprocessingml.document",
+        "xls": "application/vnd.ms-excel",
+        "xlsx": f"{_OFFICE}spreadsheetml.sheet",
+        "html": "text/html",
+        "md": "text/markdown",
+        "txt": "text/plain",
+    },
+    "video": {
+        "mp4": "video/mp4",
+        "webm": "video/webm",
+        "mov": "video/quicktime",
+        "mkv": "video/x-matroska",
+        "flv": "video/x-flv",
+        "mpeg": "video/mpeg",
+        "wmv": "video/x-ms-wmv",
+        "three_gp": "video/3gpp",
+    },
+    "audio": {
+        "mp3": "audio/mpeg",
+        "wav": "audio/wav",
+        "flac": "audio/flac",
+        "ogg": "audio/ogg",
+        "aac": "audio/aac",
+        "opus": "audio/opus",
+        "webm": "audio/webm",
+        "m4a": "audio/mp4",
+    },
+}
+"""By the kind of a block, its formats and the types of their files."""
+
+_BY_TYPE: Final = {
+    (kind, mime_type): name for kind, names in FORMATS.items() for name, mime_type in names.items()
+}
+# Letters, digits, one space in a row, hyphens and brackets, at most 200: so says "DocumentBlock".
+_ODD: Final = re.compile(r"[^a-zA-Z0-9\-()\[\]]+")
+UNNAMED: Final = "document"
+"""What stands for the name of a document, which the API demands."""
+
+
+def name_of(attachment: Attachment) -> str:
+    """Give the name of a document as the API takes it, without its ending."""
+    stem = (attachment.name or "").rpartition(".")
+    return _ODD.sub(" ", stem[0] or stem[2])[:200].strip() or UNNAMED
+
+
+def block_of(attachment: Attachment) -> dict[str, Any] | None:
+    """Make the block of a file, which goes as data; None where there is none."""
+    data, kind = data_of(attachment), _KINDS[attachment.media_type]
+    mime_type = attachment.mime_type
+    form = _BY_TYPE.get((kind, mime_type))
+    if form is None and kind == "document" and mime_type.startswith("text/"):
+        form = "txt"
+    if not data or form is None:
+        return None
+    named = {"name": name_of(attachment)} if kind == "document" else {}
+    return {kind: {"format": form, **named, "source": {"bytes": data}}}

@@ -1,0 +1,153 @@
+"""The events of ConverseStream become our events, and in the end the whole turn.
+
+Each event is an object with one key, which says what it is. Only a call begins with an event of its
+own; a block of text or reasoning begins with its first piece. The stream is whole once
+`messageStop` came; what it cost comes after that. (Amazon Bedrock API reference: "ConverseStream".)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from ..._text.json import copy_json, is_array, is_object
+from ..._transcript.assistant import AssistantTurn
+from ..._transcript.stream_events import ReasoningDelta, StreamEvent, TextDelta
+from .._blocks.stream import BlockState, BlockStream
+from .._wire.reading import Place, count_at, response_place
+from ._binary import without_bytes
+from ._decode import META, tidy, turn_of, usage_of
+from ._facts import NAME
+
+_REASONING: Final = ("reasoningContent", "reasoningText")
+_BESIDE: Final = frozenset({"modelId", META})
+"""What is not of the wire: a model says with the first event who answers, and which request."""
+
+
+class StreamDecoder(BlockStream):
+    """Read the events of one streamed message.
+
+    Feed every event of the `stream` of a response, then call `close` for the last events, or
+    `finish` for the turn alone. A call whose argument text is not JSON in the end has the text as
+    it came.
+
+    Example:
+        >>> decoder = StreamDecoder()
+        >>> delta = {"contentBlockIndex": 0, "delta": {"text": "Hi"}}
+        >>> start, stop = {"role": "assistant"}, {"stopReason": "end_turn"}
+        >>> events = ({"messageStart": start}, {"contentBlockDelta": delta}, {"messageStop": stop})
+        >>> [decoder.feed(event) for event in events]
+        [[], [TextDelta(text='Hi')], []]
+        >>> decoder.finish().text
+        'Hi'
+    """
+
+    dialect = NAME
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._response: dict[str, Any] = {}
+
+    def _take(self, event: Place) -> Iterable[StreamEvent]:
+        fields = event.object()
+        for key in _BESIDE & fields.keys():
+            self._response[key] = copy_json(fields[key])
+        kind = next((key for key in fields if key not in _BESIDE), "")
+        if kind.endswith("Exception") or kind == "error":
+            raise event.need(kind).reported()
+        said = event.get(kind)
+        if said is None:
+            if kind:
+                self._keep(event)
+            return ()
+        if kind == "contentBlockDelta":
+            return self._delta(said)
+        if kind == "contentBlockStart":
+            return self._start(said)
+        if kind == "contentBlockStop":
+            return self._close(self._block(said, self._index(said)))
+        if kind == "messageStart":
+            self._message = copy_json(said.object())
+        elif kind == "messageStop":
+            self._begun(said)
+            self._stopped = True
+            self._response.update(copy_json(said.object()))
+        elif kind == "metadata":
+            self._response.update(copy_json(said.object()))
+            return self._report(usage_of(said))
+        else:
+            self._keep(event)
+        return ()
+
+    def _index(self, event: Place) -> int:
+        index = count_at(event.value, "contentBlockIndex")
+        return max(self._blocks, default=0) if index is None else index
+
+    def _start(self, event: Place) -> Iterable[StreamEvent]:
+        self._begun(event)
+        start = event.need("start")
+        kind = next(iter(start.object()), "")
+        begun = start.get(kind)
+        if begun is None:
+            return ()
+        state = BlockState(without_bytes(begun.object()), (kind,))
+        self._blocks[self._index(event)] = state
+        if kind != "toolUse" or begun.text_at("type") is not None:
+            return ()
+        meta = self._response.get(META)
+        request_id = meta.get("RequestId") if is_object(meta) else None
+        return (self._begin_call(state, begun, begun.text_at("toolUseId"), request_id),)
+
+    def _delta(self, event: Place) -> Iterable[StreamEvent]:
+        self._begun(event)
+        delta, index = event.need("delta"), self._index(event)
+        reasoning, call = delta.get("reasoningContent"), delta.get("toolUse")
+        state = self._blocks.get(index)
+        if state is None:
+            state = self._blocks[index] = BlockState({}, () if reasoning is None else _REASONING)
+        if call is not None:
+            return self._write(state, call.text_at("input") or "")
+        shown = delta if reasoning is None else reasoning
+        text, signature = shown.text_at("text"), shown.text_at("signature")
+        if text is not None:
+            return self._say(
+                state, "text", text, TextDelta if reasoning is None else ReasoningDelta
+            )
+        if signature is not None:
+            state.add("signature", signature)
+        elif reasoning is not None:
+            state.inside = _REASONING[:1]
+            state.fields.update(without_bytes(reasoning.object()))
+        else:
+            _add(state, without_bytes(delta.object()))
+        return ()
+
+    def _whole(self, message: dict[str, Any]) -> AssistantTurn:
+        message["content"] = [_cited(block) for block in message["content"]]
+        whole = self._payload({**self._response, "output": {"message": message}})
+        return turn_of(response_place(NAME, whole, tidy))
+
+
+def _add(state: BlockState, delta: dict[str, Any]) -> None:
+    """Take what is neither said nor called: a citation, or more of what a tool of theirs gave."""
+    for kind, value in delta.items():
+        if kind == "citation":
+            state.fields["citations"] = [*_listed(state.fields.get("citations")), value]
+            continue
+        state.inside = (kind,)
+        if is_array(value):
+            state.fields["content"] = [*_listed(state.fields.get("content")), *value]
+        elif is_object(value):
+            state.fields.update(value)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if is_array(value) else []
+
+
+def _cited(block: dict[str, Any]) -> dict[str, Any]:
+    """Give a text with citations in the form that it has in a whole response."""
+    if "citations" not in block or "text" not in block:
+        return block
+    content = [{"text": block["text"]}]
+    return {"citationsContent": {"content": content, "citations": block["citations"]}}

@@ -1,0 +1,36 @@
+"""What a model says in the form of Converse, for the testing kit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from ..._transcript.assistant import AssistantTurn
+from .._wire_form import Said, WireForm, as_object, object_of, objects, of_role, said_call
+
+
+def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
+    content: list[dict[str, Any]] = [{"text": turn.text}] if turn.text else []
+    for at, call in enumerate(turn.tool_calls):
+        call_id = call.id or f"given_{number}_{at}"
+        fields = {"name": call.name, "input": as_object(call.arguments)}
+        content.append({"toolUse": {"toolUseId": call_id, **fields}})
+    reason = "tool_use" if turn.tool_calls else "end_turn"
+    return {
+        "ResponseMetadata": {"RequestId": f"r{number}"},
+        "output": {"message": {"role": "assistant", "content": content}},
+        "stopReason": "max_tokens" if turn.is_truncated else reason,
+    }
+
+
+def _said(messages: Iterable[Any]) -> Iterator[Said]:
+    for message in of_role(messages, "assistant"):
+        for block in objects(message.get("content")):
+            call = object_of(block.get("toolUse"))
+            if call:
+                yield said_call(call.get("toolUseId"), call.get("name"), call.get("input"))
+            elif "text" in block:
+                yield Said(str(block["text"]))
+
+
+WIRE_FORM: Final = WireForm(_response, _said, lambda body: [body["output"]["message"]])

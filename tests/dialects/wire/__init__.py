@@ -1,0 +1,1 @@
+"""What tests know of each wire: one file a dialect, of the name that it has in the list."""
