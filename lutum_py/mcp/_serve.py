@@ -89,7 +89,7 @@ def create_server(
     if not isinstance(given, ToolsetMeta) or given is Toolset:
         raise MisuseError(f"What is served is a toolset, not {shorten(toolset)}. Pass its class.")
     # Checked here as it is for each call, so that a wrong one is found before the first.
-    Settings(
+    settings = Settings(
         skipped=None,
         limit=limit,
         default_timeout=default_timeout,
@@ -115,9 +115,8 @@ def create_server(
         hooks=hooks,
         context=context,
         skipped=skipped,
-        handlers=handlers,
+        settings=settings,
         gate=None if limit is None else asyncio.Semaphore(limit),
-        default_timeout=default_timeout,
         show_errors=show_errors,
     )
     listed = {era: offered_tools(offered.definitions, modern=era) for era in (False, True)}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NoReturn, TypeAlias
 from uuid import uuid4
 
@@ -35,7 +35,6 @@ from .._call.call import AnyToolCall, Hooks
 from .._call.outcomes import SuspendedCall
 from .._context.context import ToolContext
 from .._context.progress import Sink
-from .._declare.handlers import Handlers
 from .._declare.offer import OfferedTools
 from .._hooks.places import HookPlaces
 from .._round.plan import ToolRoundPlan
@@ -49,7 +48,7 @@ from .._transcript.result import ToolResult
 from ..errors import PlanError, ResumeError, ToolError
 from ..execution._outcome import Outcome, sole
 from ..execution._run import Run
-from ..execution._settings import GRACE, Settings
+from ..execution._settings import Settings
 from ._forms import can_be_asked, decision_of, form_for, question_of
 from ._offered import is_modern, structure_of
 from ._progress_out import ProgressOut
@@ -78,9 +77,8 @@ class Serving:
     hooks: Hooks | None
     context: ContextForRequest | None
     skipped: SkippedFor | None
-    handlers: Handlers[Any] | None
+    settings: Settings
     gate: asyncio.Semaphore | None
-    default_timeout: float | None
     show_errors: bool
 
     async def answer(
@@ -229,14 +227,8 @@ class _Answering:
         )
         context = given.with_cancellation(given.cancellation.child())
         skipped = serving.skipped
-        settings = Settings(
-            skipped=skipped(request) if callable(skipped) else skipped,
-            default_timeout=serving.default_timeout,
-            grace=GRACE,
-            raise_errors=True,
-            around=None,
-            handlers=serving.handlers,
-        )
+        given_here = skipped(request) if callable(skipped) else skipped
+        settings = replace(serving.settings, skipped=given_here)
         run = Run(call, context, settings, note=self._raised.append)
         async with out.sending():
             task = asyncio.create_task(_gated(run.run(), serving.gate))
