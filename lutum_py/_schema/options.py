@@ -63,13 +63,7 @@ class ToolOptions:
         Raises:
             ToolDefinitionError: Something is of the wrong kind; the text names it.
         """
-        for option in ("title", "category"):
-            text = getattr(self, option)
-            if not isinstance(text, str | None):
-                raise ToolDefinitionError(
-                    f"{place}: {option}={shorten(text)} is no text. Give a text."
-                )
-        self._check_text(place)
+        self._check_texts(place)
         if self.capabilities is not None:
             _check_capabilities(place, self.capabilities)
         timeout = self.timeout
@@ -80,20 +74,19 @@ class ToolOptions:
             )
         return {name: getattr(self, name) for name in TOLD}
 
-    def _check_text(self, place: str) -> None:
+    def _check_texts(self, place: str) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
             raise ToolDefinitionError(
                 f"{place} needs a name, got {shorten(self.name)}. Pass `name=` with a text."
             )
-        if not isinstance(self.description, str):
-            raise ToolDefinitionError(
-                f"{place}: description={shorten(self.description)} is no text. Give a text, or "
-                "leave it out."
-            )
-        for field in ("name", "description", "title"):
-            text = getattr(self, field) or ""
+        for field in ("name", "description", "title", "category"):
+            text = getattr(self, field)
+            if not (isinstance(text, str) or (text is None and field != "description")):
+                raise ToolDefinitionError(
+                    f"{place}: {field}={shorten(text)} is no text. Give a text, or leave it out."
+                )
             try:
-                text.encode()
+                (text or "").encode()
             except UnicodeEncodeError as error:
                 raise ToolDefinitionError(
                     f"{place}: the {field} holds half of a surrogate pair at position "
