@@ -46,7 +46,7 @@ def items_html(
             left = f"{len(items) - _HEAD - _TAIL:,} items are not shown"
             entries.append(Entry("…", "", "", "plain", (), (Part("", left),)))
             continue
-        entry = _brief_entry(place, items[place])
+        entry = entry_of(place, items[place])
         if id(items[place]) in ephemeral:
             entry = entry._replace(about=("once only",))
         entries.append(entry)
@@ -61,10 +61,15 @@ def items_rich(items: Sequence[TranscriptItem]) -> Iterator[str]:
         if place is None:
             yield f"… {len(items) - _HEAD - _RICH_TAIL:,} items"
             continue
-        said = _brief_entry(place, items[place])
-        parts = [cut_text(_line(part), _LINE) for part in said.parts[:_PARTS]]
-        about = "".join(f" ({cut_text(each, 80)})" for each in said.about)
-        yield visible(f"{said.who}{about}: {' | '.join(parts)}", LINES)
+        yield line_of(items[place])
+
+
+def line_of(item: TranscriptItem) -> str:
+    """Say on one line what an item is."""
+    said = entry_of(0, item)
+    parts = [cut_text(_line(part), _LINE) for part in said.parts[:_PARTS]]
+    about = "".join(f" ({cut_text(each, 80)})" for each in said.about)
+    return visible(f"{said.who}{about}: {' | '.join(parts)}", LINES)
 
 
 def _line(part: Part) -> str:
@@ -82,21 +87,12 @@ def _places(count: int, tail: int) -> Iterator[int | None]:
     yield from range(count - tail, count)
 
 
-def _brief_entry(place: int, item: TranscriptItem) -> Entry:
-    """Say what an item is where not all of it may be seen.
+def entry_of(place: int, item: TranscriptItem, *, is_whole: bool = False) -> Entry:
+    """Say what an item is; all that it holds only for somebody who has it as a file.
 
-    A transcript does not know the tools, and any argument may be a secret: of arguments there is
-    only the size.
+    A transcript does not know the tools, and any argument may be a secret: elsewhere there is only
+    the size of arguments.
     """
-    return _entry(place, item, is_whole=False)
-
-
-def whole_entry(place: int, item: TranscriptItem) -> Entry:
-    """Say all that an item holds, for somebody who has it as a file."""
-    return _entry(place, item, is_whole=True)
-
-
-def _entry(place: int, item: TranscriptItem, *, is_whole: bool) -> Entry:
     number = str(place)
     if isinstance(item, Message):
         parts = [Part("", item.text)] if item.text or not is_whole else []

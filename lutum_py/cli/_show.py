@@ -26,7 +26,7 @@ from .._text.html import left_out
 from .._text.json import is_array, is_object, read_json
 from .._text.page import Remark, Section, page
 from .._transcript.assistant import AssistantTurn, Usage
-from .._transcript.display import usage_in_words, whole_entry
+from .._transcript.display import entry_of, usage_in_words
 from .._transcript.request import TranscriptItem
 from .._transcript.result import ToolResult
 from .._transcript.saved import Saved
@@ -132,7 +132,9 @@ def _plan_sections(
 ) -> tuple[tuple[Section, ...], tuple[tuple[str, str], ...]]:
     plan = read_plan(saved)
     calls = Section("call-", "Calls of the open round", _CALLS, plan.calls)
-    said = Section("turn-", "What the model said", _ITEMS, [whole_entry(0, plan.turn)], True)
+    said = Section(
+        "turn-", "What the model said", _ITEMS, [entry_of(0, plan.turn, is_whole=True)], True
+    )
     states: dict[str, int] = {}
     for call in plan.calls:
         states[call.state] = states.get(call.state, 0) + 1
@@ -173,7 +175,7 @@ def _of_conversation(conversation: Conversation) -> Shown:
         facts: tuple[tuple[str, str], ...] = (("Items", f"{len(messages):,}"),)
         remarks += told
     else:
-        entries = [whole_entry(at, item) for at, item in enumerate(items)]
+        entries = [entry_of(at, item, is_whole=True) for at, item in enumerate(items)]
         facts = _counts(items)
     sections = [Section("item-", "", _ITEMS, entries)]
     if rest:
@@ -211,7 +213,7 @@ def _of_transcript(conversation: Conversation) -> Shown:
 
 def _entries(items: Sequence[TranscriptItem | None], saved: Sequence[Any]) -> Iterator[Entry]:
     for at, item in enumerate(items):
-        yield _raw_entry(at, saved[at]) if item is None else whole_entry(at, item)
+        yield _raw_entry(at, saved[at]) if item is None else entry_of(at, item, is_whole=True)
 
 
 def _with_faults(

@@ -255,8 +255,8 @@ def test_a_run_may_begin_with_more() -> None:
         loops.by_hand, Small, dialect="openai_chat", start=begin_plain, examples=20, **loops.PLAIN
     )
     failure = failure_of(loops.drops_rejected, start=begin)
-    assert "2. assistant: '', calls 'old' (forecast)" in str(failure)
-    assert "3. result of 'old' (forecast), success: Rome: sunny for 1 day(s)" in str(failure)
+    assert "2. assistant: call: forecast old <" in str(failure)
+    assert "3. tool: forecast old | Rome: sunny for 1 day(s)" in str(failure)
 
 
 def test_what_is_tried_can_be_narrowed() -> None:

@@ -9,6 +9,7 @@ from ..._round.read_turn import NeedsTools
 from ..._text.json import compact_json, cut
 from ..._toolset import Toolset
 from ..._transcript.assistant import AssistantTurn
+from ..._transcript.display import line_of
 from ..._transcript.message import Message
 from ..._transcript.result import ToolResult
 from ...errors import DuplicateToolCallIdError
@@ -88,13 +89,8 @@ def _remarks(toolset: type[Toolset], available: Available, turn: AssistantTurn) 
 def _left_lines(left: Iterable[object]) -> Iterator[str]:
     items = list(left)
     for item in items[:_SHOWN]:
-        if isinstance(item, Message):
-            line = f"{item.role}: {item.text}"
-        elif isinstance(item, ToolResult):
-            line = f"result of {item.id!r} ({item.name}), {item.status}: {item.model_text}"
-        elif isinstance(item, AssistantTurn):
-            calls = ", ".join(f"{call.id!r} ({call.name})" for call in item.tool_calls)
-            line = f"assistant: {item.text!r}" + (f", calls {calls}" if calls else "")
+        if isinstance(item, Message | AssistantTurn | ToolResult):
+            line = line_of(item)
         else:
             line = _plain(item)
         yield cut(" ".join(line.split()), _WIDTH)
