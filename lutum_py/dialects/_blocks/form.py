@@ -11,15 +11,20 @@ What stands in it, its fields, is named alike but for the id.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from ..._text.json import shorten
 from .._facts import Facts
 
-Unfit: TypeAlias = tuple[str, str, str, str]
-"""Of what has to go: the rule, the problem, the remedy, and what is done."""
+Fields: TypeAlias = dict[str, Any] | None
+Read: TypeAlias = tuple[Any, Fields, Fields]
+"""What a block is: its text, the fields of a call that the program answers, those of its answer. Of
+these it is one at most; the others are None."""
+
+
+NOTHING: Final[Read] = (None, None, None)
+"""What a block is that is neither said, nor called, nor answered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -32,13 +37,11 @@ class BlockForm:
         call: Makes the block of a call, of its fields.
         result: Makes the block of a result that says that something went wrong: of the field with
             the id of its call, if that has one, and of what it says.
-        call_in: Gives the fields of a call that the program answers; None of any other block.
-        result_in: Gives the fields of the program's answer; None of any other block.
+        read: Says what an object is; None of what is no block of this wire.
+        block_looks: What a block of this wire looks like, for people.
         call_id: The field of a call that has its id.
         answers: The field of a result that has the id of its call.
         inside: The way from a block to the fields of a call.
-        text_in: Gives the text of a block; None of a block that is no text.
-        unfit: Says what is wrong with an object that is no block of this wire.
         mend: Mends what else is wrong with a block that is kept: the block, its position, the
             mending.
         takes_text: Whether text may stand for the list of blocks.
@@ -50,12 +53,10 @@ class BlockForm:
     text: Callable[[str], dict[str, Any]]
     call: Callable[[dict[str, Any]], dict[str, Any]]
     result: Callable[[dict[str, Any], str], dict[str, Any]]
-    call_in: Callable[[Any], dict[str, Any] | None]
-    result_in: Callable[[Any], dict[str, Any] | None]
-    text_in: Callable[[Any], Any]
+    read: Callable[[Any], Read | None]
+    block_looks: str
     call_id: str
     answers: str
-    unfit: Callable[[Mapping[str, Any]], Unfit | None]
     mend: Callable[[dict[str, Any], str, Any], None] | None = None
     inside: str = ""
     takes_text: bool = True
@@ -66,7 +67,14 @@ class BlockForm:
         """Make the message of the user that says a text."""
         return {"role": "user", "content": text if self.takes_text else [self.text(text)]}
 
+    def text_in(self, block: Any) -> Any:
+        """Give the text of a block; None of any other."""
+        return (self.read(block) or NOTHING)[0]
 
-def no_block(value: Any, remedy: str) -> Unfit:
-    """Say that something is no block."""
-    return "unknown_block", f"expected a content block, got {shorten(value)}", remedy, "removed it"
+    def call_in(self, block: Any) -> Fields:
+        """Give the fields of a call that the program answers; None of any other block."""
+        return (self.read(block) or NOTHING)[1]
+
+    def result_in(self, block: Any) -> Fields:
+        """Give the fields of the program's answer; None of any other block."""
+        return (self.read(block) or NOTHING)[2]

@@ -68,15 +68,15 @@ class BlockRendering(FrontRendering):
                 self.said.append({"role": "assistant", "content": content})
                 return
             blocks = [self._replayed(block) for block in self._sent_back(turn, content, position)]
-        calls = [call for call in map(form.call_in, blocks) if call is not None]
-        for call, made in zip(calls, turn.tool_calls, strict=False):
-            if form.needs_ids and not call.get(form.call_id):
-                call[form.call_id] = made.id
-            self.ids.send(call, form.call_id, is_own=payload is not None)
-        self._answers = {
-            call.id: {form.answers: sent[form.call_id]} if sent.get(form.call_id) else {}
-            for call, sent in zip(turn.tool_calls, calls, strict=False)
-        }
+        read = map(form.read, blocks)
+        calls = [each[1] for each in read if each is not None and each[1] is not None]
+        self._answers = {}
+        key = form.call_id
+        for call, sent in zip(turn.tool_calls, calls, strict=False):
+            if form.needs_ids and not sent.get(key):
+                sent[key] = call.id
+            self.ids.send(sent, key, is_own=payload is not None)
+            self._answers[call.id] = {form.answers: sent[key]} if sent.get(key) else {}
         self.names.send(calls, position, self.losses)
         if blocks:
             self._say("assistant", blocks)
@@ -132,6 +132,8 @@ class BlockRendering(FrontRendering):
 
     def _content_of_result(self, result: ToolResult, position: str) -> list[dict[str, Any]]:
         """Make the blocks of a result: its text names the files that have no block."""
+        if not result.attachments:
+            return self.blocks_of(result.model_text, (), position)
         unshown = (each for each in result.attachments if self._attached(each) is None)
         return self.blocks_of(named_text(result, unshown), result.attachments, position)
 

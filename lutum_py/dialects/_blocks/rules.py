@@ -15,10 +15,10 @@ from typing import Any
 from ..._text.json import copy_json, shorten
 from .._repair.conversation import Form
 from .._repair.mending import Mending
-from .._repair.pairing import FreshIds, Pairing, Standing, pair
+from .._repair.pairing import Standing, distinct_ids, pair
 from .._repair.pieces import Spoken, note_places
 from .._repair.violations import NOT_SHOWN, OUTCOME_UNKNOWN
-from .._wire.call_ids import made_id, takes_id
+from .._wire.call_ids import fitting_id
 from .form import BlockForm
 from .spoken import Block, read_messages
 
@@ -42,18 +42,19 @@ def _is_in_order(form: BlockForm, messages: list[Any], mending: Mending) -> bool
     spoken = read_messages(messages, form, mending)
     for said in spoken:
         for block in said.pieces:
-            if block.result is not None:
+            _, call, result = block.read
+            if result is not None:
                 if answered == len(due) or said.group != turn + 1 or block.is_behind:
                     return False
-                if _key(block.result.get(form.answers)) != due[answered]:
+                if _key(result.get(form.answers)) != due[answered]:
                     return False
                 answered += 1
-            elif block.call is not None:
+            elif call is not None:
                 if said.group != turn:
                     if answered < len(due):
                         return False
                     due, answered, turn = [], 0, said.group
-                call_id = block.call.get(form.call_id) or None
+                call_id = call.get(form.call_id) or None
                 due.append(call_id)
                 if call_id is not None:
                     if call_id.__class__ is not str or turn_of.get(call_id) == turn:
@@ -79,7 +80,9 @@ def _mend(form: BlockForm, messages: list[Any], mending: Mending) -> None:
         (Standing(at.number, _key(call.get(form.call_id)), at.group) for at, call in calls),
         (Standing(at.number, _key(result.get(form.answers))) for at, result in results),
     )
-    dropped = _drop(pairing, [block for block, _ in results], mending)
+    remedy = "Send exactly one result for each call, with the call's id"
+    gone = mending.drop_unpaired(pairing, [block.position for block, _ in results], remedy)
+    dropped = {results[number][0] for number in gone}
     touched: set[int] = set()
     answers: dict[int, list[tuple[Block, Block]]] = {}
     for number, (block, call) in enumerate(calls):
@@ -103,59 +106,49 @@ def _key(value: Any) -> str | None:
     return str(value) if value else None
 
 
-def _drop(pairing: Pairing, results: list[Block], mending: Mending) -> set[Block]:
-    remedy = "Send exactly one result for each call, with the call's id"
-    for number in pairing.orphans:
-        mending.drop(results[number].position, "orphan_result", remedy)
-    for number in pairing.duplicates:
-        mending.drop(results[number].position, "duplicate_result", remedy)
-    return {results[number] for number in (*pairing.orphans, *pairing.duplicates)}
-
-
 def _unanswered(block: Block, call: dict[str, Any], form: BlockForm, mending: Mending) -> Block:
-    mending.note(
+    mending.unanswered(
         block.position,
-        "call_without_result",
-        f"the call {shorten(call.get(form.call_id, call.get('name')))} has no result",
+        call.get(form.call_id, call.get("name")),
         "Send one result for each call at the head of the next user message",
-        "added a result that says that its outcome is unknown",
     )
     same = {form.answers: call[form.call_id]} if call.get(form.call_id) else {}
     made = block.beside(form.result(same, OUTCOME_UNKNOWN))
-    made.call, made.result = None, form.result_in(made.value)
+    made.read = (None, None, form.result_in(made.value))
     return made
 
 
 def _distinct_ids(answered: list[tuple[Block, Block]], form: BlockForm, mending: Mending) -> None:
     """Give calls whose id is taken or odd or missing another one, and their results with it."""
-    seen: set[str] = set()
-    taken = FreshIds(_key((block.call or {}).get(form.call_id)) for block, _ in answered)
+    known = [_key((block.call or {}).get(form.call_id)) for block, _ in answered]
+    ids = [
+        block.position if given is None and form.needs_ids else given
+        for given, (block, _) in zip(known, answered, strict=True)
+    ]
+    for number, made, is_odd in distinct_ids(ids, known, partial(fitting_id, form.facts)):
+        _give_id(answered[number], made, is_odd, form, mending)
     for block, answer in answered:
-        call, result = block.call, answer.result
-        assert call is not None
-        assert result is not None
-        call_id = call.get(form.call_id)
-        if not call_id and not form.needs_ids:
-            continue
-        fresh = str(call_id) if call_id else block.position
-        if not takes_id(form.facts, fresh):
-            fresh = made_id(form.facts, fresh)
-        rule = "invalid_call_id" if fresh != call_id else "duplicate_call_id"
-        if fresh in seen:
-            fresh = taken.of(fresh)
-            if not takes_id(form.facts, fresh):
-                fresh = made_id(form.facts, fresh)
-        seen.add(fresh)
-        if fresh != call_id:
-            words = form.facts.call_ids_in_words
-            mending.note(
-                block.position,
-                rule,
-                f"the id {shorten(call_id)} is taken in this turn, or is none that the API takes",
-                f"Give each call of a turn an id of its own, of {words}",
-                f"gave the call and its result the id {fresh!r}",
-            )
-            call[form.call_id] = result[form.answers] = fresh
+        given = (block.call or {}).get(form.call_id)
+        if given and given.__class__ is not str:
+            _give_id((block, answer), str(given), True, form, mending)
+
+
+def _give_id(
+    answered: tuple[Block, Block], made: str, is_odd: bool, form: BlockForm, mending: Mending
+) -> None:
+    block, answer = answered
+    call, result = block.call, answer.result
+    assert call is not None
+    assert result is not None
+    mending.note(
+        block.position,
+        "invalid_call_id" if is_odd else "duplicate_call_id",
+        f"the id {shorten(call.get(form.call_id))} is taken in this turn, or is none that the API "
+        "takes",
+        f"Give each call of a turn an id of its own, of {form.facts.call_ids_in_words}",
+        f"gave the call and its result the id {made!r}",
+    )
+    call[form.call_id] = result[form.answers] = made
 
 
 def _write(

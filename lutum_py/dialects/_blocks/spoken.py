@@ -10,7 +10,7 @@ from .._repair.mending import Mending
 from .._repair.pieces import Piece, Spoken, number_turns
 from .._wire.reading import DUMP
 from .._wire.rendered_items import UNREADABLE
-from .form import BlockForm, Unfit, no_block
+from .form import NOTHING, BlockForm, Fields, Read
 
 _ROLES: Final = frozenset({"user", "assistant", "system"})
 
@@ -19,20 +19,28 @@ class Block(Piece):
     """One content block.
 
     Attributes:
-        call: The fields of a call that the program answers; None of any other block.
-        result: The fields of the program's answer; None of any other block.
+        read: What it is.
     """
 
-    __slots__ = ("call", "result")
+    __slots__ = ("read",)
 
     said_at = "messages[%d].content"
-    call: dict[str, Any] | None
-    result: dict[str, Any] | None
+    read: Read
+
+    @property
+    def call(self) -> Fields:
+        """The fields of a call that the program answers; None of any other block."""
+        return self.read[1]
+
+    @property
+    def result(self) -> Fields:
+        """The fields of the program's answer; None of any other block."""
+        return self.read[2]
 
     @property
     def is_result(self) -> bool:
         """Whether it answers a call."""
-        return self.result is not None
+        return self.read[2] is not None
 
 
 def read_messages(messages: list[Any], form: BlockForm, mending: Mending) -> list[Spoken[Block]]:
@@ -71,7 +79,9 @@ def _blocks(
 ) -> list[Block]:
     content = message.get("content")
     if isinstance(content, str) and (form.takes_text or not content.strip()):
-        return [block_of(form, index, None, number, form.text(content))] if content.strip() else []
+        block = Block(index, None, number, form.text(content))
+        block.read = (content, None, None)
+        return [block] if content.strip() else []
     if content is not None and not is_sequence(content):
         listed = [form.text(content)] if isinstance(content, str) else [content]
         is_kept = is_mapping(listed[0])
@@ -87,40 +97,35 @@ def _blocks(
     blocks: list[Block] = []
     role = message["role"]
     for place, value in enumerate(content or ()):
-        unfit = _unfit(value, role, form)
+        read = form.read(value) if is_mapping(value) else None
+        unfit = _unfit(value, read, role, form)
         if unfit is not None:
             mending.note(f"messages[{index}].content[{place}]", *unfit)
             continue
-        block = block_of(form, index, place, number + len(blocks), mending.own(value))
-        if block.call is not None:
-            _call(block, block.call, form, mending)
+        block = Block(index, place, number + len(blocks), mending.own(value))
+        block.read = read or NOTHING
+        if block.value is not value:
+            block.read = form.read(block.value) or NOTHING
+        call = block.read[1]
+        if call is not None:
+            _call(block, call, form, mending)
         if form.mend is not None:
             form.mend(block.value, block.position, mending)
         blocks.append(block)
     return blocks
 
 
-def block_of(
-    form: BlockForm, index: int, place: int | None, number: int, value: dict[str, Any]
-) -> Block:
-    """Make a block, and see what it is."""
-    block = Block(index, place, number, value)
-    block.call = form.call_in(value)
-    block.result = form.result_in(value)
-    return block
-
-
-def _unfit(value: Any, role: str, form: BlockForm) -> Unfit | None:
+def _unfit(
+    value: Any, read: Read | None, role: str, form: BlockForm
+) -> tuple[str, str, str, str] | None:
     """Say what is wrong with what is no block that this role may send."""
-    if not is_mapping(value):
-        return no_block(value, "Send an object")
-    unfit = form.unfit(value)
-    if unfit is not None:
-        return unfit
-    text = form.text_in(value)
-    if text is not None and not str(text or "").strip():
+    if read is None:
+        problem = f"expected a content block, got {shorten(value)}"
+        return "unknown_block", problem, f"Send {form.block_looks}", "removed it"
+    text, call, _ = read
+    if text is not None and not str(text).strip():
         return "empty_text", "the text is blank", "Leave the block out", "removed the block"
-    if role != "assistant" and form.call_in(value) is not None:
+    if call is not None and role != "assistant":
         problem = f"a call stands in a message of the {role}"
         remedy = "Send calls in messages of the assistant only"
         return "misplaced_call", problem, remedy, "removed the call"

@@ -7,12 +7,13 @@ mend them, up to the first breach. For that nothing is changed before its breach
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import NoneType
 from typing import Any, Final
 
 from ..._text.json import compact_json, copy_json, shorten
 from .._wire.tool_names import WireNames
+from .pairing import Pairing
 from .violations import Change, Violation
 
 MAYBE_TEXT: Final = (str, NoneType)
@@ -91,6 +92,36 @@ class Mending:
         why = "it answers no call" if is_orphan else f"its call has a {word} already"
         what = f"removed the {word}, because {why}"
         self.note(position, rule, f"the {word} has no place: {why}", remedy, what)
+
+    def drop_unpaired(self, pairing: Pairing, positions: Sequence[str], remedy: str) -> set[int]:
+        """Note the results that answer no call, or one that has its result, and give their numbers.
+
+        Args:
+            pairing: Who answers whom.
+            positions: Where each result stands.
+            remedy: What to send.
+        """
+        for number in pairing.orphans:
+            self.drop(positions[number], "orphan_result", remedy)
+        for number in pairing.duplicates:
+            self.drop(positions[number], "duplicate_result", remedy)
+        return {*pairing.orphans, *pairing.duplicates}
+
+    def unanswered(self, position: str, call: Any, remedy: str) -> None:
+        """Note a call that nobody answered, which gets a result that says so.
+
+        Args:
+            position: Where the call stands.
+            call: Its id, or its name.
+            remedy: What to send.
+        """
+        self.note(
+            position,
+            "call_without_result",
+            f"the call {shorten(call)} has no result",
+            remedy,
+            "added a result that says that its outcome is unknown",
+        )
 
     def follow_up(self, position: str, rule: str, what: str) -> None:
         """Note what has to be done only because of other changes."""

@@ -8,7 +8,7 @@ to the first call after it. One pass, whatever is wrong.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -142,3 +142,33 @@ class FreshIds:
         self._counts[call_id] = count
         self._taken.add(made)
         return made
+
+
+def distinct_ids(
+    ids: Iterable[str | None], taken: Iterable[str | None], fit: Callable[[str], str]
+) -> Iterator[tuple[int, str, bool]]:
+    """Give another id to each call whose own is refused, or is that of a call before it.
+
+    Args:
+        ids: The ids of calls, in order; None of a call that has none and needs none.
+        taken: The ids that no made one may be.
+        fit: Gives an id that the provider takes for one that it may refuse.
+
+    Yields:
+        The number of the call, its new id, and whether the old one is refused.
+
+    Example:
+        >>> list(distinct_ids(["a", "a", None, "b!"], (), lambda given: given.rstrip("!")))
+        [(1, 'a_2', False), (3, 'b', True)]
+    """
+    fresh = FreshIds(taken)
+    seen: set[str] = set()
+    for number, given in enumerate(ids):
+        if given is None:
+            continue
+        made = fitting = fit(given)
+        if made in seen:
+            made = fit(fresh.of(made))
+        seen.add(made)
+        if made != given:
+            yield number, made, fitting != given

@@ -84,6 +84,11 @@ def made_id(facts: Facts, given: str, number: int = 0) -> str:
     return f"{facts.made_ids}{digest[:_DIGITS]}"
 
 
+def fitting_id(facts: Facts, given: str) -> str:
+    """Give an id as it is, or one that is made of it where the provider refuses it."""
+    return given if takes_id(facts, given) else made_id(facts, given)
+
+
 def takes_id(facts: Facts, given: Any) -> bool:
     """Whether a provider takes an id from another."""
     return facts.call_ids.fullmatch(str(given)) is not None

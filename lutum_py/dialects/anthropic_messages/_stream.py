@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from ..._text.json import copy_json, is_mapping
+from ..._text.json import copy_json, is_array, is_mapping
 from ..._transcript.assistant import AssistantTurn
 from ..._transcript.stream_events import (
     ReasoningDelta,
@@ -77,9 +77,10 @@ class StreamDecoder(BlockStream):
             return [arguments_delta(number, text, state.arguments)]
         said = _SAID.get(kind) if kind.__class__ is str else None
         text = None if said is None else delta.get(_TEXTS[kind])
-        if said is None or text.__class__ is not str or not text:
+        if said is None or state.says is None or text.__class__ is not str or not text:
             return None
-        return self._say(state, _TEXTS[kind], text, said)
+        state.add(_TEXTS[kind], text)
+        return [said(text)]
 
     def _take(self, event: Place) -> Iterable[StreamEvent]:
         kind = event.text_at("type")
@@ -137,10 +138,10 @@ class StreamDecoder(BlockStream):
         elif kind == "input_json_delta":
             return self._write(state, delta.text_at("partial_json") or "")
         elif kind == "citations_delta":
-            known: Any = state.fields.get("citations")
-            if not isinstance(known, list):
-                known = state.fields["citations"] = []
-            known.append(copy_json(delta.need("citation").object()))
+            known = state.fields.get("citations")
+            cited: list[Any] = known if is_array(known) else []
+            cited.append(copy_json(delta.need("citation").object()))
+            state.fields["citations"] = cited
         else:
             additions = {key: value for key, value in delta.object().items() if key != "type"}
             state.fields.update(copy_json(additions))

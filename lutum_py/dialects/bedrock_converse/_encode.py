@@ -42,9 +42,8 @@ class Rendering(BlockRendering):
 
     def _replayed(self, block: Mapping[str, Any]) -> dict[str, Any]:
         replayed: dict[str, Any] = copy_json(block)
-        call = BLOCKS.call_in(replayed)
-        if call is not None:
-            send_as_object(call, "input")
+        if "toolUse" in replayed and "type" not in replayed["toolUse"]:
+            send_as_object(replayed["toolUse"], "input")
         return replayed
 
     def _result_block(

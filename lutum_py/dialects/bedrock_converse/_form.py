@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from ..._text.json import is_object, is_sequence, shorten
-from .._blocks.form import BlockForm, Unfit, no_block
+from .._blocks.form import NOTHING, BlockForm, Read
 from .._repair.mending import Mending, text_of
 from ._facts import FACTS
 
 
-def _call_in(block: Any) -> dict[str, Any] | None:
-    return _of_program(block.get("toolUse"))
-
-
-def _result_in(block: Any) -> dict[str, Any] | None:
-    return _of_program(block.get("toolResult"))
-
-
-def _of_program(fields: Any) -> dict[str, Any] | None:
-    """Leave out what the provider runs itself, which has a type."""
-    return fields if is_object(fields) and fields.get("type") is None else None
-
-
-def _unfit(block: Mapping[str, Any]) -> Unfit | None:
-    kind = next(iter(block), None)
-    if len(block) == 1 and isinstance(kind, str) and (kind == "text" or is_object(block[kind])):
+def _read(block: Any) -> Read | None:
+    if len(block) != 1:
         return None
-    return no_block(block, 'Send an object with one key, as in {"text": ...}')
+    if "text" in block:
+        return block["text"] or "", None, None
+    (fields,) = block.values()
+    if not is_object(fields):
+        return None
+    if fields.get("type") is not None:  # which is run by the provider itself
+        return NOTHING
+    return None, block.get("toolUse"), block.get("toolResult")
 
 
 def _mend(block: dict[str, Any], position: str, mending: Mending) -> None:
@@ -37,7 +29,7 @@ def _mend(block: dict[str, Any], position: str, mending: Mending) -> None:
         problem = f"expected text, got {shorten(text)}"
         mending.note(f"{position}.text", "not_text", problem, "Send text", "made text of it")
         block["text"] = text_of(text)
-    result = _result_in(block)
+    _, _, result = _read(block) or NOTHING
     content = None if result is None else result.get("content")
     if result is None or (is_sequence(content) and all(map(is_object, content))):
         return
@@ -61,13 +53,11 @@ BLOCKS: Final = BlockForm(
     text=lambda text: {"text": text},
     call=lambda fields: {"toolUse": fields},
     result=_failed,
-    call_in=_call_in,
-    result_in=_result_in,
-    text_in=lambda block: (block["text"] or "") if "text" in block else None,
+    read=_read,
+    block_looks='an object with one key, as in {"text": ...}',
     call_id="toolUseId",
     answers="toolUseId",
     inside="toolUse.",
-    unfit=_unfit,
     mend=_mend,
     takes_text=False,
     needs_ids=True,

@@ -14,7 +14,7 @@ from typing import Any, Final
 from ..._text.json import shorten
 from .._repair.conversation import Form
 from .._repair.mending import Mending
-from .._repair.pairing import FreshIds, Pairing, Standing, pair
+from .._repair.pairing import Pairing, Standing, distinct_ids, pair
 from .._repair.violations import OUTCOME_UNKNOWN
 from ._facts import FACTS
 from ._spoken import RESULTS, read_message
@@ -101,22 +101,15 @@ def _mend(messages: list[Any], mending: Mending) -> None:
         (Standing(index, _key(message)) for index, message in results),
     )
     orphans = _take_by_name(calls, results, rounds, pairing, mending)
-    for number in orphans:
-        mending.drop(f"messages[{results[number][0]}]", "orphan_result", _ONE_EACH)
-    for number in pairing.duplicates:
-        mending.drop(f"messages[{results[number][0]}]", "duplicate_result", _ONE_EACH)
+    pairing.orphans = orphans
+    mending.drop_unpaired(pairing, [f"messages[{index}]" for index, _ in results], _ONE_EACH)
     answers: dict[int, list[dict[str, Any]]] = {}
     due: dict[int, list[int]] = {}
     for number, call in enumerate(calls):
         found = pairing.result_of.get(number)
         if found is None:
-            mending.note(
-                call.position,
-                "call_without_result",
-                f"the call {_named(call)} has no result",
-                "Send one result for each call, right after the turn that made it",
-                "added a result that says that its outcome is unknown",
-            )
+            remedy = "Send one result for each call, right after the turn that made it"
+            mending.unanswered(call.position, call.name if call.id is None else call.id, remedy)
             result = {**call.form, "content": OUTCOME_UNKNOWN}
         else:
             index, result = results[found]
@@ -251,29 +244,22 @@ def _twice(
     mending: Mending,
 ) -> None:
     """Give the second of two calls of one turn that share an id, and its result, a new id."""
-    ids: dict[int, list[str | None]] = {}
+    turns: dict[int, list[_Call]] = {}
     for call in calls:
-        ids.setdefault(call.index, []).append(call.id_text)
-    fresh = {index: FreshIds(taken) for index, taken in ids.items()}
-    seen: dict[int, set[str]] = {}
-    for call in calls:
-        call_id, number = call.id_text, call.number
-        if call_id is None or number is None:
-            continue
-        known = seen.setdefault(call.index, set())
-        if call_id not in known:
-            known.add(call_id)
-            continue
-        made = fresh[call.index].of(call_id)
-        mending.note(
-            call.position,
-            "duplicate_call_id",
-            f"two calls of one turn share the id {call_id!r}",
-            "Give each call an id of its own, and its result the same",
-            f"gave the call and its result the id {made!r}",
-        )
-        kept[call.index]["tool_calls"][number]["id"] = made
-        answers[call.index][number]["tool_call_id"] = made
+        if call.number is not None:
+            turns.setdefault(call.index, []).append(call)
+    for index, called in turns.items():
+        ids = [call.id_text for call in called]
+        for number, made, _ in distinct_ids(ids, ids, str):
+            mending.note(
+                called[number].position,
+                "duplicate_call_id",
+                f"two calls of one turn share the id {ids[number]!r}",
+                "Give each call an id of its own, and its result the same",
+                f"gave the call and its result the id {made!r}",
+            )
+            kept[index]["tool_calls"][number]["id"] = made
+            answers[index][number]["tool_call_id"] = made
 
 
 FORM: Final = Form(

@@ -10,19 +10,17 @@ models".)
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 from ..._text.json import shorten
 from .._repair.conversation import Form
 from .._repair.mending import Mending
-from .._repair.pairing import FreshIds, Pairing, Standing, pair
+from .._repair.pairing import Pairing, Standing, distinct_ids, pair
 from .._repair.violations import OUTCOME_UNKNOWN
-from .._wire.call_ids import made_id, takes_id
+from .._wire.call_ids import fitting_id, takes_id
 from ._facts import FACTS
 from ._spoken import ANSWERS, Item, output_of, read_item, repeated_in
-
-_SHORT = 48
-"""Of an id that is not longer, one with a number behind it is taken as well."""
 
 # With these the provider knows what was said before.
 _KEPT = ("previous_response_id", "conversation")
@@ -136,17 +134,15 @@ def _answered(items: list[Item], goes_on: bool, mending: Mending) -> list[Item]:
             after_result = True
             results.append(item)
     pairing = pair(standings, (Standing(item.index, item.key) for item in results))
-    gone: set[int] = set()
-    for number in pairing.duplicates:
-        gone.add(_drop(mending, results[number], "duplicate_result"))
-    remote: set[str | None] = set()
-    for number in pairing.orphans:
-        result = results[number]
-        if not goes_on:
-            gone.add(_drop(mending, result, "orphan_result"))
-        elif result.key in remote:
-            gone.add(_drop(mending, result, "duplicate_result"))
-        remote.add(result.key)
+    if goes_on:  # of those that answer a call elsewhere, the first is kept
+        elsewhere = list(pairing.orphans)
+        pairing.orphans.clear()
+        first = {results[number].key: number for number in reversed(elsewhere)}
+        pairing.duplicates += (n for n in elsewhere if first[results[n].key] != n)
+    remedy = "Send exactly one output for each call, with its call id"
+    places = [f"input[{result.index}]" for result in results]
+    dropped = mending.drop_unpaired(pairing, places, remedy)
+    gone = {results[number].index for number in dropped}
     placed, due = _in_order(items, calls, results, pairing, gone, mending)
     answers = {id(calls[call]): results[number] for call, number in pairing.result_of.items()}
     answers.update((id(call), result) for call, result in due)
@@ -250,12 +246,10 @@ def _with_due(
 
 
 def _unanswered(call: Item, mending: Mending) -> Item:
-    mending.note(
+    mending.unanswered(
         f"input[{call.index}]",
-        "call_without_result",
-        f"the call {shorten(call.fields.get('call_id', call.fields.get('name')))} has no result",
+        call.fields.get("call_id", call.fields.get("name")),
         "Send one output for each call, with its call id",
-        "added a result that says that its outcome is unknown",
     )
     same = repeated_in(call.fields)
     return Item(-1, {"type": ANSWERS[call.kind][0], **same, "output": OUTCOME_UNKNOWN})
@@ -277,35 +271,24 @@ def _of_right_type(call: Item, result: Item, mending: Mending) -> None:
     result.become({"type": right[0], **same, "output": output})
 
 
-def _drop(mending: Mending, result: Item, rule: str) -> int:
-    remedy = "Send exactly one output for each call, with its call id"
-    mending.drop(f"input[{result.index}]", rule, remedy)
-    return result.index
-
-
 def _twice(placed: list[Item], answers: Mapping[int, Item], mending: Mending) -> None:
     """Give a call whose id an earlier one has, or that is too long, and its result, a new id."""
-    fresh = FreshIds(item.key for item in placed)
-    seen: set[str | None] = set()
-    for item in placed:
-        call_id = item.key
-        if not item.is_call or call_id is None:
-            continue
-        made, rule, what = call_id, "duplicate_call_id", "a call before it has the id {} too"
-        if not takes_id(FACTS, made):
-            made, rule, what = made_id(FACTS, made), "invalid_call_id", "the id {} is too long"
-        if made in seen:
-            made = fresh.of(made if len(made) <= _SHORT else made_id(FACTS, made))
-        if made != call_id:
-            mending.note(
-                f"input[{item.index}].call_id",
-                rule,
-                what.format(shorten(call_id)),
-                "Give each call an id of its own of at most 64 characters, and its result the same",
-                f"gave the call and its result the id {made!r}",
-            )
-            item.fields["call_id"] = answers[id(item)].fields["call_id"] = made
-        seen.add(made)
+    calls = [item for item in placed if item.is_call]
+    ids = [item.key for item in calls]
+    taken = (item.key for item in placed)
+    for number, made, is_long in distinct_ids(ids, taken, partial(fitting_id, FACTS)):
+        item = calls[number]
+        shown = shorten(ids[number])
+        mending.note(
+            f"input[{item.index}].call_id",
+            "invalid_call_id" if is_long else "duplicate_call_id",
+            f"the id {shown} is too long"
+            if is_long
+            else f"a call before it has the id {shown} too",
+            "Give each call an id of its own of at most 64 characters, and its result the same",
+            f"gave the call and its result the id {made!r}",
+        )
+        item.fields["call_id"] = answers[id(item)].fields["call_id"] = made
 
 
 FORM: Final = Form(
