@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from math import isfinite, log10
+from os import urandom
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeGuard, cast
 
@@ -78,12 +79,11 @@ def exact_json(value: Any, **layout: Any) -> str:
         ValueError: `value` holds NaN or an infinity.
     """
     import json
-    from secrets import token_hex
 
     # The encoder of the standard library writes a float by its own `repr`, whatever a subclass
     # says. So each number goes through it as a marked text, `"9f3c…1.10"`, and loses its quotes
     # after; no text of the value can guess the mark.
-    mark = token_hex(8)
+    mark = urandom(8).hex()
     text = json.dumps(_marked(value, mark), allow_nan=False, **layout)
     return re.sub(f'"{mark}([^"]*)"', r"\1", text)
 
