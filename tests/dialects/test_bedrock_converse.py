@@ -26,6 +26,7 @@ from lutum_py.models import ToolChoice
 from lutum_py.streaming import ReasoningDelta
 from lutum_py.turns import ReasoningItem, RefusalItem, ServerToolItem, TextItem
 from lutum_py.window import Cache
+from tests.models.said import Said
 
 from .plain import NOT_SHOWN, OUTCOME_UNKNOWN, done
 from .test_every_dialect import conversations
@@ -35,12 +36,9 @@ WHY = "boto3 is not installed: pip install -e '.[bedrock]'"
 # It has no types.
 session: Any = pytest.importorskip("botocore.session", reason=WHY)
 validate: Any = pytest.importorskip("botocore.validate", reason=WHY)
-INPUT: Any = (
-    session.get_session()
-    .get_service_model("bedrock-runtime")
-    .operation_model("Converse")
-    .input_shape
-)
+parsers: Any = pytest.importorskip("botocore.parsers", reason=WHY)
+SERVICE: Any = session.get_session().get_service_model("bedrock-runtime")
+INPUT: Any = SERVICE.operation_model("Converse").input_shape
 ECHO = ToolDef.from_json_schema(
     name="echo", description="Say it", input_schema={"type": "object", "properties": {}}
 )
@@ -88,6 +86,64 @@ def test_botocore_takes_every_request(
         json.dumps(body)
         assert refused(body) == ""
         assert wire.rules(body) == []
+
+
+class Body:
+    """The raw body of an answer, as botocore reads a stream of events from it."""
+
+    def __init__(self, raw: bytes) -> None:
+        self.raw = raw
+
+    def stream(self) -> list[bytes]:
+        return [self.raw[at : at + 7] for at in range(0, len(self.raw), 7)]
+
+
+def parsed(operation: str, body: Any) -> Any:
+    """What botocore's parser makes of an answer."""
+    answer = {
+        "body": body,
+        "headers": {"x-amzn-requestid": "r-1"},
+        "status_code": 200,
+        "context": {"operation_name": operation},
+    }
+    shape = SERVICE.operation_model(operation).output_shape
+    return parsers.create_parser(SERVICE.metadata["protocol"]).parse(answer, shape)
+
+
+CALLS = st.tuples(
+    st.uuids().map(str),
+    st.sampled_from(["add", "get_user"]),
+    st.dictionaries(st.text(), st.none() | st.booleans() | st.integers(-99, 99) | st.text()),
+)
+
+
+@given(
+    said=st.builds(
+        Said,
+        text=st.text(st.characters(codec="utf-8")),
+        calls=st.lists(CALLS, max_size=3).map(tuple),
+        cut_off=st.booleans(),
+    )
+)
+def test_botocore_reads_what_we_read(said: Said) -> None:
+    """What botocore's parser gives of an answer, and of the frames of a stream, is the same turn
+    that comes of the JSON.
+    """
+    turn = bedrock_converse.decode(wire.response(said))
+    whole = bedrock_converse.decode(parsed("Converse", json.dumps(wire.response(said)).encode()))
+    answer = parsed("ConverseStream", Body(wire.framed(wire.events(said))))
+    decoder = bedrock_converse.StreamDecoder()
+    for event in answer["stream"]:
+        decoder.feed(event)
+    streamed = decoder.finish()
+    for each in (whole, streamed):
+        assert each.items == turn.items
+        assert (each.finish_reason, each.cut_off) == (turn.finish_reason, turn.cut_off)
+        assert each.usage == turn.usage
+    assert turn.text == said.text
+    assert [(call.id, call.name, json.loads(call.arguments)) for call in turn.tool_calls] == [
+        *said.calls
+    ]
 
 
 def test_what_boto3_gives_is_read_as_it_is() -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import struct
-import zlib
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -92,34 +90,12 @@ def whole(said: Said) -> Reply:
 
 def stream_of(events: list[dict[str, Any]]) -> Reply:
     """Write events as AWS frames them."""
-    frames = b"".join(framed(*event.popitem()) for event in events)
-    return Reply(text="", raw=frames, content_type="application/vnd.amazon.eventstream")
-
-
-def framed(kind: str, fields: Any) -> bytes:
-    way = "exception" if kind.endswith("Exception") else "event"
-    headers = b"".join(
-        struct.pack("!B", len(name)) + name.encode() + struct.pack("!BH", 7, len(value)) + value
-        for name, value in (
-            (f":{way}-type", kind.encode()),
-            (":content-type", b"application/json"),
-            (":message-type", way.encode()),
-        )
-    )
-    payload = json.dumps(fields).encode()
-    prelude = struct.pack("!II", 16 + len(headers) + len(payload), len(headers))
-    message = prelude + struct.pack("!I", zlib.crc32(prelude)) + headers + payload
-    return message + struct.pack("!I", zlib.crc32(message))
-
-
-def events_of(said: Said) -> list[dict[str, Any]]:
-    """The events as the wire has them: which request it was stands in a header."""
-    kinds = ({key: event[key] for key in event if key[0].islower()} for event in wire.events(said))
-    return list(kinds)
+    raw = wire.framed(events)
+    return Reply(text="", raw=raw, content_type="application/vnd.amazon.eventstream")
 
 
 def reply(said: Said, mode: str) -> Reply:
-    return stream_of(events_of(said)) if mode.startswith("stream") else whole(said)
+    return stream_of(wire.events(said)) if mode.startswith("stream") else whole(said)
 
 
 @over("mode", MODES)
@@ -164,7 +140,7 @@ async def test_a_loop_runs_by_boto3(mode: str) -> None:
 async def test_what_is_streamed_is_told_as_it_comes(mode: str) -> None:
     """Text and reasoning come in the pieces of the wire, and the turn is that of a whole answer."""
     with serving(problems) as server:
-        server.replies += [stream_of(events_of(SAID)), whole(SAID)]
+        server.replies += [stream_of(wire.events(SAID)), whole(SAID)]
         model = Bedrock(client_of(server.url), MODEL)
         if mode == "stream":
             events = [event async for event in model.stream(ASKED)]
@@ -236,7 +212,7 @@ async def test_errors_of_boto3_come_as_they_are(mode: str) -> None:
 @over("mode", ["stream", "stream_sync"])
 async def test_an_error_in_a_stream_is_that_of_boto3(mode: str) -> None:
     """A stream that AWS breaks off with an error raises that of the SDK."""
-    broken = [*events_of(SAID)[:3], {"throttlingException": {"message": "slow down"}}]
+    broken = [*wire.events(SAID)[:3], {"throttlingException": {"message": "slow down"}}]
     with serving(problems) as server:
         server.replies.append(stream_of(broken))
         session = Session()
