@@ -19,7 +19,10 @@ from lutum_py.dialects import (
 )
 from lutum_py.streaming import StreamEvent
 
-from ..models import said
+from ..dialects.wire import anthropic_messages as of_messages
+from ..dialects.wire import gemini_generate_content as of_gemini
+from ..dialects.wire import openai_chat as of_chat
+from ..dialects.wire import openai_responses as of_responses
 from ..models.said import Payload, Said
 
 __all__ = ["ARGUMENTS", "WIRES", "Wire", "recorded_streams"]
@@ -145,13 +148,12 @@ def _read_gemini(response: Payload) -> Read:
 
 
 def _wires() -> Iterator[Wire]:
-    of = said
     chat, messages = cast(Dialect, openai_chat), cast(Dialect, anthropic_messages)
     responses, gemini = cast(Dialect, openai_responses), cast(Dialect, gemini_generate_content)
-    yield Wire("chat", chat, of.chat_response, of.chat_events, _read_chat)
-    yield Wire("Anthropic", messages, of.anthropic_response, of.anthropic_events, _read_anthropic)
-    yield Wire("Responses", responses, of.responses_response, of.responses_events, _read_responses)
-    yield Wire("Gemini", gemini, of.gemini_response, of.gemini_events, _read_gemini)
+    yield Wire("chat", chat, of_chat.response, of_chat.events, _read_chat)
+    yield Wire("Anthropic", messages, of_messages.response, of_messages.events, _read_anthropic)
+    yield Wire("Responses", responses, of_responses.response, of_responses.events, _read_responses)
+    yield Wire("Gemini", gemini, of_gemini.response, of_gemini.events, _read_gemini)
 
 
 WIRES: Final = tuple(_wires())
