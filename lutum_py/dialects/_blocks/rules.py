@@ -65,10 +65,11 @@ def _is_in_order(form: BlockForm, messages: list[Any], mending: Mending) -> bool
     takes = form.facts.call_ids.fullmatch
     if not all(map(takes, turn_of)) or answered < len(due):
         return False
-    roles = [said.role for said in spoken]
-    if form.takes_turns and any(map(str.__eq__, roles, roles[1:])):
-        return False
-    return next((role for role in roles if role != "system"), "") != "assistant"
+    if form.takes_turns:
+        roles = [said.role for said in spoken]
+        if any(map(str.__eq__, roles, roles[1:])):
+            return False
+    return next((said.role for said in spoken if said.role != "system"), "") != "assistant"
 
 
 def _mend(form: BlockForm, messages: list[Any], mending: Mending) -> None:

@@ -98,30 +98,33 @@ def _blocks(
     role = message["role"]
     for place, value in enumerate(content or ()):
         read = form.read(value) if is_mapping(value) else None
-        unfit = _unfit(value, read, role, form)
+        if read is None:
+            mending.note(
+                f"messages[{index}].content[{place}]",
+                "unknown_block",
+                f"expected a content block, got {shorten(value)}",
+                f"Send {form.block_looks}",
+                "removed it",
+            )
+            continue
+        unfit = _unfit(read, role)
         if unfit is not None:
             mending.note(f"messages[{index}].content[{place}]", *unfit)
             continue
-        block = Block(index, place, number + len(blocks), mending.own(value))
-        block.read = read or NOTHING
-        if block.value is not value:
-            block.read = form.read(block.value) or NOTHING
+        owned = mending.own(value)
+        block = Block(index, place, number + len(blocks), owned)
+        block.read = read if owned is value else form.read(owned) or NOTHING
         call = block.read[1]
         if call is not None:
             _call(block, call, form, mending)
         if form.mend is not None:
-            form.mend(block.value, block.position, mending)
+            form.mend(owned, block.position, mending)
         blocks.append(block)
     return blocks
 
 
-def _unfit(
-    value: Any, read: Read | None, role: str, form: BlockForm
-) -> tuple[str, str, str, str] | None:
-    """Say what is wrong with what is no block that this role may send."""
-    if read is None:
-        problem = f"expected a content block, got {shorten(value)}"
-        return "unknown_block", problem, f"Send {form.block_looks}", "removed it"
+def _unfit(read: Read, role: str) -> tuple[str, str, str, str] | None:
+    """Say what is wrong with a block that this role may not send."""
     text, call, _ = read
     if text is not None and not str(text).strip():
         return "empty_text", "the text is blank", "Leave the block out", "removed the block"
