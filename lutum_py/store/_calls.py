@@ -17,13 +17,19 @@ from .._transcript.result import ToolResult, dump_result
 from .._transcript.saved import Saved, dump_saved
 from ..errors import PlanError, StaleError
 from ._rows import SavedCall, State
+from ._turns import Turns
 from ._values import Claim
 
 P = TypeVar("P", bound=ToolRoundPlan[Any])
 
 
 def rows_of(
-    plan: ToolRoundPlan[Any], id: str, number: int, old: Iterable[SavedCall], now: int
+    plan: ToolRoundPlan[Any],
+    id: str,
+    number: int,
+    old: Iterable[SavedCall],
+    now: int,
+    turns: Turns,
 ) -> list[SavedCall]:
     """Give the row of each open call of a plan; one that says the same as before stays as it was.
 
@@ -33,18 +39,19 @@ def rows_of(
         number: The number of the round.
         old: The rows that the round has until now.
         now: The clock of the database.
+        turns: How its calls are given out.
     """
     before = {row.place: row for row in old}
     places = _places(plan)
     return [
-        _row(id, number, places[call.id], call, waiting, before.get(places[call.id]), now)
+        _row(id, number, places[call.id], call, waiting, before.get(places[call.id]), now, turns)
         for call, waiting in _open_calls(plan)
     ]
 
 
 def row_of(plan: ToolRoundPlan[Any], old: SavedCall, now: int) -> SavedCall | None:
     """Give the row that a call has after its plan was changed; None where it has ended."""
-    rows = rows_of(plan, old.conversation, old.round, [old], now)
+    rows = rows_of(plan, old.conversation, old.round, [old], now, Turns.of(old))
     return next((row for row in rows if row.place == old.place), None)
 
 
@@ -73,9 +80,10 @@ def _row(
     waiting: SuspendedCall | None,
     old: SavedCall | None,
     now: int,
+    turns: Turns,
 ) -> SavedCall:
     state = _state_of(call)
-    body = _body(call, waiting)
+    body = _body(call, waiting, turns)
     if old is not None and old.state == state and _says(old.said.data) == _says(json.loads(body)):
         return old
     token = 0 if old is None else old.token + 1  # whoever has it by now, has another call
@@ -91,8 +99,9 @@ def _says(said: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in said.items() if name not in ("after", "steps", "line")}
 
 
-def _body(call: AnyToolCall, waiting: SuspendedCall | None) -> str:
+def _body(call: AnyToolCall, waiting: SuspendedCall | None, turns: Turns) -> str:
     body: dict[str, Any] = {"id": call.id, "tool": call.name, "digest": call.digest}
+    body |= turns.said_of(call)
     if waiting is not None:
         body["proposed"] = call.spec.shown_text(call.metadata.arguments)
         body["arguments"] = waiting.arguments

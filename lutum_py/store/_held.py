@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, suppress
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypedDict, TypeVar
@@ -65,6 +65,7 @@ class Conversations(Records, Protocol):
     @property
     def run(self) -> Callable[..., Awaitable[Stored[Any]]]: ...
     def waiting(self, id: str, /) -> list[Waiting]: ...
+    def _is_held_up(self, id: str, /) -> bool: ...
     def _kept(self, rows: Rows, id: str, /) -> tuple[Head | None, Said]: ...
     def _save(
         self,
@@ -77,6 +78,7 @@ class Conversations(Records, Protocol):
         /,
         *,
         stays: bool,
+        turns: tuple[bool | None, Iterable[str] | None],
     ) -> int: ...
 
 
@@ -136,12 +138,20 @@ class Held(Generic[T_co]):
     def _is_over(self) -> bool:
         return self._plan is not None and self._plan._state._closed_by in _OVER
 
-    def save(self, plan: ToolRoundPlan[Any] | None = None) -> None:
+    def save(
+        self,
+        plan: ToolRoundPlan[Any] | None = None,
+        *,
+        in_order: bool | None = None,
+        across: Iterable[str] | None = None,
+    ) -> None:
         """Keep session, note and plan, all or nothing.
 
         Args:
             plan: The plan of a round, which is closed by this. Left out, an open round stays as it
                 is stored; one that was committed, aborted or discarded is gone.
+            in_order: Whether the calls of the plan keep the order of the turn, as in `store.save`.
+            across: Areas that are shared with all conversations that name them, as there.
 
         Raises:
             MisuseError: It is another plan than that of the open round, or the hold was left.
@@ -161,7 +171,9 @@ class Held(Generic[T_co]):
             )
         stays = plan is None and self._is_open and not is_over
         version = self._store._save(
-            *(self.id, plan, self.note, self.session, self._version, self._may), stays=stays
+            *(self.id, plan, self.note, self.session, self._version, self._may),
+            stays=stays,
+            turns=(in_order, across),
         )
         if not stays:
             self._plan, self._is_open = None, plan is not None
@@ -220,7 +232,7 @@ class Held(Generic[T_co]):
             self._version = stored.version
             if plan is None or plan.is_settled:
                 break
-            if not (plan.pending or plan.in_doubt):
+            if await in_thread(self._store._is_held_up, self.id):
                 if waiting := await in_thread(self._store.waiting, self.id):
                     return waiting
             elif not await self._doubts_end(in_doubt, lease, options.get("on_event")):

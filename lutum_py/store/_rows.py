@@ -341,6 +341,12 @@ class SavedCall(NamedTuple):
         query = f"SELECT {COLUMNS} FROM lutum_call WHERE state = 'waiting' {which}"
         return sorted((cls._read(row) for row in rows.all(query, *values)), key=lambda row: row[:2])
 
+    @classmethod
+    def under_lease(cls, rows: Rows) -> list[Self]:
+        """Read those of all conversations that somebody has claimed or begun, and not given up."""
+        query = f"SELECT {COLUMNS} FROM lutum_call WHERE until > {{now}}"
+        return [cls._read(row) for row in rows.all(query)]
+
     @staticmethod
     def claimable(rows: Rows, id: str | None, most: int) -> list[tuple[str, int]]:
         """Say which may be claimed now, by conversation and place: the longest free first."""

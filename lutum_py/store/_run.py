@@ -19,13 +19,16 @@ from .._call.outcomes import SuspendedCall
 from .._context.context import ToolContext
 from .._round.events import CallEventKind, OnEvent, tell_row
 from .._round.rows import row_of_call
+from .._schema.touch import meet
 from ..errors import StaleError
 from ..execution._batch import ContextFor
 from ..execution._outcome import (
     ExecutionCancelled,
     ExecutionErrors,
     Outcome,
+    after_doubt,
     cancelled,
+    is_in_doubt,
     outcomes_of,
     telling,
 )
@@ -72,6 +75,7 @@ class Worker:
         self.raised: list[Exception] = []
         self.outcomes: list[Outcome] = []
         self._tools: set[asyncio.Task[Outcome]] = set()
+        self._in_doubt: list[AnyToolCall] = []
 
     async def run(self) -> None:
         """Run until nothing is ready.
@@ -137,6 +141,9 @@ class Worker:
                     await _off_loop(self.store.release, claim)
                 return
             with suppress(StaleError):
+                if claim._is_in_order and (doubtful := self._doubt_before(run.call)) is not None:
+                    await self._finish(claim, run.call, after_doubt(run.call, doubtful))
+                    return
                 asked = asyncio.get_running_loop().time()
                 await _off_loop(self.store.begin, claim)
                 await self._run_begun(claim, run, asked)
@@ -171,6 +178,15 @@ class Worker:
             renewing.cancel()
             with suppress(asyncio.CancelledError):
                 await renewing
+        if is_in_doubt(outcome):
+            self._in_doubt.append(call)
+        await self._finish(claim, call, outcome)
+
+    def _doubt_before(self, call: AnyToolCall) -> AnyToolCall | None:
+        """Find a call of this run that perhaps still works on what another one touches."""
+        return next((each for each in self._in_doubt if meet(each.touches, call.touches)), None)
+
+    async def _finish(self, claim: Claim, call: AnyToolCall, outcome: Outcome) -> None:
         self.outcomes.append(outcome)
         await _off_loop(self.store.finish, claim, outcome)
         self._tell("ended", call, outcome)

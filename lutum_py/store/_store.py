@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any, Self, TypeVar, overload
+from typing import Any, Self, TypeAlias, TypeVar, overload
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.outcomes import SuspendedCall
@@ -57,9 +57,13 @@ from ._hold import Hold, held_by_nobody
 from ._rows import Head, SavedCall, ids_in, now, prepare, replace_rows
 from ._run import Worker
 from ._said import Said, Spoken, spoken_of
+from ._turns import Turns, has_turn, settle
 from ._values import Claim, Stored, Waiting, waiting_of
 
 T = TypeVar("T")
+
+Wanted: TypeAlias = tuple[bool | None, Iterable[str] | None]
+"""What `save` is told of the turns of calls; None leaves them as they are."""
 
 
 def open_store(
@@ -137,6 +141,8 @@ class Store:
         session: Session | None = None,
         note: str | None = None,
         version: int | None = None,
+        in_order: bool | None = None,
+        across: Iterable[str] | None = None,
     ) -> int:
         """Keep a session and the plan of its open round, both or nothing.
 
@@ -146,6 +152,12 @@ class Store:
             session: The session: its transcript and its id. Left out, the one that is kept stays.
             note: A text of yours, empty at first. Left out, the one that is kept stays.
             version: The version that this one comes after; None makes a conversation.
+            in_order: Whether the calls of this round that touch the same keep the order of the
+                turn, see `plan.order()`: one is given out, in whichever process, once the earlier
+                ones that it meets have their results. Left out, it stays as it is for the round.
+            across: Areas such as `files` that all conversations share that name them: no call is
+                given out while one that meets it there is claimed or begun elsewhere under a live
+                lease. Which comes first is not said. Left out, they stay for the round.
 
         Returns:
             The version that it is now.
@@ -168,7 +180,8 @@ class Store:
             raise MisuseError.of_field(
                 "store.save", "plan", "a plan or None", plan, "Write `round.plan()`."
             )
-        return self._save(id, plan, note, session, version, held_by_nobody(id, self._owner))
+        may = held_by_nobody(id, self._owner)
+        return self._save(id, plan, note, session, version, may, turns=(in_order, across))
 
     def _save(
         self,
@@ -180,18 +193,20 @@ class Store:
         may: Callable[[Rows], AbstractContextManager[None]],
         *,
         stays: bool = False,
+        turns: Wanted = (None, None),
     ) -> int:
         """Save where one may, as far as the hold of the conversation goes.
 
         Where `stays` is true, the open round is left as it is, at whichever version.
         """
+        Turns().but(*turns)  # before anything is done, so that it is refused
         text = None if plan is None else self._text(plan, id)
         spoken = None if session is None else spoken_of(session)
         with self._database.write() as rows, may(rows):
             if stays:
                 version = self._locked(rows, id).version
             head = self._next(rows, id, version)
-            self._write(rows, head, plan, text, note, spoken, stays=stays)
+            self._write(rows, head, plan, text, note, spoken, stays=stays, wanted=turns)
         if plan is not None:
             plan._state._close("saved")
         return head.version
@@ -206,6 +221,7 @@ class Store:
         spoken: Spoken | None,
         *,
         stays: bool,
+        wanted: Wanted,
     ) -> None:
         """Write a conversation at its next version; a note or session of None stays as it is."""
         is_new = head.version == 1
@@ -223,8 +239,11 @@ class Store:
             for row in old:
                 row.check(self._key)
         head.write_texts(rows, said.text(), text, self._key)
-        mine = [] if plan is None else rows_of(plan, head.id, head.round, old, now(rows))
+        turns = (Turns.of(old[0]) if old else Turns()).but(*wanted)
+        mine = [] if plan is None else rows_of(plan, head.id, head.round, old, now(rows), turns)
         replace_rows(rows, head.id, mine, self._key)
+        if turns.in_order:
+            settle(rows, head.id, self._key)
 
     def hold(
         self, id: str, toolset: type[T], *, lease: float = 30, wait: float | None = None
@@ -540,6 +559,8 @@ class Store:
             else:
                 new.write(rows, self._key)
             head._replace(version=head.version + 1).write_texts(rows, note, text, self._key)
+            if Turns.of(old).in_order:
+                settle(rows, head.id, self._key)
         return True
 
     # Calls.
@@ -552,6 +573,7 @@ class Store:
         That is one that nobody has begun, or one that was begun and whose lease ran out: it is in
         doubt. Those that have been free for longest come first. A call that cannot be claimed, for
         its row or plan does not fit, is an error once, and left alone for the length of the lease.
+        One whose turn has not come is left out: see `in_order` and `across` of `save`.
 
         Args:
             toolset: The toolset that the plans are of.
@@ -566,14 +588,16 @@ class Store:
             check_word("id", id)
         check_toolset(toolset)
         check_lease(lease)
+        busy: set[tuple[str, int]] = set()
         while True:
             with self._database.read() as rows:
-                next_one = self._next_claimable(rows, id)
+                next_one = self._next_claimable(rows, id, busy)
             if next_one is None:
                 return None
             taken = self._take(*next_one, lease)
             if taken is not None:
                 break
+            busy.add(next_one)
         return self._claim(toolset, *taken, lease)
 
     def _claim(self, toolset: Any, row: SavedCall, text: str, lease: float) -> Claim:
@@ -584,14 +608,23 @@ class Store:
         in_doubt = row.state == "begun"
         return Claim(
             *(row.conversation, call, key, row.token, in_doubt, lease),
-            *(toolset, row.round, row.place),
+            *(toolset, row.round, row.place, Turns.of(row).in_order),
         )
 
-    def _next_claimable(self, rows: Rows, id: str | None) -> tuple[str, int] | None:
+    def _next_claimable(
+        self, rows: Rows, id: str | None, busy: set[tuple[str, int]]
+    ) -> tuple[str, int] | None:
         clock = now(rows)
         self._unfit = {row: until for row, until in self._unfit.items() if until > clock}
-        found = SavedCall.claimable(rows, id, len(self._unfit) + 1)
-        return next((row for row in found if row not in self._unfit), None)
+        left_out = busy.union(self._unfit)
+        found = SavedCall.claimable(rows, id, len(left_out) + 1)
+        return next((row for row in found if row not in left_out), None)
+
+    def _is_held_up(self, id: str) -> bool:
+        """Whether no call of a conversation is claimed or can be, so that decisions are needed."""
+        with self._database.read() as rows:
+            found = SavedCall.of(rows, id)
+        return all(row.until is None for row in found)
 
     def _claim_ready(
         self, id: str, toolset: Any, lease: float, in_doubt: bool = False
@@ -711,6 +744,8 @@ class Store:
                         f"The row of call {place} is not of an open round of conversation {id!r}. "
                         "Put the database back as it was, or give the round up."
                     )
+                if not has_turn(rows, row, self._key):
+                    return None
                 row = row._replace(token=row.token + 1, owner=self._owner, until=until)
                 row.write(rows, self._key)
             except StoreError as error:
@@ -854,6 +889,8 @@ class Store:
             head, row, _ = self._claimed(rows, claim)
             with_result(row, result).write(rows, self._key)
             head._replace(version=head.version + 1).write(rows, self._key)
+            if Turns.of(row).in_order:
+                settle(rows, head.id, self._key)
 
     def _claimed(self, rows: Rows, claim: Claim) -> tuple[Head, SavedCall, int]:
         """Lock the conversation of a claim that still holds, and read its row and the clock."""

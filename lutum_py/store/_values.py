@@ -130,6 +130,7 @@ class Claim:
     _toolset: Any = field(repr=False)
     _round: int = field(repr=False)
     _place: int = field(repr=False)
+    _is_in_order: bool = field(default=False, repr=False)
     _is_begun: bool = field(default=False, repr=False)
 
     @property

@@ -53,3 +53,11 @@ def test_a_kill_at_every_line_of_a_loop_that_holds(where: str, tmp_path: Path) -
 def test_five_hundred_kills_of_loops_that_hold(part: int, where: str, tmp_path: Path) -> None:
     """However often three loops of the same conversations are killed, none takes from another."""
     assert killed("hold_kills", where, tmp_path, 50, SEED + part)["kills"] >= 50
+
+
+@pytest.mark.parametrize("part", range(5))
+def test_the_order_is_held_in_each_of_five_hundred_kills(
+    part: int, where: str, tmp_path: Path
+) -> None:
+    """However one of two workers is killed, what touches the same keeps the order of the turn."""
+    assert killed("ordered", where, tmp_path, 100, SEED + part)["kills"] == 100

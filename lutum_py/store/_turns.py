@@ -1,0 +1,130 @@
+"""Whose turn it is to be claimed: what rows say of what their calls touch, and who goes by it.
+
+In a round whose order is kept, the rows that have to wait for others cannot be claimed: their
+`until` is NULL, as that of rows that wait for a decision. Each step that may let one go on settles
+the round anew. Between conversations nothing is written down: a claim looks at all live leases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple, Self
+
+from .._call.call import AnyToolCall
+from .._round.order import waits_for
+from .._schema.capabilities import ANY_AREA
+from .._schema.touch import EVERYTHING, Touch, meet
+from ..errors import MisuseError, StoreError
+from ._checks import check_word
+from ._database import Rows
+from ._rows import SavedCall, now
+
+
+class Turns(NamedTuple):
+    """How the calls of a round are given out.
+
+    Attributes:
+        in_order: Whether what touches the same keeps the order of the turn.
+        across: The areas that are shared with all conversations that name them.
+    """
+
+    in_order: bool = False
+    across: tuple[str, ...] = ()
+
+    def but(self, in_order: bool | None, across: Iterable[str] | None) -> Self:
+        """Give the same with what somebody says of it; None stays.
+
+        Raises:
+            MisuseError: The areas are no list.
+            InvalidValueError: An area is no word.
+        """
+        if isinstance(across, str):
+            raise MisuseError(
+                f"across={across!r} is a text, and not a list of areas. Pass [{across!r}]."
+            )
+        named = self.across if across is None else tuple(sorted(set(across)))
+        for area in named:
+            check_word("area", area)
+        return type(self)(self.in_order if in_order is None else bool(in_order), named)
+
+    @classmethod
+    def of(cls, row: SavedCall) -> Self:
+        """Read what a row says of its round."""
+        if "turns" not in row.said.data:
+            return cls()
+        said = row.said.inner("turns")
+        return cls(said.get("in_order", bool), said.texts("across"))
+
+    def said_of(self, call: AnyToolCall) -> dict[str, Any]:
+        """Say in the body of a row what its call touches, where anybody goes by it."""
+        if not (self.in_order or self.across):
+            return {}
+        touches = [touch._asdict() for touch in call.touches]
+        return {"turns": {"in_order": self.in_order, "across": self.across, "touches": touches}}
+
+
+def _touched(row: SavedCall) -> tuple[Touch, ...]:
+    said = row.said.inner("turns").each("touches")
+    return tuple(
+        Touch(each.get("area", str), each.any("target"), each.get("mutating", bool))
+        for each in said
+    )
+
+
+def _looked_at(row: SavedCall, key: bytes | None) -> tuple[Turns, tuple[Touch, ...]]:
+    """Read a row that another is compared with; one that was edited may touch anything."""
+    try:
+        row.check(key)
+        turns = Turns.of(row)
+        return turns, _touched(row) if turns != Turns() else EVERYTHING
+    except StoreError:
+        return Turns(), EVERYTHING
+
+
+def settle(rows: Rows, id: str, key: bytes | None) -> None:
+    """Let those calls of a round be claimed that meet no earlier one without a result.
+
+    Args:
+        rows: The transaction, in which the conversation is locked.
+        id: The conversation, whose round keeps the order.
+        key: Seals rows.
+    """
+    found = [(row, *_looked_at(row, key)) for row in SavedCall.of(rows, id) if row.state != "done"]
+    clock = now(rows)
+    waits = waits_for(touches for _, _, touches in found)
+    for (row, turns, _), before in zip(found, waits, strict=True):
+        if row.state != "ready" or not turns.in_order or (row.until or 0) > clock:
+            continue
+        if bool(before) is not (row.until is None):
+            row._replace(until=None if before else clock).write(rows, key)
+
+
+def has_turn(rows: Rows, row: SavedCall, key: bytes | None) -> bool:
+    """Whether a row that is due may be claimed, as far as other calls go."""
+    turns = Turns.of(row)
+    if turns.in_order:  # an earlier call may have got other arguments since
+        settle(rows, row.conversation, key)
+        found, _ = SavedCall.at(rows, row.conversation, row.place)
+        if found is None or found.until is None:
+            return False
+    return not (turns.across and _is_busy(rows, row, turns.across, key))
+
+
+def _is_busy(rows: Rows, row: SavedCall, across: Iterable[str], key: bytes | None) -> bool:
+    """Whether a call under a live lease touches what a row shares with all conversations.
+
+    Claims of such rows are taken one after the other.
+    """
+    rows.one("SELECT one FROM lutum_store WHERE one = 1 {lock}")
+    touched = _touched(row)
+    for other in SavedCall.under_lease(rows):
+        if other[:2] != row[:2]:
+            theirs, touches = _looked_at(other, key)
+            for area in set(across).intersection(theirs.across):
+                if meet(_within(touched, area), _within(touches, area)):
+                    return True
+    return False
+
+
+def _within(touches: Iterable[Touch], area: str) -> list[Touch]:
+    return [touch for touch in touches if touch.area in (area, ANY_AREA)]

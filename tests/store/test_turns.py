@@ -1,0 +1,305 @@
+"""The laws of rounds in order, and of areas that conversations share."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from lutum_py import (
+    Decision,
+    NeedsTools,
+    Suspend,
+    SuspendTicket,
+    ToolMetadata,
+    ToolRoundPlan,
+    Toolset,
+    tool,
+    tool_fn,
+)
+from lutum_py.capabilities import ToolCapabilities, ToolEffect
+from lutum_py.errors import InvalidValueError, MisuseError, OutcomeUnknown
+from lutum_py.store import Claim, Store, open_store
+from lutum_py.testing import ScriptedModel
+from tests.store.beside import Clock, others, sealed
+from tests.store.desk import KEY
+from tests.store.test_kills import killed
+
+EDITS = ToolCapabilities(effects=[ToolEffect("write_file", "path")])
+done: list[str] = []
+
+
+@tool_fn(capabilities=EDITS)
+def edit(path: str) -> str:
+    """Edit a file."""
+    done.append(f"edit {path}")
+    return "edited"
+
+
+@tool_fn(capabilities=ToolCapabilities(effects=[ToolEffect("read_file", "path")]), idempotent=True)
+def look(path: str) -> str:
+    """Look into a file or folder."""
+    done.append(f"look {path}")
+    return "seen"
+
+
+@tool_fn(capabilities=EDITS)
+def lose(path: str) -> str:
+    """Say that nobody knows."""
+    raise OutcomeUnknown(path)
+
+
+@tool_fn(capabilities=EDITS)
+def wipe(path: str) -> str:
+    """Wipe a file, when somebody agrees."""
+    done.append(f"wipe {path}")
+    return "wiped"
+
+
+@tool_fn
+def guess(path: str) -> str:
+    """Do anything."""
+    return "guessed"
+
+
+class Files(Toolset):
+    edit = tool(edit)
+    look = tool(look)
+    lose = tool(lose)
+    wipe = tool(wipe)
+    guess = tool(guess)
+
+
+hooks = Files.HookSet()
+
+
+@hooks.gate(Files.wipe)
+def may_it_be_wiped(_metadata: ToolMetadata, _input: Any) -> Suspend:
+    return Suspend(SuspendTicket(id="t1", message="Wipe?"))
+
+
+def plan_of(*calls: str) -> ToolRoundPlan[Files]:
+    """A plan of calls such as `edit a`, called c0, c1 and so on."""
+    done.clear()
+    asked = [call.partition(" ") for call in calls]
+    read = Files.read_turn(
+        ScriptedModel.tool_calls(
+            *((f"c{at}", name, {"path": path}) for at, (name, _, path) in enumerate(asked))
+        )
+    )
+    assert isinstance(read, NeedsTools)
+    return read.round.apply_hooks_sync(hooks)
+
+
+def claims(store: Store, id: str | None = None) -> dict[str, Claim]:
+    """All that can be claimed now, by call."""
+    found: dict[str, Claim] = {}
+    while (claim := store.claim(Files, id=id)) is not None:
+        found[f"{claim.id} {claim.call.id}" if id is None else claim.call.id] = claim
+    return found
+
+
+def finish(store: Store, claim: Claim) -> None:
+    store.finish(claim, store.begin(claim).call_sync())
+
+
+def decide(store: Store, id: str, decision: Decision) -> None:
+    store.decide(id, decision, Files, hooks=hooks)
+
+
+def test_a_call_is_given_out_once_all_that_it_meets_before_it_is_done(store: Store) -> None:
+    """Ready, claimed, begun and in doubt are not done; a result is, whatever it says."""
+    store.save("one", plan_of("edit a", "look .", "edit b", "look c"), in_order=True)
+    first = claims(store, "one")
+    assert set(first) == {"c0", "c3"}
+    store.release(first["c0"])
+    first |= claims(store, "one")
+    begun = store.begin(first["c0"])
+    assert claims(store, "one") == {}
+    finish(store, first["c3"])
+    assert claims(store, "one") == {}
+    begun.begin()
+    store.finish(first["c0"], begun.indeterminate("cut off"))
+    (second,) = claims(store, "one").values()
+    assert second.call.id == "c1"
+    finish(store, second)
+    finish(store, claims(store, "one")["c2"])
+    assert store.settled() == ["one"]
+
+
+def test_without_an_order_everything_is_given_out_at_once(store: Store) -> None:
+    """A round that says nothing is as it ever was, and its rows say no more."""
+    store.save("one", plan_of("edit a", "edit a"))
+    assert set(claims(store, "one")) == {"c0", "c1"}
+    with others() as rows:
+        assert all('"turns"' not in row["body"] for row in rows.named("lutum_call"))
+
+
+def test_what_waits_for_a_person_holds_up_those_behind_it(store: Store) -> None:
+    """A decision lets the call run before those behind it; one that ends it lets these go on."""
+    store.save("one", plan_of("wipe a", "edit a", "wipe b", "edit b"), in_order=True)
+    assert claims(store, "one") == {}
+    first, second = store.waiting("one")
+    decide(store, "one", first.approve())
+    decide(store, "one", second.cancel("no"))
+    found = claims(store, "one")
+    assert set(found) == {"c0", "c3"}
+    finish(store, found["c0"])
+    assert set(claims(store, "one")) == {"c1"}
+
+
+def test_an_edit_counts_by_its_new_arguments(store: Store) -> None:
+    """Where somebody edits what a call touches, others wait for it that did not, and the other
+    way round.
+    """
+    store.save("one", plan_of("wipe a", "edit a", "edit b"), in_order=True)
+    given_back = claims(store, "one")["c2"]
+    (waiting,) = store.waiting("one")
+    decide(store, "one", waiting.edit({"path": "b"}))
+    store.release(given_back)
+    found = claims(store, "one")
+    assert set(found) == {"c0", "c1"}
+    finish(store, found["c0"])
+    assert set(claims(store, "one")) == {"c2"}
+
+
+def test_the_order_stays_with_the_round_and_ends_with_it(store: Store) -> None:
+    """Saved again, the same round keeps its order where nothing is said; another has none."""
+    version = store.save("one", plan_of("edit a", "edit a", "edit a"), in_order=True)
+    loaded = store.load("one", Files)
+    assert loaded.plan is not None
+    loaded.plan.record(loaded.plan.pending[0].fail("gone"))
+    version = store.save("one", loaded.plan, version=version)
+    assert set(claims(store, "one")) == {"c1"}
+    loaded = store.load("one", Files)
+    assert loaded.plan is not None
+    version = store.save("one", loaded.plan, version=loaded.version, in_order=False)
+    assert "c2" in claims(store, "one")
+    store.save("one", plan_of("edit a", "edit a"), version=version)
+    assert set(claims(store, "one")) == {"c0", "c1"}
+
+
+def test_run_goes_through_a_round_in_order(store: Store) -> None:
+    """`store.run` takes what has its turn, until nothing has."""
+    plan = plan_of("edit a", "look a", "edit a", "wipe b", "edit b", "look c")
+    store.save("one", plan, in_order=True)
+    stored = asyncio.run(store.run("one", Files))
+    assert [each for each in done if each.endswith("a")] == ["edit a", "look a", "edit a"]
+    assert stored.plan is not None
+    assert [call.id for call in stored.plan.pending] == ["c4"]
+    decide(store, "one", store.waiting("one")[0].approve())
+    asyncio.run(store.run("one", Files))
+    assert done[-2:] == ["wipe b", "edit b"]
+
+
+def test_run_cancels_what_is_behind_doubt(store: Store) -> None:
+    """As in `execution.run`: what perhaps still works is not disturbed, and the round can end."""
+    store.save("one", plan_of("lose a", "look .", "edit b", "edit a"), in_order=True)
+    events: list[tuple[str, str]] = []
+    stored = asyncio.run(
+        store.run("one", Files, on_event=lambda each: events.append((each.kind, each.row.id)))
+    )
+    assert stored.plan is not None
+    results = stored.plan.resolve().results
+    assert [(each.status, each.code) for each in results] == [
+        ("indeterminate", "outcome_unknown"),
+        ("cancelled", "after_doubt"),
+        ("success", None),
+        ("cancelled", "after_doubt"),
+    ]
+    assert done == ["edit b"]
+    assert [kind for kind, id in events if id == "c3"] == ["ended"]
+    store.save("two", plan_of("lose a", "edit a"))
+    loose = asyncio.run(store.run("two", Files)).plan
+    assert loose is not None
+    assert [each.status for each in loose.resolve().results] == ["indeterminate", "success"]
+
+
+def test_who_holds_a_conversation_saves_in_order_and_is_told_what_waits(store: Store) -> None:
+    """A call behind one that waits for a person is no reason to wait for it."""
+    with store.hold("one", Files) as desk:
+        desk.save(plan_of("wipe a", "edit a", "edit b"), in_order=True, across=["files"])
+        (waiting,) = desk.run_sync()
+        assert done == ["edit b"]
+        decide(store, "one", waiting.approve())
+        assert desk.run_sync() == []
+        assert done == ["edit b", "wipe a", "edit a"]
+        assert desk.plan is not None
+        desk.plan.discard()
+        desk.save()
+
+
+def test_an_area_is_shared_with_all_that_name_it(store: Store, clock: Clock) -> None:
+    """What meets a call of another conversation is not given out while that is under a lease."""
+    store.save("a", plan_of("edit x", "guess x"), across=["files"])
+    store.save("b", plan_of("edit x", "edit y"), across=["files", "network"])
+    store.save("c", plan_of("edit x"), across=["network"])
+    store.save("d", plan_of("edit x"))
+    first = claims(store)
+    assert set(first) == {"a c0", "b c1", "c c0", "d c0"}
+    finish(store, first["a c0"])
+    second = claims(store)
+    assert set(second) == {"b c0"}
+    store.begin(second["b c0"])
+    clock.move(59)
+    assert claims(store) == {}
+    clock.move(2)  # past the leases of all
+    assert "a c1" in claims(store) or "b c0" in claims(store)
+
+
+def test_a_lease_that_ran_out_holds_up_nobody_elsewhere(store: Store, clock: Clock) -> None:
+    """Only what somebody works on right now is waited for, and of the same conversation too."""
+    store.save("a", plan_of("edit x", "edit x"), across=["files"])
+    store.save("b", plan_of("look x"), across=["files"])
+    claim = store.claim(Files, id="a", lease=10)
+    assert claim is not None
+    assert claims(store) == {}
+    clock.move(11)
+    found = claims(store)
+    assert len(found) == 1
+    assert asyncio.run(store.run("b", Files)).plan is not None
+
+
+def test_a_row_that_was_edited_holds_up_its_round_and_breaks_no_result(store: Store) -> None:
+    """What somebody else wrote may touch anything: it is left as it is, and others wait for it."""
+    store.save("one", plan_of("edit a", "edit b", "edit b"), in_order=True)
+    claim = store.claim(Files, id="one")
+    assert claim is not None
+    with others() as rows:
+        rows.run("UPDATE lutum_call SET token = 9 WHERE place = 1")
+    finish(store, claim)
+    with others() as rows:
+        until = {row["place"]: row["until"] for row in rows.named("lutum_call")}
+    assert until[2] is None
+
+
+def test_rows_without_turns_count_as_anything_beside_others(store: Store) -> None:
+    """A row of before that stands in a round by some mishap holds up those behind it."""
+    store.save("one", plan_of("edit a", "edit b"), in_order=True)
+    with others() as rows:
+        (row,) = (each for each in rows.named("lutum_call") if each["place"] == 0)
+        body = row["body"].replace('"turns"', '"other"')
+        made = sealed({**row, "body": body}, KEY)
+        rows.run("UPDATE lutum_call SET body = ?, seal = ? WHERE place = 0", body, made["seal"])
+    assert set(claims(store, "one")) == {"c0"}
+
+
+@pytest.mark.parametrize(
+    ("across", "error"),
+    [("files", MisuseError), ([""], InvalidValueError), ([3], InvalidValueError)],
+)
+def test_areas_are_a_list_of_words(across: Any, error: type[Exception]) -> None:
+    """What names no areas is refused before anything is saved."""
+    with open_store(":memory:") as store, plan_of("edit a") as plan:
+        with pytest.raises(error):
+            store.save("one", plan, across=across)
+        assert store.ids() == []
+
+
+@pytest.mark.slow
+def test_the_order_is_held_however_a_worker_is_killed(where: str, tmp_path: Any) -> None:
+    """Two workers on one round, one of them killed at any line: what meets keeps its order."""
+    told = killed("ordered", where, tmp_path, 8, 3)
+    assert told["kills"] == 8
+    assert told["pairs that meet"] > 0
