@@ -14,12 +14,13 @@ from __future__ import annotations
 from ._call.asked import Asked
 from ._call.call import FnCall, HookOutcome, Hooks, ToolHooks
 from ._call.decision_log import DecisionKind, DecisionPhase, DecisionRecord
-from ._call.decisions import ArgsDecision
+from ._call.decisions import ArgsDecision, ArgsRuleAnswer, InputRuleAnswer
 from ._call.lifecycle import StepKind
 from ._call.line import CallStep, StepPhase
 from ._call.member_options import Condition, Conditions, MemberOptions
 from ._call.outcomes import ContinueSuggestion, IssueReason, RejectionSource
 from ._call.reply import ReplyStatus
+from ._call.rules import Rule
 from ._call.selector import AnySelector, HidingSelector, TakesContext
 from ._call.spec import FnSpec, HasSpec, ToolSpec
 from ._context.context import CallLike
@@ -78,6 +79,7 @@ __all__ = [
     "AnyModel",
     "AnySelector",
     "ArgsDecision",
+    "ArgsRuleAnswer",
     "Asked",
     "Available",
     "CallEventKind",
@@ -115,6 +117,7 @@ __all__ = [
     "HidingSelector",
     "HookOutcome",
     "Hooks",
+    "InputRuleAnswer",
     "Invocation",
     "IssueReason",
     "JsonSchema",
@@ -139,6 +142,7 @@ __all__ = [
     "ResultLike",
     "ResultStatus",
     "Role",
+    "Rule",
     "SchemaLoss",
     "Skipped",
     "StepKind",

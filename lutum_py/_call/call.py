@@ -26,11 +26,11 @@ from .outcomes import (
     HandledCall,
     RejectedCall,
     SuspendedCall,
-    ask_function,
     handled_call,
     suspend,
 )
 from .reply import REPLY, Reply, reply_in
+from .rules import ask_whole
 from .steps import Steps, drive, drive_sync
 
 if TYPE_CHECKING:
@@ -342,7 +342,7 @@ class AnyToolCall(CallState):
         """
         if invocation is None:
             invocation = self.spec.invocation
-        if self._branch is not None or invocation is None or self.selector.approval:
+        if self._branch is not None or invocation is None or self.selector.asks:
             return self._begin_shared(skipped, invocation)
         # What that does, spelled out where nobody else has the call.
         if skipped is not None and (skipped or invocation.required):
@@ -432,7 +432,7 @@ def _steps(call: AnyToolCall, hooks: Any) -> Steps[HookOutcome]:
 
 def _asked(call: AnyToolCall, hooks: Any) -> Steps[HookOutcome]:
     asking = Asking()
-    outcome = yield from ask_function(call, hooks, asking)
+    outcome = yield from ask_whole(call, hooks, asking)
     asking.settle(counts=False)
     return outcome
 

@@ -30,6 +30,7 @@ from .line import (
     HELD,
     HOOK_PHASES,
     NOT_KEPT,
+    RULED_BY,
     Answer,
     Branch,
     CallStep,
@@ -402,12 +403,12 @@ class CallState:
             told._start_era()
 
     def _check_asked(self) -> None:
-        """Make sure that a call was let pass by hooks, and asked about where it needs an approval.
+        """Make sure that a call was let pass by hooks, and asked about where its tool says so.
 
         Raises:
             LifecycleError: It was not, or its arguments are others since.
         """
-        if self._branch is None and not self.selector.approval:
+        if self._branch is None and not self.selector.asks:
             return
         answered = next(said_of(self._line, "again"), None)
         if answered is not None and answered.phase is not None:
@@ -416,21 +417,23 @@ class CallState:
                 f"{'a hook' if answered.by is None else f'`{answered.by}`'}, so another try of it "
                 "is not run. Answer it by hand, or let the model make another call."
             )
-        if not self.selector.approval:
+        if not self.selector.asks:
             return
         was_changed = False
         for step in reversed(self._line):
-            if step.kind == "asked" and step.by == ASKED_BY:
+            if step.kind == "asked" and step.by in (ASKED_BY, RULED_BY):
                 return
             if step.kind == "changed":
                 was_changed = True
                 break
-        if any(answer.is_of_gate for answer in self._answers):  # given about these arguments
+        # Given about these arguments; a rule may have asked, and is no gate.
+        if any(answer.is_of_gate or not self.selector.approval for answer in self._answers):
             return
         why = "its arguments were changed since" if was_changed else "nobody was asked about it"
+        option = "needs_approval=" if self.selector.approval else "rule="
         raise LifecycleError(
             f"Call {self.id!r} of tool `{self.name}` is not begun: the tool is declared with "
-            f"`needs_approval=`, and {why}. Take the call from `round.plan()`, `await "
+            f"`{option}`, and {why}. Take the call from `round.plan()`, `await "
             "round.apply_hooks(hooks)` or `await call.hook(hooks)`, which ask; where it waits, "
             "give the plan the decision of a person."
         )

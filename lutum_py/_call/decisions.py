@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar, overload
 
 from .._text.immutable import Immutable, dataclass
@@ -78,3 +78,17 @@ ArgsDecision: TypeAlias = RunNormally[Any] | Complete[Out] | Reject | Mapping[st
 
 A mapping names the arguments that are others now; None goes on as it is.
 """
+
+ArgsRuleAnswer: TypeAlias = (
+    Complete[Out]
+    | Reject
+    | Mapping[str, Any]
+    | Awaitable[Complete[Out] | Reject | Mapping[str, Any] | None]
+    | None
+)
+"""What the rule of a function tool returns; see `tool`."""
+
+InputRuleAnswer: TypeAlias = (
+    In | Complete[Out] | Reject | Awaitable[In | Complete[Out] | Reject | None] | None
+)
+"""What the rule of a tool of an input model returns; see `tool`."""

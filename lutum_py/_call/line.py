@@ -85,6 +85,9 @@ new_step: Callable[[tuple[Any, ...]], Step] = partial(_new, Step)
 ASKED_BY: Final = "needs_approval"
 """Who asks for the approval that a tool is declared to need, in steps, records and rows."""
 
+RULED_BY: Final = "rule"
+"""Who says that all rules of a tool were asked which needs no approval."""
+
 BY_TOOL: Final = "tool"
 """What a `suspended` says where the tool asks, after it was started; users do not see it."""
 

@@ -17,6 +17,7 @@ from ..errors import ToolDefinitionError
 
 if TYPE_CHECKING:
     from .._transcript.result_cap import ResultCap
+    from .rules import Rule
 
 
 class _Unsaid(Enum):
@@ -47,6 +48,7 @@ class _OptionFields:
         "off",
         "prefix",
         "result_cap",
+        "rules",
         "timeout",
     )
 
@@ -58,6 +60,7 @@ class _OptionFields:
     needs_approval: Condition | _OrUnsaid
     asked_around: tuple[Condition, ...]
     approval_message: str | None
+    rules: tuple[Rule, ...]
 
 
 class MemberOptions(Frozen, _OptionFields):
@@ -73,6 +76,7 @@ class MemberOptions(Frozen, _OptionFields):
         asked_around: What the groups around it ask of its calls besides, the outermost first:
             nothing within a group takes that away.
         approval_message: What the person is told, with names of arguments in braces.
+        rules: What is asked about each call: its own, then those of the groups from the inside out.
 
     Raises:
         ToolDefinitionError: An option is of the wrong kind.
@@ -91,6 +95,7 @@ class MemberOptions(Frozen, _OptionFields):
         needs_approval: Condition | _OrUnsaid = UNSAID,
         asked_around: tuple[Condition, ...] = (),
         approval_message: str | None = None,
+        rules: tuple[Rule, ...] = (),
     ) -> None:
         if not isinstance(prefix, str):
             raise ToolDefinitionError(f"`prefix=` takes a text, not {shorten(prefix)}.")
@@ -116,6 +121,7 @@ class MemberOptions(Frozen, _OptionFields):
                 needs_approval,
                 asked_around,
                 approval_message,
+                rules,
             )
         )
 
@@ -134,6 +140,7 @@ class MemberOptions(Frozen, _OptionFields):
             ),
             asked_around=outer.asked_around + self.asked_around,
             approval_message=self.approval_message,
+            rules=self.rules + outer.rules,
         )
 
 

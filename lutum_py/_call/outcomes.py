@@ -25,6 +25,7 @@ from .line import (
     ASKED_BY,
     BY_TOOL,
     END_OF,
+    RULED_BY,
     Step,
     StepPhase,
     end_of,
@@ -433,13 +434,16 @@ def _in_time(steps: tuple[Step, ...], step: Step) -> tuple[Step, ...]:
     return (*steps[:end], step, *steps[end:])
 
 
-def ask_function(call: AnyToolCall, hooks: Any, asking: Asking) -> Steps[HookOutcome]:
+def ask_function(
+    call: AnyToolCall, hooks: Any, asking: Asking, phase: StepPhase = "function"
+) -> Steps[HookOutcome]:
     """Ask a plain function, or an object with a `hook_tool_call`, about a draft of the call.
 
     Args:
         call: The call; it is not changed.
         hooks: The function or object.
         asking: Takes what it said.
+        phase: In which part of deciding.
 
     Raises:
         HookError: It raised, or gave something that is no decision.
@@ -461,30 +465,30 @@ def ask_function(call: AnyToolCall, hooks: Any, asking: Asking) -> Steps[HookOut
     given: Any = yield from ask(hook, function, call, draft)
     answer: Any = given  # what checkers narrow
     if isinstance(answer, CallState) and answer.metadata == call.metadata:
-        outcome: HookOutcome = _go_on(hook, call, given, asking)
+        outcome: HookOutcome = _go_on(hook, call, given, asking, phase)
     elif isinstance(answer, HandledCall) and answer.metadata == call.metadata:
         check_answers(hook, call, given.result)
-        made = _said(hook, call, draft, "complete", None, asking)
+        made = _said(hook, call, draft, "complete", None, asking, phase)
         by = given.by or hook
-        end(made, "success", by=by, phase="function", detail=(given.output, given.result))
+        end(made, "success", by=by, phase=phase, detail=(given.output, given.result))
         outcome = outcome_of(made)
     elif isinstance(answer, RejectedCall) and answer.metadata == call.metadata:
         reason = checked_reason(hook, call, answer.reason)
         # `call.reject()` cannot know who says it; a hook set behind the function has said so.
         is_gate = answer.source == "gate"
-        made = _said(hook, call, answer.call, "block" if is_gate else "reject", reason, asking)
+        said: DecisionKind = "block" if is_gate else "reject"
+        made = _said(hook, call, answer.call, said, reason, asking, phase)
         by = answer.by or hook
-        phase: StepPhase = "gate" if is_gate else "function"
-        end(made, "rejected", by=by, phase=phase, reason=reason)
+        end(made, "rejected", by=by, phase="gate" if is_gate else phase, reason=reason)
         outcome = outcome_of(made)
     elif isinstance(answer, SuspendedCall) and answer.call.metadata == call.metadata:
         if is_answered(call, answer.digest):
-            asking.note(call, hook, "function", "suspend", answer.ticket.action)
+            asking.note(call, hook, phase, "suspend", answer.ticket.action)
             outcome = call
         else:
             reason = answer.ticket.action
-            made = _said(hook, call, answer.call, "suspend", reason, asking)
-            outcome = suspend(made, answer.ticket, answer.by or hook, "function", is_mine=True)
+            made = _said(hook, call, answer.call, "suspend", reason, asking, phase)
+            outcome = suspend(made, answer.ticket, answer.by or hook, phase, is_mine=True)
     else:
         raise no_decision(
             hook,
@@ -492,8 +496,6 @@ def ask_function(call: AnyToolCall, hooks: Any, asking: Asking) -> Steps[HookOut
             given,
             "the call itself, call.handled(...), call.reject(...) or call.suspend(...)",
         )
-    if isinstance(outcome, CallState) and outcome.selector.approval:
-        return (yield from ask_approval(outcome, asking)) or outcome
     return outcome
 
 
@@ -504,11 +506,12 @@ def _said(
     said: DecisionKind,
     reason: str | None,
     asking: Asking,
+    phase: StepPhase,
 ) -> AnyToolCall:
     """Make the branch that a function's answer asks for, with what it did behind its `asked`."""
     done = answer._line[len(call._line) :]
     made = asking.branch(call)
-    asking.note(made, hook, "function", said, reason)
+    asking.note(made, hook, phase, said, reason)
     # Behind it stands what the function did with the call that it got, but for its end.
     for step in done:
         if step.kind in ("begun", "asked"):
@@ -552,7 +555,7 @@ def ask_approval(call: AnyToolCall, asking: Asking) -> Steps[SuspendedCall | Non
             "was asked about arguments that were changed meanwhile",
             "Change the input before hooks are asked, or after",
         )
-    asking.note(call, ASKED_BY, "gate", None)
+    asking.note(call, ASKED_BY if call.selector.approval else RULED_BY, "gate", None)
     return None
 
 
@@ -566,7 +569,9 @@ def _wait_for_approval(call: AnyToolCall, asking: Asking) -> SuspendedCall | Non
     return suspend(asking.branch(call), ticket, ASKED_BY, "gate", is_mine=True)
 
 
-def _go_on(hook: str, call: AnyToolCall, answer: AnyToolCall, asking: Asking) -> AnyToolCall:
+def _go_on(
+    hook: str, call: AnyToolCall, answer: AnyToolCall, asking: Asking, phase: StepPhase
+) -> AnyToolCall:
     """Take the call that a function gave back, with the input that it now has."""
     if answer.status is not call.status:
         raise hook_error(
@@ -594,15 +599,15 @@ def _go_on(hook: str, call: AnyToolCall, answer: AnyToolCall, asking: Asking) ->
                 "Reject the call instead",
             )
     if not is_other:
-        asking.note(call, hook, "function", "run_normally")
+        asking.note(call, hook, phase, "run_normally")
         return call
     try:
         value = call.spec.check_input(call.name, value)
     except Exception as error:
         raise _unfit(hook, call, "returned", error) from error
     made = asking.branch(call)
-    asking.note(made, hook, "function", "run_normally", input=value)
-    made._replace_input(value, hook, "function", is_mine=True)
+    asking.note(made, hook, phase, "run_normally", input=value)
+    made._replace_input(value, hook, phase, is_mine=True)
     return made
 
 

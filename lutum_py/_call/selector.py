@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .call import AnyToolCall, FnCall, ToolCall
     from .decisions import RunNormally
     from .line import Step
+    from .rules import Rule
 
 P = ParamSpec("P")
 Sent = ParamSpec("Sent")
@@ -45,16 +46,20 @@ class AnySelector(Immutable):
         options: What was said of the member, and of all that it stands in.
         timeout: Seconds that a run may take; None for no limit.
         approval: What says whether a call needs an approval; empty where none ever does.
+        rules: What is asked about each call.
+        asks: Whether there is any of these, so that a call begins only once they were asked.
     """
 
     __slots__ = (
         "_definition",
         "approval",
+        "asks",
         "index",
         "inner",
         "name",
         "options",
         "path",
+        "rules",
         "spec",
         "timeout",
         "toolset",
@@ -69,6 +74,8 @@ class AnySelector(Immutable):
     options: MemberOptions
     timeout: float | None
     approval: Conditions
+    rules: tuple[Rule, ...]
+    asks: bool
     _definition: ToolDef | None
 
     def __init__(
@@ -81,6 +88,7 @@ class AnySelector(Immutable):
         index: int = 0,
         options: MemberOptions = PLAIN,
     ) -> None:
+        approval = conditions_of(options)
         self._put(
             spec=spec,
             name=options.prefix + spec.definition.name,
@@ -90,7 +98,9 @@ class AnySelector(Immutable):
             index=index,
             options=options,
             timeout=spec.definition.timeout if options.timeout is UNSAID else options.timeout,
-            approval=conditions_of(options),
+            approval=approval,
+            rules=options.rules,
+            asks=bool(approval or options.rules),
             _definition=None,
         )
 

@@ -15,11 +15,14 @@ from .._schema.definition import ToolDef
 from .._text.json import shorten
 from ..errors import ToolDefinitionError
 from .tool_fn import DecoratedFn, HidingFn, ToolFn
-from .toolset_body import GroupMember, ToolMember
+from .toolset_body import GroupMember, ToolMember, rules_of
 from .toolset_meta import ToolsetMeta
 
 if TYPE_CHECKING:
+    from .._call.call import Hooks
+    from .._call.decisions import ArgsRuleAnswer, InputRuleAnswer
     from .._call.reply import Reply
+    from .._call.rules import Rule
     from .._call.selector import FnSelector, HidingSelector, Selector
     from .._transcript.result_cap import ResultCap
 
@@ -42,6 +45,7 @@ def tool(
     timeout: float | None = ...,
     needs_approval: bool | Callable[[Any], bool | Awaitable[bool]] = ...,
     approval_message: str | None = ...,
+    rule: Callable[..., ArgsRuleAnswer[Output]] | None = ...,
 ) -> HidingSelector[Params, Output]: ...
 @overload
 def tool(
@@ -54,6 +58,7 @@ def tool(
     timeout: float | None = ...,
     needs_approval: bool | Callable[[Any], bool | Awaitable[bool]] = ...,
     approval_message: str | None = ...,
+    rule: Callable[..., ArgsRuleAnswer[Output]] | None = ...,
 ) -> FnSelector[Params, Output]: ...
 @overload
 def tool(
@@ -66,6 +71,7 @@ def tool(
     timeout: float | None = ...,
     needs_approval: bool | Callable[[Any], bool | Awaitable[bool]] = ...,
     approval_message: str | None = ...,
+    rule: Callable[..., ArgsRuleAnswer[Output]] | None = ...,
 ) -> FnSelector[Params, Output]: ...
 @overload
 def tool(
@@ -78,6 +84,7 @@ def tool(
     timeout: float | None = ...,
     needs_approval: bool | Callable[[Any], bool | Awaitable[bool]] = ...,
     approval_message: str | None = ...,
+    rule: Callable[..., ArgsRuleAnswer[Output]] | None = ...,
 ) -> FnSelector[Params, Output]: ...
 @overload
 def tool(
@@ -90,6 +97,7 @@ def tool(
     timeout: float | None = ...,
     needs_approval: bool | Callable[[Input], bool | Awaitable[bool]] = ...,
     approval_message: str | None = ...,
+    rule: Callable[[Input], InputRuleAnswer[Input, Output]] | None = ...,
 ) -> Selector[Input, Output]: ...
 @overload
 def tool(
@@ -102,6 +110,7 @@ def tool(
     timeout: float | None = ...,
     needs_approval: bool | Callable[[Model], bool | Awaitable[bool]] = ...,
     approval_message: str | None = ...,
+    rule: Callable[[Model], InputRuleAnswer[Model, Any]] | None = ...,
 ) -> Selector[Model, Any]: ...
 @overload
 def tool(
@@ -114,6 +123,7 @@ def tool(
     timeout: float | None = ...,
     needs_approval: bool | Callable[[dict[str, Any]], bool | Awaitable[bool]] = ...,
     approval_message: str | None = ...,
+    rule: Callable[[dict[str, Any]], InputRuleAnswer[dict[str, Any], Any]] | None = ...,
 ) -> Selector[dict[str, Any], Any]: ...
 def tool(
     t: Any,
@@ -125,6 +135,7 @@ def tool(
     timeout: float | None = UNSAID,
     needs_approval: Condition = UNSAID,
     approval_message: str | None = None,
+    rule: Any = None,
 ) -> Any:
     """Make a tool a member of a toolset.
 
@@ -142,9 +153,15 @@ def tool(
             that says so, which may be async. It is asked as the last gate, whatever the hooks are.
         approval_message: What the person is told, with names of arguments in braces, as in
             `"Refund {cents} cents?"`.
+        rule: A function, sync or async, that is asked about each call before gates are, whoever
+            decides about it: by `plan()`, `apply_hooks`, `amend` or `call.hook`. That of a function
+            tool has those of its parameters that it names, and a `ToolContext`, and gives None, a
+            mapping of the arguments that are others now, `Complete` or `Reject`. Any other has the
+            input, and gives another input for the mapping. A call begins only once it was asked.
 
     Raises:
-        ToolDefinitionError: `t` is not declared as a tool, or an option is of the wrong kind.
+        ToolDefinitionError: `t` is not declared as a tool, an option is of the wrong kind, or the
+            rule takes what the tool has not.
 
     Example:
         >>> from lutum_py import Toolset, tool, tool_fn
@@ -174,8 +191,15 @@ def tool(
         timeout=timeout,
         needs_approval=needs_approval,
         approval_message=approval_message,
+        rules=() if rule is None else (_rule_of(spec, rule),),
     )
     return ToolMember(spec, options)
+
+
+def _rule_of(spec: ToolSpec[Any, Any], rule: Any) -> Rule:
+    from .._call.rules import ArgsRule
+
+    return ArgsRule(spec, rule)
 
 
 def _check_deferred(what: str, off: bool, deferred: bool) -> None:
@@ -241,6 +265,7 @@ def toolset(
     result_cap: ResultCap | None = UNSAID,
     timeout: float | None = UNSAID,
     needs_approval: Condition = UNSAID,
+    rule: Hooks | None = None,
 ) -> ToolsetClass:
     """Nest a toolset: its tools become tools of the outer one.
 
@@ -257,6 +282,8 @@ def toolset(
         needs_approval: Whether calls of the group wait until a person approved them, or a function
             of the input of each that says so. Nothing in `inner` takes that away. False is for
             those of which `inner` itself says nothing.
+        rule: A function of a call, as `round.apply_hooks` takes one, that is asked about each call
+            of the group behind the rules of what stands in it.
 
     Raises:
         ToolDefinitionError: `inner` is not a toolset, or an option is of the wrong kind.
@@ -291,6 +318,7 @@ def toolset(
         timeout=timeout,
         needs_approval=UNSAID if around else needs_approval,
         asked_around=around,
+        rules=rules_of(rule),
     )
     member: Any = GroupMember(inner, options)
     return cast("ToolsetClass", member)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Collection, Mapping
 from inspect import CO_VARARGS, unwrap
 from types import FunctionType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from .._call.member_options import UNSAID, MemberOptions
 from .._call.spec import ToolSpec
@@ -15,6 +15,9 @@ from .._text.json import shorten
 from .._text.suggestion import names_for_message
 from ..errors import ToolDefinitionError
 from .hook_names import HOOK_SET_NAMES, generated_names
+
+if TYPE_CHECKING:
+    from .._call.rules import Rule
 
 _METHODS = (classmethod, staticmethod, property)
 
@@ -40,6 +43,19 @@ class GroupMember:
     def __init__(self, inner: Any, options: MemberOptions) -> None:
         self.inner = inner
         self.options = options
+
+
+def rules_of(function: Any) -> tuple[Rule, ...]:
+    """Give the rule of a group or class, if it has one.
+
+    Raises:
+        ToolDefinitionError: It is no function.
+    """
+    if function is None:
+        return ()
+    from .._call.rules import CallRule
+
+    return (CallRule(function),)
 
 
 class ToolsetBody(dict[str, Any]):

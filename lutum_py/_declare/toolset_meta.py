@@ -20,9 +20,10 @@ from .._text.once import ONCE
 from .._text.suggestion import did_you_mean, names_for_message
 from ..errors import MisuseError, ToolDefinitionError, UnknownToolError
 from .selector_type import selector_type
-from .toolset_body import GroupMember, ToolMember, ToolsetBody, is_reserved, read_body
+from .toolset_body import GroupMember, ToolMember, ToolsetBody, is_reserved, read_body, rules_of
 
 if TYPE_CHECKING:
+    from .._call.call import Hooks
     from .._transcript.result_cap import ResultCap
     from .offer import Offer
 
@@ -44,8 +45,8 @@ class ToolsetMeta(type):
     _rebuild: Callable[[], tuple[Any, ...]] | None
     _caps_results: bool
     """Whether some tool has a cap on its results."""
-    _asks_approval: bool
-    """Whether calls of some tool may need an approval."""
+    _asks: bool
+    """Whether some tool has rules, or may need an approval."""
     _whole: MemberOptions
     """What is said of all members, in the head of the class or of one that it inherits from."""
 
@@ -62,6 +63,7 @@ class ToolsetMeta(type):
         result_cap: ResultCap | None = UNSAID,
         timeout: float | None = UNSAID,
         needs_approval: Condition = UNSAID,
+        rule: Hooks | None = None,
     ) -> ToolsetMeta:
         if not bases:
             root: ToolsetMeta = super().__new__(mcs, name, bases, body)
@@ -78,7 +80,12 @@ class ToolsetMeta(type):
                 )
         declared = read_body(name, body, root=mcs._root, own=_OWN)
         made: ToolsetMeta = super().__new__(mcs, name, bases, body)
-        own = MemberOptions(result_cap=result_cap, timeout=timeout, needs_approval=needs_approval)
+        own = MemberOptions(
+            result_cap=result_cap,
+            timeout=timeout,
+            needs_approval=needs_approval,
+            rules=rules_of(rule),
+        )
         if own != PLAIN:
             type.__setattr__(made, "_whole", own.inside(made._whole))
         _bind(made, declared)
@@ -352,7 +359,7 @@ def _settle(
         "_hooks": None,
         "_rebuild": None,
         "_caps_results": any(each.options.result_cap not in (None, UNSAID) for each in selectors),
-        "_asks_approval": any(each.approval for each in selectors),
+        "_asks": any(each.asks for each in selectors),
         "_made_offer": None,
         "_made_calls": None,
     }

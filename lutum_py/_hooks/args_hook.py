@@ -8,6 +8,7 @@ from typing import Any
 from .._call.decisions import RunNormally
 from .._call.selector import AnySelector
 from .._call.spec import FnSpec
+from .._call.taken import with_arguments
 from .._schema.signature import function_name, signature_of
 from .._text.json import shorten
 from .._text.suggestion import names_for_message
@@ -79,7 +80,4 @@ class ArgsHook:
             return RunNormally(input)
         if not isinstance(answer, Mapping):
             return answer
-        invocation: Any = self.spec.invocation
-        given = invocation.input_with(metadata.name, input, answer)
-        by_name = invocation.whole is None
-        return RunNormally(self.spec.check_input(metadata.name, given, by_name=by_name))
+        return with_arguments(self.spec, metadata.name, input, answer)

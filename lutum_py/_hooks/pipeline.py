@@ -1,8 +1,9 @@
 """Send calls through hooks, in an order that is written down here and nowhere else.
 
 For each call: execution hooks in the order of registration, each with the input that the one before
-gave, validated again where it is another → gates, all of them, on the final input, and last of them
-the approval that the tool is declared with → before-hooks, where the call is still to be run.
+gave, validated again where it is another → the rules that the tool is declared with, in the same
+way → gates, all of them, on the final input, and last of them the approval that the tool is
+declared with → before-hooks, where the call is still to be run.
 
 The steps are a generator that hands out whatever is to be awaited; `_call.steps` says who runs it.
 """
@@ -11,37 +12,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from time import time
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.call_state import MADE_LATER
 from .._call.decision_log import DecisionKind, is_logged, log
-from .._call.decisions import Complete, Reject, RunNormally
+from .._call.decisions import Complete, RunNormally
 from .._call.lifecycle import NOT_BEGUN, CallStatus
-from .._call.line import Step, StepPhase, new_step, newer_than
+from .._call.line import Step, new_step, newer_than
 from .._call.outcomes import (
     Asking,
-    HandledCall,
     RejectedCall,
     SuspendedCall,
     ask,
     ask_approval,
-    ask_function,
     check_answers,
     check_untouched,
     checked_reason,
     end,
-    hook_error,
     is_answered,
     no_decision,
-    outcome_of,
     raised,
     rejected_call,
-    rewrite,
     suspend,
 )
+from .._call.rules import ask_rules, ask_whole
 from .._call.selector import AnySelector, Selector
 from .._call.steps import Steps
+from .._call.taken import Gated, Settled, answer_with, handle, taken
 from .._text.escaping import words_of
 from .._text.json import shorten
 from .._text.once import ONCE
@@ -57,9 +55,6 @@ _RANK: dict[Any, int] = {Block: 0, Suspend: 1, Complete: 2, ToolResult: 2}
 _NO_HOOKS: list[RegisteredHook] = []
 _RUN = "run_normally"
 _ANY_STATUS = tuple(CallStatus)
-
-Settled: TypeAlias = HandledCall[Any, Any] | RejectedCall | SuspendedCall
-"""A call that is not to be run, or not yet."""
 
 
 def decide(
@@ -120,7 +115,7 @@ def decide_each(
             each._take_changes()  # no hook is to be blamed for them
             steps = each._steps
         if places is None:
-            outcome = yield from ask_function(each, hooks, asking)
+            outcome = yield from ask_whole(each, hooks, asking)
             outcome = one if outcome is each else outcome
             (pending if isinstance(outcome, AnyToolCall) else settled).append(outcome)
             continue
@@ -156,44 +151,19 @@ def decide_each(
                 if logs:
                     log(call, "run_normally", None, shown)
                 continue
-            outcome = _taken(hook, call, decision, asking, shown)
+            outcome = taken(hook.name, call, decision, asking, shown)
             if not isinstance(outcome, AnyToolCall):
                 settled.append(outcome)
                 break
             call = outcome
         else:
-            if gates or before or call.selector.approval:
+            if gates or before or call.selector.asks:
                 outcome = yield from _decide_fully(call, gates, before, asking, is_open, of)
                 outcome = one if outcome is each else outcome
                 (pending if isinstance(outcome, AnyToolCall) else settled).append(outcome)
             else:
                 pending.append(one if call is each else call)
     return pending, settled
-
-
-def _taken(
-    hook: RegisteredHook, call: AnyToolCall, decision: Any, asking: Asking, shown: Any
-) -> HookOutcome:
-    """Take what an execution hook decided: the call with another input, or what became of it."""
-    kind = _kind_of(decision)
-    if kind is RunNormally:
-        is_left = decision.input is shown
-        if is_left or call._differs(decision.input):
-            return rewrite(hook.name, call, decision.input, asking, left=is_left)
-        call._put_back()
-        asking.note(call, hook.name, "hook", "run_normally")
-        return call
-    call._put_back()
-    if kind is Complete:
-        return _settle(hook, call, decision.output, asking)
-    if kind is Reject:
-        return _reject(hook, call, decision.reason, asking)
-    raise no_decision(
-        hook.name,
-        call,
-        decision,
-        "RunNormally(input), Complete(output) or Reject(reason)",
-    )
 
 
 def _decide_fully(
@@ -204,14 +174,19 @@ def _decide_fully(
     is_open: bool,
     of: AnyToolCall | None,
 ) -> Steps[HookOutcome]:
-    """Send a call with its final input through gates, its approval, and before-hooks."""
-    gated: SuspendedCall | RejectedCall | _Gated | None = None
+    """Send a call through its rules, and then through gates, its approval, and before-hooks."""
+    if call.selector.rules:
+        ruled = yield from ask_rules(call, asking)
+        if not isinstance(ruled, AnyToolCall):
+            return ruled
+        call = ruled
+    gated: SuspendedCall | RejectedCall | Gated | None = None
     if gates:
         gated = yield from _ask_gates(gates, call, asking)
-    if call.selector.approval and (gated is None or isinstance(gated, _Gated)):
+    if call.selector.asks and (gated is None or isinstance(gated, Gated)):
         gated = (yield from ask_approval(call, asking)) or gated
-    if isinstance(gated, _Gated):
-        return _handle(asking.branch(call), gated, "gate")
+    if isinstance(gated, Gated):
+        return handle(asking.branch(call), gated, "gate")
     if gated is not None:
         return gated
     # An edit that hooks changed once more waits again: whoever is told of runs is told later.
@@ -267,7 +242,7 @@ def _claimed_before(call: AnyToolCall, key: str, of: AnyToolCall) -> Step | None
 
 def _ask_gates(
     gates: list[RegisteredHook], call: AnyToolCall, asking: Asking
-) -> Steps[SuspendedCall | RejectedCall | _Gated | None]:
+) -> Steps[SuspendedCall | RejectedCall | Gated | None]:
     """Ask all gates; the strictest answer counts, and among equals the first."""
     answered = call._answer_of(tool=False)
     decision = None if answered is None else answered.decision
@@ -317,46 +292,8 @@ def _ask_gates(
         return suspend(made, answer.ticket, gate.name, "gate", is_mine=True)
     if type(answer) is ToolResult:
         check_answers(gate.name, call, answer)
-        return _Gated(gate.name, answer.output, answer)
-    return _answered(gate, call, answer.output)
-
-
-class _Gated(NamedTuple):
-    """What a hook or gate answered a call with, unless something stricter comes."""
-
-    by: str
-    output: Any
-    result: ToolResult
-
-
-def _answered(hook: RegisteredHook, call: AnyToolCall, output: Any) -> _Gated:
-    try:
-        handled = call._alike().handled(output)
-    except Exception as error:
-        raise hook_error(
-            hook.name, call, f"returned an unfit output: {words_of(error)}", "Mend what it returns"
-        ) from error
-    return _Gated(hook.name, handled.output, handled.result)
-
-
-def _handle(made: AnyToolCall, given: _Gated, phase: StepPhase) -> Settled:
-    end(made, "success", by=given.by, phase=phase, detail=(given.output, given.result))
-    return outcome_of(made)
-
-
-def _settle(hook: RegisteredHook, call: AnyToolCall, output: Any, asking: Asking) -> Settled:
-    given = _answered(hook, call, output)
-    made = asking.branch(call)
-    asking.note(made, hook.name, "hook", "complete")
-    return _handle(made, given, "hook")
-
-
-def _reject(hook: RegisteredHook, call: AnyToolCall, reason: str, asking: Asking) -> Settled:
-    said = checked_reason(hook.name, call, reason)
-    made = asking.branch(call)
-    asking.note(made, hook.name, "hook", "reject", said)
-    end(made, "rejected", by=hook.name, phase="hook", reason=said)
-    return outcome_of(made)
+        return Gated(gate.name, answer.output, answer)
+    return answer_with(gate.name, call, answer.output)
 
 
 def after(

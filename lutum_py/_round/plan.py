@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, Self, TypeVar
 from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.lifecycle import CallStatus
 from .._call.line import CallStep
-from .._call.outcomes import Asking, ContinueSuggestion, SuspendedCall, ask_approval
+from .._call.outcomes import Asking, ContinueSuggestion, SuspendedCall
+from .._call.rules import ask_declared
 from .._call.steps import Steps, drive, drive_sync
 from .._context.suspension import Decision
 from .._hooks.pipeline import decide_each
@@ -590,11 +591,11 @@ def take_in(calls: SortedCalls, asking: Asking) -> None:
 
 
 def unasked(calls: SortedCalls) -> Steps[ToolRoundPlan[Any]]:
-    """Make a plan without hooks: what is declared to need an approval waits for one."""
+    """Make a plan without hooks: rules and approvals that are declared are asked."""
     asking = Asking()
     for call in calls.pending:
-        if call.selector.approval and call._stage.may_begin:
-            yield from ask_approval(call, asking)
+        if call.selector.asks and call._stage.may_begin:
+            yield from ask_declared(call, asking)
     was_decided = calls._is_decided
     take_in(calls, asking)
     calls._is_decided = was_decided

@@ -418,7 +418,7 @@ class _Loader:
                 "than it has. What is approved is not what would run."
             )
         self._give_outputs(call)
-        if self.is_older and selector.approval:
+        if self.is_older and selector.asks:
             call._steps = _asked_before(call._steps)
         if not any(step.kind == "changed" for step in line):  # then it is what the input says
             first, *others = call._steps

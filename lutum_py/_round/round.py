@@ -151,15 +151,17 @@ class ToolRound(Immutable, _RoundFields, Generic[T_co, AN_co]):
     def plan(self) -> ToolRoundPlan[T_co]:
         """Return the plan without any hooks: every usable call is pending.
 
-        Those whose tools are declared with `needs_approval=` wait, where that says so.
+        The rules of its tool are asked about each. Those whose tools are declared with
+        `needs_approval=` wait, where that says so.
 
         Raises:
-            MisuseError: A condition of `needs_approval=` is async; it is a `TypeError`.
-            HookError: A condition raised, or gave something else than True or False.
+            MisuseError: A rule or a condition of `needs_approval=` is async; it is a `TypeError`.
+            HookError: One raised, or gave something that is none of its answers; the round can be
+                used again.
         """
         calls = self._sorted()
         toolset: Any = self.toolset
-        if not toolset._asks_approval:
+        if not toolset._asks:
             return closed(calls)
         return drive_sync(unasked(calls), "`await round.apply_hooks(hooks)`")
 

@@ -129,12 +129,7 @@ class Invocation:
         """Lay out the arguments: by position where the function wants that, else by name."""
         if skipped or self.required:
             self.check(call, skipped)
-        keywords = dict(skipped)
-        if self.whole is not None:
-            keywords[self.whole] = input
-        else:
-            for name, field in self._arguments:
-                keywords[name] = getattr(input, field)
+        keywords = {**skipped, **self.arguments_of(input)}
         if self.context is not None and keywords.get(self.context) is None:
             from .._context.context import ToolContext
 
@@ -145,6 +140,17 @@ class Invocation:
             for name in self.positional
         ]
         return positional, keywords
+
+    @property
+    def annotations(self) -> dict[str, Any]:
+        """The annotations of the parameters that the model fills in."""
+        return {each.name: each.annotation for each in self._signature.parameters}
+
+    def arguments_of(self, input: Any) -> dict[str, Any]:
+        """Give what the model filled in, by the parameters of the function."""
+        if self.whole is not None:
+            return {self.whole: input}
+        return {name: getattr(input, field) for name, field in self._arguments}
 
     def unfit(self, function: Callable[..., Any]) -> str | None:
         """Say why a function cannot be called with what a call passes; None where it can."""

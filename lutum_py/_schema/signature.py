@@ -28,7 +28,7 @@ REQUIRED: Any = inspect.Parameter.empty
 """Stands for a default that is not there."""
 
 _POSITIONAL_ONLY = inspect.Parameter.POSITIONAL_ONLY
-_VARIADIC: dict[object, str] = {
+VARIADIC: dict[object, str] = {
     inspect.Parameter.VAR_POSITIONAL: "*",
     inspect.Parameter.VAR_KEYWORD: "**",
 }
@@ -170,7 +170,7 @@ def read_signature(
     hidden: dict[str, Hidden] = {}
     context: str | None = None
     for index, (name, parameter) in enumerate(known.items()):
-        if stars := _VARIADIC.get(parameter.kind):
+        if stars := VARIADIC.get(parameter.kind):
             raise ToolDefinitionError(
                 f"{place} takes `{stars}{name}`, which has no schema. Name each parameter, or take "
                 f"one `{name}: list[...]` or `{name}: dict[str, ...]`."
@@ -185,7 +185,7 @@ def read_signature(
                 f"is), or hide it from the model with `skip=({name!r},)`."
             )
         annotation = hints[name]
-        if _is_context(annotation):
+        if is_context(annotation):
             if context is not None:
                 raise ToolDefinitionError(
                     f"{place} takes two contexts, `{context}` and `{name}`. Keep one."
@@ -223,24 +223,43 @@ def read_others(
         The other parameters, which the program fills in; the name of the `ToolContext` parameter,
         if there is one; and whether calling the function gives an awaitable.
     """
-    plain: Any = inspect.unwrap(function)
-    while isinstance(plain, partial):
-        plain = plain.func
-    if not inspect.isroutine(plain):
-        plain = type(plain).__call__
+    plain = _plain(function)
     hidden: dict[str, Hidden] = {}
     context: str | None = None
     for name, parameter in signature_of(function).parameters.items():
-        if name in taken or parameter.kind in _VARIADIC:
+        if name in taken or parameter.kind in VARIADIC:
             continue
         hints: dict[str, Any] = {}
         with suppress(NameError, ToolDefinitionError):  # what has no value here is no context
             hints = _resolve("A handler", plain, {name}, None)
-        if context is None and _is_context(hints.get(name)):
+        if context is None and is_context(hints.get(name)):
             context = name
         else:
             hidden[name] = Hidden(name, parameter.default)
     return hidden, context, inspect.iscoroutinefunction(plain)
+
+
+def _plain(function: Any) -> Any:
+    """Find the function that has the annotations of whatever can be called."""
+    plain = inspect.unwrap(function)
+    while isinstance(plain, partial):
+        plain = plain.func
+    return plain if inspect.isroutine(plain) else type(plain).__call__
+
+
+def hint_of(function: Callable[..., Any], name: str) -> Any:
+    """Evaluate one annotation; `REQUIRED` where there is none, or where it has no value here."""
+    plain = _plain(function)
+    written = annotations_of(plain).get(name, REQUIRED)
+    return REQUIRED if written is REQUIRED else plain_hint(written, _names_around(plain))
+
+
+def plain_hint(annotation: Any, names: dict[str, Any] | None = None) -> Any:
+    """Give an annotation without `Annotated`; `REQUIRED` where it has no value here."""
+    carrier: Any = SimpleNamespace(__annotations__={"it": annotation})
+    with suppress(Exception):
+        return typing.get_type_hints(carrier, globalns=names)["it"]
+    return REQUIRED
 
 
 def _resolve(
@@ -329,7 +348,8 @@ _MAY_NEST_STRINGS = {
 }
 
 
-def _is_context(annotation: Any) -> bool:
+def is_context(annotation: Any) -> bool:
+    """Whether a parameter takes a `ToolContext`."""
     # Whoever names the class has loaded it; most tools do without. Another thread may be about to.
     module = sys.modules.get(f"{__name__.partition('.')[0]}._context.context")
     context = getattr(module, "ToolContext", None)

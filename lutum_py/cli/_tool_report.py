@@ -97,6 +97,7 @@ def _tool(selector: AnySelector, start: int) -> dict[str, Any]:
         "capabilities": definition.capabilities.to_dict(),
         "risk": risk_of(definition.capabilities).value,
         "needs_approval": _approval(selector),
+        "rules": [rule.name for rule in selector.rules],
         "timeout": definition.timeout,
         "idempotent": definition.idempotent,
         "strict": definition.strict,

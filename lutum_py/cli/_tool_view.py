@@ -121,6 +121,8 @@ def _extras(tool: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if tool["needs_approval"] != "never":
         asked = "a function of the input says which calls"
         yield "approval", "each call" if tool["needs_approval"] == "always" else asked
+    if tool["rules"]:
+        yield "rules", ", ".join(tool["rules"])
     flags = [name for name, value in capabilities.items() if value is True]
     if flags:
         yield "flags", ", ".join(flags)

@@ -1,4 +1,4 @@
-"""The law of approvals: a tool that needs one begins only after a plan or hook asked about it."""
+"""The law of approvals and rules: a tool that has one begins only after a plan or hook asked."""
 
 from __future__ import annotations
 
@@ -101,11 +101,32 @@ class Whole(Toolset, needs_approval=True):
     wire = tool(wire)
 
 
+class Ruled(Toolset):
+    """Rules that let everything pass."""
+
+    pay = tool(pay, rule=lambda: None)
+    wire = tool(wire, rule=lambda cents: None)
+    order = tool(order, rule=lambda items: None)
+    look = tool(look)
+
+
+class RuledGroup(Toolset):
+    bank = toolset(Plain, prefix="bank_", rule=lambda call: call)
+
+
+class RuledWhole(Toolset, rule=lambda call: call):
+    pay = tool(pay)
+    wire = tool(wire)
+
+
 SETS: dict[str, tuple[Any, str]] = {
     "always": (Always, ""),
     "condition": (Never, ""),
     "group": (Grouped, "bank_"),
     "class": (Whole, ""),
+    "rule": (Ruled, ""),
+    "rule of a group": (RuledGroup, "bank_"),
+    "rule of a class": (RuledWhole, ""),
 }
 
 
@@ -193,7 +214,7 @@ def test_nothing_that_needs_an_approval_begins_unasked(way: str, kind: str) -> N
     before = call.steps
     with pytest.raises((LifecycleError, HookError)) as caught:
         SYNC[way](call)
-    assert "needs_approval" in str(caught.value)
+    assert ("rule=" if kind.startswith("rule") else "needs_approval=") in str(caught.value)
     assert "'c0' of tool" in str(caught.value)
     assert (call.steps, call.status, RAN) == (before, "new", [])
 
@@ -226,13 +247,17 @@ ASK: dict[str, Callable[[Any], AnyToolCall]] = {
 }
 
 
+FREE = {"condition": Never, "rule": Ruled}
+"""Those that ask, and let everything pass."""
+
+
 @over("way, asked", [(way, asked) for way in SYNC for asked in ASK if way not in ALONE])
 def test_what_was_asked_about_is_run(way: str, asked: str) -> None:
     """Once a plan or hook has asked, and nobody has to decide, the call is run in any way."""
-    round_ = called(Never, "", way)
-    call = ASK[asked](round_)
-    assert [step.by for step in call.steps][-1] == "needs_approval"
-    SYNC[way](call)
+    for kind, of in FREE.items():
+        call = ASK[asked](called(of, "", way))
+        assert call.steps[-1].by == {"condition": "needs_approval", "rule": "rule"}[kind]
+        SYNC[way](call)
 
 
 CHANGES: dict[str, Callable[[Any], Any]] = {
@@ -245,16 +270,17 @@ CHANGES: dict[str, Callable[[Any], Any]] = {
 @over("change", CHANGES)
 def test_a_call_that_was_changed_since_is_asked_about_anew(change: str) -> None:
     """What was asked about other arguments allows nothing."""
-    RAN.clear()
-    round_ = opened(Never, "order")
-    plan = round_.plan()
-    call: Any = plan.pending[0]
-    other = CHANGES[change](call) or call
-    with pytest.raises(LifecycleError, match="changed since"):
-        other.call_sync()
-    assert RAN == []
-    plan.apply_hooks_sync(Never.HookSet()).pending[0].call_sync()
-    assert [1 if change == "with_input" else 2] == RAN
+    for of in FREE.values():
+        RAN.clear()
+        round_ = opened(of, "order")
+        plan = round_.plan()
+        call: Any = plan.pending[0]
+        other = CHANGES[change](call) or call
+        with pytest.raises(LifecycleError, match="changed since"):
+            other.call_sync()
+        assert RAN == []
+        plan.apply_hooks_sync(of.HookSet()).pending[0].call_sync()
+        assert [1 if change == "with_input" else 2] == RAN
 
 
 ANSWERS: dict[str, Callable[[Any], object]] = {

@@ -156,6 +156,34 @@ def test_what_needs_an_approval_is_shown(lutum: Lutum, tmp_path: Path) -> None:
     }
 
 
+def test_rules_are_shown_in_the_order_in_which_they_are_asked(lutum: Lutum, tmp_path: Path) -> None:
+    """Each tool names its own rule, and those of what it stands in."""
+    (tmp_path / "ruled.py").write_text(
+        "from lutum_py import Toolset, tool, tool_fn, toolset\n"
+        "@tool_fn\n"
+        "def pay(cents: int) -> None: ...\n"
+        "@tool_fn\n"
+        "def look() -> None: ...\n"
+        "def at_most(cents: int) -> None: ...\n"
+        "def of_all(call): return call\n"
+        "class Inner(Toolset):\n"
+        "    pay = tool(pay, rule=at_most)\n"
+        "    look = tool(look)\n"
+        "class Tools(Toolset):\n"
+        "    ruled = toolset(Inner, prefix='ruled_', rule=of_all)\n"
+        "    plain = toolset(Inner)\n",
+        encoding="utf-8",
+    )
+    lines = lutum("inspect", "ruled:Tools").out.splitlines()
+    assert [line.split(maxsplit=1)[1] for line in lines if line.split()[:1] == ["rules"]] == [
+        "at_most, of_all",
+        "of_all",
+        "at_most",
+    ]
+    tools = json.loads(lutum("inspect", "ruled:Tools", "--json").out)["tools"]
+    assert [tool["rules"] for tool in tools] == [["at_most", "of_all"], ["of_all"], ["at_most"], []]
+
+
 def test_a_nested_toolset_can_be_shown_alone(lutum: Lutum) -> None:
     """`module:Outer.Inner` shows the nested toolset as it is within the outer one."""
     ran = lutum("inspect", "tools:Tools.group")

@@ -1,0 +1,199 @@
+"""Rules: hooks that are declared beside the tool, so that nobody can forget them.
+
+Whoever decides about a call asks them, behind execution hooks and before gates: the tool's own
+first, then those of what it stands in, from the inside out. The approval is asked for right behind
+them, and a call of a tool with either begins only once it went through both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from .._schema.signature import (
+    REQUIRED,
+    VARIADIC,
+    function_name,
+    hint_of,
+    is_context,
+    plain_hint,
+    signature_of,
+    type_name,
+)
+from .._text.json import shorten
+from .._text.suggestion import meant_by, names_for_message
+from ..errors import ToolDefinitionError
+from .call_state import CallState
+from .decisions import Complete, Reject, RunNormally
+from .outcomes import Asking, ask, ask_approval, ask_function
+from .spec import FnSpec, ToolSpec
+from .steps import Steps
+from .taken import taken, with_arguments
+
+if TYPE_CHECKING:
+    from .call import AnyToolCall, HookOutcome
+
+_OF_ARGUMENTS = (
+    "None, a mapping of the arguments that are others now, Complete(output) or Reject(reason)"
+)
+_OF_INPUT = "None, another input, Complete(output) or Reject(reason)"
+
+
+class Rule(Protocol):
+    """What is asked about each call of a tool.
+
+    Attributes:
+        name: What it is called in steps, records and messages.
+    """
+
+    name: str
+
+    def ask(self, call: AnyToolCall, asking: Asking) -> Steps[HookOutcome]:
+        """Ask it about one call."""
+        ...
+
+
+class CallRule:
+    """The rule of a group or class: a function of the call, as `apply_hooks` takes one.
+
+    Raises:
+        ToolDefinitionError: It is no function.
+    """
+
+    def __init__(self, function: Any) -> None:
+        if not callable(function) or isinstance(function, type):
+            raise ToolDefinitionError(
+                f"`rule=` of a toolset takes a function of a call, not {shorten(function)}. It "
+                "gives the call, or what `call.reject(reason)` and the like give."
+            )
+        self.function = function
+        self.name = function_name(function)
+
+    def ask(self, call: AnyToolCall, asking: Asking) -> Steps[HookOutcome]:
+        """Ask it about one call."""
+        return ask_function(call, self.function, asking, "hook")
+
+
+class ArgsRule:
+    """The rule of one tool: a function of those of its parameters that it names, or of its input.
+
+    Raises:
+        ToolDefinitionError: It is no function, or takes what the tool has not.
+    """
+
+    def __init__(self, spec: ToolSpec[Any, Any], function: Any) -> None:
+        self._place = f"Tool `{spec.definition.name}`: `rule="
+        if not callable(function) or isinstance(function, type):
+            raise ToolDefinitionError(f"{self._place}{shorten(function)}` is no function.")
+        self.function = function
+        self.name = function_name(function)
+        self._place += f"{self.name}`"
+        self._invocation: Any = spec.invocation if isinstance(spec, FnSpec) else None
+        self._contexts: list[str] = []
+        self._keywords: list[str] = []
+        self._positional: list[str] = []
+        given = signature_of(function).parameters
+        if self._invocation is None:
+            self._check_input(spec, [*given])
+            return
+        for name, parameter in given.items():
+            if stars := VARIADIC.get(parameter.kind):
+                raise ToolDefinitionError(
+                    f"{self._place} takes `{stars}{name}`. Name each parameter."
+                )
+            is_by_place = parameter.kind is parameter.POSITIONAL_ONLY
+            (self._positional if is_by_place else self._keywords).append(name)
+            self._check(name, self._invocation.annotations, self._invocation.context)
+
+    def _check(self, name: str, known: Mapping[str, Any], context: str | None) -> None:
+        hint = hint_of(self.function, name)
+        if is_context(hint) or name == context:
+            self._contexts.append(name)
+        elif name not in known:
+            raise ToolDefinitionError(
+                f"{self._place} takes `{name}`, which the model does not fill in."
+                f"{meant_by(name, known)} There are {names_for_message(known)}."
+            )
+        else:
+            self._check_hint(name, hint, known[name])
+
+    def _check_input(self, spec: ToolSpec[Any, Any], names: list[str]) -> None:
+        try:
+            signature_of(self.function).bind(None)
+        except TypeError:
+            raise ToolDefinitionError(
+                f"{self._place} takes {names_for_message(names)}, and is called with the input "
+                "alone. Write a function of `(input)`."
+            ) from None
+        if isinstance(spec.origin, type):
+            self._check_hint(names[0], hint_of(self.function, names[0]), spec.arguments.type)
+
+    def _check_hint(self, name: str, hint: Any, wanted: Any) -> None:
+        if hint is not REQUIRED and hint not in (object, Any) and hint != plain_hint(wanted):
+            raise ToolDefinitionError(
+                f"{self._place} takes `{name}: {type_name(hint)}`, and the tool has "
+                f"`{name}: {type_name(wanted)}`. Write the same, `object`, or no annotation."
+            )
+
+    def ask(self, call: AnyToolCall, asking: Asking) -> Steps[HookOutcome]:
+        """Ask it about one call, as an execution hook is asked."""
+        shown = call._lend()
+        said = yield from ask(self.name, self._answer, call, call, shown)
+        said = yield from ask(self.name, self._decision, call, call, shown, said)
+        is_changed = not call.spec.arguments.is_fixed and call._changed_text() is not None
+        if isinstance(said, RunNormally) and said.input is shown and not is_changed:
+            asking.note(call, self.name, "hook", "run_normally")
+            return call
+        wanted = _OF_INPUT if self._invocation is None else _OF_ARGUMENTS
+        return taken(self.name, call, said, asking, shown, wanted)
+
+    def _answer(self, call: AnyToolCall, shown: Any) -> Any:
+        if self._invocation is None:
+            return self.function(shown)
+        values = self._invocation.arguments_of(shown)
+        if self._contexts:
+            from .._context.context import ToolContext
+
+            values |= dict.fromkeys(self._contexts, ToolContext.noop(call))
+        by_place = [values[name] for name in self._positional]
+        return self.function(*by_place, **{name: values[name] for name in self._keywords})
+
+    def _decision(self, call: AnyToolCall, shown: Any, said: Any) -> Any:
+        if said is None:
+            return RunNormally(shown)
+        if self._invocation is None:
+            return said if isinstance(said, Complete | Reject) else RunNormally(said)
+        return (
+            with_arguments(call.spec, call.name, shown, said) if isinstance(said, Mapping) else said
+        )
+
+
+def ask_whole(call: AnyToolCall, hooks: Any, asking: Asking) -> Steps[HookOutcome]:
+    """Ask a plain function about a call, and then what its tool is declared with."""
+    outcome = yield from ask_function(call, hooks, asking)
+    if isinstance(outcome, CallState) and outcome.selector.asks:
+        return (yield from ask_declared(outcome, asking))
+    return outcome
+
+
+def ask_declared(call: AnyToolCall, asking: Asking) -> Steps[HookOutcome]:
+    """Ask the rules of a call's tool, and whether it needs an approval."""
+    outcome: Any = yield from ask_rules(call, asking)
+    waits = None
+    if isinstance(outcome, CallState):
+        given: Any = outcome
+        waits = yield from ask_approval(given, asking)
+    return waits or outcome
+
+
+def ask_rules(call: AnyToolCall, asking: Asking) -> Steps[HookOutcome]:
+    """Ask the rules of a call's tool; what was decided on stays as it was decided on."""
+    if call._answers and not call._kept.is_open:
+        return call
+    outcome: Any = call
+    for rule in call.selector.rules:
+        outcome = yield from rule.ask(outcome, asking)
+        if not isinstance(outcome, CallState):
+            break
+    ruled: HookOutcome = outcome
+    return ruled
