@@ -106,6 +106,9 @@ def _types(types: dict[str, str]) -> list[str]:
     return [f"{name} = {words}" for name, words in types.items()]
 
 
+_AREAS: dict[str | None, str] = {"*": "everything", None: "nothing"}
+
+
 def _extras(tool: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Give what a tool declares besides its types, as pairs of a label and words."""
     if tool["path"].rpartition(".")[2] != tool["name"]:
@@ -114,7 +117,8 @@ def _extras(tool: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for effect in capabilities["effects"]:
         target = f" (of `{effect['target']}`)" if effect["target"] else ""
         dry_run = "" if effect["dry_run"] == "not_supported" else f", dry run {effect['dry_run']}"
-        undone = f"{effect['kind']}{target}: {effect['reversibility']}"
+        touched = _AREAS.get(effect["area"], effect["area"])
+        undone = f"{effect['kind']}{target}, touches {touched}: {effect['reversibility']}"
         yield "effect", f"{undone}, confirmation {effect['confirmation']}{dry_run}"
     if capabilities["effects"]:
         yield "risk", tool["risk"]

@@ -22,8 +22,9 @@ remove  off, about 62 tokens
   input     path  string, required
             mode  one of "fast", "slow", default "fast"
   output    null
-  effect    delete_file (of `path`): irreversible, confirmation always, dry run supported
-  effect    network_request: reversible, confirmation on_risk
+  effect    delete_file (of `path`), touches files: irreversible, confirmation always, dry run
+            supported
+  effect    network_request, touches network: reversible, confirmation on_risk
   risk      block
   flags     emits_progress
   category  travel
