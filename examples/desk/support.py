@@ -1,25 +1,19 @@
-"""A support desk that may be killed anywhere: `python support.py FOLDER` goes on where it was.
-
-Refunds over 5000 cents wait for `python support.py FOLDER decide`, in any other process.
-"""
-
-from __future__ import annotations
+"""A support desk that may be killed anywhere: `python support.py FOLDER`, and `… FOLDER decide`."""
 
 import asyncio
 import logging
 import sys
-from pathlib import Path
 
 from pydantic import BaseModel
 from script import MODEL
 from shop import Shop
 
-from lutum_py import NeedsTools, NoAnswer, Session, ToolContext, Toolset, tool, tool_fn
+from lutum_py import NeedsTools, NoAnswer, ToolContext, Toolset, tool, tool_fn
 from lutum_py.sinks import log_events
 from lutum_py.store import Store, open_store
 
-FOLDER = Path(sys.argv[1])
-SHOP = Shop(str(FOLDER / "shop.db"))
+FOLDER = sys.argv[1]
+SHOP = Shop(f"{FOLDER}/shop.db")
 
 
 class Outcome(BaseModel):
@@ -54,42 +48,25 @@ class Desk(Toolset, timeout=2):
 
     find_orders = tool(find_orders)
     refund = tool(refund, needs_approval=lambda input: input.cents > 5000)
-    send_mail = tool(send_mail)
-
-
-hooks = Desk.HookSet()
-
-
-@hooks.on_args(Desk.send_mail)
-def lower_case(to: str, text: str, ctx: ToolContext) -> dict[str, str]:
-    """Write addresses in lower case."""
-    return {"to": to.lower()}
+    send_mail = tool(send_mail, rule=lambda to: {"to": to.lower()})
 
 
 async def advance(store: Store, id: str) -> Outcome | None:
     """Go on as far as possible; None where somebody has to decide first."""
-    log = log_events("desk")
-    if id not in store.ids():
-        session = Session()
-        session.push_user("Please refund my orders. Ann")
-        store.save(id, None, session=session)
-    while True:
-        stored = await store.run(id, Desk, lease=1, on_event=log)
-        session, plan = stored.session, stored.plan
-        if plan is not None:
-            if not plan.is_settled:
-                return None
-            plan.commit(session)
-        if finished := session.finished(Outcome):
-            print(session.transcript.usage())
-            return finished.answer
-        plan = None
-        match await session.text_turn(MODEL).tools(Desk).answer(Outcome).collect():
-            case NeedsTools(round):
-                plan = await round.apply_hooks(hooks, on_event=log)
-            case NoAnswer(text=text):
-                session.push_user(text)
-        store.save(id, plan, session=session, version=stored.version)
+    async with store.hold(id, Desk, lease=1) as desk:
+        if not desk.session.transcript:
+            desk.session.push_user("Please refund my orders. Ann")
+        while not await desk.run(on_event=log_events("desk")):
+            desk.commit()
+            if (end := desk.session.finished(Outcome)) is not None:
+                print(desk.session.transcript.usage())
+                return end.answer
+            outcome = await desk.session.text_turn(MODEL).tools(Desk).answer(Outcome).collect()
+            if isinstance(outcome, NeedsTools):
+                desk.save(outcome.round.plan())
+            elif isinstance(outcome, NoAnswer):
+                desk.session.push_user(outcome.text)
+    return None
 
 
 def decide(store: Store) -> None:
@@ -101,5 +78,5 @@ def decide(store: Store) -> None:
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
-    with open_store(FOLDER / "desk.db") as store:
+    with open_store(f"{FOLDER}/desk.db") as store:
         decide(store) if "decide" in sys.argv else print(asyncio.run(advance(store, "ann")))
