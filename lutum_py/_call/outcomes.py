@@ -123,6 +123,21 @@ class SuspendedCall(Asked):
     # What a result has as well, so that an outcome is asked without looking at its class first.
 
     @property
+    def call_id(self) -> str:
+        """The id of the call."""
+        return self.call.id
+
+    @property
+    def tool(self) -> str:
+        """The wire name of the tool."""
+        return self.call.name
+
+    @property
+    def proposed(self) -> str:
+        """The arguments as the model wrote them; what is secret by the tool's schema is masked."""
+        return self.call.spec.shown_text(self.call.metadata.arguments)
+
+    @property
     def is_pending(self) -> bool:
         """Whether the call waits for a decision, which it does."""
         return True

@@ -307,3 +307,14 @@ def test_a_secret_in_a_text_that_had_to_be_mended_is_masked(where: str) -> None:
         (waiting,) = store.waiting()
         assert waiting.proposed == '{"login":"**********"}'
         assert "sesame" not in repr(waiting)
+
+
+def test_what_waits_in_a_plan_is_told_as_what_waits_in_a_store(store: Store) -> None:
+    """One code shows both to a person: by the same names, the same words."""
+    plan = plan_of(PAY)
+    (suspended,) = plan.suspended
+    names = ("call_id", "tool", "proposed", "arguments", "digest", "ticket", "question")
+    shown = {name: getattr(suspended, name) for name in names}
+    store.save("one", plan)
+    (waiting,) = store.waiting()
+    assert shown == {name: getattr(waiting, name) for name in names}
