@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import accumulate, zip_longest
 from math import ceil
@@ -129,10 +129,7 @@ class Cutting:
                     break
         if not changed:
             return self.cuts
-        joined = [each for each in self.cuts if each.form == cut.form]
-        start = min([changed[0], *(each.start for each in joined)])
-        stop = max([changed[-1] + 1, *(each.stop for each in joined)])
-        return self._with(replace(cut, start=start, stop=stop), joined)
+        return self._with(replace(cut, start=changed[0], stop=changed[-1] + 1))
 
     def _sent(self, stop: int) -> Iterable[tuple[int, TranscriptItem]]:
         """Go through what is sent of the items before a position, each with its position."""
@@ -173,7 +170,7 @@ class Cutting:
             cut = self._span("drop", start, place, notice)
             if self._is_empty(cut):
                 continue
-            cuts = self._replaced(cut)
+            cuts = self._with(cut)
             if need is None or self.tokens - self.like(cuts).tokens >= need:
                 break
         return cuts
@@ -187,10 +184,8 @@ class Cutting:
         start, stop = self._checked(span)
         cut = self._span(kind, start, stop, text)
         if self._is_empty(cut):
-            raise ViewError(
-                f"The span from {start} to {stop} is empty: it has nothing but what is never cut, "
-                f"instructions and the last question. {self._places()}"
-            )
+            never = "instructions and the last question"
+            raise self._no_span(span, f"is empty: it has nothing but what is never cut, {never}")
         for each in self.cuts:
             overlaps = each.is_span and each.start < stop and start < each.stop
             if overlaps and not takes_in(cut, each):
@@ -198,7 +193,10 @@ class Cutting:
                     f"The span from {start} to {stop} overlaps the {each.kind} of items "
                     f"{each.start} to {each.stop}. Begin at {each.stop}, or end at {each.start}."
                 )
-        return self._replaced(cut)
+        return self._with(cut)
+
+    def _no_span(self, span: Sequence[int], why: str, near: int | None = None) -> ViewError:
+        return ViewError(f"The span from {span[0]} to {span[1]} {why}. {self._places(near)}")
 
     def _span(self, kind: CutKind, start: int, stop: int, text: str) -> Cut:
         at = len(self.items)
@@ -217,21 +215,15 @@ class Cutting:
         start, stop = (whole_number("span", each) for each in span)
         last = self._answered()
         if not 0 <= start < stop <= len(self.items):
-            raise ViewError(
-                f"The span from {start} to {stop} is empty, or not in this transcript of "
-                f"{len(self.items)} items. {self._places()}"
-            )
+            where = f"this transcript of {len(self.items)} items"
+            raise self._no_span(span, f"is empty, or not in {where}")
         for name, place in (("begins", start), ("ends", stop)):
-            if not self._is_place(place):
-                raise ViewError(
-                    f"The span from {start} to {stop} {name} inside of a round: its turn and "
-                    f"results go or stay together. {self._places(place)}"
-                )
+            if is_inside(self.items, place):
+                why = f"{name} inside of a round: its turn and results go or stay together"
+                raise self._no_span(span, why, place)
         if stop > last:
-            raise ViewError(
-                f"The span from {start} to {stop} has what the model has not answered yet, from "
-                f"item {last} on. {self._places(last)}"
-            )
+            why = f"has what the model has not answered yet, from item {last} on"
+            raise self._no_span(span, why, last)
         return start, stop
 
     def _answered(self) -> int:
@@ -243,9 +235,6 @@ class Cutting:
         has_calls = isinstance(last, AssistantTurn) and bool(last.tool_calls)
         return turns[-1] if has_calls else turns[-1] + 1
 
-    def _is_place(self, place: int) -> bool:
-        return not is_inside(self.items, place)
-
     def _places(self, near: int | None = None) -> str:
         """Name places where a span may begin or end."""
         last = self._answered()
@@ -253,24 +242,20 @@ class Cutting:
             return "No model turn is answered, so there is nothing to cut yet."
         if near is None:
             return f"It may begin at 0 or later, and end at {last} or earlier."
-        before = next(place for place in range(min(near, last), -1, -1) if self._is_place(place))
-        after = next((at for at in range(near, last + 1) if self._is_place(at)), None)
-        both = f"{before}" if after in (None, before) else f"{before} and {after}"
+        inside = [is_inside(self.items, place) for place in range(last + 1)]
+        before = next(place for place in range(min(near, last), -1, -1) if not inside[place])
+        after = next((place for place in range(near, last + 1) if not inside[place]), before)
+        both = f"{before}" if after == before else f"{before} and {after}"
         return f"Places that would do: {both}."
 
-    def _replaced(self, cut: Cut) -> tuple[Cut, ...]:
-        """Put in a span, with the spans inside it, and those beside it that say the same."""
-        gone = [each for each in self.cuts if takes_in(cut, each)]
+    def _with(self, cut: Cut) -> tuple[Cut, ...]:
+        """Put in a cut, joined to those of its form beside it, in place of those inside it."""
         for each in self.cuts:
-            if each.form == cut.form == ("drop", cut.text, (), None) and each not in gone:
-                if each.stop == cut.start:
-                    cut, gone = replace(cut, start=each.start), [*gone, each]
-                elif cut.stop == each.start:
-                    cut, gone = replace(cut, stop=each.stop), [*gone, each]
-        return self._with(cut, gone)
-
-    def _with(self, cut: Cut, gone: list[Cut]) -> tuple[Cut, ...]:
-        """Put a new cut in place of others."""
+            is_beside = each.start <= cut.stop and cut.start <= each.stop
+            if each.form == cut.form and (not cut.is_span or (cut.kind == "drop" and is_beside)):
+                start, stop = min(cut.start, each.start), max(cut.stop, each.stop)
+                cut = replace(cut, start=start, stop=stop)
+        gone = [each for each in self.cuts if takes_in(cut, each)]
         rest = tuple(each for each in self.cuts if each not in gone)
         cut = replace(cut, digest=digest_of_item(self.items[cut.stop - 1]))
         same = [(each.start, each.stop, each.form) for each in gone]
