@@ -53,7 +53,8 @@ from ._round.commit import ResultLike
 from ._round.edits import EditRecord
 from ._round.events import CallEventKind, OnEvent
 from ._round.read_turn import MissingReason, TextResult
-from ._round.rows import CallRow, CallRowState
+from ._round.rows import CallRow
+from ._round.sorted_calls import CallRowState
 from ._schema.input_model import FnInput
 from ._schema.invocation import Invocation
 from ._schema.schema_reader import JsonSchema

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from inspect import iscoroutine
 from typing import Any, TypeAlias
 
@@ -25,7 +25,7 @@ from ..errors import (
     MisuseError,
     UnresolvedSuspension,
 )
-from .sorted_calls import SortedCalls, list_of
+from .sorted_calls import SortedCalls, state_of
 
 ResultLike: TypeAlias = ToolResult | HandledCall[Any, Any] | RejectedCall
 """What may be passed where a result is wanted."""
@@ -91,61 +91,56 @@ def are_in_order(calls: Sequence[ToolMetadata], answers: Sequence[Any]) -> bool:
 
 
 def match_results(
-    calls: Sequence[ToolMetadata],
-    results: Iterable[ToolResult],
-    *,
-    settled: Mapping[str, ToolResult],
-    replaceable: Mapping[str, ToolResult],
-    suspended: Collection[ToolMetadata] = (),
-    in_doubt: Collection[str] = (),
+    calls: SortedCalls,
+    given: Sequence[ToolResult],
+    suspended: Sequence[SuspendedCall],
+    unfinished: Mapping[str, ToolResult] | None,
 ) -> tuple[ToolResult, ...]:
-    """Return one result for each call, in the order of the calls.
+    """Find one result for each call of the turn, in its order.
 
     Args:
-        calls: The calls of the turn, in order.
-        results: The results that the user gives, in any order.
-        settled: Results of handled and rejected calls, by call id; nobody else may give one.
-        replaceable: Results that stand where the user gives none.
-        suspended: The calls that wait for a decision, or suspended themselves.
-        in_doubt: The ids of calls of which nobody knows whether they were run.
+        calls: The calls.
+        given: The results that the user gives, in any order.
+        suspended: The calls that suspended themselves meanwhile.
+        unfinished: Results for those that have none, by call id, where the round is given up.
 
     Raises:
         CommitError: The results do not answer the calls, for any number of reasons.
     """
-    by_id = {call.id: call for call in calls}
-    waiting = {call.id for call in suspended}
-    given: dict[str, ToolResult] = {}
+    filed, asked = calls._file(), {call.id: call for call in calls._state.turn.tool_calls}
+    settled = {id for id, each in filed.items() if each.state in ("handled", "rejected")}
+    waiting = {each.call.id for each in suspended}
+    if unfinished is None:
+        waiting |= {id for id, each in filed.items() if each.state == "suspended"}
+    wanted = tuple(id for id in asked if id not in settled and id not in waiting)
+    results: dict[str, ToolResult] = {}
     faults: list[CommitFault] = []
-    faults += [
-        _extra(call, calls, settled, waiting)
-        for call in suspended
-        if call.id not in by_id or call.id in settled
-    ]
-    for result in results:
-        asked = by_id.get(result.id)
-        if asked is None or asked.id in settled:
-            faults.append(_extra(result, calls, settled, waiting))
-        elif result.id in given:
-            faults.append(DuplicateResult(result.id, asked.name))
-        else:
-            given[result.id] = result
-            if asked.id not in waiting:  # else that it waits is all that is wrong with it
-                faults += mismatches(result, asked)
-    matched: list[ToolResult] = []
-    for call in calls:
-        result_or_none = settled.get(call.id) or given.get(call.id)
-        if call.id in waiting and call.id not in settled:
-            faults.append(UnresolvedSuspension(call.id, call.name))
-        elif result_or_none is None:
-            result_or_none = replaceable.get(call.id)
-            if result_or_none is None:
-                faults.append(MissingResult(call.id, call.name, call.id in in_doubt))
-        if result_or_none is not None:
-            matched.append(result_or_none)
+    answers: list[ToolMetadata | ToolResult] = [each.call.metadata for each in suspended]
+    for each in (*answers, *given):
+        id = each.id
+        if id not in asked or id in settled:
+            faults.append(ExtraResult(id, each.name, wanted, id in settled))
+        elif isinstance(each, ToolResult):
+            if id in results or filed[id].state == "finished":
+                faults.append(DuplicateResult(id, asked[id].name))
+            elif id not in waiting:  # else that it waits is all that is wrong with it
+                faults += mismatches(each, asked[id])
+            results.setdefault(id, each)
+    for id, (state, _, entry) in filed.items():
+        if state == "finished":
+            results[id] = entry
+        elif id in settled or (state == "unusable" and id not in results):
+            results[id] = entry.result
+        elif unfinished is not None and id in unfinished:
+            results.setdefault(id, unfinished[id])
+        if id in waiting - settled:
+            faults.append(UnresolvedSuspension(id, asked[id].name))
+        elif id not in results:
+            faults.append(MissingResult(id, asked[id].name, state == "in_doubt"))
     if faults:
-        place = {call.id: index for index, call in enumerate(calls)}
+        place = {id: index for index, id in enumerate(asked)}
         raise CommitError(sorted(faults, key=lambda fault: place.get(fault.id, len(place))))
-    return tuple(matched)
+    return tuple(results[id] for id in asked)
 
 
 def mismatches(result: ToolResult, asked: ToolMetadata) -> list[CommitFault]:
@@ -156,16 +151,6 @@ def mismatches(result: ToolResult, asked: ToolMetadata) -> list[CommitFault]:
     if result.arguments != asked.arguments:
         faults.append(MismatchedArguments(result.id, asked.name, asked.arguments, result.arguments))
     return faults
-
-
-def _extra(
-    result: ToolResult | ToolMetadata,
-    calls: Sequence[ToolMetadata],
-    settled: Mapping[str, ToolResult],
-    suspended: Collection[str],
-) -> ExtraResult:
-    waiting = tuple(c.id for c in calls if c.id not in settled and c.id not in suspended)
-    return ExtraResult(result.id, result.name, waiting, result.id in settled)
 
 
 def check_after_hooks(calls: SortedCalls, results: Iterable[ToolResult]) -> None:
@@ -207,7 +192,7 @@ def _not_asked(
     calls: SortedCalls, open_calls: dict[str, AnyToolCall]
 ) -> Iterator[tuple[RegisteredHook, AnyToolCall]]:
     """Find the after-hooks that were not asked about these calls, nor those that are answered."""
-    answered = {c.id: c for c in calls._calls if list_of(c) in ("finished", "handled")}
+    answered = {c.id: c for c in calls._calls if state_of(c) in ("finished", "handled")}
     for hooks in dict.fromkeys((*calls._hook_sets, *calls._state._hook_sets)):
         for call in (open_calls | answered).values():
             for key, hook in keyed(hooks._hooks_for(call.selector, "after")):

@@ -1,82 +1,121 @@
-"""Plans and rounds in notebooks and on rich's terminal: each call, its state, and why."""
+"""Plans and rounds in notebooks and on rich's terminal: each call, its state, and why.
+
+All of it is made of rows. A saved plan is shown without its tools, so that no schema can be
+compared, no input read and nothing masked: what is shown is what the text holds, and it is for
+whoever may read the file.
+"""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from .._call.call import AnyToolCall
-from .._call.lifecycle import CallStatus
-from .._call.line import Step
-from .._call.outcomes import (
-    HandledCall,
-    RecoverableToolCallIssue,
-    RejectedCall,
-    RejectionSource,
-    SuspendedCall,
-)
+from .._call.line import Step, end_of, wait_of
+from .._call.outcomes import SOURCES
 from .._context.suspension import SuspendTicket
 from .._text.entries import Entry, Part, brief_table
 from .._text.escaping import LINES, visible
 from .._text.html import as_styles, cut_text, figure, note
-from .._text.json import is_object, parse_json
-from .._transcript.result import ToolResult
+from .._text.json import compact_json, indented_json, is_object, parse_json
+from .._transcript.assistant import AssistantTurn
+from .._transcript.metadata import ToolMetadata
+from .._transcript.saved import Saved
 from .edits import changed_names
-from .rows import open_text
-from .sorted_calls import SortedCalls
+from .plan_json import calls_in, line_in
+from .rows import CallRow, row_of_line, rows_of
+from .sorted_calls import SortedCalls, issue_in
 
 _MOST = 100
 _LIMIT = 300
 _LINE = 120
 
 
-def plan_html(plan: SortedCalls) -> str:
-    """Show the calls of a plan as a table, in the order of the turn."""
-    rows = _of_plan(plan)
-    closed = plan._state._closed_by
-    return _html(f"Plan of {plan.toolset.__qualname__}", rows, f"; {closed}" if closed else "")
+def shown_html(calls: SortedCalls, what: str) -> str:
+    """Show the calls of a `Plan` or `Round` as a table, in the order of the turn."""
+    rows, closed = _entries(calls, what), calls._state._closed_by
+    title = f"{what} of {calls.toolset.__qualname__}"
+    said = f"; {closed}" if closed and what == "Plan" else ""
+    head = ("call", "tool and state", "arguments and why")
+    content = [brief_table(head, rows[:_MOST], _LIMIT, _LIMIT)] * bool(rows)
+    if len(rows) > _MOST:
+        content.append(note(f"{len(rows) - _MOST} more calls are not shown."))
+    return as_styles(figure(title, _counts(rows) + said, *content))
 
 
-def plan_rich(plan: SortedCalls) -> Iterator[tuple[str, object]]:
-    """Give the calls of a plan by their state."""
-    return _rich(plan.toolset.__qualname__, _of_plan(plan))
+def shown_rich(calls: SortedCalls, what: str) -> Iterator[tuple[str, object]]:
+    """Give the calls of a `Plan` or `Round` by their state."""
+    rows = _entries(calls, what)
+    yield "toolset", visible(calls.toolset.__qualname__)
+    by_state: dict[str, list[str]] = {}
+    for row in rows[:_MOST]:
+        arguments, *told = (part.text for part in row.parts)
+        said = "".join(f" - {text}" for text in told[:1])
+        line = f"{cut_text(row.who, 40)} {cut_text(row.place, 40)} {cut_text(arguments, _LINE)}"
+        shown = visible(line + cut_text(said, _LINE), LINES)
+        by_state.setdefault(row.state.replace(" ", "_").replace(",", ""), []).append(shown)
+    yield from by_state.items()
+    if len(rows) > _MOST:
+        yield "not_shown", len(rows) - _MOST
 
 
-def round_html(calls: SortedCalls) -> str:
-    """Show the calls of a round as a table, in the order of the turn."""
-    return _html(f"Round of {calls.toolset.__qualname__}", _of_round(calls), "")
+def _counts(rows: Iterable[Entry]) -> str:
+    counted = Counter(row.state for row in rows)
+    return ", ".join(f"{count} {state}" for state, count in counted.items()) or "no calls"
 
 
-def round_rich(calls: SortedCalls) -> Iterator[tuple[str, object]]:
-    """Give the calls of a round by their state."""
-    return _rich(calls.toolset.__qualname__, _of_round(calls))
+def _entries(calls: SortedCalls, what: str) -> list[Entry]:
+    """Say of each call how it stands, what its arguments are, why, and what happened to it."""
+    made: list[Entry] = []
+    for row in rows_of(calls):
+        assert row._line is not None
+        call, line = row._line.call, row._line.steps
+        state, kind = _state_in_words(row, line)
+        if what == "Round" and row.state == "pending":
+            state = "undecided"
+        # What the tool would get, which a hook may have changed.
+        arguments = row.proposed if call is None else call.spec.shown_json(call._input)
+        parts = (Part("", arguments, "code"), *_why(row, line), *_steps_in_words(line))
+        made.append(Entry(row.id, row.tool, state, kind, (), parts))
+    return made
 
 
-def _of_plan(plan: SortedCalls) -> list[Entry]:
-    recorded = {result.id for result in plan.finished}
-    rows = [
-        *map(_pending, plan.pending),
-        *(_pending(call)._replace(state="in doubt") for call in plan.in_doubt),
-        *(_finished(plan, result) for result in plan.finished),
-        *map(_suspended, plan.suspended),
-        *(_handled(plan, handled) for handled in plan.handled),
-        *map(_rejected, plan.rejected),
-        *(
-            _issue(plan, issue)
-            for issue in plan.recoverable_tool_call_issues
-            if issue.metadata.id not in recorded
-        ),
-    ]
-    return [_with_steps(plan, row) for row in _in_order(plan, rows)]
+def _state_in_words(row: CallRow, line: tuple[Step, ...]) -> tuple[str, str]:
+    """Name the state of a call, and the kind of its mark."""
+    result = row.result
+    end, status = end_of(line), line[-1].stage.status
+    if row.state == "unusable" and result is not None:
+        return str(result.code).replace("_", " "), "bad"
+    if row.state == "rejected" and end is not None:
+        # A gate that blocks has the run end; any other rejection is for the model to read.
+        source = SOURCES[end.phase]
+        return "blocked by gate" if source == "gate" else f"rejected by {source}", "bad"
+    if result is not None:
+        state = "answer" if end is not None and end.phase == "answer" else row.state
+        return (state, "good") if result.is_success else (f"{state}, {result.status}", "bad")
+    if row.state != "pending":
+        return row.state.replace("_", " "), "waiting"
+    return ("pending", "plain") if status == "new" else (f"pending, {status}", "waiting")
 
 
-def _with_steps(plan: SortedCalls, row: Entry) -> Entry:
-    """Say of a call, a line a step, what happened to it."""
-    call = plan._call(row.place)
-    if call is None:
-        return row
-    return row._replace(parts=(*row.parts, *steps_in_words(call._line)))
+def _why(row: CallRow, line: tuple[Step, ...]) -> Iterator[Part]:
+    """Say what is asked of a person, or what the call came to."""
+    wait = wait_of(line)
+    if wait is not None and row.state == "suspended":
+        yield from _ticket_parts(wait.detail)
+    elif row.state == "rejected":
+        yield Part("reason", row.reason or "")
+    elif row.state == "unusable":
+        yield Part("the model is told", row.reason or "")
+    elif row.result is not None:
+        yield Part("result", row.result.model_text)
+
+
+def _ticket_parts(ticket: SuspendTicket) -> Iterator[Part]:
+    yield Part("ticket", f"{ticket.action} ({ticket.id})")
+    if ticket.message is not None:
+        yield Part("message", ticket.message)
 
 
 _WORDS: Final = {
@@ -87,7 +126,7 @@ _WORDS: Final = {
 }
 
 
-def steps_in_words(line: tuple[Step, ...]) -> Iterator[Part]:
+def _steps_in_words(line: tuple[Step, ...]) -> Iterator[Part]:
     """Say what happened to a call, a part a step, with the time since the last."""
     last: float | None = line[0].at
     text = line[0].detail
@@ -135,116 +174,56 @@ def _changed(before: bytes | None, after: bytes | None) -> str:
     return ", ".join(names) or "the arguments"
 
 
-def _of_round(calls: SortedCalls) -> list[Entry]:
-    rows = [
-        *(_pending(call)._replace(state="undecided") for call in calls.pending),
-        *(_issue(calls, issue) for issue in calls.recoverable_tool_call_issues),
-    ]
-    return _in_order(calls, rows)
+# A saved plan without its tools.
 
 
-def _in_order(calls: SortedCalls, rows: Iterable[Entry]) -> list[Entry]:
-    place = {call.id: index for index, call in enumerate(calls._state.turn.tool_calls)}
-    return sorted(rows, key=lambda row: place[row.place])
+class PlanText(NamedTuple):
+    """What a saved plan says.
+
+    Attributes:
+        turn: What the model said.
+        calls: An entry for each call, in the order of the turn.
+    """
+
+    turn: AssistantTurn
+    calls: tuple[Entry, ...]
 
 
-def _row(id: str, tool: str, state: str, kind: str, arguments: str, *told: Part) -> Entry:
-    """Say of one call what becomes of it, what its arguments are, and why."""
-    return Entry(id, tool, state, kind, (), (Part("", arguments, "code"), *told))
+def read_plan(saved: Saved) -> PlanText:
+    """Read what a saved plan says of its calls.
+
+    Raises:
+        PlanError: Something in it is damaged.
+    """
+    turn, calls = calls_in(saved)
+    return PlanText(turn, tuple(_saved_entry(*each) for each in calls))
 
 
-def _pending(call: AnyToolCall) -> Entry:
-    state, kind = pending_state(call.status)
-    return _row(call.id, call.name, state, kind, _arguments(call))
+def _saved_entry(call: ToolMetadata, saved: Saved) -> Entry:
+    """Say how one call stands, and a line for each step that brought it there."""
+    line = line_in(saved, call)
+    row, issue = row_of_line(call, line, call.arguments), issue_in(line)
+    parts = [Part("", indented_json(call.arguments), "code"), *_final_arguments(call, line)]
+    for step in line:
+        if step.kind == "suspended" and step.detail is not None:
+            parts += _ticket_parts(step.detail)
+    parts += _steps_in_words(line)
+    if issue is not None:
+        parts.append(Part("the model is told", issue.text))
+    if row.state in ("finished", "handled") and row.result is not None:
+        parts.append(Part("result", indented_json(row.result.model_text), "code"))
+    return Entry(call.id, call.name, *_state_in_words(row, line), (), tuple(parts))
 
 
-def pending_state(status: CallStatus) -> tuple[str, str]:
-    """Give the state of a call that is pending, and the kind of its mark."""
-    if status is CallStatus.NEW:
-        return "pending", "plain"
-    return f"pending, {status}", "waiting"
-
-
-def ticket_parts(ticket: SuspendTicket) -> tuple[Part, ...]:
-    """Say what is asked of a person."""
-    asked = Part("ticket", f"{ticket.action} ({ticket.id})")
-    return (asked,) if ticket.message is None else (asked, Part("message", ticket.message))
-
-
-def _suspended(waiting: SuspendedCall) -> Entry:
-    call, told = waiting.call, ticket_parts(waiting.ticket)
-    return _row(call.id, call.name, "suspended", "waiting", _arguments(call), *told)
-
-
-def result_state(result: ToolResult, state: str) -> tuple[str, str]:
-    """Give the state of a call that has a result, and the kind of its mark."""
-    return (state, "good") if result.is_success else (f"{state}, {result.status}", "bad")
-
-
-def _finished(calls: SortedCalls, result: ToolResult) -> Entry:
-    state, kind = result_state(result, "finished")
-    call = calls._call(result.id)
-    if call is None:
-        arguments = open_text(calls, result.name, result.arguments)
-    else:
-        arguments = _arguments(call)
-    return _row(result.id, result.name, state, kind, arguments, Part("result", result.model_text))
-
-
-def _handled(calls: SortedCalls, handled: HandledCall[Any, Any]) -> Entry:
-    metadata, result = handled.metadata, handled.result
-    state, kind = result_state(result, "handled")
-    arguments = calls.toolset[metadata.name].spec.shown_json(handled.input)
-    said = Part("result", result.model_text)
-    return _row(metadata.id, metadata.name, state, kind, arguments, said)
-
-
-def rejected_state(source: RejectionSource) -> str:
-    """Name the state of a call that will not run."""
-    # A gate that blocks has the run end; any other rejection is for the model to read.
-    return "blocked by gate" if source == "gate" else f"rejected by {source}"
-
-
-def _rejected(rejected: RejectedCall) -> Entry:
-    metadata, state = rejected.metadata, rejected_state(rejected.source)
-    reason = Part("reason", rejected.reason)
-    return _row(metadata.id, metadata.name, state, "bad", _arguments(rejected.call), reason)
-
-
-def _issue(calls: SortedCalls, issue: RecoverableToolCallIssue) -> Entry:
-    metadata, state = issue.metadata, issue.reason.replace("_", " ")
-    told = Part("the model is told", issue.text)
-    arguments = open_text(calls, metadata.name, metadata.arguments)
-    return _row(metadata.id, metadata.name, state, "bad", arguments, told)
-
-
-def _arguments(call: AnyToolCall) -> str:
-    """Encode what the tool would get, which a hook may have changed."""
-    return call.spec.shown_json(call._input)
-
-
-def _counts(rows: Iterable[Entry]) -> str:
-    counted = Counter(row.state for row in rows)
-    return ", ".join(f"{count} {state}" for state, count in counted.items()) or "no calls"
-
-
-def _html(title: str, rows: list[Entry], closed: str) -> str:
-    head = ("call", "tool and state", "arguments and why")
-    content = [brief_table(head, rows[:_MOST], _LIMIT, _LIMIT)] * bool(rows)
-    if len(rows) > _MOST:
-        content.append(note(f"{len(rows) - _MOST} more calls are not shown."))
-    return as_styles(figure(title, _counts(rows) + closed, *content))
-
-
-def _rich(toolset: str, rows: list[Entry]) -> Iterator[tuple[str, object]]:
-    yield "toolset", visible(toolset)
-    by_state: dict[str, list[str]] = {}
-    for row in rows[:_MOST]:
-        arguments, *told = (part.text for part in row.parts)
-        said = "".join(f" - {text}" for text in told[:1])
-        line = f"{cut_text(row.who, 40)} {cut_text(row.place, 40)} {cut_text(arguments, _LINE)}"
-        shown = visible(line + cut_text(said, _LINE), LINES)
-        by_state.setdefault(row.state.replace(" ", "_").replace(",", ""), []).append(shown)
-    yield from by_state.items()
-    if len(rows) > _MOST:
-        yield "not_shown", len(rows) - _MOST
+def _final_arguments(call: ToolMetadata, line: tuple[Step, ...]) -> Iterator[Part]:
+    """Give the arguments that the tool would get, where they are not what the model wrote."""
+    known = [step.detail for step in line if step.kind in ("proposed", "changed") and step.detail]
+    if not known:
+        return
+    final: Any = parse_json(known[-1])
+    try:
+        is_other = json.loads(call.arguments) != final
+    except (ValueError, RecursionError):
+        is_other = True
+    if is_other:
+        yield Part("final arguments", indented_json(compact_json(final)), "code")

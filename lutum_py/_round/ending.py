@@ -11,20 +11,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from .._call.call import AnyToolCall
+from .._call.call import AnyToolCall, Hooks
 from .._call.outcomes import SuspendedCall
 from .._call.selector import AnySelector
+from .._call.steps import Steps
+from .._hooks.pipeline import AfterSaid, after
+from .._hooks.places import HookPlaces
 from .._hooks.registered_hook import RegisteredHook
+from .._text.json import shorten
+from .._text.once import ONCE
 from .._transcript.committed import CommittedRound, joined
 from .._transcript.result import NOT_RUN, ToolResult, with_ran_with
 from .._transcript.result_cap import ResultCap
-from ..errors import LutumError
+from ..errors import HookError, LutumError
 from .commit import ResultLike, are_in_order, as_results, check_after_hooks, match_results
 from .edits import with_edit_lines
-from .sorted_calls import SortedCalls, list_of
+from .sorted_calls import SortedCalls, result_in, state_of
 
 
 def end_round(
@@ -90,18 +95,7 @@ def _matched(
         asked, results
     ):
         return given, tuple(results)
-    settled = {each.metadata.id: each.result for each in calls.handled}
-    settled.update((each.metadata.id, each.result) for each in calls.rejected)
-    issues = {each.metadata.id: each.result for each in calls.recoverable_tool_call_issues}
-    matched = match_results(
-        asked,
-        results,
-        settled=settled,
-        replaceable=issues if unfinished is None else {**unfinished, **issues},
-        suspended=[each.call.metadata for each in (*waiting, *suspended)],
-        in_doubt=[call.id for call in calls.in_doubt],
-    )
-    return given, matched
+    return given, match_results(calls, given, suspended, unfinished)
 
 
 # What a call was run with is said in its result, where the program made it of the input: by a hook,
@@ -118,7 +112,7 @@ def with_final_arguments(
         results: The results of a round.
         rewritten: The calls of which the program, a hook or a person replaced the input.
     """
-    run = {call.id: call for call in rewritten if list_of(call) not in ("handled", "rejected")}
+    run = {call.id: call for call in rewritten if state_of(call) not in ("handled", "rejected")}
     return tuple(
         _told(each, run[each.id]) if each.id in run and each.status not in NOT_RUN else each
         for each in results
@@ -139,3 +133,57 @@ def _is_as_sent(call: AnyToolCall) -> bool:
     except (LutumError, ValueError):
         return False
     return same
+
+
+# After-hooks: each is shown each result once.
+
+
+def show_results(
+    calls: SortedCalls, hooks: Hooks, answers: Iterable[ResultLike | SuspendedCall]
+) -> Steps[list[ToolResult | SuspendedCall]]:
+    """Show results to the after-hooks; see `ToolRoundPlan.apply_after_hooks`.
+
+    The plan changes when all were asked: where a hook raises, it is as it was.
+    """
+    hook_set: Any = hooks
+    if not isinstance(hooks, HookPlaces):
+        raise HookError(f"After-hooks are those of a HookSet, not of {shorten(hooks)}.")
+    results, suspended = as_results(answers)
+    said: list[AfterSaid] = []
+    answered = list(_answered(calls))
+    open_calls = {call.id: call for call in (*calls.pending, *calls.in_doubt)}
+    shown: list[ToolResult | SuspendedCall] = []
+    ends: list[tuple[AnyToolCall, ToolResult]] = []
+    for result in results:
+        call = open_calls.get(result.id)
+        if call is None:  # of no call of ours, or of one that was never decoded
+            shown.append(result)
+            continue
+        if call._stage.may_end:
+            call._check_newest()
+        ends.append((call, result))
+        # The plan does not hold this result: who passes it again wants to see the same again.
+        shown.append((yield from after(call, result, hook_set, said, again=True)))
+    for call, result in answered:
+        yield from after(call, result, hook_set, said)
+    with ONCE:
+        for call, result in ends:  # made elsewhere, or by hand: it is the end of the call here, too
+            if call._stage.may_end and result.answers(call):
+                call._end(result.status, detail=result)
+        for call, name, key, answer in said:
+            if call._stage.is_end:
+                put = None if answer is None else "replaced"
+                call._append("asked", by=name, phase="after", said=put, detail=(key, answer))
+                calls._move(call.id)
+    if calls._owes_after:  # the hooks of the plan that was saved: from here on they are known
+        calls.change(_owes_after=False, _hook_sets=(*calls._hook_sets, hook_set))
+    return [*shown, *suspended]
+
+
+def _answered(calls: SortedCalls) -> Iterator[tuple[AnyToolCall, ToolResult]]:
+    """Give the calls whose results the plan has, as things stand now: those that were run first."""
+    for where in ("finished", "handled"):
+        for call in calls._calls:
+            result = result_in(call._line)
+            if state_of(call) == where and result is not None:
+                yield call, result

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, Self, TypeVar, overload
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.lifecycle import CallStatus
 from .._call.line import CallStep
-from .._call.outcomes import Asking, ContinueSuggestion, SuspendedCall
+from .._call.outcomes import Asking, ContinueSuggestion, RecoverableToolCallIssue, SuspendedCall
 from .._call.rules import ask_declared
 from .._call.steps import Steps, drive, drive_sync
 from .._context.suspension import Decision
@@ -38,7 +38,84 @@ if TYPE_CHECKING:
 T_co = TypeVar("T_co", covariant=True)
 
 
-class ToolRoundPlan(Immutable, SortedCalls, Generic[T_co]):
+class OpenCalls(Generic[T_co]):
+    """What a round and its plans have alike: calls that hooks can be asked about."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        _WHAT: ClassVar[str]
+        recoverable_tool_call_issues: tuple[RecoverableToolCallIssue, ...]
+
+        def _to_decide(self) -> SortedCalls:
+            """Give a plan in the making, if the round is open."""
+            ...
+
+        def _shown(self) -> SortedCalls:
+            """Give the calls to be looked at."""
+            ...
+
+    @property
+    def continue_suggestion(self) -> ContinueSuggestion | None:
+        """A hint that the model should go on, because some of its calls could not be used."""
+        return ContinueSuggestion.of(self.recoverable_tool_call_issues)
+
+    async def apply_hooks(
+        self, hooks: Hooks, /, *, on_event: OnEvent | None = None
+    ) -> ToolRoundPlan[T_co]:
+        """Send calls through hooks, and sort them by what is to be done.
+
+        Args:
+            hooks: A `HookSet`, an object like one, or a plain function of a call.
+            on_event: Is told what was decided about each call, when all are decided; also of each
+                that cannot be used, and why.
+
+        Returns:
+            A new plan; one that was there before stays as it is. Calls that are not pending in it
+            are not touched, nor are those that were begun or answered already: what is decided
+            comes before.
+
+        Raises:
+            HookError: A hook raised, or gave something that is no decision; what was asked can be
+                asked again.
+            RoundClosedError: The round has ended.
+        """
+        calls = self._to_decide()
+        steps = decided(calls, hooks, on_event)
+        for first in steps:
+            await drive(steps, first)
+        return closed(calls)
+
+    def apply_hooks_sync(
+        self, hooks: Hooks, /, *, on_event: OnEvent | None = None
+    ) -> ToolRoundPlan[T_co]:
+        """Do the same where every hook is sync.
+
+        Raises:
+            TypeError: A hook is async; the text names it.
+        """
+        calls = self._to_decide()
+        drive_sync(decided(calls, hooks, on_event))
+        return closed(calls)
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise MisuseError(
+            f"A {self._WHAT.lower()} is not copied or pickled: its round would end twice. Save it "
+            "with `plan.dump_json()`, and go on with `load_plan`."
+        )
+
+    def _repr_html_(self) -> str:
+        from .display import shown_html
+
+        return shown_html(self._shown(), self._WHAT)
+
+    def __rich_repr__(self) -> Iterator[tuple[str, object]]:
+        from .display import shown_rich
+
+        return shown_rich(self._shown(), self._WHAT)
+
+
+class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
     """Sort the calls of a round by what is to be done about them.
 
     Attributes:
@@ -56,6 +133,7 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T_co]):
     """
 
     __slots__ = ()
+    _WHAT = "Plan"
 
     if TYPE_CHECKING:
         toolset: type[T_co]
@@ -67,11 +145,6 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T_co]):
             if each.source == "gate":
                 return each.reason
         return None
-
-    @property
-    def continue_suggestion(self) -> ContinueSuggestion | None:
-        """A hint that the model should go on, because some of its calls could not be used."""
-        return ContinueSuggestion.of(self.recoverable_tool_call_issues)
 
     @property
     def calls(self) -> tuple[CallRow, ...]:
@@ -162,43 +235,12 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T_co]):
 
     # Deciding.
 
-    async def apply_hooks(
-        self, hooks: Hooks, /, *, on_event: OnEvent | None = None
-    ) -> ToolRoundPlan[T_co]:
-        """Send the pending calls through hooks.
-
-        Args:
-            hooks: A `HookSet`, an object like one, or a plain function of a call.
-            on_event: Is told what was decided about each call, when all are decided; also of each
-                that cannot be used, and why.
-
-        Returns:
-            A new plan; this one stays as it is. Calls that are not pending are not touched, nor
-            are those that were begun or answered already: what is decided comes before.
-
-        Raises:
-            HookError: A hook raised, or gave something that is no decision.
-            RoundClosedError: The round has ended.
-        """
+    def _to_decide(self) -> SortedCalls:
         self._state._check_open()
-        calls = self.copy()
-        steps = decided(calls, hooks, on_event)
-        for first in steps:
-            await drive(steps, first)
-        return closed(calls)
+        return self.copy()
 
-    def apply_hooks_sync(
-        self, hooks: Hooks, /, *, on_event: OnEvent | None = None
-    ) -> ToolRoundPlan[T_co]:
-        """Do the same where every hook is sync.
-
-        Raises:
-            TypeError: A hook is async; the text names it.
-        """
-        self._state._check_open()
-        calls = self.copy()
-        drive_sync(decided(calls, hooks, on_event))
-        return closed(calls)
+    def _shown(self) -> SortedCalls:
+        return self
 
     @overload
     async def apply_after_hooks(
@@ -247,7 +289,7 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T_co]):
     def _after(
         self, hooks: Hooks, results: Iterable[ResultLike | SuspendedCall]
     ) -> Steps[list[ToolResult | SuspendedCall]]:
-        from .after_results import show_results
+        from .ending import show_results
 
         return show_results(self, hooks, results)
 
@@ -511,22 +553,6 @@ class ToolRoundPlan(Immutable, SortedCalls, Generic[T_co]):
         self._state._close("dumped")
         return text
 
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise MisuseError(
-            "A plan is not copied or pickled: its round would end twice. Save it with "
-            "`plan.dump_json()`, and go on with `load_plan`."
-        )
-
-    def _repr_html_(self) -> str:
-        from .display import plan_html
-
-        return plan_html(self)
-
-    def __rich_repr__(self) -> Iterator[tuple[str, object]]:
-        from .display import plan_rich
-
-        return plan_rich(self)
-
     def __repr__(self) -> str:
         counts = ", ".join(
             f"{len(getattr(self, name))} {name}"
@@ -579,7 +605,7 @@ def take_in(calls: SortedCalls, asking: Asking) -> None:
     if asking.branches:
         made = {call.id: call for call in asking.branches}
         calls._calls = tuple([made.get(call.id, call) for call in calls._calls])
-        calls._lists = calls._index = None
+        calls._by_id = calls._filed = calls._lists = None
         moves = calls._moves()
         for branch in asking.branches:
             branch._branch.family.moved = moves  # type: ignore[union-attr]

@@ -258,9 +258,7 @@ def open_turn(
                 RecoverableToolCallIssue(metadata, "invalid_arguments", str(error), error.fields)
             )
     given = None if found is None else found.given
-    return NeedsTools(
-        open_round(toolset, turn, tuple(calls), tuple(issues) if issues else (), kept, given)
-    )
+    return NeedsTools(open_round(toolset, turn, tuple(calls), tuple(issues), kept, line, given))
 
 
 _NOTHING: Final = ("", "{}")

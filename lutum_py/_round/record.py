@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from .._call.call import AnyToolCall
 from .._call.lifecycle import CallStatus
-from .._call.line import END_OF, Step, new_step, newer_than
+from .._call.line import END_OF, Step, moment, newer_than
 from .._call.outcomes import SuspendedCall
 from .._text.once import ONCE
 from .._transcript.result import ToolResult
@@ -30,7 +30,7 @@ from ..errors import (
     UnresolvedSuspension,
 )
 from .commit import ResultLike, as_results, mismatches
-from .sorted_calls import SortedCalls, list_of, unread_steps
+from .sorted_calls import SortedCalls, issue_in, state_in, state_of
 
 
 def record(calls: SortedCalls, outcome: ResultLike | SuspendedCall) -> None:
@@ -44,8 +44,11 @@ def record(calls: SortedCalls, outcome: ResultLike | SuspendedCall) -> None:
         if faults := _faults(calls, result, call):
             raise CommitError(faults)
         calls._move(result.id)  # first: an interrupt may come anywhere
-        if call is None:
-            _replace_rejection(calls, result)
+        if call is None:  # it takes the place of the rejection
+            state, line = calls._state, calls._line_of(result.id)
+            at, said = newer_than(line[-1]), result.status
+            told = Step("recorded", line[-1].stage, at, said=said, detail=result)
+            state._unread = {**state._unread, result.id: (*line, told)}
             return
         if call._stage.is_end and call._stage is not END_OF[result.status]:
             call._append("again")  # it is the result of another try
@@ -55,15 +58,22 @@ def record(calls: SortedCalls, outcome: ResultLike | SuspendedCall) -> None:
         call._append("recorded", said=result.status, detail=result)
 
 
-def _replace_rejection(calls: SortedCalls, result: ToolResult) -> None:
-    """Keep the result of a call that could not be used, in the place of its rejection."""
-    issue = calls._issue(result.id)
-    assert issue is not None
-    state = calls._state
-    line = unread_steps(state._at, "reading", issue.result)
-    last = line[-1]
-    step = ("recorded", last.stage, newer_than(last), None, None, result.status, None, None, result)
-    state._unread = {**state._unread, result.id: (*line, new_step(step))}
+def _faults(calls: SortedCalls, result: ToolResult, call: AnyToolCall | None) -> list[CommitFault]:
+    """Say why a result cannot be taken in."""
+    id, name = result.id, result.name
+    asked = call or issue_in(calls._state._unread.get(id, ()))
+    where = None
+    if call is not None or id in calls._state._unread:
+        line = calls._line_of(id)
+        where = "suspended" if line[-1].stage.name == "suspended" else state_in(line)
+    if where == "finished":
+        return [DuplicateResult(id, name)]
+    if where == "suspended":
+        return [UnresolvedSuspension(id, name)]
+    if asked is None or where in ("handled", "rejected"):
+        waiting = tuple(each.id for each in (*calls.pending, *calls.in_doubt))
+        return [ExtraResult(id, name, waiting, where is not None)]
+    return mismatches(result, asked.metadata)
 
 
 def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
@@ -71,7 +81,7 @@ def suspend(calls: SortedCalls, outcome: SuspendedCall) -> None:
     given = outcome.call
     with ONCE:
         call = calls._call(given.id)
-        if call is None or given.metadata != call.metadata or list_of(call) not in _OPEN:
+        if call is None or given.metadata != call.metadata or state_of(call) not in _OPEN:
             raise LifecycleError(
                 f"Call {given.id!r} cannot be suspended: it is not pending in this plan. "
                 f"Pending: {[each.id for each in calls.pending]}."
@@ -101,30 +111,6 @@ def _wait_as(call: AnyToolCall, given: AnyToolCall) -> None:
     call._append("suspended", by=step.by, said=step.said, digest=call.digest, detail=step.detail)
 
 
-def _faults(calls: SortedCalls, result: ToolResult, call: AnyToolCall | None) -> list[CommitFault]:
-    """Say why a result cannot be taken in."""
-    if call is not None:
-        where = list_of(call)
-        if where == "finished":
-            return [DuplicateResult(result.id, result.name)]
-        if where in _OPEN and call.status is not CallStatus.SUSPENDED:
-            return mismatches(result, call.metadata)
-        if where in _OPEN or where == "suspended":
-            return [UnresolvedSuspension(result.id, result.name)]
-        return [_extra(calls, result, is_settled=True)]
-    if result.id in calls._state._unread:
-        return [DuplicateResult(result.id, result.name)]
-    issue = calls._issue(result.id)
-    if issue is not None:
-        return mismatches(result, issue.metadata)
-    return [_extra(calls, result, is_settled=False)]
-
-
-def _extra(calls: SortedCalls, result: ToolResult, *, is_settled: bool) -> ExtraResult:
-    waiting = tuple(each.id for each in (*calls.pending, *calls.in_doubt))
-    return ExtraResult(result.id, result.name, waiting, is_settled)
-
-
 # What another copy came to.
 
 
@@ -145,33 +131,29 @@ def merge(calls: SortedCalls, other: SortedCalls) -> None:
                 "The plans are of different rounds, so neither can take in the other. Merge copies "
                 "of one plan: those that were loaded from what one `plan.dump_json()` gave."
             )
-        pairs = [(own, other._call(own.id)) for own in calls._calls]
+        asked = calls._state.turn.tool_calls
+        lines = [(each, calls._line_of(each.id), other._line_of(each.id)) for each in asked]
         faults = [
-            _differ(own, given)
-            for own, given in pairs
-            if given is None or not _follow(_said(own._line), _said(given._line))
-        ]
-        unread = calls._state._unread
-        faults += [
-            f"call {id!r} has two results"
-            for id, line in other._state._unread.items()
-            if id in unread and not _follow(_said(unread[id]), _said(line))
+            f"call {each.id!r} of tool `{each.name}` was {mine.kind} at {moment(mine.at)} here, "
+            f"and {theirs.kind} at {moment(theirs.at)} there"
+            for each, own, given in lines
+            for mine, theirs in _parting(own, given)
         ]
         if faults:
             raise PlanError(
                 "The plans went on with the same call in two ways: " + "; ".join(faults) + ". "
                 "Find out which of them happened, and go on with that plan."
             )
-        longer = [(a, b) for a, b in pairs if b is not None and len(b._line) > len(a._line)]
-        for own, _ in longer:
+        longer = {each.id: given for each, own, given in lines if len(given) > len(own)}
+        for own in filter(None, map(calls._call, longer)):
             own._check_newest()
-        for own, given in longer:
-            calls._move(own.id)
-            own._become(given._told)
-        for id, line in other._state._unread.items():
-            if len(line) > len(unread.get(id, ())):
+        for id, line in longer.items():
+            call, copy = calls._call(id), other._call(id)
+            calls._move(id)
+            if call is None or copy is None:
                 calls._state._unread = {**calls._state._unread, id: line}
-                calls._move(id)
+            else:
+                call._become(copy._told)
         calls.change(
             _askings=(*calls._askings, *(a for a in other._askings if a not in calls._askings)),
             _owes_after=calls._owes_after or other._owes_after,
@@ -181,29 +163,15 @@ def merge(calls: SortedCalls, other: SortedCalls) -> None:
         other._state._close("merged")
 
 
-def _said(line: tuple[Step, ...]) -> list[tuple[object, ...]]:
-    """Give what a line says, without what belongs to one process."""
-    said: list[tuple[object, ...]] = []
-    for step in line:
-        detail = None if step.kind == "asked" and step.phase != "after" else step.detail
-        if step.kind in ("proposed", "changed") or step.kind == "ended":
-            detail = None  # written down for the first time it is needed, or told by `recorded`
-        said.append((*step[:1], step.at, *step[3:8], detail))
-    return said
+def _parting(own: tuple[Step, ...], given: tuple[Step, ...]) -> list[tuple[Step, Step]]:
+    """Give the steps in which two lines part; none where one begins the other."""
+    return [two for two in zip(own, given, strict=False) if _said(two[0]) != _said(two[1])][:1]
 
 
-def _follow(one: list[tuple[object, ...]], two: list[tuple[object, ...]]) -> bool:
-    """Whether one line begins the other."""
-    return all(mine == theirs for mine, theirs in zip(one, two, strict=False))
-
-
-def _differ(own: AnyToolCall, given: AnyToolCall | None) -> str:
-    """Name a call and the steps in which its two lines part."""
-    assert given is not None
-    pairs = zip(_said(own._line), _said(given._line), strict=False)
-    place = next(place for place, (mine, theirs) in enumerate(pairs) if mine != theirs)
-    mine, theirs = own.steps[place], given.steps[place]
-    return (
-        f"call {own.id!r} of tool `{own.name}` was {mine.kind} at {mine.at} here, and "
-        f"{theirs.kind} at {theirs.at} there"
-    )
+def _said(step: Step) -> list[object]:
+    """Give what a step says, without what belongs to one process."""
+    # Arguments are written down when they are first needed, a result is told by `recorded`, and
+    # what asked names its time of asking.
+    is_own = step.kind in ("proposed", "changed", "ended")
+    is_own = is_own or (step.kind == "asked" and step.phase != "after")
+    return [step.kind, step.at, *step[3:8], None if is_own else step.detail]

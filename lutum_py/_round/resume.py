@@ -11,7 +11,7 @@ to cancel never has to wait. Two edits of one call do not go through hooks at on
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -28,7 +28,7 @@ from .._schema.schema_check import schema_faults
 from .._text.escaping import words_of
 from .._text.json import compact_json, cut, shorten
 from .._text.once import ONCE
-from .._transcript.result import make_result
+from .._transcript.result import ToolResult, make_result
 from ..errors import HookError, MisuseError, ResumeError, ToolInputError, ToolOutputError
 from .edits import unmasked
 from .sorted_calls import SortedCalls
@@ -36,57 +36,33 @@ from .sorted_calls import SortedCalls
 
 def resume(calls: SortedCalls, decision: Decision) -> HookOutcome | None:
     """Answer one suspended call of a plan; see `ToolRoundPlan.resume`."""
-    check_decision(decision)
-    if was_taken_in(calls, decision):
+    waiting = _asked(calls, decision)
+    if waiting is None:
         return None
-    waiting = find(calls, decision)
+    call = waiting.call
     if decision.edit is not None:
         raise ResumeError(
-            f"Decision {decision.decision_id!r} edits the arguments of call {waiting.call.id!r} of "
-            f"tool `{waiting.call.name}`, and an edit goes through hooks. Write `await "
-            "plan.amend(decision, hooks)`, or `plan.amend_sync(decision, hooks)`."
+            f"Decision {decision.decision_id!r} edits the arguments of call {call.id!r} of tool "
+            f"`{call.name}`, and an edit goes through hooks. Write `await plan.amend(decision, "
+            "hooks)`, or `plan.amend_sync(decision, hooks)`."
         )
-    check_fits(calls, waiting, decision)
     as_output = None
     if decision.action == "resume" and waiting.ticket.resume_mode is _AS_RESULT:
         as_output = _as_output(waiting, decision)
-    call = waiting.call
+    by, digest = decision.decider, waiting.digest
     with ONCE:
-        check_same(calls, waiting, decision)
-        call._append(
-            "answered",
-            by=decision.decider,
-            said=decision.action,
-            digest=waiting.digest,
-            detail=decision,
-        )
+        _check_same(calls, waiting, decision)
+        call._append("answered", by=by, said=decision.action, digest=digest, detail=decision)
         if decision.action == "cancel":
             reason = decision.reason or "the call was not approved."
-            call._end("cancelled", by=decision.decider, phase="decision", reason=reason)
+            call._end("cancelled", by=by, phase="decision", reason=reason)
         elif as_output is not None:
-            output, text = as_output
-            result = make_result(call.metadata, text, "success")
-            detail = (output, result)
-            call._end("success", detail=detail, by=decision.decider, phase="decision")
+            call._end("success", by=by, phase="decision", detail=as_output)
         calls._move(call.id)
     return calls._became(call)
 
 
 _AS_RESULT = ResumeMode.USE_DECISION_AS_TOOL_RESULT
-
-
-def check_same(calls: SortedCalls, waiting: SuspendedCall, decision: Decision) -> None:
-    """Make sure that a call still waits for the same, after somebody was asked about a decision.
-
-    Raises:
-        ResumeError: Another decision came before.
-    """
-    if find(calls, decision).ticket is not waiting.ticket:
-        raise ResumeError(
-            f"Decision {decision.decision_id!r} comes too late: meanwhile call {waiting.call.id!r} "
-            f"of tool `{waiting.call.name}` went on, and waits for another one. Show the call as "
-            "it is now, and ask again."
-        )
 
 
 def check_decision(decision: object) -> None:
@@ -102,17 +78,24 @@ def check_decision(decision: object) -> None:
         )
 
 
-def was_taken_in(calls: SortedCalls, decision: Decision) -> bool:
-    """Tell whether a decision was delivered before."""
+def _asked(calls: SortedCalls, decision: Decision) -> SuspendedCall | None:
+    """Find the call that a decision answers; None where it was taken in before.
+
+    Raises:
+        ResumeError: No call is asked about that, or the decision does not fit it.
+    """
+    check_decision(decision)
     call = calls._call(decision.call_id)
-    return call is not None and any(
-        step.kind == "answered" and step.detail.decision_id == decision.decision_id
-        for step in call._line
-        if step.detail is not None
-    )
+    taken_in = () if call is None else [s.detail for s in said_of(call._line, "answered")]
+    if any(each is not None and each.decision_id == decision.decision_id for each in taken_in):
+        return None
+    waiting = _find(calls, decision)
+    for fault in _faults(calls, waiting, decision):
+        raise ResumeError(f"Decision {decision.decision_id!r} {fault}")
+    return waiting
 
 
-def find(calls: SortedCalls, decision: Decision) -> SuspendedCall:
+def _find(calls: SortedCalls, decision: Decision) -> SuspendedCall:
     """Find the call that a decision is about; it still waits."""
     waiting = calls._waiting(decision.call_id)
     if waiting is None:
@@ -128,100 +111,74 @@ def find(calls: SortedCalls, decision: Decision) -> SuspendedCall:
     return waiting
 
 
-def check_fits(calls: SortedCalls, waiting: SuspendedCall, decision: Decision) -> None:
-    """Make sure that a decision is about the call as it is, and answers what was asked.
-
-    Raises:
-        ResumeError: It does not.
-    """
-    _check_digest(waiting, decision)
-    _check_question(calls, waiting, decision)
-    _check_result(waiting, decision)
-    if decision.action == "resume":
-        _check_response(waiting, decision)
+def _check_same(calls: SortedCalls, waiting: SuspendedCall, decision: Decision) -> None:
+    """Make sure that a call still waits for the same, after somebody was asked about a decision."""
+    if _find(calls, decision).ticket is not waiting.ticket:
+        raise ResumeError(
+            f"Decision {decision.decision_id!r} comes too late: meanwhile call {waiting.call.id!r} "
+            f"of tool `{waiting.call.name}` went on, and waits for another one. {_AGAIN}"
+        )
 
 
-def _check_question(calls: SortedCalls, waiting: SuspendedCall, decision: Decision) -> None:
-    """Make sure that a decision answers this question, and no other that was asked of the call."""
-    call, why = waiting.call, None
-    if decision.ticket not in (None, waiting.ticket.id):
-        why = (
-            f"it answers ticket {shorten(decision.ticket)}, and the call waits under "
-            f"{shorten(waiting.ticket.id)}"
+_AGAIN = "Show the call as it is now, and ask again."
+
+
+def _faults(calls: SortedCalls, waiting: SuspendedCall, decision: Decision) -> Iterator[str]:
+    """Say why a decision is not about the call as it is, or does not answer what was asked."""
+    call, ticket, result = waiting.call, waiting.ticket, decision.result
+    named = f"call {call.id!r} of tool `{call.name}`"
+    is_resume = decision.action == "resume"
+    if decision.digest is None and is_resume:
+        yield (
+            f"to resume {named} carries no digest, so nobody knows which arguments were approved. "
+            "Make it with `waiting.approve()`, or pass `digest=` as it was shown."
+        )
+    if decision.digest not in (None, waiting.digest):
+        yield (
+            f"was made on another version of {named}: it carries digest "
+            f"{shorten(decision.digest)}, the call has {waiting.digest!r}. {_AGAIN}"
+        )
+    if decision.ticket not in (None, ticket.id):
+        yield (
+            f"is no answer to what is asked about {named}: it answers ticket "
+            f"{shorten(decision.ticket)}, and the call waits under {shorten(ticket.id)}. {_AGAIN}"
         )
     stored = calls._state._stored
     known = {call._kept.asked_in, None if stored is None else stored.name} - {None}
     if decision.asked_in is not None and known and decision.asked_in not in known:
-        why = "it was made about a call of another round, or of another conversation"
-    if why is not None:
-        raise ResumeError(
-            f"Decision {decision.decision_id!r} is no answer to what is asked about call "
-            f"{call.id!r} of tool `{call.name}`: {why}. Show the call as it is now, and ask again."
+        yield (
+            f"is no answer to what is asked about {named}: it was made about a call of another "
+            f"round, or of another conversation. {_AGAIN}"
         )
-
-
-def _check_digest(waiting: SuspendedCall, decision: Decision) -> None:
-    call = waiting.call
-    if decision.digest is None and decision.action == "resume":
-        raise ResumeError(
-            f"Decision {decision.decision_id!r} to resume call {call.id!r} of tool `{call.name}` "
-            "carries no digest, so nobody knows which arguments were approved. Make it with "
-            "`waiting.approve()`, or pass `digest=` as it was shown."
-        )
-    if decision.digest is not None and decision.digest != waiting.digest:
-        raise ResumeError(
-            f"Decision {decision.decision_id!r} was made on another version of call {call.id!r} of "
-            f"tool `{call.name}`: it carries digest {shorten(decision.digest)}, the call has "
-            f"{waiting.digest!r}. Show the call as it is now, and ask again."
-        )
-
-
-def _check_result(waiting: SuspendedCall, decision: Decision) -> None:
-    """Refuse what no saved plan could hold, and what nobody would read."""
-    try:
-        json.dumps(decision.result, allow_nan=False)
+    try:  # no saved plan could hold anything else
+        json.dumps(result, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise ResumeError(
-            f"The result of decision {decision.decision_id!r} for call {waiting.call.id!r} is not "
-            f"JSON data ({error}). Pass plain data."
-        ) from None
-    ticket = waiting.ticket
-    is_read = decision.action == "resume" and (
-        ticket.resume_mode is not ResumeMode.REPLAY_TOOL_CALL or ticket.response_schema is not None
-    )
-    if decision.result is not None and not is_read:
-        what = "cancels" if decision.action == "cancel" else "only lets it run"
-        raise ResumeError(
-            f"Decision {decision.decision_id!r} has a result for call {waiting.call.id!r} of tool "
-            f"`{waiting.call.name}`, which nobody would read: it {what}. Leave `result=` out, or "
-            "suspend with a ticket of another `resume_mode`."
+        yield f"has a result for {named} that is not JSON data ({error}). Pass plain data."
+    schema = ticket.response_schema
+    is_read = ticket.resume_mode is not ResumeMode.REPLAY_TOOL_CALL or schema is not None
+    if result is not None and not (is_resume and is_read):
+        what = "only lets it run" if is_resume else "cancels"
+        yield (
+            f"has a result for {named}, which nobody would read: it {what}. Leave `result=` out, "
+            "or suspend with a ticket of another `resume_mode`."
         )
+    if is_resume and schema is not None:
+        faults = schema_faults(f"the response schema of suspension {ticket.id!r}", schema, result)
+        if faults:
+            yield (
+                f"has a result for {named} that does not fit the response schema: "
+                f"{'; '.join(faults)}. Ask again, and pass what fits, as in "
+                "`waiting.approve(result=...)`."
+            )
 
 
-def _check_response(waiting: SuspendedCall, decision: Decision) -> None:
-    call, ticket = waiting.call, waiting.ticket
-    if ticket.response_schema is None:
-        return
-    faults = schema_faults(
-        f"the response schema of suspension {ticket.id!r}",
-        ticket.response_schema,
-        decision.result,
-    )
-    if faults:
-        raise ResumeError(
-            f"The result of decision {decision.decision_id!r} for call {call.id!r} of tool "
-            f"`{call.name}` does not fit the response schema: {'; '.join(faults)}. Ask again, and "
-            "pass what fits, as in `waiting.approve(result=...)`."
-        )
-
-
-def _as_output(waiting: SuspendedCall, decision: Decision) -> tuple[Any, str]:
-    """Read the decision's result as the tool's output, and encode it as one."""
+def _as_output(waiting: SuspendedCall, decision: Decision) -> tuple[Any, ToolResult]:
+    """Read the decision's result as the tool's output, and as its result."""
     call = waiting.call
     declared = call.spec.output
     try:
         output = declared.validate_json(compact_json(decision.result))
-        return output, declared.encode(call.name, output)
+        return output, make_result(call.metadata, declared.encode(call.name, output), "success")
     except (ValidationError, ToolOutputError) as error:
         fields = error.fields if isinstance(error, ToolOutputError) else field_issues(error)
         issues = "; ".join(str(issue) for issue in fields)
@@ -239,10 +196,9 @@ def amend(calls: SortedCalls, decision: Decision, hooks: Hooks) -> Steps[HookOut
     check_decision(decision)
     if decision.edit is None:
         return resume(calls, decision)
-    if was_taken_in(calls, decision):
+    waiting = _asked(calls, decision)
+    if waiting is None:
         return None
-    waiting = find(calls, decision)
-    check_fits(calls, waiting, decision)
     state, call = calls._state, waiting.call
     if call.id in state._amending:
         raise ResumeError(
@@ -269,7 +225,7 @@ def amend(calls: SortedCalls, decision: Decision, hooks: Hooks) -> Steps[HookOut
         state._amending -= {call.id}
     state._check_open()
     with ONCE:
-        check_same(calls, waiting, decision)
+        _check_same(calls, waiting, decision)
         call._become(draft)
         wait = wait_of(call._line)
         if wait is not None and wait.phase is None:

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Generic, Never, NoReturn, Self
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Generic, Never, Self
 
 from typing_extensions import TypeVar
 
-from .._call.call import AnyToolCall, Hooks
-from .._call.line import Kept
-from .._call.outcomes import ContinueSuggestion, RecoverableToolCallIssue, SuspendedCall
-from .._call.steps import drive, drive_sync
+from .._call.call import AnyToolCall
+from .._call.line import Kept, Step
+from .._call.outcomes import RecoverableToolCallIssue, SuspendedCall
+from .._call.steps import drive_sync
 from .._text.escaping import visible
 from .._text.immutable import Immutable
 from .._transcript.assistant import AssistantTurn, Usage
 from .._transcript.committed import CommittedRound
 from .._transcript.result import ToolResult
-from ..errors import MisuseError, ToolRoundArityError
+from ..errors import ToolRoundArityError
 from .commit import ResultLike
-from .plan import ToolRoundPlan, closed, decided, unasked
-from .sorted_calls import RoundState, SortedCalls, unread_steps
+from .plan import OpenCalls, ToolRoundPlan, closed, unasked
+from .sorted_calls import RoundState, SortedCalls, unread_line
 
 if TYPE_CHECKING:
     from .._transcript.place import Place
     from .._transcript.transcript import HasTranscript, Transcript
-    from .events import OnEvent
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -47,7 +46,7 @@ class _RoundFields(RoundState):
     answered: tuple[ToolResult, ...]
 
 
-class ToolRound(Immutable, _RoundFields, Generic[T_co, AN_co]):
+class ToolRound(Immutable, OpenCalls[T_co], _RoundFields, Generic[T_co, AN_co]):
     """Hold the calls of one turn; nothing of it is in a transcript yet.
 
     Attributes:
@@ -60,6 +59,7 @@ class ToolRound(Immutable, _RoundFields, Generic[T_co, AN_co]):
     """
 
     __slots__ = ()
+    _WHAT = "Round"
 
     if TYPE_CHECKING:
         toolset: type[T_co]
@@ -94,11 +94,6 @@ class ToolRound(Immutable, _RoundFields, Generic[T_co, AN_co]):
     def usage(self) -> Usage | None:
         """What the turn cost."""
         return self.turn.usage
-
-    @property
-    def continue_suggestion(self) -> ContinueSuggestion | None:
-        """A hint that the model should go on, because some of its calls could not be used."""
-        return ContinueSuggestion.of(self.recoverable_tool_call_issues)
 
     def expect_one(self) -> AnyToolCall:
         """Return the only call.
@@ -143,7 +138,7 @@ class ToolRound(Immutable, _RoundFields, Generic[T_co, AN_co]):
     def __exit__(self, *error: object) -> None:
         plans, self._plans = self._plans or (), None
         if self._closed_by is None:
-            begun = self._sorted().begun()
+            begun = self._shown().begun()
             for plan in plans:
                 begun |= plan.begun()
             self._leave(begun)
@@ -159,51 +154,19 @@ class ToolRound(Immutable, _RoundFields, Generic[T_co, AN_co]):
             HookError: One raised, or gave something that is none of its answers; the round can be
                 used again.
         """
-        calls = self._sorted()
+        calls = self._shown()
         toolset: Any = self.toolset
         if not toolset._asks:
             return closed(calls)
         return drive_sync(unasked(calls), "`await round.apply_hooks(hooks)`")
 
-    def _sorted(self) -> SortedCalls:
-        issues = self.recoverable_tool_call_issues
-        return SortedCalls(self, self.toolset, self.tool_calls, issues)
+    def _shown(self) -> SortedCalls:
+        return SortedCalls(self, self.toolset, self.tool_calls, self.recoverable_tool_call_issues)
 
-    async def apply_hooks(
-        self, hooks: Hooks, /, *, on_event: OnEvent | None = None
-    ) -> ToolRoundPlan[T_co]:
-        """Send every call through hooks, and sort them by what is to be done.
-
-        Args:
-            hooks: A `HookSet`, an object like one, or a plain function of a call.
-            on_event: Is told what was decided about each call, when all are decided; also of each
-                that cannot be used, and why.
-
-        Raises:
-            HookError: A hook raised, or gave something that is no decision; the round can be used
-                again.
-            RoundClosedError: The round has ended.
-        """
-        if self._closed_by is not None:
+    def _to_decide(self) -> SortedCalls:
+        if self._kept.closed_by is not None:
             self._check_open()
-        calls = self._sorted()
-        steps = decided(calls, hooks, on_event)
-        for first in steps:
-            await drive(steps, first)
-        return closed(calls)
-
-    def apply_hooks_sync(
-        self, hooks: Hooks, /, *, on_event: OnEvent | None = None
-    ) -> ToolRoundPlan[T_co]:
-        """Do the same where every hook is sync.
-
-        Raises:
-            TypeError: A hook is async; the text names it.
-        """
-        self._check_open()
-        calls = self._sorted()
-        drive_sync(decided(calls, hooks, on_event))
-        return closed(calls)
+        return SortedCalls(self, self.toolset, self.tool_calls, self.recoverable_tool_call_issues)
 
     def resolve(self, results: Iterable[ResultLike | SuspendedCall] = ()) -> CommittedRound:
         """Close the round without hooks or a transcript; see `ToolRoundPlan.resolve`."""
@@ -232,27 +195,11 @@ class ToolRound(Immutable, _RoundFields, Generic[T_co, AN_co]):
         results: Iterable[ResultLike | SuspendedCall] = (),
     ) -> CommittedRound:
         """Close the round early; see `ToolRoundPlan.abort`."""
-        return closed(self._sorted()).abort(target, reason, results)
+        return closed(self._shown()).abort(target, reason, results)
 
     def discard(self) -> None:
         """Close the round and forget the turn: the transcript stays as it is."""
         self._close("discarded")
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise MisuseError(
-            "A round is not copied or pickled: it would end twice. Save it with "
-            "`round.plan().dump_json()`, and go on with `load_plan`."
-        )
-
-    def _repr_html_(self) -> str:
-        from .display import round_html
-
-        return round_html(self._sorted())
-
-    def __rich_repr__(self) -> Iterator[tuple[str, object]]:
-        from .display import round_rich
-
-        return round_rich(self._sorted())
 
     def __repr__(self) -> str:
         names = visible(", ".join(call.name for call in self.tool_calls[:5]))
@@ -265,6 +212,7 @@ def open_round(
     tool_calls: tuple[AnyToolCall, ...],
     issues: tuple[RecoverableToolCallIssue, ...],
     kept: Kept,
+    line: tuple[Step, ...],
     given: tuple[Any, ToolResult] | None = None,
 ) -> ToolRound[T, Any]:
     """Make a round; it refuses assignments from here on.
@@ -275,18 +223,20 @@ def open_round(
         tool_calls: The calls that can be run.
         issues: The calls that cannot be used.
         kept: What the calls that can be run share with it.
+        line: The line that each call begins with.
         given: The final answer with the result of its call, where it came beside the others.
     """
     made: Any = _RoundFields(turn, kept)
     made.toolset = toolset
     made.tool_calls = tool_calls
     made.recoverable_tool_call_issues = issues
-    if given is None:
-        made.answer, made.answered = None, ()
-    else:
+    made.answer, made.answered = None, ()
+    if issues or given is not None:
+        made._unread = {issue.metadata.id: unread_line(line, issue) for issue in issues}
+    if given is not None:
         made.answer, result = given
         made.answered = (result,)
-        made._unread = {result.id: unread_steps(made._at, "answer", result)}
+        made._unread[result.id] = unread_line(line, result)
     made.__class__ = ToolRound  # immutable from here on, see `frozen`
     opened: ToolRound[T, Any] = made
     return opened

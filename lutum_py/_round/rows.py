@@ -1,26 +1,25 @@
 """The calls of a plan as plain rows: what the model asked for, and what became of it.
 
+A row is a fold of a call's line: where it stands, who decided that last, why, and what it came to.
+Displays are made of rows, also those of a saved text, which has lines and no calls.
+
 All of it is to be looked at, so what is secret in arguments is masked, and what could not be read
 stands there by its size alone where something secret may be in it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 from .._call.call import AnyToolCall
 from .._call.line import CallStep, Step, answers_in, end_of, moment, said_of, wait_of
-from .._call.outcomes import HandledCall, RejectedCall, outcome_of
+from .._call.outcomes import rejected_call
 from .._text.json import size_of
 from .._text.once import ONCE
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult
-from .sorted_calls import SortedCalls, list_in, result_in, unread_steps
-
-CallRowState: TypeAlias = Literal[
-    "pending", "handled", "rejected", "suspended", "unusable", "finished", "in_doubt"
-]
+from .sorted_calls import CallRowState, SortedCalls, issue_in, result_in, state_in
 
 
 class _Line(NamedTuple):
@@ -123,40 +122,24 @@ class CallRow:
 def rows_of(calls: SortedCalls) -> tuple[CallRow, ...]:
     """Give a row for each call of a round, in the order of the turn."""
     with ONCE:  # meanwhile another thread may move a call
-        seen = [(asked, _seen(calls, asked.id)) for asked in calls._state.turn.tool_calls]
-    return tuple(_row(calls, asked, *each) for asked, each in seen)
+        seen = [(asked, calls._line_of(asked.id)) for asked in calls._state.turn.tool_calls]
+    return tuple(_row(calls, *each) for each in seen)
 
 
 def row_at(calls: SortedCalls, asked: ToolMetadata) -> CallRow:
     """Give the row of one call of a plan."""
-    return _row(calls, asked, *_seen(calls, asked.id))
+    return _row(calls, asked, calls._line_of(asked.id))
 
 
-def _seen(calls: SortedCalls, id: str) -> tuple[AnyToolCall | None, tuple[Step, ...] | None]:
-    """Give a call, and its line as it is now."""
-    call = calls._call(id)
-    return call, calls._state._unread.get(id) if call is None else call._line
-
-
-def _row(
-    calls: SortedCalls,
-    asked: ToolMetadata,
-    call: AnyToolCall | None,
-    line: tuple[Step, ...] | None,
-) -> CallRow:
+def _row(calls: SortedCalls, asked: ToolMetadata, line: tuple[Step, ...]) -> CallRow:
+    call = calls._call(asked.id)
     if call is not None:
         return row_of_call(call, line=line)
-    proposed = open_text(calls, asked.name, asked.arguments)
-    if line is not None:
-        kept = _Line(line, None, asked)
-        result = result_in(line)
-        return CallRow(asked.id, asked.name, proposed, None, "finished", None, None, result, kept)
-    issue = calls._issue(asked.id)
-    assert issue is not None
-    kept = _Line(unread_steps(calls._state._at, "reading", issue.result), None, asked)
-    return CallRow(
-        *(asked.id, asked.name, proposed, None, "unusable", None, issue.text, issue.result, kept)
-    )
+    # Where the places of secrets cannot be told, as in what does not fit, there is its size alone.
+    selector = calls.toolset._by_name.get(asked.name)
+    text = asked.arguments
+    proposed = size_of(text) if selector is None else selector.spec.shown_text(text, fits=False)
+    return row_of_line(asked, line, proposed)
 
 
 def row_of_call(
@@ -166,7 +149,7 @@ def row_of_call(
     *,
     line: tuple[Step, ...] | None = None,
 ) -> CallRow:
-    """Give the row of a call: a fold of its line.
+    """Give the row of a call.
 
     Args:
         call: The call.
@@ -175,49 +158,53 @@ def row_of_call(
         line: Its line as it was at some moment; by default as it is.
     """
     line = call._line if line is None else line
-    state = state or list_in(line)
-    by = reason = None
+    proposed = call.spec.shown_text(call.metadata.arguments)
+    arguments = call.spec.shown(call._written())
+    made = row_of_line(call.metadata, line, proposed, arguments, call=call, state=state)
+    if made.state == "rejected":
+        end = end_of(line)
+        assert end is not None
+        result = rejected_call(call, end).result
+    return made if result is None else replace(made, result=result)
+
+
+def row_of_line(
+    asked: ToolMetadata,
+    line: tuple[Step, ...],
+    proposed: str,
+    arguments: Any = None,
+    *,
+    call: AnyToolCall | None = None,
+    state: CallRowState | None = None,
+) -> CallRow:
+    """Give the row that a line tells; see `CallRow`.
+
+    Args:
+        asked: What the model sent.
+        line: The line.
+        proposed: The arguments as the model wrote them, as they may be shown.
+        arguments: The final ones, as they may be shown.
+        call: The call, where it could be read and its tool is known.
+        state: Where the plan has it, where that plan is elsewhere.
+    """
+    state, issue = state or state_in(line), issue_in(line)
+    by, reason, result = *_why_in(line, state), result_in(line)
+    if state == "unusable" and issue is not None:
+        reason, result = issue.text, issue.result
+    kept = _Line(line, call, asked)
+    return CallRow(asked.id, asked.name, proposed, arguments, state, by, reason, result, kept)
+
+
+def _why_in(line: tuple[Step, ...], state: CallRowState) -> tuple[str | None, str | None]:
+    """Say who decided last, and why; of a call that waits, who asks, and what."""
     if state == "suspended":
         wait = wait_of(line)
         assert wait is not None
-        by, reason = wait.by, wait.detail.message or wait.detail.action
-    elif state in ("handled", "rejected"):
-        outcome = outcome_of(call, line)
-        assert isinstance(outcome, HandledCall | RejectedCall)
-        by, result = outcome.by, outcome.result
-        reason = outcome.reason if isinstance(outcome, RejectedCall) else _reason_in(line)
-    elif state == "finished":
-        result = result or result_in(line)
-    answers = answers_in(line)
-    if state in ("pending", "in_doubt", "finished") and answers:
-        by, reason = answers[0].decision.decider, answers[0].decision.reason
-    return CallRow(
-        call.id,
-        call.name,
-        call.spec.shown_text(call.metadata.arguments),
-        call.spec.shown(call._written()),
-        state,
-        by,
-        reason,
-        result,
-        _Line(line, call, call.metadata),
-    )
-
-
-def _reason_in(line: tuple[Step, ...]) -> str | None:
-    """Say why a person made the result of a decision the answer, if a person did."""
+        return wait.by, wait.detail.message or wait.detail.action
     end = end_of(line)
-    if end is None or end.phase != "decision":
-        return None
-    decision = next(said_of(line, "answered")).detail
-    reason: str | None = decision.reason
-    return reason
-
-
-def open_text(calls: SortedCalls, name: str, text: str) -> str:
-    """Give what the model wrote for a call that could not be read."""
-    selector = calls.toolset._by_name.get(name)
-    if selector is None:
-        return size_of(text)
-    shown: str = selector.spec.shown_text(text, fits=False)
-    return shown
+    if end is not None and state in ("handled", "rejected"):
+        if end.phase == "decision" and state == "handled":  # its result is the answer
+            return end.by, next(said_of(line, "answered")).detail.reason
+        return end.by, end.reason
+    decision = next((each.decision for each in answers_in(line)), None)
+    return (None, None) if decision is None else (decision.decider, decision.reason)

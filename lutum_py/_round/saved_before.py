@@ -23,7 +23,7 @@ from .._text.json import canonical_json, is_array, is_object, shorten
 from .._transcript.assistant import load_turn
 from .._transcript.metadata import ToolMetadata
 from .._transcript.saved import Saved
-from .decision_json import load_decision, load_ticket, time_of
+from .step_json import load_decision, load_ticket, time_of
 
 Data = dict[str, Any]
 

@@ -116,3 +116,22 @@ def check_belongs(saved: Saved, given: str | None, what: str = "plan") -> None:
         f"This {what} is of {shorten(bound)}, and {given_text}. Load the one that belongs to this "
         "conversation and turn, with the `binding=` that it was dumped with."
     )
+
+
+def seal_in_words(saved: Saved, what: str) -> str:
+    """Say what the seal is worth without a key.
+
+    Raises:
+        PlanError: The text was edited after it was saved, or has no seal.
+    """
+    kind = saved.inner("seal").get("kind", str)
+    if kind == kind_of(b""):
+        return (
+            f"This {what} is sealed with a key, which is not here: nothing says that the text was "
+            "not edited."
+        )
+    check_seal(saved, None, what)
+    return (
+        f"The text fits the digest that this {what} was saved with. Anybody who edits it can make "
+        "a new one; only a key protects it."
+    )

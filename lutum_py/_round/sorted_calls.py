@@ -3,9 +3,13 @@
 What works on a plan (deciding, resuming, showing results, saving, displaying) takes this record;
 the plan itself adds to it what a user may do.
 
-Which list a call is in is read from its line (`list_of`) and kept here until a step moves a call.
-All plans of a round see the same calls, so the round counts the moves: a plan that is behind reads
-again where the calls that moved belong, and no other. A round may have thousands.
+Where a call stands is read from its line (`state_in`), and kept here until a step moves it: in one
+dict in the order of the turn, of which a list is what has one state. All plans of a round see the
+same calls, so the round logs the ids of those that move: a plan that is behind reads these again,
+and no other. A round may have thousands.
+
+    filed  {"c1": ("finished", 0.0, ToolResult(...)), "c2": ("suspended", 17.5, SuspendedCall(...))}
+    moved  ["c1", "c2", "c2"], seen 2: read `c2` again, since somebody decided about it meanwhile
 """
 
 from __future__ import annotations
@@ -13,15 +17,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
-from time import time
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from .._call.call import AnyToolCall, HookOutcome
 from .._call.decision_log import DecisionRecord, decisions_in
 from .._call.lifecycle import STAGES
-from .._call.line import BY_TOOL, END_OF, Kept, Step, new_step, proposed_at, said_of
+from .._call.line import BY_TOOL, END_OF, Kept, Step, new_step, said_of
 from .._call.outcomes import (
+    SOURCES,
     Asking,
     HandledCall,
     RecoverableToolCallIssue,
@@ -40,8 +44,9 @@ from .._transcript.transcript import Transcript
 from ..errors import MisuseError, RoundClosedError
 from .edits import EditRecord, edits_of
 
-ListName: TypeAlias = Literal["pending", "in_doubt", "suspended", "finished", "handled", "rejected"]
-
+CallRowState: TypeAlias = Literal[
+    "pending", "in_doubt", "suspended", "finished", "handled", "rejected", "unusable"
+]
 
 _RUNNING = STAGES["running"]
 _IN_DOUBT = STAGES["in_doubt"]
@@ -85,15 +90,14 @@ class RoundState:
         turn: The turn of the model.
     """
 
-    # Of the private ones: when the turn was read; the ids of calls whose edits are with hooks right
-    # now; the hook sets that decided about it, where any has after-hooks; what it shares with its
-    # calls; the ids of calls that moved from list to list, in order; within a `with` of the round,
-    # the plans made from it; how the store calls it that it came from; the lines of calls that are
-    # of no tool, once they have a result. Most rounds share the empty ones.
+    # Of the private ones: the ids of calls whose edits are with hooks right now; the hook sets that
+    # decided about it, where any has after-hooks; what it shares with its calls; the ids of calls
+    # that moved from list to list, in order; within a `with` of the round, the plans made from it;
+    # how the store calls it that it came from; the lines of calls that are of no tool. Most rounds
+    # share the empty ones.
     __slots__ = (
         "__weakref__",
         "_amending",
-        "_at",
         "_hook_sets",
         "_kept",
         "_moved",
@@ -107,7 +111,6 @@ class RoundState:
         self.turn: AssistantTurn = turn
         self._kept = kept
         self._amending = _NONE
-        self._at: float | None = time()
         self._hook_sets: tuple[HookPlaces[Any], ...] = ()
         self._stored: StoredAs | None = None
         self._moved: Sequence[str] = ()
@@ -172,7 +175,7 @@ class RoundState:
             begun: The tools of the calls that were begun or recorded, by call id.
         """
         self._close("discarded")
-        if begun:
+        if begun and self._stored is None:
             calls = ", ".join(f"{id!r} of tool `{visible(tool)}`" for id, tool in begun.items())
             warnings.warn(
                 f"A round was left open at the end of its `with`, and is discarded, though call "
@@ -189,7 +192,7 @@ class RoundState:
             is_open = self._closed_by is None
         except AttributeError:  # it was not made to the end, which has been said
             return
-        if is_open:
+        if is_open and self._stored is None:  # else a store has it, too
             ids = ", ".join(repr(call.id) for call in self.turn.tool_calls[:5])
             warnings.warn(
                 f"A round with calls {ids} was dropped while it was open. Commit it, close it with "
@@ -198,18 +201,6 @@ class RoundState:
                 stacklevel=1,
                 source=self,
             )
-
-
-class KeptState(RoundState):
-    """A round that a store has too, so that nothing is lost where it is dropped."""
-
-    __slots__ = ()
-
-    def _leave(self, begun: dict[str, str]) -> None:  # noqa: ARG002 - on record
-        self._close("discarded")
-
-    def __del__(self) -> None:
-        pass
 
 
 class Lists(NamedTuple):
@@ -221,8 +212,23 @@ class Lists(NamedTuple):
     finished: tuple[ToolResult, ...] = ()
     handled: tuple[HandledCall[Any, Any], ...] = ()
     rejected: tuple[RejectedCall, ...] = ()
+    unusable: tuple[None, ...] = ()
     seen: int = 0
     """How many moves of the round they know: in one value with them, so that nobody sees half."""
+
+
+class Filed(NamedTuple):
+    """Where one call stands.
+
+    Attributes:
+        state: The list that it is in.
+        at: When that was decided; 0 for what stands in the order of the turn.
+        entry: What the list has of it.
+    """
+
+    state: CallRowState
+    at: float
+    entry: Any
 
 
 # What is read from one line.
@@ -252,33 +258,41 @@ def was_touched(call: AnyToolCall) -> bool:
     if was_begun(call):
         return True
     stage = call._stage
-    return not stage.may_begin and list_of(call) in ("pending", "finished")
+    return not stage.may_begin and state_of(call) in ("pending", "finished")
 
 
-def list_of(call: AnyToolCall) -> ListName:
+def state_of(call: AnyToolCall) -> CallRowState:
     """Say which list of a plan a call is in."""
-    return list_in(call._line)
+    return state_in(call._line)
 
 
-def list_in(line: tuple[Step, ...]) -> ListName:
-    """Say which list a line belongs to: settled by who decided, else by what the plan was told."""
+def state_in(line: tuple[Step, ...]) -> CallRowState:
+    """Say where a line stands: settled by who decided, else by what the plan was told."""
     stage = line[-1].stage
     if stage.may_begin or stage is _RUNNING:
         return "pending"
     if stage is _IN_DOUBT:
         return "in_doubt"
-    last = next(step for step in reversed(line) if step.kind in ("suspended", "ended"))
-    if last.phase is not None:
+    last = _last_in(line)
+    if last.phase in SOURCES:
         if last.kind == "suspended":
             return "suspended"
         return "handled" if last.said == "success" else "rejected"
-    if recorded_in(line) is not None:
+    if last.phase == "answer" or recorded_in(line) is not None:
         return "suspended" if last.kind == "suspended" else "finished"
+    if last.phase == "reading":
+        return "unusable"
     return "in_doubt" if any(True for _ in said_of(line, "left")) else "pending"
 
 
+def _last_in(line: tuple[Step, ...]) -> Step:
+    """Give the step by which a call waits or ended."""
+    found: Step = next(s for s in reversed(line) if s.kind in ("suspended", "ended"))
+    return found
+
+
 def result_in(steps: tuple[Step, ...]) -> ToolResult | None:
-    """Give the result that a plan was told of, or that an after-hook put in its place."""
+    """Give the result of a handled call, or that a plan was told of, as after-hooks left it."""
     for step in reversed(steps):
         if step.phase == "after" and step.said == "replaced":
             replaced: ToolResult = step.detail[1]
@@ -286,33 +300,55 @@ def result_in(steps: tuple[Step, ...]) -> ToolResult | None:
         if step.kind == "recorded" or step.phase == "answer":
             told: ToolResult = step.detail
             return told
+        if step.kind == "ended" and step.phase in SOURCES and step.said == "success":
+            handled: ToolResult = step.detail[1]
+            return handled
     return None
 
 
-def unread_steps(
-    at: float | None, phase: Literal["reading", "answer"], result: ToolResult
+def issue_in(line: tuple[Step, ...]) -> RecoverableToolCallIssue | None:
+    """Say what is wrong with a call that could not be used, if that is so."""
+    if len(line) < 2 or line[1].phase != "reading":
+        return None
+    issue: RecoverableToolCallIssue = line[1].detail
+    return issue
+
+
+def is_unread(line: tuple[Step, ...]) -> bool:
+    """Whether a call is of no tool: it could not be used, or gave the final answer."""
+    return len(line) > 1 and line[1].phase in ("reading", "answer")
+
+
+def unread_line(
+    line: tuple[Step, ...], of: ToolResult | RecoverableToolCallIssue
 ) -> tuple[Step, ...]:
-    """Give the line of a call that could not be used, or was a final answer."""
-    (first,) = proposed_at(at)
-    stage = END_OF[result.status]
-    return (first, new_step(("ended", stage, at, None, phase, result.status, None, None, result)))
+    """Let the line of a call of no tool end: it was a final answer, or could not be used."""
+    if isinstance(of, ToolResult):
+        phase, said = "answer", of.status
+    else:
+        phase, said = "reading", "rejected"
+    end = ("ended", END_OF[said], line[0].at, None, phase, said, None, None, of)
+    return (*line, new_step(end))
 
 
 class SortedCalls:
     """Keep the calls of a round by what is to be done about them; `ToolRoundPlan` tells of each."""
 
     # Of the private ones: the calls that could be read, in the order of the turn, each as the
-    # branch of it that this plan holds; the times that its hooks were asked; the hook sets that
-    # decided; the lists; the calls by list, once one of them has moved; whether any hooks decided;
-    # whether the plan was saved while some after-hook had still to be asked.
+    # branch of it that this plan holds, and by id; the times that its hooks were asked; the hook
+    # sets that decided; where each call stands, once one has moved, and how many moves of the round
+    # that knows; the lists; whether any hooks decided; whether the plan was saved while some
+    # after-hook had still to be asked.
     __slots__ = (
         "_askings",
+        "_by_id",
         "_calls",
+        "_filed",
         "_hook_sets",
-        "_index",
         "_is_decided",
         "_lists",
         "_owes_after",
+        "_seen",
         "_state",
         "recoverable_tool_call_issues",
         "toolset",
@@ -329,13 +365,15 @@ class SortedCalls:
         self.toolset: Any = toolset
         self.recoverable_tool_call_issues: tuple[RecoverableToolCallIssue, ...] = issues
         self._calls = calls
-        self._askings: tuple[Asking, ...] = ()
-        self._hook_sets: tuple[HookPlaces[Any], ...] = ()
-        self._index: _Index | None = None
-        self._is_decided = False
-        self._owes_after = False
+        self._by_id: dict[str, AnyToolCall] | None = None
+        self._filed: dict[str, Filed] | None = None
+        self._seen: int  # from when one has moved
         # Nearly always nothing has happened to any of them.
         self._lists: Lists | None = None if state._moved or state._unread else Lists(calls)
+        self._askings: tuple[Asking, ...] = ()
+        self._hook_sets: tuple[HookPlaces[Any], ...] = ()
+        self._is_decided = False
+        self._owes_after = False
 
     # The lists.
 
@@ -344,33 +382,42 @@ class SortedCalls:
         lists = self._lists
         if lists is not None and lists.seen == len(self._state._moved) and not lists.suspended:
             return lists
-        return self._sort()
-
-    def _sort(self) -> Lists:
         with ONCE:
-            index, old = self._filed(), self._lists
+            filed = self._file()
             # One that waits may have been given up by `call.reject`, which no plan is told of.
-            waiting = index.of["suspended"].values()
-            gone = [each.call.id for each in waiting if each.call._stage is not _SUSPENDED]
-            for id in gone:
-                index.file(id)
-            made = index.lists(self, old)
-            self.change(_lists=made)
-            return made
+            for each in () if lists is None else lists.suspended:
+                id = each.call.id
+                if each.call._stage is not _SUSPENDED and filed[id].entry is each:
+                    filed[id], lists = self._stand(id), None
+            if lists is None or lists.seen != self._seen:
+                made: dict[CallRowState, list[Filed]] = {name: [] for name in _STATES}
+                for one in filed.values():
+                    made[one[0]].append(one)
+                in_order: Any = [sorted(each, key=_AT) for each in made.values()]
+                lists = Lists._make((*(tuple([e[2] for e in of]) for of in in_order), self._seen))
+                self.change(_lists=lists)
+        return lists
 
-    def _filed(self) -> _Index:
-        """Give the calls by list, with every move of the round."""
+    def _file(self) -> dict[str, Filed]:
+        """Say where each call stands, in the order of the turn, with every move of the round."""
         with ONCE:
-            index = self._index
-            if index is None:
-                index = _Index(self)
-                self.change(_index=index, _lists=None)
-            moved = self._state._moved
-            if index.seen != len(moved):
-                for id in moved[index.seen :]:
-                    index.file(id)
-                index.seen = len(moved)
-            return index
+            moved, filed = self._state._moved, self._filed
+            if filed is None:
+                filed = {asked.id: self._stand(asked.id) for asked in self._state.turn.tool_calls}
+            else:
+                filed.update((id, self._stand(id)) for id in moved[self._seen :])
+            self.change(_filed=filed, _seen=len(moved))
+            return filed
+
+    def _stand(self, id: str) -> Filed:
+        """Say where a call stands by now."""
+        call, line = self._call(id), self._line_of(id)
+        state = state_in(line)
+        if state == "finished" or call is None:
+            return Filed(state, 0.0, result_in(line) or issue_in(line))
+        if state in ("pending", "in_doubt"):
+            return Filed(state, 0.0, call)
+        return Filed(state, _last_in(line).at or 0.0, outcome_of(call, line))
 
     @property
     def pending(self) -> tuple[AnyToolCall, ...]:
@@ -444,30 +491,31 @@ class SortedCalls:
 
     def _call(self, call_id: str) -> AnyToolCall | None:
         """Find a call that could be read."""
-        return self._by_id().get(call_id)
+        known = self._by_id
+        if known is None:
+            known = {call.id: call for call in self._calls}
+            self.change(_by_id=known)
+        return known.get(call_id)
 
-    def _by_id(self) -> dict[str, AnyToolCall]:
-        return (self._index or self._filed()).calls
+    def _line_of(self, call_id: str) -> tuple[Step, ...]:
+        """Give the line of a call of the turn, also of one that could not be read."""
+        call = self._call(call_id)
+        if call is not None:
+            return call._line
+        return self._state._unread[call_id]
 
     def _waiting(self, call_id: str) -> SuspendedCall | None:
         """Find a call that waits for a decision."""
-        waiting: SuspendedCall | None = self._filed().of["suspended"].get(call_id)
-        is_so = waiting is not None and waiting.call._stage is _SUSPENDED
-        return waiting if is_so else None
+        filed = self._file().get(call_id)
+        if filed is None or filed.state != "suspended":
+            return None
+        waiting: SuspendedCall = filed.entry
+        return waiting if waiting.call._stage is _SUSPENDED else None
 
     def _became(self, call: AnyToolCall) -> HookOutcome:
         """Give what a list has of a call that moved: the call, or what became of it."""
-        of = self._filed().of
-        for name in ("suspended", "handled", "rejected"):
-            if call.id in of[name]:
-                outcome: HookOutcome = of[name][call.id]
-                return outcome
-        return call
-
-    def _issue(self, call_id: str) -> RecoverableToolCallIssue | None:
-        """Find a call that could not be used."""
-        issues = self.recoverable_tool_call_issues
-        return next((each for each in issues if each.metadata.id == call_id), None)
+        became: HookOutcome = self._file()[call.id].entry
+        return became
 
     def begun(self) -> dict[str, str]:
         """Give the tools of the calls that were begun or answered, by call id."""
@@ -475,11 +523,10 @@ class SortedCalls:
 
     def copy(self) -> SortedCalls:
         """Return a record of its own, open to assignment, with the same calls."""
-        made = object.__new__(SortedCalls)
-        for name in SortedCalls.__slots__:
-            setattr(made, name, getattr(self, name))
-        made._index = None
-        made._lists = self._sorted
+        issues = self.recoverable_tool_call_issues
+        made = SortedCalls(self._state, self.toolset, self._calls, issues)
+        made._lists, made._askings, made._hook_sets = self._sorted, self._askings, self._hook_sets
+        made._is_decided, made._owes_after = self._is_decided, self._owes_after
         return made
 
     def change(self, **values: Any) -> None:
@@ -501,79 +548,5 @@ class SortedCalls:
 
 # The slot itself: a plan, which is such a record, refuses the plain way.
 _set_hook_sets: Any = vars(SortedCalls)["_hook_sets"].__set__
-
-
-class _Index:
-    """Hold the calls of a plan by list and id, so that a move costs what one call costs.
-
-    Attributes:
-        calls: The calls that could be read, by id.
-        of: For each list what stands in it, by call id.
-        seen: How many moves of the round it knows.
-        stale: The lists of which something has changed since they were made.
-        state: The round.
-    """
-
-    __slots__ = ("calls", "of", "seen", "stale", "state")
-
-    def __init__(self, calls: SortedCalls) -> None:
-        self.calls = {call.id: call for call in calls._calls}
-        self.seen = len(calls._state._moved)
-        self.stale: set[ListName] = set()
-        self.state = calls._state
-        self.of: dict[ListName, dict[str, Any]] = {
-            "pending": {},
-            "in_doubt": {},
-            "suspended": {},
-            "finished": {},
-            "handled": {},
-            "rejected": {},
-        }
-        for id in (*self.calls, *calls._state._unread):
-            self.file(id)
-
-    def file(self, id: str) -> None:
-        """Put a call where it belongs by now."""
-        for name, entries in self.of.items():
-            if entries.pop(id, None) is not None:
-                self.stale.add(name)
-        call = self.calls.get(id)
-        if call is None:
-            self.stale.add("finished")
-            self.of["finished"][id] = result_in(self.state._unread[id])
-            return
-        name = list_of(call)
-        self.stale.add(name)
-        entry: Any = call
-        if name == "finished":
-            entry = result_in(call._line)
-        elif name not in ("pending", "in_doubt"):
-            entry = outcome_of(call)
-        self.of[name][id] = entry
-
-    def lists(self, calls: SortedCalls, old: Lists | None) -> Lists:
-        """Give the lists; what is to be run or has its result stands in the order of the turn."""
-        ids = [asked.id for asked in calls._state.turn.tool_calls]
-        made: list[Any] = []
-        for place, (name, entries) in enumerate(self.of.items()):
-            if old is not None and name not in self.stale:
-                made.append(old[place])
-            elif name in ("pending", "in_doubt", "finished"):
-                made.append(tuple([entries[id] for id in ids if id in entries]))
-            else:
-                made.append(self._in_time(name))
-        self.stale.clear()
-        return Lists._make((*made, self.seen))
-
-    def _in_time(self, name: ListName) -> tuple[Any, ...]:
-        """Give a list in the order in which it was decided."""
-        entries = self.of[name]
-        if len(entries) > 1:
-            ids = sorted(entries, key=lambda id: _settled_at(self.calls[id]))
-            return tuple([entries[id] for id in ids])
-        return tuple(entries.values())
-
-
-def _settled_at(call: AnyToolCall) -> float:
-    line = reversed(call._line)
-    return next(step.at or 0.0 for step in line if step.kind in ("suspended", "ended"))
+_STATES = get_args(CallRowState)
+_AT = itemgetter(1)

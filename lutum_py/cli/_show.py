@@ -17,8 +17,9 @@ from typing import Any, Final
 
 from rich.text import Text
 
+from .._round.display import read_plan
 from .._round.plan_json import open_plan
-from .._round.saved_plan import read_plan, seal_in_words
+from .._round.seal import seal_in_words
 from .._session.saved_session import open_session
 from .._text.entries import Entry, Part, preview_of
 from .._text.escaping import LINES, visible

@@ -12,7 +12,7 @@ from .._call.lifecycle import CallStatus, StepKind
 from .._call.line import moment
 from .._call.outcomes import SuspendedCall
 from .._round.plan import ToolRoundPlan
-from .._round.plan_json import load_steps
+from .._round.step_json import load_line
 from .._transcript.result import ToolResult, dump_result
 from .._transcript.saved import Saved, dump_saved
 from ..errors import PlanError, StaleError
@@ -153,7 +153,7 @@ def go_on(
     fresh = entries[len(known) :]
     if [step.kind for step in known] != [each.any("kind") for each in entries[: len(known)]]:
         raise _unfit(row, call, "something else was done to the call by now")
-    for each in load_steps(call, fresh):
+    for each in load_line(fresh, call.metadata, behind=call._line):
         call._append(
             each.kind,
             each.stage if each.kind == "ended" else None,

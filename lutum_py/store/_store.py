@@ -25,7 +25,7 @@ from .._round.plan import ToolRoundPlan
 from .._round.plan_json import dump_plan
 from .._round.resume import check_decision
 from .._round.seal import check_key
-from .._round.sorted_calls import KeptState, StoredAs
+from .._round.sorted_calls import StoredAs
 from .._session.session import Session
 from .._text.json import shorten
 from ..errors import (
@@ -391,7 +391,6 @@ class Store:
             for row in calls:
                 row.check(self._key)
             plan = bring_up(self._plan(toolset, head, text), calls)
-            plan._state.__class__ = KeptState
         return Stored(id, said.note, plan, head.version, session)
 
     def _read(self, rows: Rows, id: str) -> tuple[Head, str, str | None]:

@@ -9,9 +9,9 @@ from .._call.asked import Asked
 from .._call.call import AnyToolCall
 from .._call.line import CallStep
 from .._context.suspension import SuspendTicket
-from .._round.decision_json import load_ticket
 from .._round.plan import ToolRoundPlan
 from .._round.sorted_calls import stored_as
+from .._round.step_json import load_ticket
 from .._session.session import Session
 from .._transcript.saved import Saved
 from ..errors import MisuseError
