@@ -189,7 +189,7 @@ class RoundState:
 
     def __del__(self) -> None:
         try:
-            is_open = self._closed_by is None
+            is_open = self._kept.closed_by is None
         except AttributeError:  # it was not made to the end, which has been said
             return
         if is_open and self._stored is None:  # else a store has it, too
