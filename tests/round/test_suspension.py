@@ -534,3 +534,12 @@ def test_a_ticket_as_plain_data() -> None:
         "response_schema": {},
         "resume_mode": "replay_tool_call",
     }
+
+
+def test_a_waiting_call_of_a_loaded_plan_may_be_given_up() -> None:
+    """No plan is told of `call.reject`, and the lists say all the same that nobody is asked."""
+    plan = Shop.load_plan(waiting(("c1", "add", {"a": 1})).dump_json())
+    (asked,) = plan.suspended
+    asked.call.reject("too late")
+    assert (plan.suspended, plan.pending) == ((), (asked.call,))
+    plan.discard()
