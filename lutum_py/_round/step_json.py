@@ -167,8 +167,8 @@ def load_line(
     made = tuple(line[len(behind) :])
     wait = wait_of(tuple(line)) if line else None
     for saved, step in zip(entries, made, strict=True):
-        if step is wait and (wait.detail is None or wait.digest is None):
-            raise saved.wrong("ticket" if wait.detail is None else "digest", "it is missing")
+        if step is wait and (step.detail is None or step.digest is None):
+            raise saved.wrong("ticket" if step.detail is None else "digest", "it is missing")
     return made
 
 
