@@ -7,6 +7,7 @@ secret; the law is held to all pairs.
 from __future__ import annotations
 
 import ast
+import asyncio
 import contextlib
 import io
 import json
@@ -15,6 +16,7 @@ import re
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -32,6 +34,8 @@ from pydantic import (
     Secret,
     SecretBytes,
     SecretStr,
+    TypeAdapter,
+    ValidationError,
     model_serializer,
 )
 from typing_extensions import TypedDict
@@ -42,6 +46,7 @@ from lutum_py import (
     Complete,
     RunNormally,
     Session,
+    Suspend,
     SuspendTicket,
     ToolDef,
     ToolInput,
@@ -586,7 +591,70 @@ def _span(case: Case) -> Iterator[str]:
     yield from (span.to_json() for span in exporter.get_finished_spans())
 
 
+def _read_by_pydantic(case: Case) -> Iterator[str]:
+    """Read calls in their tagged form, by an adapter and as a field of a program's own model."""
+
+    class Plan(BaseModel):
+        call: case.toolset.Call  # type: ignore[name-defined]
+
+    adapter, own = TypeAdapter(case.toolset.Call), TypeAdapter(Plan)
+    for given in (*_broken(case), {"no_such_field": SECRET}, SECRET, [SECRET]):
+        for form in (
+            {"tool": case.name, "input": given},
+            {"tool": "no_such_tool", "input": given},
+            {"tool": case.name, "input": case.sent, "more": given},
+            given,
+        ):
+            for read, value in ((adapter, form), (own, {"call": form})):
+                yield from _told(partial(read.validate_python, value))
+                yield from _told(partial(read.validate_json, json.dumps(value)))
+
+
+def _told(way: Callable[[], object]) -> Iterator[str]:
+    """All that an error of pydantic says."""
+    try:
+        way()
+    except ValidationError as error:
+        yield from (str(error), repr(error), repr(error.errors()), error.json())
+        yield from traceback.format_exception(error)
+
+
+def _served(case: Case) -> Iterator[str]:
+    """Serve the tools to a client, which asks with what fits, and with what does not."""
+    if case.call().spec.invocation is None:
+        return
+    yield from asyncio.run(_shown_to_clients(case))
+
+
+async def _shown_to_clients(case: Case) -> list[str]:
+    from mcp.types import ElicitResult
+
+    from lutum_py.mcp import create_server
+    from tests.mcp.servers import connected
+
+    said: list[str] = []
+
+    async def asked(context: Any, params: Any) -> Any:
+        said.append(params.message)
+        return ElicitResult(action="decline")
+
+    hooks = case.toolset.HookSet()
+    hooks.gate()(lambda metadata, input: Suspend(SuspendTicket()))
+    for given_hooks in (None, hooks):
+        able = [each for each in case.toolset if each.spec.invocation is not None]
+        server = create_server(case.toolset, hooks=given_hooks, available=able)
+        async with connected(server, elicitation_callback=asked) as client:
+            for sent in (case.sent, *_broken(case)):
+                if isinstance(sent, dict):
+                    came = await client.call_tool(case.name, sent)
+                    if came.is_error or given_hooks is not None:  # else it is what the tool gave
+                        said.append(str(came))
+    return said
+
+
 WAYS: dict[str, Callable[[Case], Any]] = {
+    "calls that pydantic reads": _read_by_pydantic,
+    "a server of MCP": _served,
     "a round": lambda case: _views(case.open()),
     "a plan": lambda case: _views(case.plan()),
     "a plan that waits": lambda case: _views(case.asked()),
@@ -716,10 +784,12 @@ MAY_KNOW = {"Masking", "masking", "masking_of", "shown_text"}
 KNOWS = {
     "_call/spec.py": "the funnel: `shown`, `shown_json`, `shown_repr`, `shown_text`, `issues_of`",
     "_declare/schema_tool.py": "reads the places of secrets from a definition's schema",
+    "_round/resume.py": "asks whether what a person answers holds secrets",
     "_round/rows.py": "asks the funnel for what the model wrote",
     "_schema/arguments.py": "reads the places of secrets from a type",
     "_schema/field_issues.py": "says what does not fit",
     "_schema/input_model.py": "masks what an input represents itself by",
+    "_schema/schema_check.py": "asks whether a value may be repeated",
     "_schema/json_schema.py": "finds the names under which secrets stand",
     "store/_calls.py": "asks the funnel for what the model wrote",
 }

@@ -479,8 +479,9 @@ class CallState:
         if not arguments.is_fixed:
             if told._text is None and (not arguments.is_plain or told._is_rewritten):
                 told._text = arguments.to_text(input)
-                if told._text is None:  # without a JSON form there is nothing to make it of
-                    return own_copy(input)
+                if told._text is None:  # without a JSON form there is nothing to compare it with
+                    is_asked = self.selector.approval and not told._is_rewritten
+                    return told._made_input() if is_asked else own_copy(input)
             told._cache = MADE_LATER
         return input
 

@@ -553,10 +553,18 @@ def ask_approval(call: AnyToolCall, asking: Asking) -> Steps[SuspendedCall | Non
         HookError: A condition raised, or gave something else than True or False.
     """
     known = call._line
+    shown = call._lend()
+    if call._is_rewritten and call._told._text is None and not call.spec.arguments.is_fixed:
+        raise hook_error(
+            ASKED_BY,
+            call,
+            "is to be asked about an input that a program made and that has no JSON form, so that "
+            "nobody could tell whether it is changed in place afterwards",
+            "Give its types a form, as by a serializer, or leave the arguments as they came",
+        )
     for condition in call.selector.approval:
         needed = True
         if condition is not True:
-            shown = call._lend()
             needed = yield from ask(ASKED_BY, condition, call, shown)
             check_untouched(ASKED_BY, call)
             if not isinstance(needed, bool):

@@ -132,7 +132,7 @@ class Decision:
 
     call_id: str
     action: DecisionAction
-    result: Any = field(default=None, hash=False)
+    result: Any = field(default=None, hash=False, repr=False)
     reason: str | None = None
     decision_id: str = field(default_factory=_new_id)
     digest: str | None = None

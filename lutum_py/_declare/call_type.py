@@ -8,12 +8,18 @@ nobody has decided about it, whatever was decided about the one that was written
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, cast
 from uuid import uuid4
 
-from pydantic_core import PydanticCustomError, PydanticSerializationError, core_schema
+from pydantic_core import (
+    PydanticCustomError,
+    PydanticSerializationError,
+    ValidationError,
+    core_schema,
+)
 
 from .._call.call import AnyToolCall
+from .._schema.field_issues import hidden
 from .._schema.schema_reader import JsonSchema, follow, localized
 from .._text.json import compact_json, is_array, is_object, shorten
 from .._transcript.metadata import ToolMetadata
@@ -70,7 +76,14 @@ class _Calls:
 
         def read(value: Any, handler: Any) -> Any:
             if not isinstance(value, AnyToolCall):
-                return handler(value)
+                try:
+                    return handler(value)
+                except ValidationError as error:
+                    named = {str(each["loc"][0]) for each in error.errors() if each["loc"]}
+                    tools = [each for each in toolset if each.name in named] or toolset
+                    if not any(each.spec.has_secrets for each in tools):
+                        raise
+                    raise hidden(error, _DEPTH) from None
             if not isinstance(value, cls):
                 raise PydanticCustomError("tool_call", "this is a call of another toolset")
             return value
@@ -152,6 +165,8 @@ class _Input:
         return cast("JsonSchema", _inlined(own, localized(own), ()))
 
 
+_DEPTH: Final = 3
+"""Of the place of what does not fit: the tool, its input, and the argument; behind it, keys."""
 _MAPPING: Any = Mapping
 """The same for `isinstance`: as a class it would narrow to one of nobody knows what."""
 _PLAIN: Any = dict[str, Any]

@@ -25,6 +25,7 @@ from .._context.suspension import Decision, ResumeMode
 from .._hooks.pipeline import decide
 from .._schema.field_issues import field_issues
 from .._schema.schema_check import schema_faults
+from .._schema.secrets import Masking
 from .._text.escaping import words_of
 from .._text.json import compact_json, cut, shorten
 from .._text.once import ONCE
@@ -180,7 +181,11 @@ def _as_output(waiting: SuspendedCall, decision: Decision) -> tuple[Any, ToolRes
         output = declared.validate_json(compact_json(decision.result))
         return output, make_result(call.metadata, declared.encode(call.name, output), "success")
     except (ValidationError, ToolOutputError) as error:
-        fields = error.fields if isinstance(error, ToolOutputError) else field_issues(error)
+        if isinstance(error, ValidationError):
+            schema = call.selector.definition.output_schema or {}
+            fields = field_issues(error, redact=Masking(schema).found)
+        else:
+            fields = error.fields
         issues = "; ".join(str(issue) for issue in fields)
         raise ResumeError(
             f"The result of decision {decision.decision_id!r} for call {call.id!r} does not fit "

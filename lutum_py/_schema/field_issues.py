@@ -7,6 +7,7 @@ from functools import cache
 from typing import get_args
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 from pydantic_core.core_schema import ErrorType
 
 from .._text.escaping import LINES, quoted, visible
@@ -14,9 +15,10 @@ from .._text.json import cut, is_array, is_object, shorten
 from .._text.suggestion import did_you_mean, names_for_message
 from ..errors import FieldIssue
 from .mended_arguments import path_of
-from .secrets import Masking
+from .secrets import MASK, Masking
 
 _MAX_ISSUES = 20
+_NOT_ALLOWED = "Input is not what the tool allows here"
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 
 
@@ -38,6 +40,11 @@ def _kinds_without_values() -> frozenset[str]:
         "uuid_parsing",
         "value_error",
     }
+
+
+def _may_quote(entry: ErrorDetails) -> bool:
+    """Whether the text of a failure may repeat what came."""
+    return entry["type"] not in _kinds_without_values() or "text" in entry.get("ctx", ())
 
 
 def field_issues(
@@ -75,8 +82,8 @@ def field_issues(
             message = "there is no such field"
             if len(loc) == 1:
                 message += _instead(str(loc[0]), known)
-        elif hides and (kind not in _kinds_without_values() or "text" in entry.get("ctx", ())):
-            message = "Input is not what the tool allows here"
+        elif hides and _may_quote(entry):
+            message = _NOT_ALLOWED
         issues.append(
             FieldIssue(
                 path_of(shown), visible(cut(message, 400), LINES), None if hides else received
@@ -99,3 +106,18 @@ def _instead(name: str, known: Sequence[str]) -> str:
     if near is not None:
         return f"; did you mean {quoted(near)}?"
     return f"; the fields are {names_for_message(known)}" if known else ""
+
+
+def hidden(error: ValidationError, depth: int) -> ValidationError:
+    """Give an error of pydantic with its places, so far as no key is in them, and without values.
+
+    Args:
+        error: What pydantic found.
+        depth: How many steps of each place are names that the library gave.
+    """
+    lines: list[InitErrorDetails] = []
+    for entry in error.errors(include_url=False):
+        said = _NOT_ALLOWED if _may_quote(entry) else entry["msg"]
+        made = PydanticCustomError("hidden", "{said}", {"said": said})
+        lines.append({"type": made, "loc": entry["loc"][:depth], "input": MASK})
+    return ValidationError.from_exception_data(error.title, lines)

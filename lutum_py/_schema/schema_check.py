@@ -11,6 +11,7 @@ from typing import Any, Final
 from .._text.json import is_array, is_object, json_key, shorten
 from ..errors import MissingExtraError, ToolDefinitionError
 from .schema_reader import fault_in, localized
+from .secrets import Masking
 
 
 def schema_checker(what: str, schema: dict[str, Any]) -> SchemaChecker:
@@ -289,6 +290,14 @@ def _parts_in(value: Any) -> int:
 
 
 def schema_faults(what: str, schema: Mapping[str, Any], value: Any) -> list[str]:
-    """Say where a value does not fit a schema; nothing where it fits."""
+    """Say where a value does not fit a schema; nothing where it fits.
+
+    Where the schema has secrets, nothing of the value is repeated.
+    """
     faults = schema_checker(what, dict(schema)).iter_errors(value)
-    return [f"`{fault.json_path}`: {fault.message}" for fault in faults]
+    hides = Masking(dict(schema)).found
+    return [
+        f"`{fault.json_path}`: "
+        + (f"it is not what `{fault.validator}` allows" if hides else fault.message)
+        for fault in faults
+    ]

@@ -79,15 +79,14 @@ def _changes(given: Sequence[str]) -> dict[str, Any]:
 def _change(given: str) -> tuple[str, Any]:
     name, equals, value = given.partition("=")
     if not name or not equals:
-        raise Failure(f"`--set {given}` names no argument. Write `--set NAME=JSON`.")
+        raise Failure("A `--set` names no argument. Write `--set NAME=JSON`.")
     return name, _json_of(value, f"--set {name}=")
 
 
 def _json_of(given: str, option: str) -> Any:
     try:
         return read_json(given)
-    except ValueError as error:
+    except ValueError:  # which may quote it, and it may be a secret
         raise Failure(
-            f"`{option}`: {given!r} is no JSON ({error}). Text needs quotes within quotes: "
-            "'\"text\"'."
+            f"`{option}`: what is given is no JSON. Text needs quotes within quotes: '\"text\"'."
         ) from None

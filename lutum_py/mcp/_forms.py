@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from mcp.server import ServerRequestContext
@@ -58,11 +59,20 @@ def can_be_asked(request: ServerRequestContext[Any, Any]) -> bool:
     return asks is not None and (asks.form is not None or asks.url is None)
 
 
+def _says_no(waiting: SuspendedCall, content: Mapping[str, Any]) -> bool:
+    """Whether a form that was accepted says no, and no tool reads what it says."""
+    if waiting.ticket.response_schema is None:  # it had no fields, so that this is all we know
+        return not all(value is True for value in content.values())
+    is_read = waiting.ticket.resume_mode is not ResumeMode.REPLAY_TOOL_CALL
+    return not is_read and any(value is False for value in content.values())
+
+
 def decision_of(waiting: SuspendedCall, answer: ElicitResult) -> Decision:
     """Make the decision that a client's answer stands for."""
-    if answer.action == "accept":
+    content = answer.content or {}
+    if answer.action == "accept" and not _says_no(waiting, content):
         has_fields = waiting.ticket.response_schema is not None
-        return waiting.approve(result=(answer.content or {}) if has_fields else None)
-    if answer.action == "decline":
+        return waiting.approve(result=content if has_fields else None)
+    if answer.action != "cancel":
         return waiting.cancel("the user declined.")
     return waiting.cancel("the user did not answer.")

@@ -68,6 +68,10 @@ _DECISION: Final = "decision"
 """The name of our only question in what a client is asked."""
 
 
+def _let_pass(call: AnyToolCall) -> AnyToolCall:
+    return call
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Serving:
     """Know how to answer calls; see `create_server` for what the attributes mean."""
@@ -143,10 +147,13 @@ class Serving:
             HookError: A hook raised.
         """
         plan.resume(decision_of(plan.suspended[0], answer))
+        # Others would be asked about it once more; what is declared beside the tool asks still.
+        if self.hooks is None:
+            return plan
         hooks: Any = self.hooks
-        if isinstance(self.hooks, HookPlaces):  # others would suspend the call once more
-            return await plan.apply_hooks(hooks)
-        return plan
+        if not isinstance(self.hooks, HookPlaces):
+            hooks = _let_pass
+        return await plan.apply_hooks(hooks)
 
     def _failed(self, name: str, error: Exception) -> CallToolResult:
         """Log what nobody wrote for the client, and tell only that there was something."""

@@ -7,11 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
+import pytest
 from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema
 from typing_extensions import TypedDict
 
 from lutum_py import (
     AnyToolCall,
+    RunNormally,
     SuspendTicket,
     ToolContext,
     ToolInput,
@@ -20,6 +22,7 @@ from lutum_py import (
     tool,
     tool_fn,
 )
+from lutum_py.errors import HookError, ToolInputError
 from lutum_py.execution import execute, execute_all, execute_all_sync, execute_sync, run_sync
 from lutum_py.testing import ScriptedModel
 from tests.cases import over
@@ -245,3 +248,64 @@ def test_a_sibling_of_a_call_has_arguments_of_its_own() -> None:
         call.apply(look)  # type: ignore[attr-defined]
         call = call.again()
     assert seen == ["Odd([1])"] * 3
+
+
+SEEN: list[str] = []
+
+
+@tool_fn(name="odd")
+def odd_seen(given: AnOdd, n: int = 1) -> str:
+    """Take a value without a JSON form."""
+    SEEN.append(repr(given))
+    return ""
+
+
+class Asked(Toolset):
+    odd = tool(odd_seen, needs_approval=lambda input: len(input.given.xs) > 1)
+
+
+def refused(ask: Callable[[], object]) -> None:
+    """Ask about what cannot be shown to a person, since it has no digest."""
+    with pytest.raises(ToolInputError, match="has no JSON form"):
+        ask()
+
+
+BEHIND: dict[str, Callable[[Any, Any], Any]] = {
+    "by whoever holds the call": lambda call, hooks: spoil(call.input.given),
+    "by who was given the parts": lambda call, hooks: spoil(call.parts[1].given),
+    "by a later hook": lambda call, hooks: refused(lambda: call.hook_sync(hooks)),
+}
+RUN_ODD: dict[str, Callable[[Any], object]] = {
+    "call": lambda call: call.call_sync(),
+    "invoke": lambda call: call.invoke_sync(),
+    "execute": execute_sync,
+    "apply": lambda call: call.apply(lambda given, n: SEEN.append(repr(given))),
+    "again": lambda call: call.again().call_sync(),
+}
+
+
+@over("way, run", [(way, run) for way in BEHIND for run in RUN_ODD])
+def test_nobody_changes_what_was_asked_about_though_it_has_no_json_form(way: str, run: str) -> None:
+    """What a condition let pass is run as the model sent it, where there is nothing to compare."""
+    SEEN.clear()
+    metadata = ToolMetadata(id="c1", name="odd", arguments='{"given": [1]}')
+    hooks: Any = Asked.HookSet()
+    hooks.gate()(lambda metadata, input: spoil(input.given))
+    call: Any = Asked.parse_tool_call(metadata).hook_sync(Asked.HookSet())
+    BEHIND[way](call, hooks)
+    RUN_ODD[run](call)
+    assert SEEN == ["Odd([1])"]
+
+
+@over("given", ["by a hook", "by hand"])
+def test_what_a_program_made_without_a_json_form_is_not_let_pass(given: str) -> None:
+    """Of such an input nobody could tell what was asked about, so it is refused with the remedy."""
+    metadata = ToolMetadata(id="c1", name="odd", arguments='{"given": [1]}')
+    hooks: Any = Asked.HookSet()
+    call: Any = Asked.parse_tool_call(metadata)
+    if given == "by a hook":
+        hooks.on(Asked.odd)(lambda metadata, input: RunNormally(odd_seen.Input(given=Odd([2]))))
+    else:
+        call.input = odd_seen.Input(given=Odd([2]))
+    with pytest.raises(HookError, match=r"has no JSON form.*serializer"):
+        call.hook_sync(hooks)

@@ -218,6 +218,10 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     (("edit", "t/7/c1"), "`--set NAME=JSON`"),
     (("edit", "t/7/c1", "--set", "cents"), "`--set NAME=JSON`"),
     (("edit", "t/7/c1", "--set", "to=bank"), "is no JSON"),
+    (("edit", "t/7/c1", "--set", "pin=HUNTER2"), "`--set pin=`: what is given is no JSON"),
+    (("edit", "t/7/c1", "--set", 'pin="HUNTER2'), "`--set pin=`: what is given is no JSON"),
+    (("edit", "t/7/c1", "--set", "HUNTER2"), "A `--set` names no argument"),
+    (("approve", "t/7/c1", "--result", "HUNTER2"), "`--result`: what is given is no JSON"),
     (("edit", "t/7/c1", "--set", "cents=1"), "`--hooks module:hooks`"),
     (("edit", "t/7/c1", "--set", "cents=1", "--hooks", "desk:nothing"), "has no `nothing`"),
     (("edit", "t/7/c1", "--set", "cents=1", "--hooks", "desk"), "`desk` names no"),
@@ -234,6 +238,7 @@ def test_what_is_refused_says_why_and_changes_nothing(lutum: Lutum, opened: Open
         ran = lutum("inbox", "desk.db", *options, "--tools", "desk:Desk")
         assert (ran.code, ran.out) == (2, ""), options
         assert why in ran.err, (options, ran.err)
+        assert "HUNTER2" not in ran.err
         assert ran.err.count("\n") == 1, (options, ran.err)
         with open_store("desk.db") as store:
             assert store.waiting() == before, options

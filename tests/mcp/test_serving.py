@@ -966,3 +966,48 @@ async def test_sessions_see_nothing_of_each_other() -> None:
 
         answers = await asyncio.gather(*(many(number * 100) for number in range(4)))
     assert answers == [[str(number * 100 + each) for each in range(9)] for number in range(4)]
+
+
+class Guarded(Toolset):
+    add = tool(add, needs_approval=True)
+
+
+@pytest.mark.parametrize("kind", ["direct", "legacy"])
+async def test_an_answer_to_a_function_is_no_approval_of_a_served_tool(kind: str) -> None:
+    """What a function in the place of hooks asks is one question, and the approval another."""
+    RAN.clear()
+    person = Person(yes(), ElicitResult(action="decline"), yes(), yes())
+    server = create_server(Guarded, hooks=lambda call: call.suspend(ASK))
+    async with connected(server, kind, elicitation_callback=person) as client:
+        assert (await client.call_tool("add", {"a": 1})).is_error
+        assert RAN == []
+        assert text_of(await client.call_tool("add", {"a": 1})) == "2"
+    assert [message for message, _ in person.asked] == ["Add them?", 'add {"a":1,"b":1}?'] * 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("content", "schema", "runs"),
+    [
+        ({"approve": False}, None, False),
+        ({"approve": "no"}, None, False),
+        ({"approve": None, "note": ""}, None, False),
+        ({"approve": True}, None, True),
+        ({"approve": False}, {"approve": {"type": "boolean"}}, False),
+        ({"approve": True}, {"approve": {"type": "boolean"}}, True),
+    ],
+)
+async def test_a_form_that_says_no_is_a_decline(
+    kind: str, content: Any, schema: Any, runs: bool
+) -> None:
+    """A client may send off a form in which its user said no: then nothing runs."""
+    RAN.clear()
+    form = None if schema is None else {"type": "object", "properties": schema}
+    hooks = deciding(gate=Suspend(SuspendTicket(message="Add them?", response_schema=form)))
+    person = Person(yes(**content))
+    async with connected(
+        create_server(Tools, hooks=hooks), kind, elicitation_callback=person
+    ) as client:
+        result = await client.call_tool("add", {"a": 2})
+    assert (bool(RAN), result.is_error) == (runs, not runs)
+    assert runs or text_of(result) == "Cancelled: the user declined."

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from pydantic import BaseModel, SecretStr
 
 from lutum_py import (
     Decision,
@@ -237,3 +239,44 @@ def test_a_store_without_a_session_remembers_decisions_too() -> None:
         assert store.load("a").note == "mine"
         with pytest.raises(ResumeError):
             store.decide("a", old, Desk)
+
+
+SECRET = "HUNTER2"
+PIN: dict[str, Any] = {"pin": {"type": "string", "format": "password"}, "to": {"type": "integer"}}
+ANSWERS: dict[str, Any] = {
+    "another type": {"pin": [SECRET]},
+    "elsewhere": {"to": SECRET, "pin": SECRET},
+    "a key": {SECRET: 1, "pin": SECRET},
+    "whole": [SECRET],
+    "no JSON": {"pin": {SECRET}},
+}
+
+
+@over("answer, mode", [(answer, mode) for answer in ANSWERS for mode in ResumeMode])
+def test_what_a_person_answers_with_a_secret_is_shown_nowhere(
+    answer: str, mode: ResumeMode
+) -> None:
+    """A decision shows no result, and what does not fit a schema with secrets is not repeated."""
+
+    class Till(BaseModel):
+        pin: SecretStr
+        to: int
+
+    @tool_fn
+    def unlock(n: int) -> Till:
+        """Unlock the till."""
+        return Till(pin=SecretStr("x"), to=n)
+
+    schema = {"type": "object", "properties": PIN, "additionalProperties": False}
+    as_output = mode is ResumeMode.USE_DECISION_AS_TOOL_RESULT
+    ticket = SuspendTicket(response_schema=None if as_output else schema, resume_mode=mode)
+    tools = Toolset.of("Tills", tool(unlock))
+    turn = ScriptedModel.tool_calls(("c1", "unlock", {"n": 1}))
+    outcome: Any = tools.read_turn(turn)
+    plan = outcome.round.apply_hooks_sync(lambda call: call.suspend(ticket))
+    decision = plan.suspended[0].approve(result=ANSWERS[answer])
+    assert SECRET not in repr(decision)
+    with pytest.raises(ResumeError) as caught:
+        plan.resume(decision)
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+    plan.discard()
