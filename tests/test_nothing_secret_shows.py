@@ -782,6 +782,7 @@ PACKAGE = Path(lutum_py.__file__).parent
 MAY_KNOW = {"Masking", "masking", "masking_of", "shown_text"}
 """The names by which a part of the package would mask arguments by itself."""
 KNOWS = {
+    "_call/outcomes.py": "asks the funnel for what the model wrote",
     "_call/spec.py": "the funnel: `shown`, `shown_json`, `shown_repr`, `shown_text`, `issues_of`",
     "_declare/schema_tool.py": "reads the places of secrets from a definition's schema",
     "_round/resume.py": "asks whether what a person answers holds secrets",
@@ -791,6 +792,7 @@ KNOWS = {
     "_schema/input_model.py": "masks what an input represents itself by",
     "_schema/schema_check.py": "asks whether a value may be repeated",
     "_schema/json_schema.py": "finds the names under which secrets stand",
+    "_schema/touch.py": "leaves secrets out of what a call is said to touch",
     "store/_calls.py": "asks the funnel for what the model wrote",
 }
 
@@ -808,6 +810,7 @@ def test_nothing_goes_round_the_funnel() -> None:
 
 
 RAW = {
+    "_call/outcomes.py": "gives them to the funnel",
     "_call/selector.py": "decodes them",
     "_hooks/capability_gate.py": "reads what a dry run was done with",
     "_round/commit.py": "compares them",
