@@ -54,18 +54,17 @@ except TimeoutError as error:
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from typing import TypeVar, Unpack
 
 from .._call.call import AnyToolCall
 from .._context.context import ToolContext
-from .._declare.handlers import Handlers
 from .._round.events import OnEvent
 from .._round.plan import ToolRoundPlan
 from ._batch import Batch, ContextFor
 from ._outcome import ExecutionCancelled, ExecutionErrors, Outcome, outcomes_of
 from ._plan_run import OnBegin, PlanRun
 from ._run import Run
-from ._settings import GRACE, Around, Settings, Skipped
+from ._settings import GRACE, Around, RunOptions, Settings
 
 __all__ = [
     "GRACE",
@@ -75,6 +74,7 @@ __all__ = [
     "ExecutionErrors",
     "OnBegin",
     "Outcome",
+    "RunOptions",
     "execute",
     "execute_all",
     "execute_all_sync",
@@ -90,13 +90,7 @@ T = TypeVar("T")
 async def execute(
     call: AnyToolCall,
     context: ToolContext | None = None,
-    *,
-    skipped: Skipped | None = None,
-    default_timeout: float | None = None,
-    grace: float = GRACE,
-    raise_errors: bool = False,
-    around: Around | None = None,
-    handlers: Handlers[Any] | None = None,
+    **options: Unpack[RunOptions],
 ) -> Outcome:
     """Run one call to an outcome.
 
@@ -105,14 +99,7 @@ async def execute(
     Args:
         call: The call.
         context: What the tool's `ToolContext` parameter gets; its token can stop the tool.
-        skipped: Values of hidden parameters; those that the tool does not have are left out.
-        default_timeout: Seconds that a run may take where the tool says nothing of it.
-        grace: Seconds that the tool has to end once it is asked to; 0 for none.
-        raise_errors: Raise what the tool raised, a `ToolOutputError` or `TimedOut`, instead of
-            making an error result of it. The call is left `running`, as `call.call()` leaves it.
-        around: Opens a context for each run, such as `tracer.span` of `lutum_py.otel`. It is not
-            opened for a call that is not started.
-        handlers: Who does the tools; where it is left out, their own functions.
+        options: What else is said of runs, see `RunOptions`.
 
     Raises:
         MisuseError: A hidden parameter is missing, or nobody does the tool.
@@ -132,14 +119,7 @@ async def execute(
         >>> asyncio.run(execute(Sums.parse_tool_call(metadata))).model_text
         '[execution_failed] Execution failed: ZeroDivisionError: division by zero'
     """
-    settings = Settings(
-        skipped=skipped,
-        default_timeout=default_timeout,
-        grace=grace,
-        raise_errors=raise_errors,
-        around=around,
-        handlers=handlers,
-    )
+    settings = Settings.of(options)
     return await Run(call, context, settings).run()
 
 
@@ -147,13 +127,8 @@ async def execute_all(
     calls: Iterable[AnyToolCall],
     *,
     context: ContextFor | None = None,
-    skipped: Skipped | None = None,
     limit: int | None = None,
-    default_timeout: float | None = None,
-    grace: float = GRACE,
-    raise_errors: bool = False,
-    around: Around | None = None,
-    handlers: Handlers[Any] | None = None,
+    **options: Unpack[RunOptions],
 ) -> list[Outcome]:
     """Run several calls at once.
 
@@ -162,14 +137,8 @@ async def execute_all(
     Args:
         calls: The calls, such as `plan.pending`.
         context: Makes the context of each call.
-        skipped: Values of hidden parameters; each tool takes those it has.
         limit: How many may run at once; None for all of them.
-        default_timeout: Seconds that a run may take where its tool says nothing of it.
-        grace: Seconds that a tool has to end once it is asked to; 0 for none.
-        raise_errors: Raise what tools raised, after all calls have ended.
-        around: Opens a context for each run, such as `tracer.span` of `lutum_py.otel`. It is not
-            opened for a call that is not started.
-        handlers: Who does the tools; where it is left out, their own functions.
+        options: What else is said of runs, see `RunOptions`.
 
     Returns:
         One outcome for each call, in the order of the calls.
@@ -183,28 +152,14 @@ async def execute_all(
             outcomes.
         CancelledError: The task was cancelled; `outcomes_of` finds what the calls came to.
     """
-    settings = Settings(
-        skipped=skipped,
-        limit=limit,
-        default_timeout=default_timeout,
-        grace=grace,
-        raise_errors=raise_errors,
-        around=around,
-        handlers=handlers,
-    )
+    settings = Settings.of(options, limit)
     return await Batch(calls, context, settings).run_all()
 
 
 def execute_sync(
     call: AnyToolCall,
     context: ToolContext | None = None,
-    *,
-    skipped: Skipped | None = None,
-    default_timeout: float | None = None,
-    grace: float = GRACE,
-    raise_errors: bool = False,
-    around: Around | None = None,
-    handlers: Handlers[Any] | None = None,
+    **options: Unpack[RunOptions],
 ) -> Outcome:
     """Run one call of a sync function to an outcome, from sync code.
 
@@ -214,27 +169,14 @@ def execute_sync(
     Args:
         call: The call.
         context: What the tool's `ToolContext` parameter gets.
-        skipped: Values of hidden parameters; those that the tool does not have are left out.
-        default_timeout: Seconds that a run may take where the tool says nothing of it.
-        grace: Seconds that a tool with a context has to end after its deadline; 0 for none.
-        raise_errors: Raise what `execute` would raise.
-        around: Opens a context for each run, such as `tracer.span` of `lutum_py.otel`. It is not
-            opened for a call that is not started.
-        handlers: Who does the tools; where it is left out, their own functions.
+        options: What else is said of runs, see `RunOptions`.
 
     Raises:
         MisuseError: The function is async, a hidden parameter is missing, or nobody does a tool.
         InvalidValueError: A number of seconds is none.
         LifecycleError: The call was begun or has ended already, or waits for a decision.
     """
-    settings = Settings(
-        skipped=skipped,
-        default_timeout=default_timeout,
-        grace=grace,
-        raise_errors=raise_errors,
-        around=around,
-        handlers=handlers,
-    )
+    settings = Settings.of(options)
     run = Run(call, context, settings)
     run.refuse_async()
     return run.run_sync()
@@ -244,13 +186,8 @@ def execute_all_sync(
     calls: Iterable[AnyToolCall],
     *,
     context: ContextFor | None = None,
-    skipped: Skipped | None = None,
     limit: int | None = 1,
-    default_timeout: float | None = None,
-    grace: float = GRACE,
-    raise_errors: bool = False,
-    around: Around | None = None,
-    handlers: Handlers[Any] | None = None,
+    **options: Unpack[RunOptions],
 ) -> list[Outcome]:
     """Run several calls of sync functions, one after the other, or in threads.
 
@@ -259,14 +196,8 @@ def execute_all_sync(
     Args:
         calls: The calls, such as `plan.pending`.
         context: Makes the context of each call.
-        skipped: Values of hidden parameters; each tool takes those it has.
         limit: How many may run at once; None for all of them.
-        default_timeout: Seconds that a run may take where its tool says nothing of it.
-        grace: Seconds that a tool with a context has to end after its deadline; 0 for none.
-        raise_errors: Raise what tools raised, after all calls have ended.
-        around: Opens a context for each run, such as `tracer.span` of `lutum_py.otel`. It is not
-            opened for a call that is not started.
-        handlers: Who does the tools; where it is left out, their own functions.
+        options: What else is said of runs, see `RunOptions`.
 
     Returns:
         One outcome for each call, in the order of the calls.
@@ -279,15 +210,7 @@ def execute_all_sync(
         ExecutionErrors: Under `raise_errors`, some tools raised, or `around` did; it carries all
             outcomes.
     """
-    settings = Settings(
-        skipped=skipped,
-        limit=limit,
-        default_timeout=default_timeout,
-        grace=grace,
-        raise_errors=raise_errors,
-        around=around,
-        handlers=handlers,
-    )
+    settings = Settings.of(options, limit)
     return Batch(calls, context, settings).run_all_sync()
 
 
@@ -298,13 +221,8 @@ async def run(
     on_event: OnEvent | None = None,
     in_order: bool = False,
     context: ContextFor | None = None,
-    skipped: Skipped | None = None,
     limit: int | None = None,
-    default_timeout: float | None = None,
-    grace: float = GRACE,
-    raise_errors: bool = False,
-    around: Around | None = None,
-    handlers: Handlers[Any] | None = None,
+    **options: Unpack[RunOptions],
 ) -> ToolRoundPlan[T]:
     """Run the calls of a plan at once, and let the plan keep what each came to.
 
@@ -323,13 +241,8 @@ async def run(
             begins that touches the same; behind one whose outcome is unknown that is `cancelled`,
             with the code `after_doubt`.
         context: Makes the context of each call.
-        skipped: Values of hidden parameters; each tool takes those it has.
         limit: How many may run at once; None for all of them.
-        default_timeout: Seconds that a run may take where its tool says nothing of it.
-        grace: Seconds that a tool has to end once it is asked to; 0 for none.
-        raise_errors: Raise what tools raised, after all calls have ended.
-        around: Opens a context for each run, such as `tracer.span` of `lutum_py.otel`.
-        handlers: Who does the tools; where it is left out, their own functions.
+        options: What else is said of runs, see `RunOptions`.
 
     Returns:
         The same plan.
@@ -356,15 +269,7 @@ async def run(
         >>> asyncio.run(run(plan)).commit(session).results[0].result
         '3'
     """
-    settings = Settings(
-        skipped=skipped,
-        limit=limit,
-        default_timeout=default_timeout,
-        grace=grace,
-        raise_errors=raise_errors,
-        around=around,
-        handlers=handlers,
-    )
+    settings = Settings.of(options, limit)
     told = PlanRun(plan, on_begin, on_event, in_order=in_order)
     await Batch(told.ready, context, settings, told).run_all()
     return plan
@@ -377,13 +282,8 @@ def run_sync(
     on_event: OnEvent | None = None,
     in_order: bool = False,
     context: ContextFor | None = None,
-    skipped: Skipped | None = None,
     limit: int | None = 1,
-    default_timeout: float | None = None,
-    grace: float = GRACE,
-    raise_errors: bool = False,
-    around: Around | None = None,
-    handlers: Handlers[Any] | None = None,
+    **options: Unpack[RunOptions],
 ) -> ToolRoundPlan[T]:
     """Run the calls of a plan, which are of sync functions, and let it keep what each came to.
 
@@ -397,13 +297,8 @@ def run_sync(
         on_event: Is told of each call that is begun, and of each that has ended or waits.
         in_order: Whether calls that touch the same keep the order of the turn, as in `run`.
         context: Makes the context of each call.
-        skipped: Values of hidden parameters; each tool takes those it has.
         limit: How many may run at once; None for all of them.
-        default_timeout: Seconds that a run may take where its tool says nothing of it.
-        grace: Seconds that a tool with a context has to end after its deadline; 0 for none.
-        raise_errors: Raise what tools raised, after all calls have ended.
-        around: Opens a context for each run, such as `tracer.span` of `lutum_py.otel`.
-        handlers: Who does the tools; where it is left out, their own functions.
+        options: What else is said of runs, see `RunOptions`.
 
     Returns:
         The same plan.
@@ -415,15 +310,7 @@ def run_sync(
         RoundClosedError: The round has ended.
         ExecutionErrors: Under `raise_errors`, some tools raised, or `around` did.
     """
-    settings = Settings(
-        skipped=skipped,
-        limit=limit,
-        default_timeout=default_timeout,
-        grace=grace,
-        raise_errors=raise_errors,
-        around=around,
-        handlers=handlers,
-    )
+    settings = Settings.of(options, limit)
     told = PlanRun(plan, on_begin, on_event, in_order=in_order)
     Batch(told.ready, context, settings, told).run_all_sync()
     return plan

@@ -1,15 +1,16 @@
-"""How calls are run: what the four public functions are told, checked once and handed on whole."""
+"""How calls are run: what the public functions are told, checked once and handed on whole."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypedDict
 
 from .._call.call import AnyToolCall
 from .._declare.handlers import Handlers
 from .._text.json import shorten
+from .._text.suggestion import meant_by, names_for_message
 from ..errors import InvalidValueError, MisuseError
 from ._outcome import Outcome
 
@@ -23,30 +24,67 @@ Around: TypeAlias = Callable[[AnyToolCall], AbstractContextManager[Callable[[Out
 """Opens a context for the run of one call; what `with` gives is called with the outcome."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """Say how to run calls.
+class RunOptions(TypedDict, total=False):
+    """Say how calls are run: what all functions of this module take by name.
 
-    Attributes:
-        skipped: Values of hidden parameters.
-        limit: How many calls may run at once; None for all of them.
-        default_timeout: Seconds that a call may take where its tool says nothing of it.
-        grace: Seconds that a tool has to end once it is asked to.
-        raise_errors: Whether what a tool raised is raised, instead of becoming a result.
-        around: Opens what each run happens inside.
-        handlers: Who does the tools, where that is not always their own function.
-
-    Raises:
-        InvalidValueError: A number of seconds is none, or the limit lets nothing run.
+    Example:
+        >>> from lutum_py.execution import RunOptions, execute_all_sync
+        >>> cautious: RunOptions = {"default_timeout": 30, "grace": 5}
+        >>> execute_all_sync([], limit=4, **cautious)
+        []
     """
 
     skipped: Skipped | None
-    limit: int | None = None
+    """Values of hidden parameters, by name; each tool takes those it has."""
     default_timeout: float | None
+    """Seconds that a run may take where its tool says nothing of it; without it, any time."""
     grace: float
+    """Seconds that a tool has to end once it is asked to, `GRACE` by default; 0 for none.
+
+    Of sync functions, those that take a context can be asked.
+    """
     raise_errors: bool
+    """Whether what tools raise is raised, after all calls have ended, instead of becoming results.
+
+    A call is left `running` then, as `call.call()` leaves it.
+    """
     around: Around | None
+    """Opens a context for each run that is started, such as `tracer.span` of `lutum_py.otel`."""
     handlers: Handlers[Any] | None
+    """Who does the tools; where it is left out, their own functions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Hold the options of a run, checked, and how many calls may run at once.
+
+    Raises:
+        InvalidValueError: A number of seconds is none, or the limit lets nothing run.
+        MisuseError: The handlers are none.
+    """
+
+    skipped: Skipped | None = None
+    limit: int | None = None
+    default_timeout: float | None = None
+    grace: float = GRACE
+    raise_errors: bool = False
+    around: Around | None = None
+    handlers: Handlers[Any] | None = None
+
+    @classmethod
+    def of(cls, options: RunOptions, limit: int | None = None) -> Settings:
+        """Check what a function was called with.
+
+        Raises:
+            MisuseError: There is no such option.
+        """
+        known = RunOptions.__annotations__
+        for name in options.keys() - known.keys():
+            raise MisuseError(
+                f"There is no option `{name}=`.{meant_by(name, known)} Besides the parameters of "
+                f"its function, a run takes {names_for_message(known)}."
+            )
+        return cls(limit=limit, **options)
 
     def __post_init__(self) -> None:
         if self.limit is not None and self.limit < 1:

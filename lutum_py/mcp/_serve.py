@@ -23,7 +23,7 @@ from .._text.json import shorten
 from .._text.suggestion import names_for_message
 from .._toolset import Toolset
 from ..errors import InvalidValueError, MisuseError
-from ..execution._settings import GRACE, Settings
+from ..execution._settings import Settings
 from ._offered import is_modern, offered_tools
 from ._served_call import ContextForRequest, Request, Serving, SkippedFor
 
@@ -90,13 +90,7 @@ def create_server(
         raise MisuseError(f"What is served is a toolset, not {shorten(toolset)}. Pass its class.")
     # Checked here as it is for each call, so that a wrong one is found before the first.
     settings = Settings(
-        skipped=None,
-        limit=limit,
-        default_timeout=default_timeout,
-        grace=GRACE,
-        raise_errors=True,
-        around=None,
-        handlers=handlers,
+        limit=limit, default_timeout=default_timeout, raise_errors=True, handlers=handlers
     )
     if handlers is not None and handlers.toolset is not toolset:
         raise MisuseError(

@@ -13,12 +13,11 @@ import socket
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any, Self, TypeAlias, TypeVar, overload
+from typing import Any, Self, TypeAlias, TypeVar, Unpack, overload
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.outcomes import SuspendedCall
 from .._context.suspension import Decision
-from .._declare.handlers import Handlers
 from .._round.commit import ResultLike, as_results, mismatches
 from .._round.events import OnEvent
 from .._round.plan import ToolRoundPlan
@@ -39,7 +38,7 @@ from ..errors import (
     StoreError,
 )
 from ..execution._batch import ContextFor
-from ..execution._settings import GRACE, Around, Settings, Skipped
+from ..execution._settings import RunOptions, Settings
 from ._calls import (
     bring_up,
     check_holds,
@@ -656,13 +655,8 @@ class Store:
         lease: float = 60,
         on_event: OnEvent | None = None,
         context: ContextFor | None = None,
-        skipped: Skipped | None = None,
         limit: int | None = None,
-        default_timeout: float | None = None,
-        grace: float = GRACE,
-        raise_errors: bool = False,
-        around: Around | None = None,
-        handlers: Handlers[Any] | None = None,
+        **options: Unpack[RunOptions],
     ) -> Stored[T]:
         """Claim, begin, run and finish the calls of a conversation, until none of them is ready.
 
@@ -677,13 +671,8 @@ class Store:
             lease: How long a claim holds without a sign of life, in seconds.
             on_event: Is told of each call that is begun, and of each that has ended or waits.
             context: Makes the context of each call.
-            skipped: Values of hidden parameters; each tool takes those it has.
             limit: How many may run at once; None for all of them.
-            default_timeout: Seconds that a run may take where its tool says nothing of it.
-            grace: Seconds that a tool has to end once it is asked to; 0 for none.
-            raise_errors: Raise what tools raised, after all calls have ended.
-            around: Opens a context for each run, such as `tracer.span` of `lutum_py.otel`.
-            handlers: Who does the tools; where it is left out, their own functions.
+            options: What else is said of runs, see `lutum_py.execution.RunOptions`.
 
         Returns:
             The conversation as it is then.
@@ -700,22 +689,13 @@ class Store:
         check_word("id", id)
         check_toolset(toolset)
         check_lease(lease)
-        settings = Settings(
-            skipped=skipped,
-            limit=limit,
-            default_timeout=default_timeout,
-            grace=grace,
-            raise_errors=raise_errors,
-            around=around,
-            handlers=handlers,
-        )
         worker = Worker(
             self,
             id,
             toolset,
             lease=lease,
             context=context,
-            settings=settings,
+            settings=Settings.of(options, limit),
             on_event=on_event,
         )
         await worker.run()

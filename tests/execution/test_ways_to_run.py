@@ -19,7 +19,7 @@ from lutum_py import (
     tool,
     tool_fn,
 )
-from lutum_py.errors import OutcomeUnknown, TimedOut
+from lutum_py.errors import InvalidValueError, OutcomeUnknown, TimedOut
 from lutum_py.execution import (
     execute,
     execute_all,
@@ -28,6 +28,7 @@ from lutum_py.execution import (
     run,
     run_sync,
 )
+from lutum_py.store import open_store
 from lutum_py.testing import ScriptedModel
 from tests.cases import over
 from tests.execution.running import LATE, SOON
@@ -135,6 +136,44 @@ def test_where_exceptions_come_out_it_is_one_of_them(way: str) -> None:
         RAISING[way](call)
     assert caught.value is SILENT
     assert call.status is CallStatus.RUNNING
+
+
+TAKING: Final[dict[str, Callable[..., Any]]] = {
+    "execute": lambda plan, **options: asyncio.run(execute(plan.pending[0], **options)),
+    "execute_sync": lambda plan, **options: execute_sync(plan.pending[0], **options),
+    "execute_all": lambda plan, **options: asyncio.run(execute_all(plan.pending, **options)),
+    "execute_all_sync": lambda plan, **options: execute_all_sync(plan.pending, **options),
+    "run": lambda plan, **options: asyncio.run(run(plan, **options)),
+    "run_sync": run_sync,
+    "a store": lambda _, **options: stored(**options),
+}
+"""What takes the options of runs."""
+
+
+def stored(**options: Any) -> None:
+    with open_store(":memory:") as store:
+        store.save("one", plan_of("pay"), note="")
+        asyncio.run(store.run("one", Bank, **options))
+
+
+@over("way", TAKING)
+def test_an_option_that_runs_do_not_have_is_a_type_error(way: str) -> None:
+    """A misspelt option is named with the one that was meant, and nothing is run."""
+    plan = plan_of("pay")
+    with pytest.raises(TypeError, match=r"`grac=`\. Did you mean `grace`\? .* `skipped`,"):
+        TAKING[way](plan, grac=1)
+    assert [call.status for call in plan.pending] == [CallStatus.NEW]
+    plan.discard()
+
+
+@over("way", TAKING)
+def test_options_are_checked_whoever_takes_them(way: str) -> None:
+    """An option with a value that makes no sense is named, and nothing is run."""
+    plan = plan_of("pay")
+    with pytest.raises(InvalidValueError, match=r"^grace=-1"):
+        TAKING[way](plan, grace=-1)
+    assert [call.status for call in plan.pending] == [CallStatus.NEW]
+    plan.discard()
 
 
 async def forever(cents: int) -> str:

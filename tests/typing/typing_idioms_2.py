@@ -244,7 +244,9 @@ async def outcomes(session: Session, model: ScriptedModel) -> None:
         case NeedsTools(round):
             assert_type(round.answer, None)
             plan = await round.apply_hooks(hooks)
-            results = await execution.execute_all(plan.pending)
+            options: execution.RunOptions = {"default_timeout": 30}
+            results = await execution.execute_all(plan.pending, limit=2, **options)
+            await execution.execute_all(plan.pending, grace="a while")  # error
             plan.commit(session, results)
             plan.commit(session, [3])  # error
         case Finished(result):
