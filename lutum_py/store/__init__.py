@@ -48,7 +48,7 @@ Example:
 
 from __future__ import annotations
 
-from ._held import Held, InDoubt, RunOptions
+from ._held import Held, HeldRunOptions, InDoubt
 from ._hold import Hold
 from ._store import Store, open_store
 from ._values import Claim, Stored, Waiting
@@ -56,9 +56,9 @@ from ._values import Claim, Stored, Waiting
 __all__ = [
     "Claim",
     "Held",
+    "HeldRunOptions",
     "Hold",
     "InDoubt",
-    "RunOptions",
     "Store",
     "Stored",
     "Waiting",

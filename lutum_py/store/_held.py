@@ -6,10 +6,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, suppress
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 from .._call.call import AnyToolCall
-from .._declare.handlers import Handlers
 from .._round.commit import ResultLike, as_results
 from .._round.events import OnEvent, tell_row
 from .._round.plan import ToolRoundPlan
@@ -18,7 +17,7 @@ from .._session.session import Session
 from .._transcript.committed import CommittedRound
 from ..errors import MisuseError, StaleError
 from ..execution._batch import ContextFor
-from ..execution._settings import Around, Skipped
+from ..execution._settings import RunOptions
 from ._database import Rows
 from ._rows import Head
 from ._run import Records, to_its_end
@@ -39,19 +38,13 @@ _KILLED = "the program was cut off while the tool ran."
 _OVER = ("committed", "resolved", "aborted", "discarded")
 
 
-class RunOptions(TypedDict, total=False):
-    """How calls are run; see `store.run`."""
+class HeldRunOptions(RunOptions, total=False):
+    """Say how the calls of a held conversation are run; see `store.run`."""
 
     lease: float
     on_event: OnEvent | None
     context: ContextFor | None
-    skipped: Skipped | None
     limit: int | None
-    default_timeout: float | None
-    grace: float
-    raise_errors: bool
-    around: Around | None
-    handlers: Handlers[Any] | None
 
 
 May: TypeAlias = Callable[[Rows], AbstractContextManager[None]]
@@ -200,7 +193,7 @@ class Held(Generic[T_co]):
         return done
 
     async def run(
-        self, *, in_doubt: InDoubt | None = None, **options: Unpack[RunOptions]
+        self, *, in_doubt: InDoubt | None = None, **options: Unpack[HeldRunOptions]
     ) -> list[Waiting]:
         """Run the calls of the open round, until each has its result or waits for a decision.
 
@@ -240,7 +233,7 @@ class Held(Generic[T_co]):
         return []
 
     def run_sync(
-        self, *, in_doubt: InDoubt | None = None, **options: Unpack[RunOptions]
+        self, *, in_doubt: InDoubt | None = None, **options: Unpack[HeldRunOptions]
     ) -> list[Waiting]:
         """Do the same in sync code, in an event loop of its own.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Iterable, Mapping
 from random import Random
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar
 
 from lutum_py import AnyToolCall, NeedsTools, ToolDef, ToolRound, ToolRoundPlan, Toolset
 from lutum_py.capabilities import ToolCapabilities, ToolEffect
@@ -85,7 +85,7 @@ def _rename(world: World, id: str, given: dict[str, Any]) -> tuple[object, Chang
 
 def _get(world: World, id: str, given: dict[str, Any]) -> tuple[object, Changes]:
     asked = given["keys"]
-    keys = cast("list[Any]", asked) if isinstance(asked, list) else [asked]
+    keys = asked if isinstance(asked, list) else [asked]
     return [world.get(("row", key_named(key))) for key in keys], {}
 
 

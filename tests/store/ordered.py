@@ -22,7 +22,6 @@ from random import Random
 from typing import Final, NoReturn
 
 from lutum_py import NeedsTools, Toolset, tool, tool_fn
-from lutum_py._schema.touch import meet
 from lutum_py.capabilities import ToolCapabilities, ToolEffect
 from lutum_py.store import Store, open_store
 from lutum_py.testing import ScriptedModel
@@ -153,7 +152,7 @@ def one_round(where: str, folder: Path, id: str, random: Random, told: Counter[s
                 wrong.append(f"{id} {result.id} was done twice")
         store.save(id, None, version=stored.version)
     for (one, *_), (two, *_) in combinations(calls, 2):
-        if meet(touches[one], touches[two]):
+        if any(a.meets(b) for a in touches[one] for b in touches[two]):
             told["pairs that meet"] += 1
             if max(done.get(one, [0])) > min(done.get(two, [sys.maxsize])):
                 wrong.append(f"{id}: {two} began before {one} had ended: {calls} {done}")

@@ -20,9 +20,9 @@ from lutum_py.errors import (
     StaleError,
     StoreError,
 )
+from lutum_py.execution import RunOptions
 from lutum_py.sinks import CallEvent
-from lutum_py.store import Held, Store, open_store
-from lutum_py.store._held import RunOptions
+from lutum_py.store import Held, HeldRunOptions, Store, open_store
 from lutum_py.testing import ScriptedModel
 from tests.store.beside import Clock, between, others
 from tests.store.desk import ASK, KEY, LOOK, PAY, Desk, approve, claimed, hooks, states
@@ -756,6 +756,6 @@ def test_in_an_event_loop_a_sync_run_says_what_to_write(store: Store) -> None:
 
 
 def test_a_run_takes_what_the_run_of_a_store_takes() -> None:
-    """The options are written once for each; they are the same."""
-    of_store = list(inspect.signature(Store.run).parameters)[3:]
-    assert list(RunOptions.__annotations__) == of_store
+    """A held conversation is run with the options of `store.run`, all of them."""
+    *own, _ = list(inspect.signature(Store.run).parameters)[3:]
+    assert set(HeldRunOptions.__annotations__) == {*own, *RunOptions.__annotations__}
