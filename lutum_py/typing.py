@@ -17,10 +17,9 @@ from ._call.decision_log import DecisionKind, DecisionPhase, DecisionRecord
 from ._call.decisions import ArgsDecision, ArgsRuleAnswer, InputRuleAnswer
 from ._call.lifecycle import StepKind
 from ._call.line import CallStep, StepPhase
-from ._call.member_options import Condition, Conditions, MemberOptions
+from ._call.member_options import Condition, Conditions, MemberOptions, Rule
 from ._call.outcomes import ContinueSuggestion, IssueReason, RejectionSource
 from ._call.reply import ReplyStatus
-from ._call.rules import Rule
 from ._call.selector import AnySelector, HidingSelector, TakesContext
 from ._call.spec import FnSpec, HasSpec, ToolSpec
 from ._context.context import CallLike

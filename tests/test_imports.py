@@ -45,6 +45,7 @@ OURS: Final = {
     "_call.decision_log": "loads logging",
     "_call.decisions": "for hooks",
     "_call.outcomes": "what declares tools makes no calls",
+    "_call.rules": "for tools that are declared with a rule",
     "_context.context": "for tools that take one",
     "_context.suspension": "few calls wait, and fewer are decided on here",
     "_context.threads": "loads asyncio",

@@ -26,11 +26,11 @@ from .outcomes import (
     HandledCall,
     RejectedCall,
     SuspendedCall,
+    ask_whole,
     handled_call,
     suspend,
 )
 from .reply import REPLY, Reply, reply_in
-from .rules import ask_whole
 from .steps import Steps, drive, drive_sync
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from enum import Enum
 from math import inf
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 from .._text.frozen import Frozen
 from .._text.json import is_number, shorten
@@ -17,7 +17,7 @@ from ..errors import ToolDefinitionError
 
 if TYPE_CHECKING:
     from .._transcript.result_cap import ResultCap
-    from .rules import Rule
+    from .steps import Steps
 
 
 class _Unsaid(Enum):
@@ -34,6 +34,21 @@ _OrUnsaid: TypeAlias = Literal[_Unsaid.UNSAID]
 
 Condition: TypeAlias = bool | Callable[[Any], bool | Awaitable[bool]]
 """Whether calls need an approval, or what says so of the input of one."""
+
+
+class Rule(Protocol):
+    """What is asked about each call of a tool.
+
+    Attributes:
+        name: What it is called in steps, records and messages.
+    """
+
+    name: str
+
+    def ask(self, call: Any, asking: Any) -> Steps[Any]:
+        """Ask it about one call: gives the call to go on with, or what became of it."""
+        ...
+
 
 Conditions: TypeAlias = tuple[Condition, ...]
 """What says whether a call needs an approval; none for a tool that never does."""

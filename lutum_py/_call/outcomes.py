@@ -592,6 +592,36 @@ def _wait_for_approval(call: AnyToolCall, asking: Asking) -> SuspendedCall | Non
     return suspend(asking.branch(call), ticket, ASKED_BY, "gate", is_mine=True)
 
 
+def ask_whole(call: AnyToolCall, hooks: Any, asking: Asking) -> Steps[HookOutcome]:
+    """Ask a plain function about a call, and then what its tool is declared with."""
+    outcome = yield from ask_function(call, hooks, asking)
+    if isinstance(outcome, CallState) and outcome.selector.asks:
+        return (yield from ask_declared(outcome, asking))
+    return outcome
+
+
+def ask_declared(call: AnyToolCall, asking: Asking) -> Steps[HookOutcome]:
+    """Ask the rules of a call's tool, and whether it needs an approval."""
+    outcome: Any = yield from ask_rules(call, asking)
+    given, is_call = outcome, isinstance(outcome, CallState)
+    waits: Any = (yield from ask_approval(given, asking)) if is_call else None
+    decided: HookOutcome = waits or outcome
+    return decided
+
+
+def ask_rules(call: AnyToolCall, asking: Asking) -> Steps[HookOutcome]:
+    """Ask the rules of a call's tool; what was decided on stays as it was decided on."""
+    outcome: Any = call
+    rules = () if call._answers and not call._kept.is_open else call.selector.rules
+    for rule in rules:
+        outcome = yield from rule.ask(outcome, asking)
+        is_call = isinstance(outcome, CallState)
+        if not is_call:
+            break
+    ruled: HookOutcome = outcome
+    return ruled
+
+
 def _go_on(
     hook: str, call: AnyToolCall, answer: AnyToolCall, asking: Asking, phase: StepPhase
 ) -> AnyToolCall:

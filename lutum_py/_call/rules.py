@@ -8,7 +8,7 @@ them, and a call of a tool with either begins only once it went through both.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from .._schema.signature import (
     REQUIRED,
@@ -20,12 +20,11 @@ from .._schema.signature import (
     signature_of,
     type_name,
 )
-from .._text.json import shorten
+from .._text.json import is_mapping, shorten
 from .._text.suggestion import meant_by, names_for_message
 from ..errors import ToolDefinitionError
-from .call_state import CallState
 from .decisions import Complete, Reject, RunNormally
-from .outcomes import Asking, ask, ask_approval, ask_function
+from .outcomes import Asking, ask, ask_function
 from .spec import FnSpec, ToolSpec
 from .steps import Steps
 from .taken import taken, with_arguments
@@ -37,20 +36,6 @@ _OF_ARGUMENTS = (
     "None, a mapping of the arguments that are others now, Complete(output) or Reject(reason)"
 )
 _OF_INPUT = "None, another input, Complete(output) or Reject(reason)"
-
-
-class Rule(Protocol):
-    """What is asked about each call of a tool.
-
-    Attributes:
-        name: What it is called in steps, records and messages.
-    """
-
-    name: str
-
-    def ask(self, call: AnyToolCall, asking: Asking) -> Steps[HookOutcome]:
-        """Ask it about one call."""
-        ...
 
 
 class CallRule:
@@ -137,11 +122,11 @@ class ArgsRule:
 
     def ask(self, call: AnyToolCall, asking: Asking) -> Steps[HookOutcome]:
         """Ask it about one call, as an execution hook is asked."""
-        shown = call._lend()
-        said = yield from ask(self.name, self._answer, call, call, shown)
+        shown: Any = call._lend()
+        said: Any = yield from ask(self.name, self._answer, call, call, shown)
         said = yield from ask(self.name, self._decision, call, call, shown, said)
         is_changed = not call.spec.arguments.is_fixed and call._changed_text() is not None
-        if isinstance(said, RunNormally) and said.input is shown and not is_changed:
+        if said.__class__ is RunNormally and said.input is shown and not is_changed:
             asking.note(call, self.name, "hook", "run_normally")
             return call
         wanted = _OF_INPUT if self._invocation is None else _OF_ARGUMENTS
@@ -162,38 +147,8 @@ class ArgsRule:
         if said is None:
             return RunNormally(shown)
         if self._invocation is None:
-            return said if isinstance(said, Complete | Reject) else RunNormally(said)
-        return (
-            with_arguments(call.spec, call.name, shown, said) if isinstance(said, Mapping) else said
-        )
-
-
-def ask_whole(call: AnyToolCall, hooks: Any, asking: Asking) -> Steps[HookOutcome]:
-    """Ask a plain function about a call, and then what its tool is declared with."""
-    outcome = yield from ask_function(call, hooks, asking)
-    if isinstance(outcome, CallState) and outcome.selector.asks:
-        return (yield from ask_declared(outcome, asking))
-    return outcome
-
-
-def ask_declared(call: AnyToolCall, asking: Asking) -> Steps[HookOutcome]:
-    """Ask the rules of a call's tool, and whether it needs an approval."""
-    outcome: Any = yield from ask_rules(call, asking)
-    waits = None
-    if isinstance(outcome, CallState):
-        given: Any = outcome
-        waits = yield from ask_approval(given, asking)
-    return waits or outcome
-
-
-def ask_rules(call: AnyToolCall, asking: Asking) -> Steps[HookOutcome]:
-    """Ask the rules of a call's tool; what was decided on stays as it was decided on."""
-    if call._answers and not call._kept.is_open:
-        return call
-    outcome: Any = call
-    for rule in call.selector.rules:
-        outcome = yield from rule.ask(outcome, asking)
-        if not isinstance(outcome, CallState):
-            break
-    ruled: HookOutcome = outcome
-    return ruled
+            is_outcome = said.__class__ in (Complete, Reject)
+            return said if is_outcome else RunNormally(said)
+        if is_mapping(said):
+            return with_arguments(call.spec, call.name, shown, said)
+        return said

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .call import AnyToolCall, FnCall, ToolCall
     from .decisions import RunNormally
     from .line import Step
-    from .rules import Rule
+    from .member_options import Rule
 
 P = ParamSpec("P")
 Sent = ParamSpec("Sent")

@@ -37,7 +37,7 @@ def taken(
     hook: str, call: AnyToolCall, decision: Any, asking: Asking, shown: Any, wanted: str = _WANTED
 ) -> HookOutcome:
     """Take what an execution hook decided: the call with another input, or what became of it."""
-    kind: object = type(decision)
+    kind: Any = decision.__class__
     if kind is RunNormally:
         is_left = decision.input is shown
         if is_left or call._differs(decision.input):

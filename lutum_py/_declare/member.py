@@ -21,8 +21,8 @@ from .toolset_meta import ToolsetMeta
 if TYPE_CHECKING:
     from .._call.call import Hooks
     from .._call.decisions import ArgsRuleAnswer, InputRuleAnswer
+    from .._call.member_options import Rule
     from .._call.reply import Reply
-    from .._call.rules import Rule
     from .._call.selector import FnSelector, HidingSelector, Selector
     from .._transcript.result_cap import ResultCap
 

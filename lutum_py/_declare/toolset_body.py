@@ -17,7 +17,7 @@ from ..errors import ToolDefinitionError
 from .hook_names import HOOK_SET_NAMES, generated_names
 
 if TYPE_CHECKING:
-    from .._call.rules import Rule
+    from .._call.member_options import Rule
 
 _METHODS = (classmethod, staticmethod, property)
 

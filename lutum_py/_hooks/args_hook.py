@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable
 from typing import Any
 
 from .._call.decisions import RunNormally
@@ -10,7 +10,7 @@ from .._call.selector import AnySelector
 from .._call.spec import FnSpec
 from .._call.taken import with_arguments
 from .._schema.signature import function_name, signature_of
-from .._text.json import shorten
+from .._text.json import is_mapping, shorten
 from .._text.suggestion import names_for_message
 from .._transcript.metadata import ToolMetadata
 from ..errors import HookError
@@ -78,6 +78,6 @@ class ArgsHook:
     def _decision(self, answer: Any, metadata: ToolMetadata, input: Any) -> Any:
         if answer is None:
             return RunNormally(input)
-        if not isinstance(answer, Mapping):
+        if not is_mapping(answer):
             return answer
         return with_arguments(self.spec, metadata.name, input, answer)

@@ -26,6 +26,8 @@ from .._call.outcomes import (
     SuspendedCall,
     ask,
     ask_approval,
+    ask_rules,
+    ask_whole,
     check_answers,
     check_untouched,
     checked_reason,
@@ -36,7 +38,6 @@ from .._call.outcomes import (
     rejected_call,
     suspend,
 )
-from .._call.rules import ask_rules, ask_whole
 from .._call.selector import AnySelector, Selector
 from .._call.steps import Steps
 from .._call.taken import Gated, Settled, answer_with, handle, taken

@@ -14,8 +14,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, Sel
 from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.lifecycle import CallStatus
 from .._call.line import CallStep
-from .._call.outcomes import Asking, ContinueSuggestion, RecoverableToolCallIssue, SuspendedCall
-from .._call.rules import ask_declared
+from .._call.outcomes import (
+    Asking,
+    ContinueSuggestion,
+    RecoverableToolCallIssue,
+    SuspendedCall,
+    ask_declared,
+)
 from .._call.steps import Steps, drive, drive_sync
 from .._context.suspension import Decision
 from .._hooks.pipeline import decide_each

@@ -181,11 +181,9 @@ def _as_output(waiting: SuspendedCall, decision: Decision) -> tuple[Any, ToolRes
         output = declared.validate_json(compact_json(decision.result))
         return output, make_result(call.metadata, declared.encode(call.name, output), "success")
     except (ValidationError, ToolOutputError) as error:
-        if isinstance(error, ValidationError):
-            schema = call.selector.definition.output_schema or {}
-            fields = field_issues(error, redact=Masking(schema).found)
-        else:
-            fields = error.fields
+        found = Masking(call.selector.definition.output_schema or {}).found
+        is_unfit = isinstance(error, ValidationError)
+        fields = field_issues(error, redact=found) if is_unfit else error.fields
         issues = "; ".join(str(issue) for issue in fields)
         raise ResumeError(
             f"The result of decision {decision.decision_id!r} for call {call.id!r} does not fit "

@@ -150,9 +150,8 @@ class Serving:
         # Others would be asked about it once more; what is declared beside the tool asks still.
         if self.hooks is None:
             return plan
-        hooks: Any = self.hooks
-        if not isinstance(self.hooks, HookPlaces):
-            hooks = _let_pass
+        is_set = isinstance(self.hooks, HookPlaces)
+        hooks: Any = self.hooks if is_set else _let_pass
         return await plan.apply_hooks(hooks)
 
     def _failed(self, name: str, error: Exception) -> CallToolResult:

@@ -228,8 +228,9 @@ class Held(Generic[T_co]):
             if await in_thread(self._store._is_held_up, self.id):
                 if waiting := await in_thread(self._store.waiting, self.id):
                     return waiting
-            elif not await self._doubts_end(in_doubt, lease, options.get("on_event")):
-                await asyncio.sleep(next(again))
+            else:
+                ended = await self._doubts_end(in_doubt, lease, options.get("on_event"))
+                await asyncio.sleep(0 if ended else next(again))
         return []
 
     def run_sync(

@@ -117,12 +117,11 @@ def _is_busy(rows: Rows, row: SavedCall, across: Iterable[str], key: bytes | Non
     """
     rows.one("SELECT one FROM lutum_store WHERE one = 1 {lock}")
     touched = _touched(row)
-    for other in SavedCall.under_lease(rows):
-        if other[:2] != row[:2]:
-            theirs, touches = _looked_at(other, key)
-            for area in set(across).intersection(theirs.across):
-                if meet(_within(touched, area), _within(touches, area)):
-                    return True
+    for other in [each for each in SavedCall.under_lease(rows) if each[:2] != row[:2]]:
+        theirs, touches = _looked_at(other, key)
+        for area in set(across).intersection(theirs.across):
+            if meet(_within(touched, area), _within(touches, area)):
+                return True
     return False
 
 
