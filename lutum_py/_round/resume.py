@@ -182,8 +182,11 @@ def _as_output(waiting: SuspendedCall, decision: Decision) -> tuple[Any, ToolRes
         return output, make_result(call.metadata, declared.encode(call.name, output), "success")
     except (ValidationError, ToolOutputError) as error:
         found = Masking(call.selector.definition.output_schema or {}).found
-        is_unfit = isinstance(error, ValidationError)
-        fields = field_issues(error, redact=found) if is_unfit else error.fields
+        fields = (
+            field_issues(error, redact=found)
+            if isinstance(error, ValidationError)
+            else error.fields
+        )
         issues = "; ".join(str(issue) for issue in fields)
         raise ResumeError(
             f"The result of decision {decision.decision_id!r} for call {call.id!r} does not fit "
