@@ -8,7 +8,8 @@ Example:
 
 from __future__ import annotations
 
-from ._hooks.capability_gate import GateAction, capability_gate, dry_run_in
+from typing import TYPE_CHECKING
+
 from ._schema.capabilities import (
     EFFECT_DEFAULTS,
     Confirmation,
@@ -21,6 +22,17 @@ from ._schema.capabilities import (
     risk_of,
 )
 from ._schema.touch import Touch
+from ._text.on_demand import on_demand
+
+if TYPE_CHECKING:
+    from ._hooks.capability_gate import GateAction, capability_gate, dry_run_in
+else:
+    __getattr__, __dir__ = on_demand(
+        globals(),
+        {
+            "_hooks.capability_gate": ("GateAction", "capability_gate", "dry_run_in"),
+        },
+    )
 
 __all__ = [
     "EFFECT_DEFAULTS",

@@ -11,6 +11,8 @@ Example:
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ._call.asked import Asked
 from ._call.call import FnCall, HookOutcome, Hooks, ToolHooks
 from ._call.decision_log import DecisionKind, DecisionPhase, DecisionRecord
@@ -35,8 +37,6 @@ from ._declare.tool_fn import (
     ModelFn,
     ToolFn,
 )
-from ._declare.tool_search import ToolSearch
-from ._hooks.capability_gate import GatePolicy
 from ._hooks.decorator_types import (
     Fits,
     FitsTwo,
@@ -54,25 +54,45 @@ from ._round.events import CallEventKind, OnEvent
 from ._round.read_turn import MissingReason, TextResult
 from ._round.rows import CallRow
 from ._round.sorted_calls import CallRowState
-from ._schema.input_model import FnInput
 from ._schema.invocation import Invocation
 from ._schema.schema_reader import JsonSchema
 from ._session.model import AnyModel
 from ._session.session import Restored
 from ._session.turn import Turn, TurnWithAnswer, TurnWithTools
 from ._session.turn_stream import SyncTurnStream, TurnStream
+from ._text.on_demand import on_demand
 from ._transcript.attachment import MediaType
 from ._transcript.message import Role
 from ._transcript.result import Answerable, ResultStatus
 from ._transcript.tool_choice import ToolChoiceMode
 from ._transcript.transcript import HasTranscript
 from ._transcript.transcript_view import TranscriptView
-from ._view.cut import CutKind
-from ._view.ledger import Count
-from ._view.view import Target
-from .dialects._schema.nodes import SchemaLoss
-from .dialects._wire.other_model import ModelNames
-from .execution._settings import Skipped
+
+if TYPE_CHECKING:
+    from ._declare.tool_search import ToolSearch
+    from ._hooks.capability_gate import GatePolicy
+    from ._schema.input_model import FnInput
+    from ._view.cut import CutKind
+    from ._view.ledger import Count
+    from ._view.view import Target
+    from .dialects._schema.nodes import SchemaLoss
+    from .dialects._wire.other_model import ModelNames
+    from .execution._settings import Skipped
+else:
+    __getattr__, __dir__ = on_demand(
+        globals(),
+        {
+            "_declare.tool_search": ("ToolSearch",),
+            "_hooks.capability_gate": ("GatePolicy",),
+            "_schema.input_model": ("FnInput",),
+            "_view.cut": ("CutKind",),
+            "_view.ledger": ("Count",),
+            "_view.view": ("Target",),
+            "dialects._schema.nodes": ("SchemaLoss",),
+            "dialects._wire.other_model": ("ModelNames",),
+            "execution._settings": ("Skipped",),
+        },
+    )
 
 __all__ = [
     "Answerable",

@@ -11,13 +11,28 @@ Example:
 
 from __future__ import annotations
 
-from ._declare.result_reader import result_reader
-from ._declare.tool_search import search_tools, tool_search
+from typing import TYPE_CHECKING
+
+from ._text.on_demand import on_demand
 from ._transcript.cache import Cache
 from ._transcript.deferred import DeferredTools
 from ._transcript.result_cap import MemoryResults, ResultCap, ResultStore
-from ._view.cut import Cut
-from ._view.view import View
+
+if TYPE_CHECKING:
+    from ._declare.result_reader import result_reader
+    from ._declare.tool_search import search_tools, tool_search
+    from ._view.cut import Cut
+    from ._view.view import View
+else:
+    __getattr__, __dir__ = on_demand(
+        globals(),
+        {
+            "_declare.result_reader": ("result_reader",),
+            "_declare.tool_search": ("search_tools", "tool_search"),
+            "_view.view": ("View",),
+            "_view.cut": ("Cut",),
+        },
+    )
 
 __all__ = [
     "Cache",

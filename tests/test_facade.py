@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import lutum_py
+from tests.cases import over
 
 _SOURCE = ast.parse(Path(lutum_py.__file__).read_text())
 
@@ -214,6 +215,24 @@ def test_the_first_tool_loads_nothing_that_it_does_not_need() -> None:
     }
     floor = _modules_after("from pydantic import BaseModel, TypeAdapter, create_model")
     assert (loaded - floor) & unwanted == set()
+
+
+@over(
+    "statement, unwanted",
+    [
+        ("from lutum_py.capabilities import ToolCapabilities", {"lutum_py._hooks"}),
+        ("from lutum_py.window import View", {"lutum_py._declare.tool_search"}),
+        ("from lutum_py.models import Model", {"lutum_py.dialects", "lutum_py._session.session"}),
+        ("from lutum_py.models import OpenAIChat", {"lutum_py.dialects.anthropic_messages"}),
+        (
+            "from lutum_py.typing import TextResult",
+            {"asyncio", "lutum_py.dialects", "lutum_py.execution", "lutum_py._schema.input_model"},
+        ),
+    ],
+)
+def test_a_name_waits_for_no_other_of_its_module(statement: str, unwanted: set[str]) -> None:
+    """Of a public module that also has what is slow to import, that comes with its own names."""
+    assert _modules_after(statement) & unwanted == set()
 
 
 def test_what_declares_a_tool_is_forty_modules() -> None:

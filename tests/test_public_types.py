@@ -176,6 +176,19 @@ def test_each_public_name_has_one_public_place() -> None:
     assert [several for several in places.values() if len(several) > 1] == []
 
 
+def test_checkers_and_interpreter_find_the_same_thing_by_each_name() -> None:
+    """What a checker reads of a public module is what the interpreter gives, on demand or not."""
+    others, unlisted = [], []
+    for module in public_modules(lutum_py):
+        for name in getattr(module, "__all__", ()):
+            home, original = home_of(module.__name__, name)
+            if getattr(module, name) is not getattr(importlib.import_module(home), original):
+                others.append(f"{module.__name__}.{name}")
+            if name not in dir(module):
+                unlisted.append(f"{module.__name__}.{name}")
+    assert (others, unlisted) == ([], [])
+
+
 def test_every_public_class_and_function_says_what_it_is() -> None:
     """An editor has a text to show for each public class and function, and for its methods."""
     silent = []

@@ -19,14 +19,31 @@ they are; a payload that cannot be read is a `DialectError`. Either way the tran
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from .._session.model import Model, StreamingModel, SyncModel, SyncStreamingModel
+from .._text.on_demand import on_demand
 from .._transcript.tool_choice import ToolChoice
-from ._anthropic import Anthropic, MessagesClient
-from ._bedrock import Bedrock, ConverseClient
-from ._gemini import Gemini, GenerateClient
-from ._loss_report import LossWarning
-from ._openai_chat import ChatClient, OpenAIChat
-from ._openai_responses import OpenAIResponses, ResponsesClient
+
+if TYPE_CHECKING:
+    from ._anthropic import Anthropic, MessagesClient
+    from ._bedrock import Bedrock, ConverseClient
+    from ._gemini import Gemini, GenerateClient
+    from ._loss_report import LossWarning
+    from ._openai_chat import ChatClient, OpenAIChat
+    from ._openai_responses import OpenAIResponses, ResponsesClient
+else:
+    __getattr__, __dir__ = on_demand(
+        globals(),
+        {
+            "models._anthropic": ("Anthropic", "MessagesClient"),
+            "models._bedrock": ("Bedrock", "ConverseClient"),
+            "models._gemini": ("Gemini", "GenerateClient"),
+            "models._loss_report": ("LossWarning",),
+            "models._openai_chat": ("ChatClient", "OpenAIChat"),
+            "models._openai_responses": ("OpenAIResponses", "ResponsesClient"),
+        },
+    )
 
 __all__ = [
     "Anthropic",

@@ -1,0 +1,31 @@
+"""Names of a module that are imported when they are first asked for (PEP 562).
+
+A public module may list what is slow to import beside what is not: `lutum_py.models` has a protocol
+and five clients of providers. Who asks for one name does not wait for the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+
+def on_demand(
+    module: dict[str, Any], homes: Mapping[str, Sequence[str]]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Make the `__getattr__` and the `__dir__` of a module.
+
+    Args:
+        module: The globals of the module.
+        homes: The names that are imported on demand, by their module below `lutum_py`.
+    """
+    home_of = {name: home for home, names in homes.items() for name in names}
+
+    def get(name: str) -> Any:
+        if name not in home_of:
+            raise AttributeError(f"module {module['__name__']!r} has no attribute {name!r}")
+        value = module[name] = getattr(import_module(f"lutum_py.{home_of[name]}"), name)
+        return value
+
+    return get, lambda: sorted({*module, *home_of})
