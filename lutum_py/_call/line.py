@@ -226,9 +226,9 @@ class Kept:
         place: Place | None = None,
         closed_by: str | None = None,
     ) -> None:
-        self.key_begins = key_begins
-        self.place = place
-        self.closed_by = closed_by
+        self.key_begins: str = key_begins
+        self.place: Place | None = place
+        self.closed_by: str | None = closed_by
 
     @property
     def asked_in(self) -> str | None:

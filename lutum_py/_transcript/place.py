@@ -29,7 +29,7 @@ class Place:
     def __init__(
         self, length: int, last: TranscriptItem | None = None, digest: str | None = None
     ) -> None:
-        self.length = length
+        self.length: int = length
         self._last = last
         self._digest = digest
 

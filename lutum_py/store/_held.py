@@ -99,7 +99,7 @@ class Held(Generic[T_co]):
         self._may = may
         head, said = store._kept(rows, id)
         self.id = id
-        self.note = said.note
+        self.note: str = said.note
         self.session: Session = said.opened() or Session(id=id)
         # The version at which the open round was read, if it was; and whether there is one.
         self._version = None if head is None else head.version

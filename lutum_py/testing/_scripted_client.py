@@ -80,7 +80,25 @@ class ScriptedClient:
         """One step of the way to the method, as in `client.chat.completions.create(...)`."""
         return self
 
-    completions = responses = messages = models = chat
+    @property
+    def completions(self) -> Self:
+        """The next step of that way."""
+        return self
+
+    @property
+    def responses(self) -> Self:
+        """The step in `client.responses.create(...)`."""
+        return self
+
+    @property
+    def messages(self) -> Self:
+        """The step in `client.messages.create(...)`."""
+        return self
+
+    @property
+    def models(self) -> Self:
+        """The step in `client.models.generate_content(...)`."""
+        return self
 
     def create(self, **body: Any) -> ScriptedResponse:
         """Answer a request.
