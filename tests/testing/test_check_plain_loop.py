@@ -106,7 +106,7 @@ def test_an_odd_name_cannot_be_kept_by_hand() -> None:
 
 def test_a_doubled_id_cannot_be_kept_by_hand() -> None:
     """A turn with two calls under one id is an invalid transcript, however it is answered."""
-    failure = failure_of(loops.by_hand, dialect="openai_chat", odd_names=False)
+    failure = failure_of(loops.by_hand, dialect="openai_chat", odd_names=False, examples=2_000)
     assert failure.faults[0].kind == "invalid_transcript"
     assert "duplicate_call_id" in str(failure)
 
