@@ -54,8 +54,8 @@ def judge(
             continue
         doubled = _doubled_id(turn)
         if doubled is not None:
-            if is_last and not was_stopped:
-                yield _swallowed(number, doubled)
+            is_ended = is_last and not was_stopped
+            yield from (_swallowed(number, doubled),) if is_ended else ()
             continue
         if was_stopped and is_last:
             continue
