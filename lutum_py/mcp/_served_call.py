@@ -148,11 +148,9 @@ class Serving:
         """
         plan.resume(decision_of(plan.suspended[0], answer))
         # Others would be asked about it once more; what is declared beside the tool asks still.
-        if self.hooks is None:
-            return plan
         is_set = isinstance(self.hooks, HookPlaces)
         hooks: Any = self.hooks if is_set else _let_pass
-        return await plan.apply_hooks(hooks)
+        return plan if self.hooks is None else await plan.apply_hooks(hooks)
 
     def _failed(self, name: str, error: Exception) -> CallToolResult:
         """Log what nobody wrote for the client, and tell only that there was something."""
