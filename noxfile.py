@@ -218,12 +218,12 @@ def tests_everywhere(session: nox.Session) -> None:
 
 
 def tests_again(session: nox.Session) -> None:
-    """Run the tests once more, with fewer examples: what the code does is tried on the first."""
+    """Run the tests once more, without the slow ones: what the code does is tried on the first."""
     if not OTHERS:
         session.skip(f"of {', '.join(SUPPORTED)}, only Python {RUNNING} is here")
     install(session, "-e", package(*EXTRAS), *group("full"))
     session.env.setdefault("HYPOTHESIS_PROFILE", "again")
-    test(session)
+    test(session, "--no-slow")
 
 
 @nox.session(default=False, tags=["full"], python=OLDEST)
@@ -240,7 +240,8 @@ def minimums(session: nox.Session) -> None:
     install(session, "-e", package(*EXTRAS), *lowest(requirements), *group("full"))
     session.env.setdefault("HYPOTHESIS_PROFILE", "again")
     # The lowest SDKs do not know the tools that a provider searches.
-    test(session, *MEETING_DEPENDENCIES, "--ignore=tests/models/test_many_tools.py")
+    left_out = "--ignore=tests/models/test_many_tools.py"
+    test(session, *MEETING_DEPENDENCIES, left_out, "--no-slow")
 
 
 @nox.session(default=False, tags=["full"])
