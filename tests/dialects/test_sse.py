@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from types import ModuleType
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lutum_py.dialects import sse
+from lutum_py.dialects import openai_chat, sse
 from lutum_py.errors import DialectError
+from lutum_py.streaming import TextDelta
 from tests.cases import over
 
+from .mutations import streams
 from .recordings import chunks_of
+from .wire_laws import DIALECTS
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=8),
@@ -138,3 +142,44 @@ def test_bytes_that_are_no_text_are_an_error(raw: bytes) -> None:
     """Bytes that are not UTF-8, or break off inside a character, are an error."""
     with pytest.raises(DialectError, match="not UTF-8"):
         list(sse.events([raw]))
+
+
+def raw_lines(events: list[Any]) -> list[str]:
+    """A response of events, line by line, with all that may stand between them."""
+    lines = [": begun", "retry: 10"]
+    for number, event in enumerate(events):
+        lines += ["event: e", f"id: {number}", f"data: {json.dumps(event)}", "", ": alive", ""]
+    return [*lines, "event", "data: [DONE]", "", "data:"]
+
+
+@DIALECTS
+@over("end", ["", "\n", "\r\n"])
+@over("is_text", [True, False])
+def test_a_stream_is_read_line_by_line(dialect: ModuleType, end: str, is_text: bool) -> None:
+    """The lines of a response, as text or bytes, give what their events give."""
+    for events in streams(dialect.NAME):
+        lines = [line + end for line in raw_lines(events)]
+        decoder, other = dialect.StreamDecoder(), dialect.StreamDecoder()
+        read = [
+            one for line in lines for one in decoder.feed_line(line if is_text else line.encode())
+        ]
+        assert [*read, *decoder.close()] == [
+            *(one for event in events for one in other.feed(event)),
+            *other.close(),
+        ]
+        assert decoder.finish() == other.finish()
+
+
+@DIALECTS
+@over("line", ["<html>", "data: {", '{"a"', "What?", b"data: \xff"])
+def test_a_line_that_is_no_event_is_told(dialect: ModuleType, line: str | bytes) -> None:
+    """A line that is neither JSON nor of an event stream is an error that says where it stood."""
+    with pytest.raises(DialectError, check=lambda error: error.where == "event 0"):
+        dialect.StreamDecoder().feed_line(line)
+
+
+def test_an_object_on_a_line_of_its_own_is_an_event() -> None:
+    """Hosts that stream one object a line, without the form of an event stream, are understood."""
+    decoder = openai_chat.StreamDecoder()
+    said = {"id": "r", "choices": [{"index": 0, "delta": {"content": "Hi"}}]}
+    assert decoder.feed_line(json.dumps(said) + "\n") == [TextDelta("Hi")]

@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from pydantic_core import from_json
 
@@ -23,6 +23,9 @@ from .._wire.reading import UNKNOWN_EVENTS, Place, fault, read_event, text_or_no
 from .._wire.replay import with_nulls
 from .call_reports import CallReports
 from .pairs import Pairs
+
+_DATA: Final = frozenset({"data", b"data"})
+_PASSED: Final = frozenset({"", b"", "event", b"event", "id", b"id", "retry", b"retry"})
 
 
 class BrokenStream(Exception):
@@ -103,6 +106,26 @@ class StreamReader(ABC):
             place = Place(self.dialect, event, None, f"event {number}")
             raise self._failed(place.error("it is nested too deeply to be read")) from None
         return [*events, *self.close()] if self._over else events
+
+    def feed_line(self, line: str | bytes) -> list[StreamEvent]:
+        """Read one line of a response of server-sent events, as it came over HTTP.
+
+        Args:
+            line: A line, such as `response.iter_lines()` of httpx gives, with its line feed or
+                without. A blank one, a comment, and what names an event are passed over; one that
+                is no line of such a response is read as the JSON of an event.
+
+        Returns:
+            What `feed` gives for the event that the line holds.
+
+        Raises:
+            DialectError: As of `feed`.
+        """
+        name, _, value = line.partition(":") if isinstance(line, str) else line.partition(b":")
+        if name in _DATA:
+            # Each provider writes an event on one line, so none waits for the blank line behind.
+            return self.feed(value)
+        return [] if name.rstrip() in _PASSED else self.feed(line)
 
     def close(self) -> list[StreamEvent]:
         """Say that the wire is done, and give the last events; a second call gives none.
