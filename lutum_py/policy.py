@@ -82,15 +82,15 @@ def gate(
 ]: ...
 @overload
 def gate(
-    selector: None = None, /
+    selector: type[Any] | None = None, /
 ) -> RegistersGate[
     [Any, ToolMetadata, Any], [Any, ToolMetadata, Any, Decision | None], GateAnswer[Any]
 ]: ...
-def gate(selector: AnySelector | None = None, /) -> Any:
+def gate(selector: AnySelector | type[Any] | None = None, /) -> Any:
     """Mark a gate; see `HookSet.gate`.
 
     Args:
-        selector: The tool; all tools where it is left out.
+        selector: The tool, or a nested toolset for its tools; all tools where it is left out.
 
     Raises:
         HookError: The selector is none.
@@ -101,12 +101,12 @@ def gate(selector: AnySelector | None = None, /) -> Any:
 @overload
 def before(selector: Selector[Input, Any], /) -> Registers[[Any, ToolMetadata, Input], None]: ...
 @overload
-def before(selector: None = None, /) -> Registers[[Any, ToolMetadata, Any], None]: ...
-def before(selector: AnySelector | None = None, /) -> Any:
+def before(selector: type[Any] | None = None, /) -> Registers[[Any, ToolMetadata, Any], None]: ...
+def before(selector: AnySelector | type[Any] | None = None, /) -> Any:
     """Mark a before-hook; see `HookSet.before`.
 
     Args:
-        selector: The tool; all tools where it is left out.
+        selector: The tool, or a nested toolset for its tools; all tools where it is left out.
 
     Raises:
         HookError: The selector is none.
@@ -120,13 +120,13 @@ def after(
 ) -> Registers[[Any, ToolCall[Input, Output], ToolResult], ToolResult | None]: ...
 @overload
 def after(
-    selector: None = None, /
+    selector: type[Any] | None = None, /
 ) -> Registers[[Any, ToolCall[Any, Any], ToolResult], ToolResult | None]: ...
-def after(selector: AnySelector | None = None, /) -> Any:
+def after(selector: AnySelector | type[Any] | None = None, /) -> Any:
     """Mark an after-hook; see `HookSet.after`.
 
     Args:
-        selector: The tool; all tools where it is left out.
+        selector: The tool, or a nested toolset for its tools; all tools where it is left out.
 
     Raises:
         HookError: The selector is none.

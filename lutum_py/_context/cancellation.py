@@ -28,7 +28,7 @@ class CancellationToken:
     >>> token = CancellationToken()
     >>> child = token.child()
     >>> token.cancel("the user left")
-    >>> child.is_cancelled(), child.reason
+    >>> child.is_cancelled, child.reason
     (True, 'the user left')
     """
 
@@ -45,6 +45,7 @@ class CancellationToken:
         """Why it was cancelled; None where nobody said, or where it was not."""
         return self._outcome.get("reason")
 
+    @property
     def is_cancelled(self) -> bool:
         """Whether somebody asked to stop."""
         return bool(self._outcome)
@@ -78,7 +79,7 @@ class CancellationToken:
 
         >>> parent = CancellationToken()
         >>> parent.child().cancel("only this one")
-        >>> parent.is_cancelled()
+        >>> parent.is_cancelled
         False
         """
         child = CancellationToken()

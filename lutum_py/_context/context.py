@@ -258,12 +258,21 @@ class ToolContext(Immutable, _ContextFields):
         return made
 
     @property
-    def idempotency_key(self) -> str | None:
-        """The key of the call, for services that ask for one; None without a call.
+    def idempotency_key(self) -> str:
+        """The key of the call, for services that ask for one.
 
         In a run by a store it is the key of the claim: the same at every try of this call.
+
+        Raises:
+            MisuseError: The context was made by hand, of no call.
         """
         key: str | None = getattr(self._call, "idempotency_key", None)
+        if key is None:
+            raise MisuseError(
+                f"The context of tool `{self.tool_name}` was made of no call ({self.call_id!r} is "
+                "just a text), so there is no idempotency key. Make it with "
+                "`ToolContext.for_call(call)`."
+            )
         return key
 
     @classmethod

@@ -13,13 +13,13 @@ _MARKS = "__lutum_hooks__"
 
 
 class Mark(NamedTuple):
-    """What a method is registered as; no selector stands for all tools."""
+    """What a method is registered as; no selector stands for all tools, a toolset for its own."""
 
     phase: Phase
-    selector: AnySelector | None
+    selector: AnySelector | type[Any] | None
 
 
-def mark(phase: Phase, *selectors: AnySelector | None) -> Any:
+def mark(phase: Phase, *selectors: AnySelector | type[Any] | None) -> Any:
     """Make the decorator that marks a method.
 
     Raises:
@@ -27,7 +27,9 @@ def mark(phase: Phase, *selectors: AnySelector | None) -> Any:
     """
     verb = VERBS[phase]
     for selector in selectors:
-        if not isinstance(selector, AnySelector | None):
+        # Which classes are toolsets, and nested there, is found where the policy is registered.
+        of_group = isinstance(selector, type) and phase not in ("execution", "description")
+        if not (of_group or isinstance(selector, AnySelector | None)):
             raise HookError(
                 f"`@policy.{verb}` takes the selector of a tool, not {shorten(selector)}. Write "
                 f"`@policy.{verb}(AppTools.member)` above the method."

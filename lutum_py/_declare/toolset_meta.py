@@ -166,6 +166,24 @@ class ToolsetMeta(type):
             name=str(getattr(given, "name", given)),
         )
 
+    if not TYPE_CHECKING:  # else every misspelt name would have a type
+
+        def __getattr__(cls, name: str) -> NoReturn:
+            if name.startswith("_"):  # as others ask for, and nobody reads
+                raise AttributeError(name)
+            known = {key: key for key in dir(cls) if not key.startswith("_")}
+            known |= {key: key for key in cls._members}
+            for selector in cls._selectors:
+                known.setdefault(selector.path[-1], ".".join(selector.path))
+            near = did_you_mean(name, known)
+            hint = f" Did you mean `{cls.__qualname__}.{known[near]}`?" if near else ""
+            # With a name alone, Python adds no suggestion of its own.
+            raise AttributeError(
+                f"{cls.__qualname__} has no `{name}`.{hint} Its members: "
+                f"{names_for_message(cls._members)}.",
+                name=name,
+            )
+
     def __setattr__(cls, name: str, value: object) -> None:
         if name.startswith("_abc_") or (name.startswith("__") and name.endswith("__")):
             super().__setattr__(name, value)

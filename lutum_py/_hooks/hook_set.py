@@ -14,6 +14,7 @@ from .._call.selector import AnySelector, FnSelector, Selector
 from .._call.steps import Steps, drive, drive_sync
 from .._declare.hook_names import Phase, generated_names, slot_of
 from .._declare.policy_hooks import policy_methods
+from .._declare.toolset_meta import ToolsetMeta
 from .._text.json import shorten
 from .._text.suggestion import meant_by, names_for_message
 from ..errors import HookError, UnknownToolError
@@ -132,15 +133,15 @@ class HookSet(HookPlaces[T]):
     ]: ...
     @overload
     def gate(
-        self, selector: None = None, /
+        self, selector: type[Any] | None = None, /
     ) -> RegistersGate[
         [ToolMetadata, Any], [ToolMetadata, Any, Decision | None], GateAnswer[Any]
     ]: ...
-    def gate(self, selector: AnySelector | None = None, /) -> Any:
+    def gate(self, selector: AnySelector | type[Any] | None = None, /) -> Any:
         """Register a gate: it sees the final input, and may block, suspend or answer the call.
 
         Args:
-            selector: The tool; all tools where it is left out.
+            selector: The tool, or a nested toolset for its tools; all tools where it is left out.
 
         Returns:
             A decorator for a function of `(metadata, input)`, or of `(metadata, input, decision)`,
@@ -149,7 +150,7 @@ class HookSet(HookPlaces[T]):
             on, else None; a third parameter that has a default gets it where it is called so.
 
         Raises:
-            HookError: The tool is not in the toolset.
+            HookError: The tool or group is not in the toolset.
         """
         return self._registrar("gates", selector)
 
@@ -158,17 +159,19 @@ class HookSet(HookPlaces[T]):
         self, selector: Selector[Input, Any], /
     ) -> Registers[[ToolMetadata, Input], None]: ...
     @overload
-    def before(self, selector: None = None, /) -> Registers[[ToolMetadata, Any], None]: ...
-    def before(self, selector: AnySelector | None = None, /) -> Any:
+    def before(
+        self, selector: type[Any] | None = None, /
+    ) -> Registers[[ToolMetadata, Any], None]: ...
+    def before(self, selector: AnySelector | type[Any] | None = None, /) -> Any:
         """Register a function of `(metadata, input)` for calls that are going to be run.
 
         It is asked once for each call, and decides nothing.
 
         Args:
-            selector: The tool; all tools where it is left out.
+            selector: The tool, or a nested toolset for its tools; all tools where it is left out.
 
         Raises:
-            HookError: The tool is not in the toolset.
+            HookError: The tool or group is not in the toolset.
         """
         return self._registrar("before", selector)
 
@@ -178,16 +181,16 @@ class HookSet(HookPlaces[T]):
     ) -> Registers[[ToolCall[Input, Output], ToolResult], ToolResult | None]: ...
     @overload
     def after(
-        self, selector: None = None, /
+        self, selector: type[Any] | None = None, /
     ) -> Registers[[ToolCall[Any, Any], ToolResult], ToolResult | None]: ...
-    def after(self, selector: AnySelector | None = None, /) -> Any:
+    def after(self, selector: AnySelector | type[Any] | None = None, /) -> Any:
         """Register a function of `(call, result)` that may return another result.
 
         Args:
-            selector: The tool; all tools where it is left out.
+            selector: The tool, or a nested toolset for its tools; all tools where it is left out.
 
         Raises:
-            HookError: The tool is not in the toolset.
+            HookError: The tool or group is not in the toolset.
         """
         return self._registrar("after", selector)
 
@@ -202,7 +205,7 @@ class HookSet(HookPlaces[T]):
         made: Any = self._registrar("description", selector)
         return made  # type: ignore[no-any-return]
 
-    def _registrar(self, phase: Phase, *selectors: AnySelector | None) -> Any:
+    def _registrar(self, phase: Phase, *selectors: AnySelector | type[Any] | None) -> Any:
         places: list[PhaseHooks] = []
         for selector in selectors:
             places += [each for each in self._places_of(phase, selector) if each not in places]
@@ -226,12 +229,16 @@ class HookSet(HookPlaces[T]):
             )
         place.add(phase, hook)
 
-    def _places_of(self, phase: Phase, selector: AnySelector | None) -> list[PhaseHooks]:
-        if selector is None and phase not in ("execution", "description"):
-            return [self._everywhere]
-        return self._places(phase, selector)
-
-    def _places(self, phase: Phase, selector: AnySelector | None) -> list[PhaseHooks]:
+    def _places_of(
+        self, phase: Phase, selector: AnySelector | type[Any] | None
+    ) -> list[PhaseHooks]:
+        if phase not in ("execution", "description"):
+            if selector is None:
+                return [self._everywhere]
+            if isinstance(selector, ToolsetMeta):
+                groups = [each._everywhere for each in self._groups_for(selector)]
+                if groups:
+                    return list(dict.fromkeys(groups))
         if not isinstance(selector, AnySelector | str):
             raise cannot_register(phase, selector, self._toolset)
         if isinstance(selector, AnySelector):
@@ -264,7 +271,8 @@ class HookSet(HookPlaces[T]):
             raise AttributeError(
                 f"The hook set of {self._toolset.__qualname__} has no `{name}`.{hint} Its tools "
                 f"are {names_for_message(self._tools)}, its nested sets "
-                f"{names_for_message(self._groups)}."
+                f"{names_for_message(self._groups)}.",
+                name=name,  # alone, so that Python adds no suggestion of its own
             )
 
     def _generated(self, verb: str, member: str, phase: Phase) -> Any:

@@ -89,6 +89,26 @@ class HookPlaces(Generic[T]):
             hooks = hooks._groups[group]
         return hooks._tools[path[-1]]
 
+    def _groups_for(
+        self, given: Any, member: ToolsetMeta | None = None
+    ) -> Iterator[HookPlaces[Any]]:
+        """Find the hook sets of what a toolset stands for: this one, or those nested in it.
+
+        As with selectors, an inner toolset stands for each path to it, and one that was named
+        through an outer toolset for what it is here.
+
+        Args:
+            given: The toolset.
+            member: What stands for the toolset of these hooks in the one where the search began.
+        """
+        own = member or self._toolset
+        if own._origin is given._origin and (issubclass(own, given) or issubclass(given, own)):
+            yield self
+            return
+        for key, inner in self._groups.items():
+            group: Any = own._members[key]
+            yield from inner._groups_for(given, group)
+
     def _paired(self, other: HookPlaces[Any]) -> Iterator[tuple[PhaseHooks, PhaseHooks]]:
         """Pair each place of this hook set with the same place of another."""
         yield self._everywhere, other._everywhere

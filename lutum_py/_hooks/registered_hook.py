@@ -199,13 +199,6 @@ def keyed(hooks: Iterable[RegisteredHook]) -> Iterator[tuple[str, RegisteredHook
         yield (hook.name if count == 1 else f"{hook.name}#{count}"), hook
 
 
-def _groups(toolset: ToolsetMeta) -> Iterator[ToolsetMeta]:
-    yield toolset
-    for member in toolset._members.values():
-        if isinstance(member, ToolsetMeta):
-            yield from _groups(member)
-
-
 def cannot_register(phase: Phase, given: object, toolset: Any) -> HookError:
     """Make the error for a decorator that got something else than a selector."""
     verb, has_groups = VERBS[phase], phase in ("gates", "before", "after")
@@ -213,10 +206,8 @@ def cannot_register(phase: Phase, given: object, toolset: Any) -> HookError:
     example = "tool" if first is None else ".".join(first.path)
     remedy = f"Name a tool, as in `{toolset.__name__}.{example}`"
     if isinstance(given, ToolsetMeta):
-        group = next((each for each in _groups(toolset) if given in (each, each._origin)), None)
-        if has_groups and group is not None:
-            place = f"[{'.'.join((toolset.__name__, *group._path))}]" if group._path else ""
-            remedy += f", or write `@hooks{place}.{verb}()` for all of the group"
+        if has_groups:
+            remedy += f", or a toolset that {toolset.__name__} nests"
     elif callable(given):
         remedy = f"Write `@hooks.{verb}(selector)`"
         if has_groups:

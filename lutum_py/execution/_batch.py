@@ -235,7 +235,7 @@ class Batch:
             LutumError: As for `run_all`.
         """
         for run in self.runs:
-            run.refuse_async()
+            run.refuse_async("execute_all(calls)" if self.plan is None else "run(plan)")
         turns, changed = self.turns or Turns(len(self.runs), self.limit), Condition()
 
         def taken() -> int | None:

@@ -164,7 +164,7 @@ class Run:
     @property
     def is_stopped(self) -> bool:
         """Whether its token stops it before it is begun."""
-        return self.token is not None and self.token.is_cancelled()
+        return self.token is not None and self.token.is_cancelled
 
     def _begin(self) -> None:
         self.call.begin(None, self.invocation)
@@ -424,8 +424,11 @@ class Run:
 
     # Running from sync code.
 
-    def refuse_async(self) -> None:
+    def refuse_async(self, twin: str = "execute(call)") -> None:
         """Refuse to run an async function from sync code.
+
+        Args:
+            twin: What is awaited instead.
 
         Raises:
             MisuseError: It is one.
@@ -433,7 +436,7 @@ class Run:
         if self.invocation.is_async:
             raise MisuseError(
                 f"Tool `{self.call.name}` (call {self.call.id!r}) is async: use `await "
-                "execute(call)`, or `asyncio.run(execute(call))` outside of a loop."
+                f"{twin}`, or `asyncio.run({twin})` outside of a loop."
             )
 
     def run_sync(self) -> Outcome:

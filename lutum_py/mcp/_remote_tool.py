@@ -85,7 +85,7 @@ class RemoteTool:
             CancelledError: The task was cancelled; the server was told.
         """
         token = context.cancellation
-        if token.is_cancelled():
+        if token.is_cancelled:
             return self._stopped(token.reason, is_sent=False)
         try:
             answers, state = answers_in(context)

@@ -87,7 +87,7 @@ def spoil_all(**given: Any) -> None:
 @tool_fn
 def plain(xs: list[int], ctx: ToolContext) -> str:
     spoil(xs)
-    return ctx.idempotency_key or ""
+    return ctx.idempotency_key
 
 
 @tool_fn

@@ -26,7 +26,7 @@ SECONDS = 10.0
 def held_by(token: CancellationToken) -> int:
     """How many waiters and children a token holds on to, as a collection of garbage sees it."""
     kept = sum(len(each) for each in gc.get_referents(token) if isinstance(each, dict))
-    return kept - token.is_cancelled()  # beside them, a cancelled one holds its reason
+    return kept - token.is_cancelled  # beside them, a cancelled one holds its reason
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -39,11 +39,11 @@ async def until(condition: Callable[[], bool]) -> None:
 def test_the_first_request_counts(reasons: list[str | None]) -> None:
     """A token is cancelled once, for the first reason, and stays so."""
     token = CancellationToken()
-    assert (token.is_cancelled(), token.reason) == (False, None)
+    assert (token.is_cancelled, token.reason) == (False, None)
     token.raise_if_cancelled()
     for reason in reasons:
         token.cancel(reason)
-        assert (token.is_cancelled(), token.reason) == (True, reasons[0])
+        assert (token.is_cancelled, token.reason) == (True, reasons[0])
 
 
 def test_raising_carries_the_reason() -> None:
@@ -76,7 +76,7 @@ def test_a_request_reaches_all_below_and_nobody_else(parents: list[int], at: int
     chosen = at % len(tokens)
     tokens[chosen].cancel("stop")
     for token, ancestors in zip(tokens, above, strict=True):
-        assert token.is_cancelled() is (chosen in ancestors)
+        assert token.is_cancelled is (chosen in ancestors)
         assert token.reason == ("stop" if chosen in ancestors else None)
 
 
@@ -85,7 +85,7 @@ def test_a_child_of_a_cancelled_token_is_born_cancelled() -> None:
     parent = CancellationToken()
     parent.cancel("over")
     child = parent.child()
-    assert (child.is_cancelled(), child.reason) == (True, "over")
+    assert (child.is_cancelled, child.reason) == (True, "over")
     assert held_by(parent) == 0
 
 
@@ -97,7 +97,7 @@ def test_a_parent_keeps_no_dead_children() -> None:
     assert dropped() is None
     assert held_by(parent) == 1
     parent.cancel()
-    assert kept.is_cancelled()
+    assert kept.is_cancelled
 
 
 def test_a_child_keeps_the_road_to_it_open() -> None:
@@ -248,7 +248,7 @@ def test_a_loop_that_is_closed_does_not_stop_the_request() -> None:
     assert held_by(token) == 2
     token.cancel()
     waiting.close()
-    assert (token.is_cancelled(), child.is_cancelled()) == (True, True)
+    assert (token.is_cancelled, child.is_cancelled) == (True, True)
 
 
 @given(st.sampled_from([0, -1, 0.001]))

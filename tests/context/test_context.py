@@ -23,7 +23,7 @@ from lutum_py.context import (
     StateKey,
     ToolSuspended,
 )
-from lutum_py.errors import InvalidValueError, ToolError
+from lutum_py.errors import InvalidValueError, MisuseError, ToolError
 from lutum_py.sinks import ActivityDelta, ActivitySnapshot, ObserverText, ToolEvent
 from tests.cases import over
 
@@ -101,7 +101,7 @@ def test_a_context_without_anything_is_harmless() -> None:
     assert context.state(VISITS) == 0
     assert context.run == RunIdentity()
     assert context.agent is None
-    assert other.cancellation.is_cancelled() is False
+    assert other.cancellation.is_cancelled is False
 
 
 def test_reports_arrive_in_order_and_in_shape() -> None:
@@ -321,7 +321,7 @@ def test_an_async_sink_is_refused() -> None:
 
 
 def test_a_tool_reads_the_key_of_its_call() -> None:
-    """A context knows the key of the call that it was made for; one made by hand has none."""
+    """A context knows the key of the call that it was made for; one made by hand says so."""
     from lutum_py import ToolMetadata
     from tests.round_tools import Shop
 
@@ -329,4 +329,5 @@ def test_a_tool_reads_the_key_of_its_call() -> None:
     context = ToolContext.for_call(call)
     assert context.idempotency_key == call.idempotency_key
     assert context.with_cancellation(CancellationToken()).idempotency_key == call.idempotency_key
-    assert ToolContext("c1", "add").idempotency_key is None
+    with pytest.raises(MisuseError, match="tool `add` was made of no call"):
+        _ = ToolContext("c1", "add").idempotency_key

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import traceback
 import typing
 from types import new_class
 from typing import Any
@@ -113,6 +114,33 @@ def test_members_are_fixed() -> None:
     with pytest.raises(AttributeError, match=r"AppTools.web_search"):
         del closed.web_search
     assert AppTools.web_search.name == "web_search"
+
+
+@over(
+    "given, meant",
+    [
+        ((AppTools, "delete_fil"), "AppTools.delete_file"),
+        ((AppTools, "get_usr"), "AppTools.data.get_user"),
+        ((AppTools, "get_user"), "AppTools.data.get_user"),
+        ((AppTools.data, "get_usr"), "AppTools.data.get_user"),
+        ((AppTools, "dat"), "AppTools.data"),
+        ((AppTools, "read_trn"), "AppTools.read_turn"),
+    ],
+)
+def test_a_misspelt_member_is_told_what_was_meant(given: tuple[Any, str], meant: str) -> None:
+    """What is no member is an AttributeError that names the nearest one, also a nested one."""
+    toolset, name = given
+    with pytest.raises(AttributeError, match=f"`{name}`. Did you mean `{meant}`\\?") as caught:
+        getattr(toolset, name)
+    assert "Did you mean" not in traceback.format_exception_only(caught.value)[-1].split("?", 1)[1]
+
+
+def test_what_is_like_no_member_is_told_the_members() -> None:
+    """Without a near name the error lists the members; names of others' protocols are passed by."""
+    with pytest.raises(AttributeError, match=r"no `zzz`\. Its members: `web_search`, .*`data`\.$"):
+        _ = AppTools.zzz  # type: ignore[attr-defined]
+    assert not hasattr(AppTools, "_zzz")
+    assert not hasattr(AppTools, "__wrapped__")
 
 
 def test_the_docstring_of_a_toolset_can_be_set() -> None:

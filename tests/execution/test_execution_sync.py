@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import re
 import signal
 import threading
 import weakref
@@ -23,7 +24,13 @@ from lutum_py.errors import (
     TimedOut,
     ToolOutputError,
 )
-from lutum_py.execution import ExecutionErrors, execute_all_sync, execute_sync, outcomes_of
+from lutum_py.execution import (
+    ExecutionErrors,
+    execute_all_sync,
+    execute_sync,
+    outcomes_of,
+    run_sync,
+)
 from tests.cases import over
 from tests.execution.running import (
     LATE,
@@ -105,14 +112,28 @@ def test_an_unfit_output_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(
-    "run", [execute_sync, lambda call, **more: execute_all_sync([call], **more)]
+    ("run", "twin"),
+    [
+        (execute_sync, "execute(call)"),
+        (lambda call, **more: execute_all_sync([call], **more), "execute_all(calls)"),
+    ],
 )
-def test_an_async_tool_is_refused(run: Callable[..., object]) -> None:
+def test_an_async_tool_is_refused(run: Callable[..., object], twin: str) -> None:
     """An async tool is a `TypeError` with the remedy, and its call can still be run elsewhere."""
     call = call_of(Tools.doing)
-    with pytest.raises(TypeError, match=r"is async: use `await execute\(call\)`"):
+    remedy = f"is async: use `await {twin}`, or `asyncio.run({twin})`"
+    with pytest.raises(MisuseError, match=re.escape(remedy)):
         run(call, skipped={"act": double})
     assert call.status is CallStatus.NEW
+
+
+def test_a_plan_with_an_async_tool_is_told_how_to_run_it() -> None:
+    """`run_sync` of a plan refuses an async tool, names the line to write, and runs nothing."""
+    plan = plan_of(2)
+    with pytest.raises(MisuseError, match=r"\(call 'c0'\) is async: use `await run\(plan\)`"):
+        run_sync(plan, skipped={"act": double})
+    assert [call.status for call in plan.pending] == [CallStatus.NEW] * 2
+    plan.discard()
 
 
 def test_a_sync_function_with_a_coroutine_fails() -> None:

@@ -157,29 +157,48 @@ def test_forgotten_parentheses_are_told() -> None:
         Empty.HookSet().on(None)  # type: ignore[call-overload]
 
 
-@pytest.mark.parametrize(
-    ("given", "remedy"),
-    [
-        (DeepTools.app.data, r"`@hooks\[DeepTools.app.data\].gate\(\)` for all of the group"),
-        (DataTools, r"`@hooks\[DeepTools.app.data\].gate\(\)` for all of the group"),
-        (DeepTools, r"`@hooks.gate\(\)` for all of the group"),
-    ],
-)
-def test_a_gate_for_a_toolset_is_told_how_to_write_it(given: Any, remedy: str) -> None:
-    """A toolset in the place of a selector is told the line that gates the whole group."""
+@over("given", [DeepTools.app.data, AppTools.data, DataTools])
+@over("verb", ["gate", "before", "after"])
+def test_a_nested_toolset_stands_for_its_tools(verb: Any, given: Any) -> None:
+    """A gate, before- or after-hook of a group is asked about the group's tools, and no other."""
+    hooks: Any = DeepTools.HookSet()
+    getattr(hooks, verb)(given)(nothing)
+    phase = "gates" if verb == "gate" else verb
+    assert asked(hooks, DeepTools.app.data.get_user, phase) == [nothing]
+    assert asked(hooks.app.data, DataTools.list_orders, phase) == [nothing]
+    assert asked(hooks, DeepTools.app.web_search, phase) == []
+    assert asked(hooks, DeepTools.query, phase) == []
+
+
+def test_a_group_stands_for_each_path_and_a_whole_for_itself() -> None:
+    """A group counts once on each path, a named path alone, and the toolset itself for all."""
+    hooks = TwinTools.HookSet()
+    hooks.gate(TwinTools.left)(first := tagged("first"))
+    hooks.gate(DataTools)(second := tagged("second"))
+    hooks.gate(TwinTools)(third := tagged("third"))
+    assert asked(hooks, TwinTools.left.get_user) == [first, second, third]
+    assert asked(hooks, TwinTools.right.get_user) == [second, third]
+    shared = DataTools.HookSet()
+    TwinTools.HookSet(left=shared, right=shared).gate(DataTools)(nothing)
+    assert asked(shared, DataTools.get_user) == [nothing]
+    inner = DeepTools.app.HookSet()
+    inner.gate(DeepTools.app.data)(nothing)
+    assert asked(inner, AppTools.data.get_user) == [nothing]
+
+
+@over("verb", ["on", "describe", "on_args"])
+def test_what_decides_about_one_tool_takes_no_group(verb: str) -> None:
+    """An execution or description hook of a toolset is a HookError that names a tool."""
     hooks = DeepTools.HookSet()
-    with pytest.raises(
-        HookError, match=rf"Name a tool, as in `DeepTools\.app\..*, or write {remedy}"
-    ):
-        hooks.gate(given)
     with pytest.raises(HookError, match=r"Name a tool, as in `DeepTools\.app\.[a-z_.]+`\.$"):
-        hooks.on(given)
+        getattr(hooks, verb)(DeepTools.app)
 
 
-def test_a_group_of_another_toolset_is_no_group_to_gate() -> None:
-    """Only a group that the hook set has is named for the gate of a whole group."""
-    with pytest.raises(HookError, match=r"Name a tool, as in `DeepTools\.app\.[a-z_.]+`\.$"):
-        DeepTools.HookSet().gate(AppTools.data)  # type: ignore[call-overload]
+@over("given", [PingTools, Toolset, TwinTools.left])
+def test_a_toolset_that_is_not_nested_is_no_group(given: Any) -> None:
+    """A gate for tools that the toolset does not have is a HookError."""
+    with pytest.raises(HookError, match=r"or a toolset that DeepTools nests\.$"):
+        DeepTools.HookSet().gate(given)
 
 
 def test_nested_hook_sets_are_reached_by_name_and_by_view() -> None:

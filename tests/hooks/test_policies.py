@@ -259,6 +259,22 @@ def test_a_mark_of_an_inner_tool_stands_for_each_path() -> None:
     assert len(functions(hooks, AppTools.data.get_user)) == 1
 
 
+def test_a_mark_of_a_nested_toolset_stands_for_its_tools() -> None:
+    """A method may be a gate of a group; an execution hook it may not be."""
+    hooks = AppTools.HookSet()
+
+    class Closed:
+        @marks.gate(AppTools.data)
+        def closed(self, metadata: ToolMetadata, input: Any) -> Block:
+            return Block("closed")
+
+    hooks.register_hooks(Closed())
+    assert len(functions(hooks, AppTools.data.get_user, "gates")) == 1
+    assert functions(hooks, AppTools.web_search, "gates") == []
+    with pytest.raises(HookError):
+        marks.on(AppTools.data)  # type: ignore[call-overload]
+
+
 def test_marks_are_inherited_taken_out_and_kept_by_static_methods() -> None:
     """An override is the hook still, None takes it out, and a static method may carry a mark."""
 

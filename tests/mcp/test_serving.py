@@ -931,7 +931,7 @@ async def test_a_cancelled_request_cancels_the_token(kind: str, is_sync: bool) -
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
-            if ctx.cancellation.is_cancelled():
+            if ctx.cancellation.is_cancelled:
                 stopped.set()
             raise
         return ""
@@ -951,7 +951,7 @@ async def test_a_cancelled_request_cancels_the_token(kind: str, is_sync: bool) -
             await task
         assert await asyncio.to_thread(stopped.wait, 10)
         assert text_of(await client.call_tool("add", {"a": 1})) == "2"
-    assert not shared[0].is_cancelled()
+    assert not shared[0].is_cancelled
 
 
 async def test_sessions_see_nothing_of_each_other() -> None:

@@ -53,7 +53,7 @@ class Here:
 
 
 def _pays(key: str | None, ctx: ToolContext, cents: int) -> str:
-    return Bank(Here.folder / "bank.db").pay(key, ctx.idempotency_key or "", cents)
+    return Bank(Here.folder / "bank.db").pay(key, ctx.idempotency_key, cents)
 
 
 @tool_fn

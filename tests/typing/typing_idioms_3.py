@@ -148,6 +148,8 @@ lutum_py.stroe  # error
 lutum_py.store.Stroe  # error
 lutum_py.execution.exceute_all  # error
 hooks.gaet(Desk.pay)  # error
+Desk.pya  # error
+Desk.users.get_usr  # error
 hooks.register_pya_hook(lambda metadata, input: RunNormally(input))  # error
 policy.gaet(Desk.pay)  # error
 _store: type[Store] = lutum_py.store.Store
@@ -220,6 +222,22 @@ def gate_of_wrong_metadata(metadata: ToolCall[PayArgs, Order], input: object) ->
     return None
 
 
+@hooks.gate(Desk.users)
+@hooks.gate(Users)
+def closed(metadata: ToolMetadata, input: object) -> Block | None:
+    return Block("closed") if metadata.name == "pay" else None
+
+
+hooks.gate(Desk.users)(capability_gate())
+hooks.on(Desk.users)  # error
+hooks.describe(Desk.users)  # error
+
+
+@hooks.gate(Desk.users)  # error
+def gate_of_wrong_metadata_for_a_group(metadata: str, input: object) -> Block | None:
+    return None
+
+
 @hooks.before(Desk.pay)
 async def noted(metadata: ToolMetadata, input: PayArgs) -> None:
     print(metadata.id, input.cents)
@@ -240,6 +258,12 @@ def checked(call: ToolCall[PayArgs, Order], result: ToolResult) -> ToolResult | 
     return call.complete(Order(number=call.input.cents)) if result.is_success else None
 
 
+@hooks.before(Desk.users)
+def of_a_group(metadata: ToolMetadata, input: object) -> None:
+    print(metadata.id)
+
+
+@hooks.after(Desk.users)
 @hooks.after()
 async def after_every_tool(call: AnyToolCall, result: ToolResult) -> None:
     print(call.name, result.status)
@@ -335,6 +359,7 @@ class Rules:
     ) -> Block | None:
         return None
 
+    @policy.gate(Desk.users)
     @policy.gate()
     def every(self, metadata: ToolMetadata, input: object) -> Block | None:
         return None
