@@ -323,7 +323,7 @@ def test_a_commit_error_shows_each_fault_with_its_remedy() -> None:
     made.discard()
     assert shown.startswith("CommitError|2 faults; nothing was changed|fault|call|tool|")
     assert "duplicate result|c1|add|call 'c1' of tool 'add' has more than one result|Pass" in shown
-    assert "missing result|c2|add|call 'c2' of tool 'add' has no result|Pass one, or" in shown
+    assert "missing result|c2|add|call 'c2' of tool 'add' has no result|Run it or" in shown
     assert on_terminal(raised.value).count("call 'c") == 2
 
 

@@ -47,8 +47,8 @@ class MissingResult(CommitFault):
                 "`plan.abort(session, reason)`"
             )
         return (
-            f"call {self.id!r} of tool {self.name!r} has no result. Pass one, "
-            "or close the round with `plan.abort(session, reason)`"
+            f"call {self.id!r} of tool {self.name!r} has no result. Run it or "
+            "pass its result, or close the round with `plan.abort(session, reason)`"
         )
 
 

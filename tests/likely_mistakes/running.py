@@ -80,8 +80,8 @@ def a_call_run_twice() -> object:
 
 
 @comes_to(
-    """CommitError: Cannot commit: call 'c2' of tool 'forecast' has no result. Pass one, or close
-    the round with `plan.abort(session, reason)`."""
+    """CommitError: Cannot commit: call 'c2' of tool 'forecast' has no result. Run it or pass
+    its result, or close the round with `plan.abort(session, reason)`."""
 )
 def a_missing_result() -> object:
     one = round_of(OSLO, ROME)

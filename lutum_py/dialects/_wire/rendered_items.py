@@ -58,8 +58,7 @@ def _refusal(items: Any) -> str | None:
     said = f"Expected a committed round, or a list of items, got {shorten(items)}"
     if hasattr(items, "resolve") or hasattr(items, "round"):
         return (
-            f"{said}: its calls have no results yet. Pass `plan.resolve(results)`, or the round "
-            "that `plan.commit(session, results)` gives."
+            f"{said}. Pass what `plan.resolve(results)` gives, or `plan.commit(session, results)`."
         )
     if hasattr(items, "transcript"):
         return f"{said}. Pass its `transcript`."
