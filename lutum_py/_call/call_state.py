@@ -429,13 +429,16 @@ class CallState:
         # Given about these arguments; a rule may have asked, and is no gate.
         if any(answer.is_of_gate or not self.selector.approval for answer in self._answers):
             return
-        why = "its arguments were changed since" if was_changed else "nobody was asked about it"
-        option = "needs_approval=" if self.selector.approval else "rule="
+        option, why, then = "rule=", "the rule was not asked", "which ask it."
+        if self.selector.approval:
+            option, why = "needs_approval=", "nobody was asked about it"
+            then = "which ask; where it waits, give the plan the decision of a person."
+        if was_changed:
+            why = "its arguments were changed since"
         raise LifecycleError(
             f"Call {self.id!r} of tool `{self.name}` is not begun: the tool is declared with "
             f"`{option}`, and {why}. Take the call from `round.plan()`, `await "
-            "round.apply_hooks(hooks)` or `await call.hook(hooks)`, which ask; where it waits, "
-            "give the plan the decision of a person."
+            f"round.apply_hooks(hooks)` or `await call.hook(hooks)`, {then}"
         )
 
     # The input.

@@ -214,7 +214,10 @@ def test_nothing_that_needs_an_approval_begins_unasked(way: str, kind: str) -> N
     before = call.steps
     with pytest.raises((LifecycleError, HookError)) as caught:
         SYNC[way](call)
-    assert ("rule=" if kind.startswith("rule") else "needs_approval=") in str(caught.value)
+    is_rule = kind.startswith("rule")
+    why = "`rule=`, and the rule was not asked" if is_rule else "`needs_approval=`, and nobody was"
+    assert why in str(caught.value)
+    assert ("the decision of a person" in str(caught.value)) is not is_rule
     assert "'c0' of tool" in str(caught.value)
     assert (call.steps, call.status, RAN) == (before, "new", [])
 
