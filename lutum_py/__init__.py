@@ -1,9 +1,9 @@
 """Typed toolsets for LLM tool calling where you own the loop.
 
 Here stands what a loop, a hook or a tool mentions. What only some programs need is in the modules
-beside it: `capabilities`, `context`, `dialects`, `errors`, `execution`, `mcp`, `models`, `otel`,
-`policy`, `sinks`, `store`, `streaming`, `testing`, `turns`, `typing` and `window`. Each public name
-has one place.
+beside it: `capabilities`, `context`, `dialects`, `errors`, `execution`, `flow`, `mcp`, `models`,
+`otel`, `policy`, `sinks`, `store`, `streaming`, `testing`, `turns`, `typing` and `window`. Each
+public name has one place.
 
 Each name is imported when it is first asked for (PEP 562), so that a program loads what it uses and
 nothing else.
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from . import dialects as dialects
     from . import errors as errors
     from . import execution as execution
+    from . import flow as flow
     from . import policy as policy
     from . import sinks as sinks
     from . import store as store
@@ -110,6 +111,7 @@ _MODULES: Final = (
     "dialects",
     "errors",
     "execution",
+    "flow",
     "mcp",
     "models",
     "otel",

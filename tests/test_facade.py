@@ -100,6 +100,7 @@ MODULES = {
     "dialects",
     "errors",
     "execution",
+    "flow",
     "mcp",
     "models",
     "otel",

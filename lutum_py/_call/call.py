@@ -132,6 +132,7 @@ class AnyToolCall(CallState):
                 )
             output, message = reply.output, message or reply.model_message
             attachments = attachments or reply.attachments
+        labels = None if reply is None else reply.labels
         metadata = self.metadata
         if metadata.name != self.selector.name:
             raise self._of_another_tool()
@@ -141,7 +142,8 @@ class AnyToolCall(CallState):
         text = self.spec.output.encode(metadata.name, output)
         if '"mime_type":' in text:
             attached, message = _shown(output, text, attached, message)
-        return self._ended(make_result(metadata, text, "success", message, attached))
+        result = make_result(metadata, text, "success", message, attached, None, labels)
+        return self._ended(result)
 
     def _ended(self, result: ToolResult) -> ToolResult:
         """Give a result once it is on the line that the call has it."""
@@ -187,7 +189,8 @@ class AnyToolCall(CallState):
         message = reply.model_message
         if '"mime_type":' in text:
             attached, message = _shown(reply.output, text, attached, message)
-        result = make_result(self.metadata, text, reply.status, message, attached, reply.code)
+        ended = (reply.status, message, attached, reply.code, reply.labels)
+        result = make_result(self.metadata, text, *ended)
         return self._ended(result)
 
     def fail(self, message: str, *, code: str | None = None) -> ToolResult:

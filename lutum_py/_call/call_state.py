@@ -577,11 +577,13 @@ class CallState:
 
     def _hold(self) -> None:
         """Let the call refuse to run until that it runs is on record."""
-        self._kept = Kept(self._kept.key_begins, self._kept.place, HELD)
+        kept = self._kept
+        self._kept = Kept(kept.key_begins, kept.place, HELD, kept.transcript)
 
     def _let_go(self, key_begins: str) -> None:
         """Let a held call run."""
-        self._kept = Kept(key_begins, self._kept.place)
+        kept = self._kept
+        self._kept = Kept(key_begins, kept.place, None, kept.transcript)
 
     def _check_kept(self) -> None:
         """Refuse to begin a call that goes on elsewhere, or whose round is over.
@@ -643,7 +645,7 @@ class CallState:
     @property
     def digest(self) -> str:
         """A digest of the tool, its schema and the final arguments."""
-        return self._digest_of(self._final_arguments())
+        return self._digest_of(self.final_arguments)
 
     def _digest_of(self, arguments: Any) -> str:
         return digest_of([self.name, self.selector.definition.digest, arguments])
@@ -663,7 +665,12 @@ class CallState:
         """The key without what it begins with."""
         return digest_of([self.id, self.digest]).removeprefix("sha256:")
 
-    def _final_arguments(self) -> Any:
+    @property
+    def final_arguments(self) -> Any:
+        """The arguments as they would run, as plain data, with secrets as they are.
+
+        It is for gates, and never to be shown: what is shown is masked, as in `plan.calls`.
+        """
         told = self._told
         if told._text is not None:
             return parse_json(told._text)

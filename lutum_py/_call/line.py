@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .._context.suspension import Decision, SuspendTicket
     from .._transcript.place import Place
     from .._transcript.result import ResultStatus
+    from .._transcript.transcript import Transcript
 
 StepPhase: TypeAlias = Literal[
     "hook", "gate", "function", "before", "after", "decision", "reading", "answer"
@@ -213,10 +214,11 @@ class Kept:
         key_begins: What their idempotency keys begin with, where the conversation has an id.
         place: Where in which transcript their round was opened, if that is known.
         closed_by: Why none of them begins here any more: how the round was closed, or `HELD`.
+        transcript: The transcript that it was opened behind, where a session asked for the turn.
         is_open: Whether hooks may still change a call that was decided on.
     """
 
-    __slots__ = ("closed_by", "key_begins", "place")
+    __slots__ = ("closed_by", "key_begins", "place", "transcript")
 
     is_open = False
 
@@ -225,10 +227,21 @@ class Kept:
         key_begins: str = "",
         place: Place | None = None,
         closed_by: str | None = None,
+        transcript: Transcript | None = None,
     ) -> None:
         self.key_begins: str = key_begins
         self.place: Place | None = place
         self.closed_by: str | None = closed_by
+        self.transcript: Transcript | None = transcript
+
+    def is_of(self, transcript: Transcript) -> bool:
+        """Whether the round may be of a conversation: in doubt its place tells, if it is known."""
+        if self.transcript is not None:
+            return self.transcript is transcript
+        return self.place is None or self.place.is_behind(transcript)
+
+    def __reduce__(self) -> tuple[Any, ...]:  # a call that is sent elsewhere takes no transcript
+        return (type(self), (self.key_begins, self.place, self.closed_by))
 
     @property
     def asked_in(self) -> str | None:

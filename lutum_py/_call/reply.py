@@ -12,6 +12,7 @@ from ..errors import InvalidValueError, MisuseError
 
 if TYPE_CHECKING:
     from .._transcript.attachment import Attachment
+    from .._transcript.labels import Labels
 
 Out_co = TypeVar("Out_co", covariant=True)
 
@@ -32,10 +33,11 @@ class Reply(Immutable, Generic[Out_co]):
         attachments: Files that go with it.
         status: How the call ends.
         code: A stable code for programs; it is put before the message in brackets.
+        labels: What is known of who wrote it and who may read it; see `lutum_py.flow`.
 
     Raises:
         InvalidValueError: The status is none that a tool can give.
-        MisuseError: The message or the code is no text.
+        MisuseError: The message or the code is no text, or the labels are none.
 
     Example:
         >>> from lutum_py import Reply, Toolset, ToolMetadata, tool, tool_fn
@@ -50,13 +52,14 @@ class Reply(Immutable, Generic[Out_co]):
         ('Two cats in the hall.', {'cats': 2})
     """
 
-    __slots__ = ("attachments", "code", "message", "output", "status")
+    __slots__ = ("attachments", "code", "labels", "message", "output", "status")
 
     output: Out_co
     message: str | None
     attachments: tuple[Attachment, ...]
     status: ReplyStatus
     code: str | None
+    labels: Labels | None
 
     def __init__(
         self,
@@ -65,6 +68,7 @@ class Reply(Immutable, Generic[Out_co]):
         attachments: Iterable[Attachment] = (),
         status: ReplyStatus = "success",
         code: str | None = None,
+        labels: Labels | None = None,
     ) -> None:
         if status not in _STATUSES:
             raise InvalidValueError(
@@ -74,6 +78,10 @@ class Reply(Immutable, Generic[Out_co]):
         for field, text in (("message", message), ("code", code)):
             if not isinstance(text, str | None):
                 raise MisuseError.of_field("Reply", field, "a text", text)
+        if labels is not None:
+            from .._transcript.labels import check_labels
+
+            check_labels("Reply", labels)
         attached: tuple[Attachment, ...] = ()
         if attachments != ():
             from .._transcript.attachment import attachments_of  # most replies have none
@@ -85,6 +93,7 @@ class Reply(Immutable, Generic[Out_co]):
             attachments=attached,
             status=status,
             code=None if code is None else sendable(code),
+            labels=labels,
         )
 
     @property
@@ -104,12 +113,12 @@ class Reply(Immutable, Generic[Out_co]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         given = (self.output, self.message, self.attachments, self.status, self.code)
-        return (type(self), given)
+        return (type(self), (*given, self.labels))
 
     def __repr__(self) -> str:
         said = "".join(
             f", {name}={getattr(self, name)!r}"
-            for name in ("message", "attachments", "code")
+            for name in ("message", "attachments", "code", "labels")
             if getattr(self, name)
         )
         ended = "" if self.status == "success" else f", status={self.status!r}"

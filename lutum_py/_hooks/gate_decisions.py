@@ -10,6 +10,7 @@ from .._call.decisions import Complete
 from .._context.suspension import Decision, SuspendTicket
 from .._text.json import shorten
 from .._transcript.result import ToolResult
+from .._transcript.transcript import Transcript
 from ..errors import MisuseError
 
 Out = TypeVar("Out")
@@ -45,7 +46,14 @@ GateDecision: TypeAlias = Block | Suspend | Complete[Out]
 
 
 class CallGate:
-    """Base of stock gates: asked with the call and the decision by which it goes on, if any."""
+    """Base of stock gates: asked with the call and the decision by which it goes on, if any.
+
+    Attributes:
+        transcript: The conversation that the gate goes by, where it goes by one: it is asked about
+            no call of another.
+    """
+
+    transcript: Transcript | None = None
 
     def __call__(
         self, call: AnyToolCall, decision: Decision | None, /

@@ -32,6 +32,7 @@ from .._call.outcomes import (
     check_untouched,
     checked_reason,
     end,
+    hook_error,
     is_answered,
     no_decision,
     raised,
@@ -44,7 +45,8 @@ from .._call.taken import Gated, Settled, answer_with, handle, taken
 from .._text.escaping import words_of
 from .._text.json import shorten
 from .._text.once import ONCE
-from .._transcript.result import ToolResult
+from .._transcript.result import ToolResult, with_labels
+from .._transcript.transcript import Transcript
 from ..errors import HookError
 from .gate_decisions import Block, CallGate, Suspend
 from .places import HookPlaces
@@ -253,6 +255,7 @@ def _ask_gates(
         given: tuple[Any, ...] = (call.metadata, shown)
         if isinstance(gate.function, CallGate):
             given = (call, decision)
+            _check_conversation(gate, call)
         elif gate.takes_decision:
             given = (*given, decision)
         answer = yield from ask(gate.name, gate.function, call, *given)
@@ -297,6 +300,22 @@ def _ask_gates(
     return answer_with(gate.name, call, answer.output)
 
 
+def _check_conversation(gate: RegisteredHook, call: AnyToolCall) -> None:
+    """Refuse a gate that goes by another conversation than that of the call's round.
+
+    Raises:
+        HookError: It does.
+    """
+    asked: Transcript | None = gate.function.transcript
+    if asked is not None and not call._kept.is_of(asked):
+        raise hook_error(
+            gate.name,
+            call,
+            "goes by the transcript of another conversation than the round of the call",
+            "Make a hook set for each conversation, with a gate of its session",
+        )
+
+
 def after(
     call: AnyToolCall,
     result: ToolResult,
@@ -318,6 +337,8 @@ def after(
         if not again and was_asked_after(call, key):
             continue
         answer = yield from ask(hook.name, hook.function, call, call, result)
+        if isinstance(answer, ToolResult):
+            answer = with_labels(answer, result.labels)
         said.append((call, hook.name, key, answer))
         if answer is None:
             continue

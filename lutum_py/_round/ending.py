@@ -129,7 +129,7 @@ def _is_as_sent(call: AnyToolCall) -> bool:
     data: Any = call.spec.arguments.to_data
     try:
         sent = call.selector._decode(call.metadata, redact=True)
-        same: bool = data(sent._input) == call._final_arguments()
+        same: bool = data(sent._input) == call.final_arguments
     except (LutumError, ValueError):
         return False
     return same

@@ -106,7 +106,7 @@ def _dump_entry(calls: SortedCalls, asked: ToolMetadata, now: float) -> dict[str
         if is_hook and step.detail not in calls._askings:
             data["elsewhere"] = True
     if line[0].detail is None and all(step.kind != "changed" for step in line):
-        steps[0]["arguments"] = call._final_arguments()
+        steps[0]["arguments"] = call.final_arguments
     if line[-1].stage.name == "running":  # left behind by that it is saved
         steps.append({"kind": "left", "at": moment(max(now, line[-1].at or now))})
     return {

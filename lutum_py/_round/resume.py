@@ -260,7 +260,7 @@ def _edited(waiting: SuspendedCall, decision: Decision, edit: Mapping[str, Any])
     except (TypeError, ValueError, RecursionError) as error:
         raise ResumeError(f"{said} is not JSON data ({error}). Pass plain data.") from None
     try:
-        real = call._final_arguments()
+        real = call.final_arguments
         value = spec.arguments.from_data(unmasked(waiting, plain, real))
         digest = call._digest_of(spec.arguments.to_data(value))
     except ValidationError as error:
@@ -271,7 +271,8 @@ def _edited(waiting: SuspendedCall, decision: Decision, edit: Mapping[str, Any])
             f"{said} of tool `{call.name}` holds a value that has no JSON form. Ask again."
         ) from None
     draft = call._alike()
-    draft._kept = OfEdit(draft._kept.key_begins, draft._kept.place)
+    kept = draft._kept
+    draft._kept = OfEdit(kept.key_begins, kept.place, None, kept.transcript)
     by = decision.decider
     draft._decide("answered", by=by, said="edit", digest=digest, detail=decision)
     if digest != waiting.digest:

@@ -115,10 +115,11 @@ class ToolRound(Immutable, OpenCalls[T_co], _RoundFields, Generic[T_co, AN_co]):
             raise self._arity("at most one")
         return self.tool_calls[0] if self.tool_calls else None
 
-    def _stand_at(self, place: Place, begins: str) -> None:
+    def _stand_at(self, transcript: Transcript, place: Place, begins: str) -> None:
         """Let the round know where it was opened, and what its idempotency keys begin with."""
         self._kept.key_begins = begins
         self._kept.place = place
+        self._kept.transcript = transcript
 
     def _arity(self, expected: str) -> ToolRoundArityError:
         calls = ", ".join(f"`{call.name}` ({call.id!r})" for call in self.tool_calls[:10]) or "none"

@@ -71,7 +71,7 @@ class Prepared:
             # The round remembers where it was opened, and is committed nowhere else.
             last = session.transcript._items[length - 1] if length else None
             begins = "" if session.id is None else f"{session.id}/{length}/"
-            outcome.round._stand_at(Place(length, last), begins)
+            outcome.round._stand_at(session.transcript, Place(length, last), begins)
         else:
             committed: CommittedRound | None = outcome.result.committed
             if committed is None:

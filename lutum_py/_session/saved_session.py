@@ -95,4 +95,6 @@ def load_session(
     inner = saved.inner_or_none("plan")
     if inner is None:
         return id, transcript, None
-    return id, transcript, closed(load_plan(toolset, json.dumps(inner.data), key, binding))
+    plan = closed(load_plan(toolset, json.dumps(inner.data), key, binding))
+    plan._state._kept.transcript = transcript
+    return id, transcript, plan

@@ -12,6 +12,7 @@ from .metadata import ToolMetadata, load_metadata
 
 if TYPE_CHECKING:
     from .attachment import Attachment
+    from .labels import Labels
     from .saved import Saved
 
 ResultStatus: TypeAlias = Literal["success", "error", "rejected", "cancelled", "indeterminate"]
@@ -47,6 +48,7 @@ class _ResultFields:
     message: str | None
     attachments: tuple[Attachment, ...]
     code: str | None
+    labels: Labels | None
     ran_with: dict[str, Any] | None
     __slots__ = tuple(__annotations__)
 
@@ -63,6 +65,8 @@ class ToolResult(Frozen, _ResultFields):
         message: What the model reads instead of `result`, if it is not None.
         attachments: Files that go with the result, where the provider takes them.
         code: A stable code for an error.
+        labels: What is known of who wrote it and who may read it, where the tool said so; never
+            sent. See `lutum_py.flow`.
         ran_with: The final arguments, with secrets masked, where the program replaced what the
             model had sent before the call was run; a plan says so when it ends. For the record: it
             is never sent.
@@ -94,6 +98,7 @@ class ToolResult(Frozen, _ResultFields):
         attachments: tuple[Attachment, ...] | list[Attachment] = (),
         code: str | None = None,
         ran_with: dict[str, Any] | None = None,
+        labels: Labels | None = None,
     ) -> None:
         if status not in _STATUSES:
             raise InvalidValueError(
@@ -102,6 +107,10 @@ class ToolResult(Frozen, _ResultFields):
         for field, text in (("message", message), ("code", code)):
             if not isinstance(text, str | None):
                 raise MisuseError.of_field("ToolResult", field, "a text or None", text)
+        if labels is not None:
+            from .labels import check_labels
+
+            check_labels("ToolResult", labels)
         try:
             parse_json(result)
         except (TypeError, ValueError) as error:
@@ -120,7 +129,7 @@ class ToolResult(Frozen, _ResultFields):
         self._fill(
             (
                 *(call.id, call.name, call.arguments, sendable(result)),
-                *(status, said, attached, coded, ran_with),
+                *(status, said, attached, coded, labels, ran_with),
             )
         )
 
@@ -233,6 +242,7 @@ def make_result(
     message: str | None = None,
     attachments: tuple[Attachment, ...] = (),
     code: str | None = None,
+    labels: Labels | None = None,
 ) -> ToolResult:
     """Make the result of a call from text that is known to be JSON and to be sendable."""
     made = _ResultFields()
@@ -244,6 +254,7 @@ def make_result(
     made.message = None if message is None else sendable(message)
     made.attachments = attachments
     made.code = None if code is None else sendable(code)
+    made.labels = labels
     made.ran_with = None
     made.__class__ = ToolResult  # immutable from here on, see `frozen`
     return made  # type: ignore[return-value]
@@ -266,6 +277,11 @@ def with_message(
 def with_ran_with(result: ToolResult, arguments: dict[str, Any]) -> ToolResult:
     """Give a result that says what its call was run with."""
     return _but(result, ran_with=arguments)
+
+
+def with_labels(result: ToolResult, labels: Labels | None) -> ToolResult:
+    """Give a result with these labels, unless it has some of its own."""
+    return result if labels is None or result.labels is not None else _but(result, labels=labels)
 
 
 def _but(result: ToolResult, **changed: Any) -> ToolResult:
@@ -295,6 +311,7 @@ def rejection(metadata: ToolMetadata, reason: str, *, code: str | None = None) -
 def dump_result(result: ToolResult) -> dict[str, Any]:
     """Give a result as plain data."""
     from .attachment import dump_attachments  # a tool that is only declared needs none
+    from .labels import dump_labels
 
     return {
         "type": "tool_result",
@@ -306,6 +323,7 @@ def dump_result(result: ToolResult) -> dict[str, Any]:
         "message": result.message,
         "code": result.code,
         **dump_attachments(result.attachments),
+        **dump_labels(result.labels),
         **({} if result.ran_with is None else {"ran_with": result.ran_with}),
     }
 
@@ -313,6 +331,7 @@ def dump_result(result: ToolResult) -> dict[str, Any]:
 def load_result(saved: Saved) -> ToolResult:
     """Read what `dump_result` gave."""
     from .attachment import load_attachments
+    from .labels import load_labels
 
     loaded = make_result(
         load_metadata(saved),
@@ -321,6 +340,7 @@ def load_result(saved: Saved) -> ToolResult:
         saved.get("message", str, None),
         load_attachments(saved),
         saved.get("code", str, None),
+        load_labels(saved),
     )
     ran_with = saved.inner_or_none("ran_with")
     return loaded if ran_with is None else with_ran_with(loaded, ran_with.data)

@@ -276,7 +276,11 @@ class _Sorting:
         output: SchemaChecker | None = None
         if definition.output_schema is not None:
             output = schema_checker(f"the output of tool {wire!r}", definition.output_schema)
-        remote = RemoteTool(self._connection, tool, definition, output, limits, verify=rules.verify)
+        remote = RemoteTool(
+            *(self._connection, tool, definition, output, limits),
+            verify=rules.verify,
+            trusted=rules.trusted,
+        )
         return spec_from_definition(definition, remote.run)
 
     def _check_size(self, tool: Tool) -> None:

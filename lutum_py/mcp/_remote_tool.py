@@ -56,7 +56,16 @@ class RemoteTool:
         verify: Whether it is looked up again before each call.
     """
 
-    __slots__ = ("_connection", "_limits", "_name", "_only_reads", "_output", "_shape", "_verify")
+    __slots__ = (
+        "_connection",
+        "_limits",
+        "_name",
+        "_only_reads",
+        "_output",
+        "_shape",
+        "_trusted",
+        "_verify",
+    )
 
     def __init__(
         self,
@@ -67,6 +76,7 @@ class RemoteTool:
         limits: Limits,
         *,
         verify: bool,
+        trusted: bool,
     ) -> None:
         self._connection = connection
         self._name = tool.name
@@ -74,6 +84,7 @@ class RemoteTool:
         self._output = output
         self._limits = limits
         self._verify = verify
+        self._trusted = trusted
         self._only_reads = definition.only_reads
 
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> Reply[Any]:
@@ -121,7 +132,7 @@ class RemoteTool:
             except UnfitQuestion as error:
                 return failed(error.code, f"{error} The tool waits for an answer in vain.")
             context.suspend(ticket)
-        return reply_of(answered, self._output, self._limits)
+        return reply_of(answered, self._output, self._limits, trusted=self._trusted)
 
     async def _change(self) -> str | None:
         """Say what is not any more as it was when the model was told of the tool."""

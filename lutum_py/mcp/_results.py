@@ -24,6 +24,7 @@ from .._schema.schema_check import SchemaChecker
 from .._text.json import parse_json
 from .._text.unicode import sendable
 from .._transcript.attachment import Attachment, MediaType, data_url, media_type_of
+from .._transcript.labels import Labels
 from ..errors import ToolOutputError
 from ._limits import Limits
 from ._words import one_line
@@ -38,13 +39,16 @@ def failed(code: str, text: str, status: ReplyStatus = "error") -> Reply[Any]:
     return Reply({"error": {"code": code, "message": text}}, text, status=status, code=code)
 
 
-def reply_of(result: CallToolResult, output: SchemaChecker | None, limits: Limits) -> Reply[Any]:
+def reply_of(
+    result: CallToolResult, output: SchemaChecker | None, limits: Limits, *, trusted: bool = False
+) -> Reply[Any]:
     """Make a reply of a server's result.
 
     Args:
         result: What the server sent.
         output: Checks the structured part; None where the server declares no schema for it.
         limits: How much it may be.
+        trusted: Whether the server is believed where it calls its result trusted.
     """
     # A structure that is null and one that is missing are two things, and the field alone is None
     # in both cases.
@@ -66,15 +70,16 @@ def reply_of(result: CallToolResult, output: SchemaChecker | None, limits: Limit
     text = "\n".join(read.lines)
     value = structure if has_structure else text
     message = text if text and (has_structure or result.is_error) else None
+    labels = Labels.of_meta(result.meta, believed=trusted)
     if result.is_error:
         said = message or "The tool failed, and the server does not say why."
-        return Reply(value, said, read.attachments, "error", "tool_error")
+        return Reply(value, said, read.attachments, "error", "tool_error", labels)
     if output is not None:
         fault = _fault(output, structure, has_structure)
         if fault is not None:
             said = f"The tool ran, and {fault}.\n{text or written}"
-            return Reply(value, said, read.attachments, "error", "invalid_output")
-    return Reply(value, message, read.attachments)
+            return Reply(value, said, read.attachments, "error", "invalid_output", labels)
+    return Reply(value, message, read.attachments, labels=labels)
 
 
 _NOTHING: Final = object()

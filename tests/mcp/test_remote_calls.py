@@ -43,6 +43,7 @@ from lutum_py.capabilities import ToolCapabilities
 from lutum_py.context import CancellationToken
 from lutum_py.errors import MisuseError, TimedOut
 from lutum_py.execution import execute, outcomes_of
+from lutum_py.flow import Labels
 from lutum_py.mcp import Limits, remote_tools
 from lutum_py.sinks import ToolEvent
 
@@ -610,3 +611,18 @@ async def test_a_connection_that_breaks_ends_the_task_of_its_client() -> None:
         await loop()
     await process.wait()
     assert [(each.status, each.code) for each in outcomes] == [("indeterminate", "cancelled")]
+
+
+async def test_a_server_labels_its_results() -> None:
+    """What `_meta.ifc` says are the labels, also of an error; trust only of a trusted server."""
+    ifc = {"ifc": {"integrity": "trusted", "confidentiality": ["ann"]}}
+    fit, unfit = {"n": 1}, {"n": "x"}
+    for fields, output in (
+        ({"structured_content": fit}, COUNT),
+        ({"structured_content": unfit}, COUNT),
+        ({"is_error": True}, None),
+    ):
+        answer = CallToolResult.model_validate({"content": [], "_meta": ifc, **fields})
+        for trusted in (True, False):
+            result = await result_of(answer, output=output, trusted=trusted)
+            assert result.labels == Labels(True if trusted else None, ["ann"]), (fields, trusted)

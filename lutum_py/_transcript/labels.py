@@ -1,0 +1,115 @@
+"""What is known of a result: whether whoever wrote it is trusted, and who may read it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from .._text.frozen import Frozen
+from .._text.unicode import sendable
+from ..errors import MisuseError
+
+if TYPE_CHECKING:
+    from .saved import Saved
+
+
+class _LabelFields:
+    trusted: bool | None
+    readers: tuple[str, ...] | None
+    __slots__ = tuple(__annotations__)
+
+
+class Labels(Frozen, _LabelFields):
+    """Say of one result whether it is trusted, and who may read it.
+
+    None is "as declared": what a policy says of the tool.
+
+    Args:
+        trusted: Whether nobody from outside wrote any of it.
+        readers: Who may read it; nobody else where it is empty. They are kept in order, each once.
+
+    Raises:
+        MisuseError: `trusted` is no truth value, or `readers` are no texts.
+
+    Example:
+        >>> Labels(trusted=False, readers=["bob@a.com", "ann@a.com"])
+        Labels(trusted=False, readers=('ann@a.com', 'bob@a.com'))
+    """
+
+    __slots__ = ()
+
+    def __init__(self, trusted: bool | None = None, readers: Iterable[str] | None = None) -> None:
+        if not isinstance(trusted, bool | None):
+            raise MisuseError.of_field("Labels", "trusted", "True, False or None", trusted)
+        self._fill((trusted, None if readers is None else readers_of("Labels", readers)))
+
+    @classmethod
+    def of_meta(cls, meta: Mapping[str, Any] | None, *, believed: bool) -> Labels | None:
+        """Read the labels that a server of MCP gives a result, in `ifc` of its `_meta`.
+
+        Args:
+            meta: The `_meta` of the result.
+            believed: Whether the server may call its results trusted; else it can only lower.
+
+        Returns:
+            None where the server says nothing, or nothing that it is believed.
+
+        Example:
+            >>> said = {"ifc": {"integrity": "untrusted", "confidentiality": "public"}}
+            >>> Labels.of_meta(said, believed=False)
+            Labels(trusted=False, readers=None)
+        """
+        said = (meta or {}).get("ifc")
+        if said is None:
+            return None
+        if not isinstance(said, Mapping):
+            return cls(trusted=False, readers=())
+        words = cast("Mapping[str, Any]", said)
+        trusted: bool | None = None
+        if "integrity" in words:
+            trusted = words["integrity"] == "trusted"
+        if trusted and not believed:
+            trusted = None
+        readers: Iterable[str] | None = None
+        if "confidentiality" in words and words["confidentiality"] != "public":
+            named: Any = words["confidentiality"]
+            is_list = isinstance(named, list) and all(isinstance(each, str) for each in named)
+            readers = named if is_list else ()
+        return None if trusted is None and readers is None else cls(trusted, readers)
+
+
+def readers_of(where: str, readers: object) -> tuple[str, ...]:
+    """Take names of readers, in order and each once.
+
+    Raises:
+        MisuseError: They are no texts.
+    """
+    given: Any = readers
+    is_many = isinstance(readers, Iterable) and not isinstance(readers, str | bytes)
+    names: list[Any] = list(given) if is_many else [None]
+    if not all(isinstance(name, str) for name in names):
+        raise MisuseError.of_field(where, "readers", "a list of texts", given)
+    return tuple(sorted({sendable(name) for name in names}))
+
+
+def check_labels(where: str, labels: object) -> None:
+    """Refuse what are no labels."""
+    if not isinstance(labels, Labels):
+        raise MisuseError.of_field(where, "labels", "Labels or None", labels)
+
+
+def dump_labels(labels: Labels | None) -> dict[str, Any]:
+    """Give the entry that a saved result has of its labels; none where it has none."""
+    if labels is None:
+        return {}
+    readers = None if labels.readers is None else list(labels.readers)
+    return {"labels": {"trusted": labels.trusted, "readers": readers}}
+
+
+def load_labels(saved: Saved) -> Labels | None:
+    """Read what `dump_labels` gave."""
+    inner = saved.inner_or_none("labels")
+    if inner is None:
+        return None
+    readers = None if inner.any("readers") is None else inner.texts("readers")
+    return Labels(inner.get("trusted", bool, None), readers)

@@ -1,0 +1,1 @@
+"""The laws of labels, and of policies that say where values may come from."""
