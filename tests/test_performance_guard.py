@@ -48,7 +48,7 @@ from lutum_py.execution import execute_all, run
 from lutum_py.testing import ScriptedModel
 from lutum_py.window import View
 from tests.benchmarks import floors, ours
-from tests.benchmarks.wire import ARGUMENTS, WIRES, Wire
+from tests.benchmarks.wire import ARGUMENTS, LISTS, WIRES, Wire
 from tests.instructions import instructions
 from tests.many_tools import ManyTools
 from tests.models.said import Said
@@ -186,6 +186,21 @@ def test_a_round_costs_the_same_for_each_call() -> None:
     each = (large - small) / 56
     assert each <= 850
     assert small <= 8 * each + 1120
+
+
+def test_inputs_that_can_change_cost_little_more() -> None:
+    """Lists, models and mappings are written by pydantic to be compared, not gone through here."""
+    text = json.dumps(LISTS)
+
+    def round_of_lists(size: int, hooks: int) -> int:
+        made = ours.hooks_of(hooks)
+        round_of = partial(ours.round_async, [text] * size, 1, name="find", hooks=made)
+        return instructions(round_of)
+
+    each = [(round_of_lists(24, hooks) - round_of_lists(8, hooks)) / 16 for hooks in (0, 1, 3)]
+    assert each[0] <= 1_250
+    assert each[1] <= 1_590
+    assert each[2] - each[1] <= 760
 
 
 @pytest.mark.parametrize(

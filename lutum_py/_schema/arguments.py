@@ -74,6 +74,8 @@ class Arguments:
         self._serializer = closing.serializer
         self._bounded = closing.bounded
         self._by_alias = not closing.renames
+        self._is_exact = closing.is_exact
+        self._has_floats = closing.has_floats
         self.is_plain: bool = is_plain
         self.is_fixed: bool = is_model(input_type) and _is_frozen(input_type)
         self.validate_json: Callable[[str], Any] = self._validator.validate_json
@@ -172,7 +174,7 @@ class Arguments:
         return self._exact(self._plain(value), value)
 
     def _exact(self, data: Any, value: Any) -> Any:
-        if self.is_plain:
+        if self._is_exact:
             return data
         from .exact_data import exact_data
 
@@ -223,12 +225,15 @@ class Arguments:
             What `from_text` makes the input of again; None where it has no JSON form.
         """
         try:
-            if self.is_plain:
+            if self._is_exact:
                 text: bytes = self._serializer.to_json(
                     value, by_alias=self._by_alias, round_trip=True, warnings=False
                 )
-                if b"null" not in text:  # which also stands for what JSON cannot carry
+                if not self._has_floats or b"null" not in text:
                     return text
+        except PydanticSerializationError:
+            pass  # a default, perhaps, which is left out
+        try:
             data = self._exact(self._plain(value, warnings=False), value)
             return compact_json(data).encode("utf-8", "surrogatepass")
         except (TypeError, ValueError, RecursionError):

@@ -36,12 +36,17 @@ class Closing:
         closed: Whether unknown arguments are refused although the type does not say so.
         bounded: Whether numbers are finite although the type does not say so.
         renames: Whether some field is read under one name and written under another.
+        is_exact: Whether pydantic's JSON of an input holds all of it, and is the same of equal
+            ones: nothing in the type is masked, without an order, or written in a way of its own.
+        has_floats: Whether `null` in that JSON may stand for a number that JSON cannot carry.
         source: What the JSON schema is generated from.
     """
 
     closed: bool
     bounded: bool
     renames: bool
+    is_exact: bool
+    has_floats: bool
     source: type[BaseModel] | TypeAdapter[Any]
     validator: SchemaValidator
     serializer: SchemaSerializer
@@ -58,6 +63,8 @@ def take_as_is(model: type[BaseModel]) -> Closing:
         closed=False,
         bounded=False,
         renames=False,
+        is_exact=True,
+        has_floats=_has_floats(schema_parts(model.__pydantic_core_schema__)),
         source=model,
         validator=model.__pydantic_validator__,  # type: ignore[arg-type]
         serializer=model.__pydantic_serializer__,
@@ -106,10 +113,13 @@ def _close(source: Any, core_schema: Any, validator: Any, serializer: Any, stric
     changed = bounds.bound(closer.close(core_schema))
     if changed is not core_schema:
         validator = _built(changed, closer.classes | bounds.classes)
+    parts = list(schema_parts(core_schema))
     return Closing(
         closed=closer.closed,
         bounded=bounds.found,
-        renames=any(map(_is_renamed, schema_parts(core_schema))),
+        renames=any(map(_is_renamed, parts)),
+        is_exact=all(map(_is_exact, parts)),
+        has_floats=_has_floats(parts),
         source=source,
         validator=validator,
         serializer=serializer,
@@ -216,6 +226,28 @@ def _built(schema: Any, classes: set[type[Any]]) -> SchemaValidator:
 
 
 _BUILDING: Final = RLock()
+
+
+# What is not in this list may hold anything, as `any` does, or what has no order, as a set. A
+# secret has a serializer of its own, as has all that an author writes otherwise.
+_EXACT: Final = (_OBJECTS | _FIELDS).union(
+    "bool dataclass-field date datetime decimal default definition-ref definitions dict float "  # noqa: SIM905 - a word each
+    "function-after function-before int list literal model-field none nullable str tagged-union "
+    "time timedelta tuple typed-dict-field union uuid".split()
+)
+
+
+def _is_exact(part: dict[str, Any]) -> bool:
+    config = part.get("config", {})
+    return (
+        part["type"] in _EXACT
+        and "serialization" not in part
+        and "allow" not in (part.get("extra_behavior"), config.get("extra_fields_behavior"))
+    )
+
+
+def _has_floats(parts: Iterable[dict[str, Any]]) -> bool:
+    return any(part["type"] == "float" for part in parts)
 
 
 def _is_renamed(field: dict[str, Any]) -> bool:

@@ -17,11 +17,12 @@ from lutum_py import TurnRequest
 from . import floors, ours
 from .imports import FLOOR, OURS, PACKAGE, measure_import, paired_import
 from .measure import Measured, paired, seconds
-from .wire import WIRES, recorded_streams
+from .wire import LISTS, WIRES, recorded_streams
 
 SMALL = json.dumps({"query": "hello world", "max_results": 3})
 MIDDLE = json.dumps({"query": "x y " * 500, "max_results": 3})
 LARGE = json.dumps({"query": "x y " * 50_000, "max_results": 3})
+CHANGEABLE = json.dumps(LISTS)
 
 
 def rows(quick: bool) -> Iterator[tuple[str, Measured, float]]:
@@ -63,6 +64,9 @@ def calls(quick: bool) -> Iterator[tuple[str, Measured, float]]:
         yield name, paired(floor, own, times=times // few, rounds=rounds), promise
     floor, own = partial(floors.call_sync, SMALL), partial(ours.call_sync, SMALL)
     yield "one sync call, small", paired(floor, own, times=2000 // few, rounds=rounds), 1.3
+    floor = partial(floors.call_async, CHANGEABLE, name="find")
+    own = partial(ours.call_async, CHANGEABLE, name="find")
+    yield "one async call, lists", paired(floor, own, times=2000 // few, rounds=rounds), 1.3
 
 
 def rounds(quick: bool) -> Iterator[tuple[str, Measured, float]]:
@@ -73,8 +77,23 @@ def rounds(quick: bool) -> Iterator[tuple[str, Measured, float]]:
     yield "round of 64, at once", paired(floor, own, times=20, rounds=rounds), 1.15
     own = partial(ours.round_sync, texts)
     yield "round of 64, all sync", paired(floor, own, times=20, rounds=rounds), 1.15
+    for count, later, said in (
+        (0, False, "no hook"),
+        (1, False, "a hook"),
+        (3, False, "3 hooks"),
+        (1, True, "an async hook"),
+        (3, True, "3 async hooks"),
+    ):
+        lists = [CHANGEABLE] * 64
+        floor = partial(floors.round_async, lists, name="find", hooks=count, later=later)
+        hooks = ours.hooks_of(count, later=later)
+        own = partial(ours.round_async, lists, name="find", hooks=hooks)
+        yield f"64 with lists, {said}", paired(floor, own, times=20, rounds=rounds), 1.5
     floor, own = partial(floors.loop, SMALL), partial(ours.loop, SMALL)
     yield "loop, a turn of 1,000", paired(floor, own, times=1000, rounds=rounds), 4.0
+    floor = partial(floors.loop, CHANGEABLE, name="find")
+    own = partial(ours.loop, CHANGEABLE, name="find")
+    yield "loop with lists, a turn of 1,000", paired(floor, own, times=1000, rounds=rounds), 4.0
 
 
 def wires(quick: bool) -> Iterator[tuple[str, Measured, float]]:
@@ -91,6 +110,18 @@ def wires(quick: bool) -> Iterator[tuple[str, Measured, float]]:
         own = partial(ours.wire_round, wire, response)
         name = f"wire to commit, {wire.name}"
         yield name, paired(floor, own, times=10, rounds=rounds), 1.5
+    for wire in WIRES:
+        response = wire.response(64, "find", LISTS)
+        floor = partial(floors.wire_round, wire, response)
+        own = partial(ours.wire_round, wire, response)
+        name = f"the same with lists, {wire.name}"
+        yield name, paired(floor, own, times=10, rounds=rounds), 1.5
+    for wire in WIRES:
+        written = [f"data: {event}".encode() for event in wire.stream(500)]
+        raw = [line for event in written for line in (event, b"")]
+        floor, own = partial(floors.lines, raw), partial(ours.lines, wire, raw)
+        measured = paired(floor, own, times=2, rounds=rounds)
+        yield f"a raw text event, {wire.name}", measured.share(len(written)), 2.0
     for wire in WIRES:
         stream = wire.stream(500)
         floor, own = partial(floors.events, stream), partial(ours.events, wire, stream)

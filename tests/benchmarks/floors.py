@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, Field, TypeAdapter, create_model
 from pydantic_core import to_json
@@ -15,12 +15,14 @@ from .wire import Wire
 
 __all__ = [
     "Arguments",
+    "Place",
     "call_async",
     "call_sync",
     "declare",
     "decode",
     "dump",
     "events",
+    "lines",
     "loop",
     "many_tools",
     "read",
@@ -30,12 +32,32 @@ __all__ = [
 ]
 
 
+Model = TypeVar("Model", bound=BaseModel)
+
+
 class Arguments(BaseModel):
     """The arguments of the tool that is measured."""
 
     query: str
     max_results: int = 5
     site: str | None = None
+    exact: bool = False
+
+
+class Place(BaseModel):
+    """A place on a map."""
+
+    name: str
+    lat: float
+    lon: float
+
+
+class Lists(BaseModel):
+    """The arguments of the other tool, which code may change in place."""
+
+    queries: list[str]
+    near: Place
+    limits: dict[str, int] | None = None
     exact: bool = False
 
 
@@ -48,13 +70,29 @@ async def _tool_async(
     return max_results
 
 
+async def _tool_of_lists(
+    queries: list[str], near: Place, limits: dict[str, int], exact: bool = False
+) -> int:
+    return len(queries)
+
+
+_MODELS: dict[str, tuple[type[BaseModel], Any]] = {
+    "search": (Arguments, _tool_async),
+    "find": (Lists, _tool_of_lists),
+}
+
+
 def _tool_sync(
     query: str, max_results: int = 5, site: str | None = None, exact: bool = False
 ) -> int:
     return max_results
 
 
-def _hook(name: str, arguments: Arguments) -> Arguments:
+def _hook(name: str, arguments: Model) -> Model:
+    return arguments
+
+
+async def _later(name: str, arguments: Model) -> Model:
     return arguments
 
 
@@ -98,13 +136,14 @@ def decode(text: str, times: int) -> None:
         validate(text)
 
 
-def call_async(text: str, times: int) -> None:
+def call_async(text: str, times: int, *, name: str = "search") -> None:
     """Validate, await the function, encode its output."""
+    model, function = _MODELS[name]
 
     async def main() -> None:
         for _ in range(times):
-            arguments = Arguments.model_validate_json(text)
-            _output.dump_json(await _tool_async(**arguments.__dict__))
+            arguments = model.model_validate_json(text)
+            _output.dump_json(await function(**arguments.__dict__))
 
     asyncio.run(main())
 
@@ -116,12 +155,25 @@ def call_sync(text: str, times: int) -> None:
         _output.dump_json(_tool_sync(**arguments.__dict__))
 
 
-def round_async(texts: list[str], times: int) -> None:
-    """Validate, hook, run at once and encode all calls of a round."""
+def round_async(
+    texts: list[str], times: int, *, name: str = "search", hooks: int = 1, later: bool = False
+) -> None:
+    """Validate, hook, run at once and encode all calls of a round.
+
+    Args:
+        texts: The arguments of each call.
+        times: How many rounds.
+        name: The tool.
+        hooks: How many hooks are asked about each call.
+        later: Whether they are awaited.
+    """
+    model, function = _MODELS[name]
 
     async def one(text: str) -> bytes:
-        arguments = _hook("search", Arguments.model_validate_json(text))
-        return _output.dump_json(await _tool_async(**arguments.__dict__))
+        arguments = model.model_validate_json(text)
+        for _ in range(hooks):
+            arguments = await _later(name, arguments) if later else _hook(name, arguments)
+        return _output.dump_json(await function(**arguments.__dict__))
 
     async def main() -> None:
         for _ in range(times):
@@ -138,19 +190,19 @@ def round_sync(texts: list[str], times: int) -> None:
             _output.dump_json(_tool_sync(**arguments.__dict__))
 
 
-def loop(text: str, turns: int) -> None:
+def loop(text: str, turns: int, *, name: str = "search") -> None:
     """Go through a conversation by hand: ask, read the call, hook, run, encode, append."""
 
     async def respond(messages: list[dict[str, Any]], turn: int) -> dict[str, Any]:
         if turn == turns:
             return {"role": "assistant", "content": "done"}
-        function = {"name": "search", "arguments": text}
+        function = {"name": name, "arguments": text}
         call = {"id": f"c{turn}", "type": "function", "function": function}
         return {"role": "assistant", "content": None, "tool_calls": [call]}
 
     async def main() -> None:
         messages: list[dict[str, Any]] = [{"role": "user", "content": "go"}]
-        tools = {"search": (Arguments, _tool_async, _output)}
+        tools = {name: (*each, _output) for name, each in _MODELS.items()}
         turn = 0
         while True:
             message = await respond(messages, turn)
@@ -162,7 +214,7 @@ def loop(text: str, turns: int) -> None:
             for call in calls:
                 model, function, output = tools[call["function"]["name"]]
                 arguments = model.model_validate_json(call["function"]["arguments"])
-                arguments = _hook("search", arguments)
+                arguments = _hook(name, arguments)
                 encoded = output.dump_json(await function(**arguments.__dict__)).decode()
                 messages.append({"role": "tool", "tool_call_id": call["id"], "content": encoded})
 
@@ -178,15 +230,16 @@ def read(wire: Wire, response: Payload, times: int) -> None:
 def wire_round(wire: Wire, response: Payload, times: int) -> None:
     """Read a response, run its calls as `round_async` does, and append what the model is told."""
 
-    async def one(text: str) -> bytes:
-        arguments = _hook("search", Arguments.model_validate_json(text))
-        return _output.dump_json(await _tool_async(**arguments.__dict__))
+    async def one(name: str, text: str) -> bytes:
+        model, function = _MODELS[name]
+        arguments = _hook(name, model.model_validate_json(text))
+        return _output.dump_json(await function(**arguments.__dict__))
 
     async def main() -> None:
         for _ in range(times):
             _, calls, kept = wire.read(response)
             said: list[Any] = [kept]
-            results = await asyncio.gather(*[one(text) for _, _, text in calls])
+            results = await asyncio.gather(*[one(name, text) for _, name, text in calls])
             for (call_id, name, _), result in zip(calls, results, strict=True):
                 said.append({"id": call_id, "name": name, "content": result.decode()})
 
@@ -198,6 +251,14 @@ def events(stream: list[str], times: int) -> None:
     for _ in range(times):
         for event in stream:
             json.loads(event)
+
+
+def lines(stream: list[bytes], times: int) -> None:
+    """Parse the JSON of each event of the raw lines of a stream."""
+    for _ in range(times):
+        for line in stream:
+            if line.startswith(b"data: {"):
+                json.loads(line[6:])
 
 
 def dump(body: Any, times: int) -> None:

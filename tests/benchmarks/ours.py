@@ -11,6 +11,7 @@ from pydantic_core import to_json
 from lutum_py import (
     AssistantTurn,
     Finished,
+    HookSet,
     NeedsTools,
     RunNormally,
     Session,
@@ -25,6 +26,7 @@ from lutum_py.dialects import openai_chat
 from lutum_py.execution import execute_all
 
 from ..models.said import Payload
+from .floors import Place
 from .wire import Wire
 
 __all__ = [
@@ -36,6 +38,8 @@ __all__ = [
     "declare",
     "decode",
     "events",
+    "hooks_of",
+    "lines",
     "loop",
     "many_tools",
     "read",
@@ -62,11 +66,20 @@ def search_sync(
     return max_results
 
 
+@tool_fn
+async def find(
+    queries: list[str], near: Place, limits: dict[str, int] | None = None, exact: bool = False
+) -> int:
+    """Search around a place."""
+    return len(queries)
+
+
 class Tools(Toolset):
     """The tools that are measured."""
 
     search = tool(search)
     search_sync = tool(search_sync)
+    find = tool(find)
 
 
 hooks = Tools.HookSet()
@@ -74,6 +87,7 @@ hooks = Tools.HookSet()
 
 @hooks.on(Tools.search)
 @hooks.on(Tools.search_sync)
+@hooks.on(Tools.find)
 def pass_on(metadata: ToolMetadata, input: object) -> RunNormally[object]:
     """Let every call pass."""
     return RunNormally(input)
@@ -83,9 +97,19 @@ async_hooks = Tools.HookSet()
 
 
 @async_hooks.on(Tools.search)
+@async_hooks.on(Tools.find)
 async def pass_on_later(metadata: ToolMetadata, input: object) -> RunNormally[object]:
     """Let every call pass."""
     return RunNormally(input)
+
+
+def hooks_of(count: int, *, later: bool = False) -> HookSet[Tools]:
+    """Make a hook set in which each tool has so many hooks, which let every call pass."""
+    made = Tools.HookSet()
+    for _ in range(count):
+        for selector in (Tools.search, Tools.find):
+            made.on(selector)(pass_on_later if later else pass_on)
+    return made
 
 
 def declare(times: int) -> None:
@@ -143,9 +167,9 @@ def decode(text: str, times: int) -> None:
         parse(metadata)
 
 
-def call_async(text: str, times: int) -> None:
+def call_async(text: str, times: int, *, name: str = "search") -> None:
     """Decode, run, and make the result."""
-    metadata = ToolMetadata(id="c1", name="search", arguments=text)
+    metadata = ToolMetadata(id="c1", name=name, arguments=text)
 
     async def main() -> None:
         parse = Tools.parse_tool_call
@@ -172,9 +196,11 @@ def _turn_of(texts: list[str], name: str) -> AssistantTurn:
     )
 
 
-def round_async(texts: list[str], times: int) -> None:
+def round_async(
+    texts: list[str], times: int, *, name: str = "search", hooks: HookSet[Tools] = hooks
+) -> None:
     """Read a round, hook it, run it at once, and commit it."""
-    turn = _turn_of(texts, "search")
+    turn = _turn_of(texts, name)
 
     async def main() -> None:
         for _ in range(times):
@@ -199,8 +225,9 @@ def round_sync(texts: list[str], times: int) -> None:
 class _Model:
     """Ask for the same call again and again, then answer."""
 
-    def __init__(self, text: str, turns: int) -> None:
+    def __init__(self, text: str, turns: int, name: str) -> None:
         self.text = text
+        self.name = name
         self.turns = turns
         self.turn = 0
 
@@ -210,17 +237,17 @@ class _Model:
         self.turn += 1
         if turn == self.turns:
             return AssistantTurn(text="done")
-        call = ToolMetadata(id=f"c{turn}", name="search", arguments=self.text)
+        call = ToolMetadata(id=f"c{turn}", name=self.name, arguments=self.text)
         return AssistantTurn(tool_calls=(call,))
 
 
-def conversation(text: str, turns: int) -> Session:
+def conversation(text: str, turns: int, name: str = "search") -> Session:
     """Go through a conversation: session, builder, hooks, commit."""
 
     async def main() -> Session:
         session = Session()
         session.push_user("go")
-        model = _Model(text, turns)
+        model = _Model(text, turns, name)
         while True:
             match await session.text_turn(model).tools(Tools).collect():
                 case NeedsTools(round):
@@ -232,9 +259,9 @@ def conversation(text: str, turns: int) -> Session:
     return asyncio.run(main())
 
 
-def loop(text: str, turns: int) -> None:
+def loop(text: str, turns: int, *, name: str = "search") -> None:
     """Go through a conversation, and let it go."""
-    conversation(text, turns)
+    conversation(text, turns, name)
 
 
 def read(wire: Wire, response: Payload, times: int) -> None:
@@ -262,6 +289,15 @@ def events(wire: Wire, stream: list[str], times: int) -> None:
         decoder = wire.dialect.StreamDecoder()
         for event in stream:
             decoder.feed(event)
+        decoder.finish()
+
+
+def lines(wire: Wire, stream: list[bytes], times: int) -> None:
+    """Read the raw lines of a stream, and the turn in the end."""
+    for _ in range(times):
+        decoder = wire.dialect.StreamDecoder()
+        for line in stream:
+            decoder.feed_line(line)
         decoder.finish()
 
 

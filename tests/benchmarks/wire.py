@@ -25,9 +25,14 @@ from ..dialects.wire import openai_chat as of_chat
 from ..dialects.wire import openai_responses as of_responses
 from ..models.said import Payload, Said
 
-__all__ = ["ARGUMENTS", "WIRES", "Wire", "recorded_streams"]
+__all__ = ["ARGUMENTS", "LISTS", "WIRES", "Wire", "recorded_streams"]
 
-ARGUMENTS: Final = {"query": "hello world", "max_results": 3}
+ARGUMENTS: Final[dict[str, Any]] = {"query": "hello world", "max_results": 3}
+LISTS: Final[dict[str, Any]] = {
+    "queries": ["hello world", "good night"],
+    "near": {"name": "Oslo", "lat": 59.91, "lon": 10.75},
+    "limits": {"pages": 3, "hits": 20},
+}
 RECORDED: Final = Path(__file__).resolve().parents[2].parent / "shared" / "wire"
 """Where recorded traffic may lie, a file for each dialect, with an exchange in each line."""
 
@@ -39,6 +44,7 @@ class Decoder(Protocol):
     """The decoder of a stream."""
 
     def feed(self, event: Payload | str | bytes) -> list[StreamEvent]: ...
+    def feed_line(self, line: str | bytes) -> list[StreamEvent]: ...
     def finish(self) -> AssistantTurn: ...
 
 
@@ -71,9 +77,11 @@ class Wire:
     events: Callable[[Said], list[Payload]]
     read: Callable[[Payload], Read]
 
-    def response(self, calls: int) -> Payload:
+    def response(
+        self, calls: int, name: str = "search", arguments: dict[str, Any] = ARGUMENTS
+    ) -> Payload:
         """Write a response with calls, read from JSON as a client has it."""
-        asked = tuple((f"c{index}", "search", ARGUMENTS) for index in range(calls))
+        asked = tuple((f"c{index}", name, arguments) for index in range(calls))
         response: Payload = json.loads(json.dumps(self.whole(Said(calls=asked))))
         return response
 
