@@ -75,7 +75,6 @@ class Arguments:
         self._bounded = closing.bounded
         self._by_alias = not closing.renames
         self._is_exact = closing.is_exact
-        self._has_floats = closing.has_floats
         self.is_plain: bool = is_plain
         self.is_fixed: bool = is_model(input_type) and _is_frozen(input_type)
         self.validate_json: Callable[[str], Any] = self._validator.validate_json
@@ -225,15 +224,17 @@ class Arguments:
             What `from_text` makes the input of again; None where it has no JSON form.
         """
         try:
-            if self._is_exact:
+            try:
                 text: bytes = self._serializer.to_json(
                     value, by_alias=self._by_alias, round_trip=True, warnings=False
                 )
-                if not self._has_floats or b"null" not in text:
+                if self._is_exact and b"null" not in text:
                     return text
-        except PydanticSerializationError:
-            pass  # a default, perhaps, which is left out
-        try:
+                # What is masked, has no order, or is a number that JSON has not, differs now.
+                if from_json(text) == self._dump(value, mode="python", warnings=False):
+                    return text
+            except PydanticSerializationError:
+                pass  # of a default, perhaps, which is left out
             data = self._exact(self._plain(value, warnings=False), value)
             return compact_json(data).encode("utf-8", "surrogatepass")
         except (TypeError, ValueError, RecursionError):
@@ -247,10 +248,12 @@ class Arguments:
         """
         return self._validator.validate_json(text, by_alias=True, by_name=True)
 
-    def _dump(self, value: Any, *, exclude_unset: bool = False, warnings: bool = True) -> Any:
+    def _dump(
+        self, value: Any, *, mode: str = "json", exclude_unset: bool = False, warnings: bool = True
+    ) -> Any:
         return self._serializer.to_python(
             value,
-            mode="json",
+            mode=mode,
             by_alias=self._by_alias,
             round_trip=True,
             exclude_unset=exclude_unset,

@@ -38,7 +38,6 @@ class Closing:
         renames: Whether some field is read under one name and written under another.
         is_exact: Whether pydantic's JSON of an input holds all of it, and is the same of equal
             ones: nothing in the type is masked, without an order, or written in a way of its own.
-        has_floats: Whether `null` in that JSON may stand for a number that JSON cannot carry.
         source: What the JSON schema is generated from.
     """
 
@@ -46,7 +45,6 @@ class Closing:
     bounded: bool
     renames: bool
     is_exact: bool
-    has_floats: bool
     source: type[BaseModel] | TypeAdapter[Any]
     validator: SchemaValidator
     serializer: SchemaSerializer
@@ -64,7 +62,6 @@ def take_as_is(model: type[BaseModel]) -> Closing:
         bounded=False,
         renames=False,
         is_exact=True,
-        has_floats=_has_floats(schema_parts(model.__pydantic_core_schema__)),
         source=model,
         validator=model.__pydantic_validator__,  # type: ignore[arg-type]
         serializer=model.__pydantic_serializer__,
@@ -119,7 +116,6 @@ def _close(source: Any, core_schema: Any, validator: Any, serializer: Any, stric
         bounded=bounds.found,
         renames=any(map(_is_renamed, parts)),
         is_exact=all(map(_is_exact, parts)),
-        has_floats=_has_floats(parts),
         source=source,
         validator=validator,
         serializer=serializer,
@@ -231,9 +227,9 @@ _BUILDING: Final = RLock()
 # What is not in this list may hold anything, as `any` does, or what has no order, as a set. A
 # secret has a serializer of its own, as has all that an author writes otherwise.
 _EXACT: Final = (_OBJECTS | _FIELDS).union(
-    "bool dataclass-field date datetime decimal default definition-ref definitions dict float "  # noqa: SIM905 - a word each
-    "function-after function-before int list literal model-field none nullable str tagged-union "
-    "time timedelta tuple typed-dict-field union uuid".split()
+    "bool bytes dataclass-field date datetime decimal default definition-ref definitions dict enum "  # noqa: SIM905 - a word each
+    "float function-after function-before int list literal model-field no-info none nullable str "
+    "tagged-union time timedelta tuple typed-dict-field union uuid with-info".split()
 )
 
 
@@ -244,10 +240,6 @@ def _is_exact(part: dict[str, Any]) -> bool:
         and "serialization" not in part
         and "allow" not in (part.get("extra_behavior"), config.get("extra_fields_behavior"))
     )
-
-
-def _has_floats(parts: Iterable[dict[str, Any]]) -> bool:
-    return any(part["type"] == "float" for part in parts)
 
 
 def _is_renamed(field: dict[str, Any]) -> bool:
