@@ -12,6 +12,7 @@ from typing import Final
 LARGEST_CIRCLE: Final = 3
 
 SLOW: Final = {
+    "anthropic": "an SDK",
     "ast": "for classes that document their fields",
     "asyncio": "for async programs",
     "attrs": "comes with the extra jsonschema",
@@ -25,6 +26,7 @@ SLOW: Final = {
     "linecache": "goes with inspect",
     "logging": "for sinks that log, and for faults of sinks",
     "mcp": "an extra",
+    "openai": "an SDK",
     "opentelemetry": "an extra",
     "pydantic.errors": "goes with JSON schemas",
     "psycopg": "an extra",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from said import SAID
 
-from lutum_py import AssistantTurn, TurnRequest, Usage
+from lutum_py import AssistantTurn, Usage
 from lutum_py.testing import ScriptedModel
 
 
@@ -17,9 +17,5 @@ def costed(turn: AssistantTurn) -> AssistantTurn:
 TURNS = [costed(ScriptedModel.tool_calls(*calls)) for calls in SAID]
 
 
-def says(request: TurnRequest) -> AssistantTurn:
-    """Answer by what was said so far, so that a request that is made again gets the same."""
-    return TURNS[sum(isinstance(item, AssistantTurn) for item in request.items)]
-
-
-MODEL = ScriptedModel(says)
+# By turn, so that a request that is made again, here or in another process, gets the same.
+MODEL = ScriptedModel(TURNS, by_turn=True)

@@ -7,7 +7,7 @@ The testing kit judges dialects by these, so they are written by hand in each di
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
@@ -42,11 +42,19 @@ class WireForm:
             other responses. Calls without an id get one where the format demands it.
         said_in: Lists what the model said in a list of messages.
         messages_of: Lists the messages that a response itself holds.
+        events: Gives the events of a stream that says what a response says, texts and arguments in
+            halves. What no stream carries, such as a turn without a reason to end, it makes up.
+        paths: What the address of a request ends with, and whether that asks for a stream; None
+            where the body says so.
+        last_line: What stands at the end of a stream, if anything.
     """
 
     response: Callable[[AssistantTurn, int], dict[str, Any]]
     said_in: Callable[[Iterable[Any]], Iterator[Said]]
     messages_of: Callable[[Mapping[str, Any]], list[Any]]
+    events: Callable[[Mapping[str, Any]], Iterator[dict[str, Any]]]
+    paths: Mapping[str, bool | None] = field(default_factory=dict[str, "bool | None"])
+    last_line: str = ""
 
 
 def wire_form_of(name: str) -> WireForm:
@@ -68,6 +76,12 @@ def said_call(id: Any, name: Any, arguments: Any) -> Said:
     """Make a call of what stands in a message, which may be anything."""
     text = arguments if isinstance(arguments, str) else compact_json(arguments)
     return Said(text, str(name), id if isinstance(id, str) and id else None)
+
+
+def halves(text: str) -> Iterator[str]:
+    """Give a text in two pieces, none of them empty."""
+    middle = (len(text) + 1) // 2
+    return (piece for piece in (text[:middle], text[middle:]) if piece)
 
 
 def of_role(messages: Iterable[Any], role: str) -> Iterator[dict[str, Any]]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ._scripted_client import ScriptedAnswer as ScriptedAnswer
     from ._scripted_client import ScriptedClient as ScriptedClient
     from ._scripted_client import ScriptedResponse as ScriptedResponse
+    from ._scripted_client import ScriptedStream as ScriptedStream
     from ._scripted_model import ScriptedModel as ScriptedModel
     from ._scripted_model import TurnScript as TurnScript
     from ._strategies.calls import AnyToolset as AnyToolset
@@ -45,6 +46,7 @@ _HOMES = {
     "ScriptedClient": "_scripted_client",
     "ScriptedModel": "_scripted_model",
     "ScriptedResponse": "_scripted_client",
+    "ScriptedStream": "_scripted_client",
     "TurnScript": "_scripted_model",
     "assert_transcript_valid": "_transcript_valid",
     "check_loop": "_loop.check",
@@ -63,6 +65,7 @@ __all__ = [
     "ScriptedClient",
     "ScriptedModel",
     "ScriptedResponse",
+    "ScriptedStream",
     "TurnScript",
     "assert_transcript_valid",
     "check_loop",

@@ -27,16 +27,28 @@ class Script:
             raised when its turn comes.
         kinds: What an entry may be besides.
         called: How an error calls such an entry.
+        turn_of: Gives the place of the entry for a request, where they are not given one by one.
 
     Raises:
-        MisuseError: The source is neither a list nor a function.
+        MisuseError: The source is neither a list nor a function; or a function where a place is
+            asked for.
     """
 
     def __init__(
-        self, source: Iterable[Any] | Callable[[Any], Any], kinds: tuple[type, ...], called: str
+        self,
+        source: Iterable[Any] | Callable[[Any], Any],
+        kinds: tuple[type, ...],
+        called: str,
+        turn_of: Callable[[Any], int] | None = None,
     ) -> None:
+        if turn_of is not None and callable(source):
+            raise MisuseError(
+                "A script `by_turn` is a list: the function sees the request, and finds its place "
+                "by itself. Leave `by_turn` out."
+            )
         self._function = source if callable(source) else None
         self._entries: Iterator[Any] = iter(() if callable(source) else _listed(source, called))
+        self._by_turn = None if turn_of is None else (turn_of, list(self._entries))
         self._kinds = kinds
         self._called = called
         self._given = 0
@@ -55,12 +67,18 @@ class Script:
         if self._function is not None:
             entry = self._function(request)
         else:
+            what = f"request {self._given + 1}, which"
+            if self._by_turn is not None:
+                turn_of, listed = self._by_turn
+                self._given = turn_of(request)
+                self._entries = iter(listed[self._given :])
+                what = f"what holds {self._given} turns of the model, and"
             missing = object()
             entry = next(self._entries, missing)
             if entry is missing:
                 raise ScriptExhausted(
-                    f"The script has no turn for request {self._given + 1}, which ends with "
-                    f"{ends_with}. Add a turn to the script, or find out why the loop goes on."
+                    f"The script has no turn for {what} ends with {ends_with}. Add a turn to the "
+                    "script, or find out why the loop goes on."
                 )
         self._given += 1
         if isinstance(entry, BaseException):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping
-from typing import Any, Self, TypeAlias
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping
+from typing import Any, Literal, Self, TypeAlias, overload
 
 from .._text.json import copy_json
 from .._transcript.assistant import AssistantTurn
@@ -11,6 +11,7 @@ from ..dialects._facts import facts_of
 from ..dialects._wire_form import wire_form_of
 from ..errors import DialectError
 from ._script import Script
+from ._scripted_http import http_client
 from ._transcript_valid import Dialect, dialect_of
 
 ScriptedAnswer: TypeAlias = AssistantTurn | Mapping[str, Any] | BaseException
@@ -34,12 +35,54 @@ class ScriptedResponse(dict[str, Any]):
         yield  # makes a generator of it
 
 
+class ScriptedStream:
+    """The events of a stream, as an SDK gives them; sync and async code may go through them.
+
+    Attributes:
+        events: The JSON of each event.
+    """
+
+    def __init__(self, events: Iterable[Mapping[str, Any]]) -> None:
+        self.events = [ScriptedResponse(event) for event in events]
+        self._left = iter(self.events)
+
+    def __iter__(self) -> Iterator[ScriptedResponse]:
+        return self._left
+
+    async def __aiter__(self) -> AsyncIterator[ScriptedResponse]:
+        for event in self._left:
+            yield event
+
+    def __await__(self) -> Generator[Any, None, Self]:
+        """Let `await client.….create(..., stream=True)` give the same as without `await`."""
+        return self
+        yield  # makes a generator of it
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+    def close(self) -> None:
+        """Let go of what was not read."""
+        self._left = iter(())
+
+
 class ScriptedClient:
     """Stand in for a provider's client, and answer from a script in the provider's own JSON.
 
     Every usual way to the one method leads here: `client.chat.completions.create(...)`,
     `client.responses.create(...)`, `client.messages.create(...)`,
-    `client.models.generate_content(...)` or just `client.create(...)`; with `await` or without.
+    `client.models.generate_content(...)`, `client.converse(...)` or just `client.create(...)`; with
+    `await` or without. Under `stream=True`, and where the SDK has another method for it, what comes
+    are the provider's events: texts and arguments in halves.
+
+    An official client asks it through `http_client()`.
 
     Args:
         script: Turns, which are written in the provider's format; or its responses as they are; or
@@ -100,18 +143,74 @@ class ScriptedClient:
         """The step in `client.models.generate_content(...)`."""
         return self
 
-    def create(self, **body: Any) -> ScriptedResponse:
+    @property
+    def aio(self) -> Self:
+        """The step in `await client.aio.models.generate_content(...)`."""
+        return self
+
+    @overload
+    def create(self, *, stream: Literal[True], **body: Any) -> ScriptedStream: ...
+    @overload
+    def create(self, *, stream: Literal[False] = False, **body: Any) -> ScriptedResponse: ...
+    @overload
+    def create(self, **body: Any) -> ScriptedResponse | ScriptedStream: ...
+    def create(self, **body: Any) -> ScriptedResponse | ScriptedStream:
         """Answer a request.
 
+        Returns:
+            A response; its events, where the body has `stream=True`.
+
         Raises:
-            DialectError: The provider would refuse it, or it asks for a stream.
+            DialectError: The provider would refuse it.
             ScriptExhausted: The script is at its end.
             MisuseError: The script holds something that is no answer.
         """
+        answer = self._answer(body)
+        return self._streamed(answer) if body.get("stream") else answer
+
+    def generate_content(self, **body: Any) -> ScriptedResponse:
+        """Answer a request, under the name that google-genai has for it."""
+        return self._answer(body)
+
+    def generate_content_stream(self, **body: Any) -> ScriptedStream:
+        """Give the same as events."""
+        return self._streamed(self._answer(body))
+
+    def converse(self, **body: Any) -> ScriptedResponse:
+        """Answer a request, under the name that boto3 has for it."""
+        return self._answer(body)
+
+    def converse_stream(self, **body: Any) -> ScriptedResponse:
+        """Give the same as events, which stand in `stream`."""
+        return ScriptedResponse(stream=self._streamed(self._answer(body)))
+
+    def http_client(self) -> Any:
+        """Make an HTTP client through which an official client asks this one.
+
+        It is of the package that the provider's SDK uses, so that all of the SDK is tested:
+        `OpenAI(api_key="any", http_client=scripted.http_client())`, the same for `Anthropic`, and
+        `genai.Client(..., http_options=HttpOptions(httpx_client=...))`. No network is reached.
+        What this client refuses, and a script that is at its end, is a response with status 400; an
+        exception in the script is raised where the connection would be.
+
+        Raises:
+            MissingExtraError: The SDK is not installed.
+            MisuseError: The SDK takes no HTTP client, as boto3: give the library's model, or your
+                code, this client itself.
+        """
+        return http_client(self._dialect.NAME, self._form, self._over_http)
+
+    def http_async_client(self) -> Any:
+        """Make the same for an async official client, such as `AsyncOpenAI`."""
+        return http_client(self._dialect.NAME, self._form, self._over_http, is_async=True)
+
+    def _over_http(self, body: dict[str, Any], is_stream: bool) -> Any:
+        answer = self._answer(body)
+        return self._streamed(answer).events if is_stream else answer
+
+    def _answer(self, body: dict[str, Any]) -> ScriptedResponse:
         body = copy_json(body)
         self.requests.append(body)
-        if body.get("stream"):
-            raise self._refused("a scripted client does not stream. Leave `stream` out", "stream")
         if self._check:
             self._refuse_invalid(body)
         messages = body.get(self._key) or ["no message"]
@@ -122,9 +221,8 @@ class ScriptedClient:
             else entry
         )
 
-    def generate_content(self, **body: Any) -> ScriptedResponse:
-        """Answer a request, under the name that google-genai has for it."""
-        return self.create(**body)
+    def _streamed(self, answer: ScriptedResponse) -> ScriptedStream:
+        return ScriptedStream(self._form.events(answer))
 
     def assert_exhausted(self) -> None:
         """Make sure that the loop asked for every turn of the script.

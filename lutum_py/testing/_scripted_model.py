@@ -54,9 +54,11 @@ class ScriptedModel:
             may stand an exception, such as the timeout of a provider's client: it is raised.
         check: Refuse a request whose transcript is invalid, as a provider would. What was checked
             once is not checked again, so a long loop costs no more a turn than a short one.
+        by_turn: Answer a conversation that holds n turns of the model with entry n of the list,
+            whoever asked for the others: so a script goes on in another process.
 
     Raises:
-        MisuseError: The script is neither a list nor a function.
+        MisuseError: The script is neither a list nor a function, or is a function `by_turn`.
 
     Attributes:
         requests: Every request that came, in order, refused ones included. The items of a request
@@ -71,8 +73,9 @@ class ScriptedModel:
         >>> model.assert_exhausted()
     """
 
-    def __init__(self, script: TurnScript, *, check: bool = True) -> None:
-        self._script = Script(script, (AssistantTurn,), "turns")
+    def __init__(self, script: TurnScript, *, check: bool = True, by_turn: bool = False) -> None:
+        turn_of = _turns_in if by_turn else None
+        self._script = Script(script, (AssistantTurn,), "turns", turn_of)
         self._check = check
         # By identity: transcripts compare by content, which would be slow here and change.
         self._taken: dict[int, tuple[ref[Growing], Front, int]] = {}
@@ -220,6 +223,14 @@ def _call(triple: Any) -> ToolMetadata:
     return ToolMetadata(
         id=id, name=name, arguments=given if isinstance(given, str) else compact_json(given)
     )
+
+
+def _turns_in(request: TurnRequest) -> int:
+    """Count the turns of the model in a conversation, also those that a view does not send."""
+    items: Iterable[object] = request.items
+    if isinstance(items, TranscriptView):
+        items = items.transcript._items[: items.base_length]
+    return sum(isinstance(item, AssistantTurn) for item in items)
 
 
 def _end_of(request: TurnRequest) -> str:

@@ -339,6 +339,11 @@ def test_the_testing_kit_speaks_every_dialect(dialect: ModuleType, turn: Assista
     response = form.response(turn, 1)
     decoded = dialect.decode(response)
     assert (decoded.text, calls_of(decoded)) == (turn.text, calls_of(turn))
+    decoder = dialect.StreamDecoder()
+    for event in form.events(response):
+        decoder.feed(event)
+    streamed = decoder.finish()
+    assert (streamed.text, calls_of(streamed)) == (turn.text, calls_of(turn))
     found = [*form.said_in(dialect.messages([decoded]))]
     assert found == [*form.said_in(form.messages_of(response))]
     assert [said.name for said in found if said.name] == [call.name for call in turn.tool_calls]

@@ -17,6 +17,7 @@ from lutum_py.streaming import ArgumentsDelta
 from lutum_py.testing import ScriptedModel, ScriptExhausted
 from lutum_py.testing._scripted_model import _is_whole
 from lutum_py.turns import ReasoningItem, ServerToolItem, TextItem, ToolCallItem
+from lutum_py.window import View
 from tests.round_tools import Shop, adds, answer, done, forged, needs, turn
 
 
@@ -40,6 +41,34 @@ def test_a_function_is_asked() -> None:
     assert answer(session.text_turn(model).collect_sync()) == "1 so far"
     session.push_user("b")
     assert answer(session.text_turn(model).collect_sync()) == "3 so far"
+
+
+def test_a_script_by_turn_goes_on_in_another_process() -> None:
+    """By turn, what holds n turns of the model is answered with entry n, however often asked."""
+
+    def model() -> ScriptedModel:
+        return ScriptedModel(
+            [ScriptedModel.text("one"), ScriptedModel.text("two"), TimeoutError("slow")],
+            by_turn=True,
+        )
+
+    session, again = Session(), model()
+    for said in ("one", "two"):
+        session.push_user("on")
+        assert again.respond_sync(session.text_turn(again).request()).text == said
+        assert answer(session.text_turn(again).collect_sync()) == said
+        with pytest.raises(AssertionError):
+            again.assert_exhausted()
+        again = model()
+    session.push_user("on")
+    cut = View().drop_rounds(session, span=(0, 4))
+    with pytest.raises(TimeoutError, match="slow"):
+        session.text_turn(again).view(cut).collect_sync()
+    again.assert_exhausted()
+    with pytest.raises(ScriptExhausted, match="for what holds 4 turns of the model, and ends with"):
+        again.respond_sync(TurnRequest(items=[ScriptedModel.text("x")] * 4))
+    with pytest.raises(MisuseError, match="Leave `by_turn` out"):
+        ScriptedModel(lambda request: ScriptedModel.text("x"), by_turn=True)
 
 
 def test_a_script_may_raise() -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from ..._text.json import compact_json
 from ..._transcript.assistant import AssistantTurn
-from .._wire_form import Said, WireForm, as_object, objects, of_role, said_call
+from .._wire_form import Said, WireForm, as_object, halves, objects, of_role, said_call
 
 
 def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
@@ -30,7 +31,31 @@ def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
         "model": "scripted",
         "content": content,
         "stop_reason": "max_tokens" if turn.is_truncated else reason,
+        "usage": {"input_tokens": 0, "output_tokens": 0},
     }
+
+
+def _events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    begun: dict[str, Any] = {**response, "content": [], "stop_reason": None}
+    yield {"type": "message_start", "message": begun}
+    for index, block in enumerate(objects(response.get("content"))):
+        empty: dict[str, Any] = block
+        deltas: list[dict[str, Any]] = []
+        if block.get("type") == "text":
+            empty = {**block, "text": ""}
+            deltas = [{"type": "text_delta", "text": half} for half in halves(block["text"])]
+        elif block.get("type") == "tool_use":
+            text = compact_json(block.get("input"))
+            empty = dict(block, input={})
+            deltas = [{"type": "input_json_delta", "partial_json": half} for half in halves(text)]
+        yield {"type": "content_block_start", "index": index, "content_block": empty}
+        for delta in deltas:
+            yield {"type": "content_block_delta", "index": index, "delta": delta}
+        yield {"type": "content_block_stop", "index": index}
+    ended = {"stop_reason": response.get("stop_reason"), "stop_sequence": None}
+    usage = response.get("usage") or {"output_tokens": 0}
+    yield {"type": "message_delta", "delta": ended, "usage": usage}
+    yield {"type": "message_stop"}
 
 
 def _said(messages: Iterable[Any]) -> Iterator[Said]:
@@ -45,4 +70,4 @@ def _said(messages: Iterable[Any]) -> Iterator[Said]:
                 yield Said(str(block.get("text", "")))
 
 
-WIRE_FORM: Final = WireForm(_response, _said, lambda body: [body])
+WIRE_FORM: Final = WireForm(_response, _said, lambda body: [body], _events, {"/v1/messages": None})

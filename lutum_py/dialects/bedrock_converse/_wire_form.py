@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from ..._text.json import compact_json
 from ..._transcript.assistant import AssistantTurn
-from .._wire_form import Said, WireForm, as_object, object_of, objects, of_role, said_call
+from .._wire_form import (
+    Said,
+    WireForm,
+    as_object,
+    halves,
+    object_of,
+    objects,
+    of_role,
+    said_call,
+)
 
 
 def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
@@ -23,6 +33,30 @@ def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
     }
 
 
+def _events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    message = response["output"]["message"]
+    yield {"messageStart": {"role": "assistant"}}
+    for index, block in enumerate(objects(message.get("content"))):
+        at = {"contentBlockIndex": index}
+        call = object_of(block.get("toolUse"))
+        deltas: list[dict[str, Any]] = [block]
+        if call:
+            start = {key: value for key, value in call.items() if key != "input"}
+            yield {"contentBlockStart": {**at, "start": {"toolUse": start}}}
+            text = compact_json(call.get("input"))
+            deltas = [{"toolUse": {"input": half}} for half in halves(text)]
+        elif "text" in block:
+            deltas = [{"text": half} for half in halves(block["text"])]
+        for delta in deltas:
+            yield {"contentBlockDelta": {**at, "delta": delta}}
+        yield {"contentBlockStop": at}
+    yield {"messageStop": {"stopReason": response.get("stopReason")}}
+    yield {"metadata": {"usage": response.get("usage") or _NO_USAGE}}
+
+
+_NO_USAGE: Final = {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0}
+
+
 def _said(messages: Iterable[Any]) -> Iterator[Said]:
     for message in of_role(messages, "assistant"):
         for block in objects(message.get("content")):
@@ -33,4 +67,4 @@ def _said(messages: Iterable[Any]) -> Iterator[Said]:
                 yield Said(str(block["text"]))
 
 
-WIRE_FORM: Final = WireForm(_response, _said, lambda body: [body["output"]["message"]])
+WIRE_FORM: Final = WireForm(_response, _said, lambda body: [body["output"]["message"]], _events)

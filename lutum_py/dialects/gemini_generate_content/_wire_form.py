@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from ..._text.json import is_object
 from ..._transcript.assistant import AssistantTurn
-from .._wire_form import Said, WireForm, as_object, objects, of_role, said_call
+from .._wire_form import Said, WireForm, as_object, halves, objects, of_role, said_call
 
 
 def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
@@ -25,6 +25,19 @@ def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
     }
 
 
+def _events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    candidate = response["candidates"][0]
+    parts: list[dict[str, Any]] = []
+    for part in objects(candidate["content"].get("parts")):
+        text = part.get("text")
+        parts += [{**part, "text": half} for half in halves(text)] if text else [part]
+    for part in parts:
+        content = {"role": "model", "parts": [part]}
+        yield {**response, "candidates": [{"index": 0, "content": content}]}
+    end = {"index": 0, "finishReason": candidate.get("finishReason", "STOP")}
+    yield {**response, "candidates": [end]}
+
+
 def _said(messages: Iterable[Any]) -> Iterator[Said]:
     for content in of_role(messages, "model"):
         for part in objects(content.get("parts")):
@@ -35,4 +48,10 @@ def _said(messages: Iterable[Any]) -> Iterator[Said]:
                 yield Said(part["text"])
 
 
-WIRE_FORM: Final = WireForm(_response, _said, lambda body: [body["candidates"][0]["content"]])
+WIRE_FORM: Final = WireForm(
+    _response,
+    _said,
+    lambda body: [body["candidates"][0]["content"]],
+    _events,
+    {":generateContent": False, ":streamGenerateContent": True},
+)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from ..._transcript.assistant import AssistantTurn
-from .._wire_form import Said, WireForm, object_of, objects, of_role, said_call
+from .._wire_form import Said, WireForm, halves, object_of, objects, of_role, said_call
 
 
 def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
@@ -30,6 +30,28 @@ def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
     }
 
 
+def _events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    beside = {key: value for key, value in response.items() if key not in ("choices", "usage")}
+    beside["object"] = "chat.completion.chunk"
+    choice = response["choices"][0]
+    message = choice["message"]
+    calls = objects(message.get("tool_calls"))
+    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
+    deltas += [{"content": half} for half in halves(message.get("content") or "")]
+    for index, call in enumerate(calls):
+        function = object_of(call.get("function"))
+        begun = {**call, "function": {**function, "arguments": ""}}
+        deltas.append({"tool_calls": [{"index": index, **begun}]})
+        for half in halves(function.get("arguments", "")):
+            deltas.append({"tool_calls": [{"index": index, "function": {"arguments": half}}]})
+    for delta in deltas:
+        yield {**beside, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+    reason = choice.get("finish_reason") or ("tool_calls" if calls else "stop")
+    yield {**beside, "choices": [{"index": 0, "delta": {}, "finish_reason": reason}]}
+    if response.get("usage"):
+        yield {**beside, "choices": [], "usage": response["usage"]}
+
+
 def _said(messages: Iterable[Any]) -> Iterator[Said]:
     for message in of_role(messages, "assistant"):
         content = message.get("content")
@@ -42,4 +64,11 @@ def _said(messages: Iterable[Any]) -> Iterator[Said]:
             yield said_call(call.get("id"), function.get("name"), function.get("arguments"))
 
 
-WIRE_FORM: Final = WireForm(_response, _said, lambda body: [body["choices"][0]["message"]])
+WIRE_FORM: Final = WireForm(
+    _response,
+    _said,
+    lambda body: [body["choices"][0]["message"]],
+    _events,
+    {"/chat/completions": None},
+    "[DONE]",
+)

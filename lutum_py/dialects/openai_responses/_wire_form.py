@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
 from typing import Any, Final
 
 from ..._transcript.assistant import AssistantTurn
-from .._wire_form import Said, WireForm, objects, said_call
+from .._wire_form import Said, WireForm, halves, objects, said_call
 
 
 def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
@@ -43,6 +44,40 @@ def _response(turn: AssistantTurn, number: int) -> dict[str, Any]:
     }
 
 
+def _events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    numbers = count()
+
+    def event(kind: str, **fields: Any) -> dict[str, Any]:
+        return {"type": f"response.{kind}", "sequence_number": next(numbers), **fields}
+
+    begun: dict[str, Any] = {**response, "status": "in_progress", "output": []}
+    yield event("created", response=begun)
+    for index, item in enumerate(objects(response.get("output"))):
+        at = {"output_index": index, "item_id": item.get("id")}
+        empty = {**item, "status": "in_progress"}
+        if item.get("type") == "message":
+            yield event("output_item.added", output_index=index, item={**empty, "content": []})
+            for number, part in enumerate(objects(item.get("content"))):
+                within = {**at, "content_index": number}
+                text = str(part.get("text", ""))
+                yield event("content_part.added", **within, part={**part, "text": ""})
+                for half in halves(text):
+                    yield event("output_text.delta", **within, delta=half, logprobs=[])
+                yield event("output_text.done", **within, text=text, logprobs=[])
+                yield event("content_part.done", **within, part=part)
+        elif item.get("type") == "function_call":
+            arguments = str(item.get("arguments", ""))
+            yield event("output_item.added", output_index=index, item={**empty, "arguments": ""})
+            for half in halves(arguments):
+                yield event("function_call_arguments.delta", **at, delta=half)
+            yield event("function_call_arguments.done", **at, arguments=arguments)
+        else:
+            yield event("output_item.added", output_index=index, item=item)
+        yield event("output_item.done", output_index=index, item=item)
+    is_cut = response.get("status") == "incomplete"
+    yield event("incomplete" if is_cut else "completed", response=dict(response))
+
+
 def _said(messages: Iterable[Any]) -> Iterator[Said]:
     for item in objects(list(messages)):
         if item.get("type") == "function_call":
@@ -55,4 +90,6 @@ def _said(messages: Iterable[Any]) -> Iterator[Said]:
                 yield Said(str(part.get("text", "")))
 
 
-WIRE_FORM: Final = WireForm(_response, _said, lambda body: body["output"])
+WIRE_FORM: Final = WireForm(
+    _response, _said, lambda body: body["output"], _events, {"/responses": None}
+)

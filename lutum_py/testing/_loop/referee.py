@@ -200,7 +200,7 @@ class JudgedClient(ScriptedClient):
         super().__init__(referee.next, dialect, check=False)
         self._referee = referee
 
-    def create(self, **body: Any) -> ScriptedResponse:
+    def _answer(self, body: dict[str, Any]) -> ScriptedResponse:
         """Answer a request, or stop the loop."""
         referee = self._referee
         where = referee.asked.capitalize()
@@ -210,6 +210,6 @@ class JudgedClient(ScriptedClient):
         violations = self._dialect.check(body)
         if violations:
             referee.stop(*[fault_of(where, violation) for violation in violations])
-        response = super().create(**body)
+        response = super()._answer(body)
         referee.given.append(self._dialect.decode(response))
         return response
