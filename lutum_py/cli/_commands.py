@@ -16,7 +16,7 @@ from .. import __version__
 from ..dialects import DIALECTS
 from ..errors import HistoryError, LutumError, MissingExtraError
 from ._atomic_write import write_file
-from ._conversation_file import read_conversation, reading
+from ._conversation_file import conversation_of, read_conversation, reading
 from ._convert import encoded_for, read_transcript
 from ._exact_json import exact_text
 from ._inbox import decide, store_at, waiting_data, waiting_lines
@@ -40,7 +40,8 @@ from ._screen import (
     write_traceback,
 )
 from ._serve_toolset import serve_toolset
-from ._show import new_page, page_of, screen_of, shown_file
+from ._show import new_page, page_of, screen_of, shown_file, shown_stored
+from ._stored import read_stored
 from ._tool_report import report_on
 from ._tool_view import view_of
 from ._violation_view import tell_repair, violation_lines
@@ -63,6 +64,13 @@ _DIALECTS = ", ".join(DIALECTS)
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Output = Annotated[
     str | None, typer.Option("--output", "-o", metavar="OUT", help="Write to this file.")
+]
+OfStore = Annotated[
+    str | None, typer.Argument(metavar="[ID]", help="Names a conversation in a store.")
+]
+KeyEnv = Annotated[
+    str | None,
+    typer.Option(metavar="VARIABLE", help="Where the store's key is, such as LUTUM_KEY."),
 ]
 WithTraceback = Annotated[
     bool, typer.Option("--traceback", help="Show the whole traceback of a failing import.")
@@ -88,6 +96,11 @@ def run(arguments: Sequence[str] | None) -> int:
             write_traceback(error)
             complain(text("lutum: this is an error in lutum itself."))
     return 2
+
+
+def _of_file(key_env: str | None) -> None:
+    if key_env is not None:
+        raise Failure("`--key-env` is for a conversation in a store: name its ID behind the store.")
 
 
 def _show_version(is_asked: bool) -> None:
@@ -156,22 +169,38 @@ def inspect(
 
 @app.command(
     epilog="Exit codes: 0 clean; 1 violations found; 2 the file cannot be read, is no JSON, or of "
-    "another dialect."
+    "another dialect; there is no such conversation, or it is under another key."
 )
 def check(
-    file: Annotated[str, typer.Argument(metavar="FILE", help=_FILE)],
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="A saved transcript or session, or a request body, as JSON; - for standard "
+            "input. With ID: a store, as `inbox` takes it.",
+        ),
+    ],
+    id: OfStore = None,
     dialect: RulesOf = None,
+    key_env: KeyEnv = None,
     as_json: AsJson = False,
 ) -> None:
     """Find what a provider would refuse.
 
-    The conversation is a transcript that `dump_json()` saved, or the body of a request.
+    The conversation is what `dump_json()` or `dump_session` saved, the body of a request, or one in
+    a store: `lutum check STORE ID`.
     """
-    conversation = read_conversation(file, dialect)
+    if id is None:
+        _of_file(key_env)
+        conversation = read_conversation(file, dialect)
+    else:
+        text_of = read_stored(file, id, key_env).transcript.encode()
+        conversation = conversation_of(f"`{id}`", text_of, dialect)
     violations = conversation.check()
     if as_json:
         data = {
             "file": file,
+            **({} if id is None else {"id": id}),
             "is_transcript": conversation.is_saved,
             "dialect": conversation.dialect,
             "clean": not violations,
@@ -233,7 +262,8 @@ def repair(
 
 @app.command(
     epilog="Exit codes: 0 shown; 1 shown, and something is wrong with it; 2 the file cannot be "
-    "read, is nothing that is shown, or the page cannot be written."
+    "read, is nothing that is shown, or the page cannot be written; there is no such conversation, "
+    "or it is under another key."
 )
 def show(
     file: Annotated[
@@ -241,10 +271,12 @@ def show(
         typer.Argument(
             metavar="FILE",
             help="A saved transcript, plan or session, or a request body, as JSON; - for standard "
-            "input.",
+            "input. With ID: a store, as `inbox` takes it.",
         ),
     ],
+    id: OfStore = None,
     dialect: RulesOf = None,
+    key_env: KeyEnv = None,
     html: Annotated[
         str | None,
         typer.Option(metavar="OUT", help="Write a page to this file; - for standard output."),
@@ -258,7 +290,11 @@ def show(
     On the terminal, or as one page of HTML that needs no network and runs no script. What was not
     masked when it was saved is not masked here.
     """
-    shown = shown_file(file, dialect)
+    if id is None:
+        _of_file(key_env)
+        shown = shown_file(file, dialect)
+    else:
+        shown = shown_stored(id, read_stored(file, id, key_env), dialect)
     written: str | None = None
     if html == "-":
         if open_page:
@@ -394,10 +430,7 @@ def inbox(
     hooks: Annotated[
         str | None, typer.Option(metavar="HOOKS", help="To edit: module:hooks.")
     ] = None,
-    key_env: Annotated[
-        str | None,
-        typer.Option(metavar="VARIABLE", help="Where the store's key is, such as LUTUM_KEY."),
-    ] = None,
+    key_env: KeyEnv = None,
     as_json: AsJson = False,
     with_traceback: WithTraceback = False,
 ) -> None:

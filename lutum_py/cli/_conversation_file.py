@@ -6,6 +6,7 @@ only one dialect has; where none does, the user has to say.
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -14,7 +15,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from .._round.seal import seal_in_words
+from .._session.saved_session import FORMAT as SESSION
+from .._session.saved_session import open_session
 from .._text.json import is_array, is_object, shorten
+from .._transcript.saved import Saved
 from .._transcript.transcript import Transcript
 from ..dialects import DIALECTS
 from ..dialects._facts import Facts, facts_of
@@ -59,6 +64,7 @@ class Conversation:
         style: How it is laid out.
         is_saved: Whether it is a saved transcript of this library.
         dialect: The dialect whose rules apply; None for a transcript that is checked on its own.
+        is_session: Whether it is the transcript in a saved session.
     """
 
     name: str
@@ -67,13 +73,15 @@ class Conversation:
     style: Style
     is_saved: bool
     dialect: str | None
+    is_session: bool = False
 
     @property
     def what(self) -> str:
         """What it is, in words."""
         if not self.is_saved:
             return f"request body of {self.dialect}"
-        return "transcript" if self.dialect is None else f"transcript, for {self.dialect}"
+        what = "session" if self.is_session else "transcript"
+        return what if self.dialect is None else f"{what}, for {self.dialect}"
 
     def check(self) -> list[Violation]:
         """Find what breaks the rules.
@@ -92,8 +100,13 @@ class Conversation:
             and what is still wrong.
 
         Raises:
-            Failure: It is nothing that has rules.
+            Failure: It is nothing that has rules, or sealed, so that another text would not load.
         """
+        if self.is_session:
+            raise Failure(
+                f"{self.name} is a saved session, whose seal fits no other text. Load it, and "
+                "repair what `session.transcript.dump_json()` gives."
+            )
         with reading(self.name):
             if self.is_saved:
                 mended, changes = repair_transcript(self.value)
@@ -146,6 +159,11 @@ def conversation_of(
     value, style = read_exact(data, name)
     if is_transcript(value):
         return Conversation(name, data, value, style, True, dialect)
+    if is_object(value) and value.get("format") == SESSION:
+        with reading(name):
+            saved = open_session(data)
+            seal_in_words(saved, "session")
+            return session_of(name, saved, dialect)
     possible = _possible(value)
     if not possible:
         raise Failure(
@@ -162,6 +180,17 @@ def conversation_of(
             f"`{option}`."
         )
     return Conversation(name, data, value, style, False, dialect or next(iter(possible)))
+
+
+def session_of(name: str, saved: Saved, dialect: str | None) -> Conversation:
+    """Give the conversation in a saved session.
+
+    Raises:
+        PlanError: There is none in it.
+    """
+    inner = json.dumps(saved.inner("transcript").data).encode()
+    value, style = read_exact(inner, name)
+    return Conversation(name, inner, value, style, True, dialect, is_session=True)
 
 
 def read_bytes(file: str) -> tuple[str, bytes]:

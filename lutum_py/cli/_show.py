@@ -11,7 +11,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ from rich.text import Text
 from .._round.display import read_plan
 from .._round.plan_json import open_plan
 from .._round.seal import seal_in_words
+from .._session.saved_session import FORMAT as SESSION
 from .._session.saved_session import open_session
 from .._text.entries import Entry, Part, preview_of
 from .._text.escaping import LINES, visible
@@ -34,10 +35,11 @@ from .._transcript.saved import Saved
 from ..dialects._facts import facts_of
 from ..dialects._repair.violations import Violation
 from ..errors import HistoryError, PlanError
-from ._conversation_file import Conversation, conversation_of, read_bytes, reading
+from ._conversation_file import Conversation, conversation_of, read_bytes, reading, session_of
 from ._convert import read_transcript
 from ._exact_json import Style, exact_text
 from ._screen import Failure, counted, text
+from ._stored import StoredText
 from ._transcript_rules import examine_transcript
 
 _ITEMS: Final = ("item", "who", "what")
@@ -90,9 +92,17 @@ def shown_file(file: str, dialect: str | None) -> Shown:
     with reading(name):
         if form == "lutum_py.plan":
             return _of_plan(name, open_plan(data))
-        if form == "lutum_py.session":
-            return _of_session(name, open_session(data))
+        if form == SESSION:
+            return _of_session(name, open_session(data), dialect)
         return _of_conversation(conversation_of(name, data, dialect))
+
+
+def shown_stored(id: str, stored: StoredText, dialect: str | None) -> Shown:
+    """Say all that a store has of a conversation, whose seals were checked."""
+    name = f"`{id}`"
+    conversation = conversation_of(name, stored.transcript.encode(), dialect)
+    with reading(name):
+        return _with_plan(_of_transcript(conversation), stored.plan, what="stored conversation")
 
 
 def _format_of(data: bytes) -> Any:
@@ -109,22 +119,20 @@ def _of_plan(name: str, saved: Saved) -> Shown:
     return Shown(name, "saved plan", facts, remarks, sections, faults)
 
 
-def _of_session(name: str, saved: Saved) -> Shown:
-    value = saved.inner("transcript").data
-    items, violations = examine_transcript(value)
-    entries, remarks = _with_faults(_entries(items, value["items"]), violations, "items")
-    sections: tuple[Section, ...] = (Section("item-", "", _ITEMS, entries),)
-    facts = _counts([each for each in items if each is not None])
+def _of_session(name: str, saved: Saved, dialect: str | None) -> Shown:
+    shown = _of_transcript(session_of(name, saved, dialect))
     if id := saved.any("id"):
-        facts = (("Id", str(id)), *facts)
-    plan = saved.inner_or_none("plan")
-    if plan is not None:
-        open_calls, counts = _plan_sections(plan, whole=False)
-        sections = (*sections, *open_calls)
-        facts = (*facts, *counts)
+        shown = replace(shown, facts=(("Id", str(id)), *shown.facts))
     sealed, edited = _seal_remarks(saved, "session")
-    return Shown(
-        name, "saved session", facts, (*sealed, *remarks), sections, len(violations) + edited
+    shown = replace(shown, remarks=(*sealed, *shown.remarks), faults=shown.faults + edited)
+    return _with_plan(shown, saved.inner_or_none("plan"), what="saved session")
+
+
+def _with_plan(shown: Shown, plan: Saved | None, *, what: str) -> Shown:
+    """Add the calls of the open round to what was said."""
+    calls, counts = ((), ()) if plan is None else _plan_sections(plan, whole=False)
+    return replace(
+        shown, what=what, sections=(*shown.sections, *calls), facts=(*shown.facts, *counts)
     )
 
 

@@ -11,10 +11,12 @@ import pytest
 from hypothesis import given
 
 from lutum_py import Session, SuspendTicket, ToolRoundPlan, visible
+from lutum_py.store import open_store
+from lutum_py.testing import ScriptedModel
 from tests.instructions import calls
 
 from ..dialects.recordings import RECORDED_DIALECTS, recordings
-from ..round_tools import Shop, approval, gated, opened
+from ..round_tools import Shop, approval, gated, needs, opened
 from .conftest import REPOSITORY, Lutum
 from .pages import HOSTILE, LINES, PICTURE, read_page
 
@@ -343,6 +345,71 @@ def test_a_session_is_shown_with_its_plan(lutum: Lutum, tmp_path: Path) -> None:
     (tmp_path / "s.json").write_text(plan.toolset.dump_session(Session()), encoding="utf-8")
     ran = lutum("show", "s.json")
     assert (ran.code, "id s1" in ran.out) == (0, False)
+
+
+def test_what_a_store_has_is_shown_as_it_is_now(
+    lutum: Lutum, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`STORE ID` shows the conversation and its open calls, with what was done since the save."""
+    monkeypatch.setenv("KEY", "k1")
+    session = Session(id="s1")
+    with open_store(tmp_path / "desk.db", key=b"k1") as store:
+        store.save("empty", None, note="a note alone")
+        session.push_user("Add.")
+        calls = [("c1", "add", {"a": 1, "b": 2}), ("c2", "add", {"a": 1, "b": 3})]
+        turn = session.text_turn(ScriptedModel([ScriptedModel.tool_calls(*calls)])).tools(Shop)
+        store.save("s1", needs(turn.collect_sync()).plan(), session=session)
+        claim = store.claim(Shop, id="s1")
+        assert claim is not None
+        store.finish(claim, store.begin(claim).complete(3))
+    ran = lutum("show", "desk.db", "s1", "--key-env", "KEY")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith("`s1` (stored conversation)\n")
+    assert "0  user\n  Add." in ran.out
+    assert "c1  add  finished\n" in ran.out
+    assert "c2  add  pending\n" in ran.out
+    assert "Calls of" not in lutum("show", "desk.db", "empty", "--key-env", "KEY").out
+    ran = lutum("check", "desk.db", "s1", "--key-env", "KEY", "--json")
+    assert (ran.code, json.loads(ran.out)["id"], json.loads(ran.out)["clean"]) == (0, "s1", True)
+    assert lutum("check", "desk.db", "s1", "--key-env", "KEY").out == "`s1` (transcript): clean\n"
+
+
+@pytest.mark.parametrize("command", ["check", "show"])
+def test_what_a_store_does_not_have_is_refused(
+    lutum: Lutum, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """No such conversation, another key or none, and a key for a file end with exit code 2."""
+    monkeypatch.setenv("KEY", "k1")
+    monkeypatch.setenv("OTHER", "k2")
+    with open_store(tmp_path / "desk.db", key=b"k1") as store:
+        store.save("s1", None, note="a note")
+    for arguments, why in (
+        (("desk.db", "s2", "--key-env", "KEY"), "no conversation"),
+        (("desk.db", "s1", "--key-env", "OTHER"), "key"),
+        (("desk.db", "s1"), "key"),
+        (("none.db", "s1"), "no store"),
+        (("desk.db", "--key-env", "KEY"), "name its ID"),
+    ):
+        ran = lutum(command, *arguments)
+        assert (ran.code, ran.out) == (2, "")
+        assert why in ran.err
+
+
+def test_a_session_is_checked_as_its_transcript_is(lutum: Lutum, tmp_path: Path) -> None:
+    """`check` reads a saved session, under a dialect as well; `repair` does not break its seal."""
+    session, text = Session(id="s1"), tmp_path / "s.json"
+    session.push_user("Go on.")
+    plan = plan_of_all()
+    text.write_text(plan.toolset.dump_session(session, plan), encoding="utf-8")
+    ran = lutum("check", "s.json")
+    assert (ran.code, ran.out) == (0, "`s.json` (session): clean\n")
+    assert "(session, for openai_chat)" in lutum("check", "s.json", "--dialect", "openai_chat").out
+    ran = lutum("repair", "s.json")
+    assert (ran.code, ran.out) == (2, "")
+    assert "whose seal fits no other text" in ran.err
+    text.write_text(text.read_text(encoding="utf-8").replace("Go on.", "Stop."), encoding="utf-8")
+    ran = lutum("check", "s.json")
+    assert (ran.code, "was edited" in ran.err) == (2, True)
 
 
 @pytest.mark.parametrize("text", ["", "{", "7", '{"format": "lutum_py.plan", "version": 99}'])
