@@ -44,7 +44,7 @@ class Toolset(metaclass=ToolsetMeta):
     A toolset is used as a class; it has no instances. Iterating gives its selectors, those of
     nested toolsets included, in the order of declaration.
 
-    The head of the class may say what holds for all tools that say nothing of it themselves:
+    Options in the head of the class hold for all tools that do not set them themselves:
     `class T(Toolset, timeout=2, needs_approval=True, result_cap=...)`.
 
     Example:
@@ -85,7 +85,7 @@ class Toolset(metaclass=ToolsetMeta):
 
     @classmethod
     def Handlers(cls) -> _Handlers[Self]:  # noqa: N802 - makes one
-        """Make an empty table of who does each tool of this toolset."""
+        """Make an empty table of handlers for the tools of this toolset."""
         made: _Handlers[Self] = _handlers()(cls._origin)
         return made
 
@@ -258,12 +258,12 @@ class Toolset(metaclass=ToolsetMeta):
         Args:
             session: The conversation.
             plan: The plan of the round that is open, if there is one.
-            key: A secret by which an edited text is told from this one.
+            key: A secret to seal the text with, so that a change of it is noticed.
             binding: What the conversation belongs to, such as a user: it is sealed with it, and
                 loads with the same text only.
 
         Raises:
-            MisuseError: It is no session, or the plan is none of this toolset.
+            MisuseError: It is no session, or the plan is of another toolset.
             RoundClosedError: The round has ended.
             PlanError: A call has ended or waits here, and the plan was not told: see
                 `plan.record`. Or a ticket or payload is not JSON data; nothing is closed.
@@ -328,8 +328,8 @@ class Toolset(metaclass=ToolsetMeta):
             prefix: Put before the wire name of each tool.
             result_cap: Bound what the model reads of the results of tools that have no bound of
                 their own.
-            timeout: Seconds that a run may take of tools that say nothing of it.
-            needs_approval: Whether calls wait for an approval of tools that say nothing of it.
+            timeout: Seconds that a run may take, for tools that set no timeout.
+            needs_approval: Whether calls wait for an approval, for tools that do not say.
 
         Raises:
             ToolDefinitionError: Something is no tool, two tools share a wire name, or an option is

@@ -69,7 +69,7 @@ def on(selector: AnySelector, /, *others: AnySelector) -> Any:
         others: Another tool, for a hook of two.
 
     Raises:
-        HookError: The selector is none.
+        HookError: The selector is not a selector of a tool.
     """
     return mark("execution", selector, *others)
 
@@ -93,7 +93,7 @@ def gate(selector: AnySelector | type[Any] | None = None, /) -> Any:
         selector: The tool, or a nested toolset for its tools; all tools where it is left out.
 
     Raises:
-        HookError: The selector is none.
+        HookError: The selector is not a selector of a tool.
     """
     return mark("gates", selector)
 
@@ -109,7 +109,7 @@ def before(selector: AnySelector | type[Any] | None = None, /) -> Any:
         selector: The tool, or a nested toolset for its tools; all tools where it is left out.
 
     Raises:
-        HookError: The selector is none.
+        HookError: The selector is not a selector of a tool.
     """
     return mark("before", selector)
 
@@ -129,7 +129,7 @@ def after(selector: AnySelector | type[Any] | None = None, /) -> Any:
         selector: The tool, or a nested toolset for its tools; all tools where it is left out.
 
     Raises:
-        HookError: The selector is none.
+        HookError: The selector is not a selector of a tool.
     """
     return mark("after", selector)
 
@@ -138,7 +138,7 @@ def describe(selector: AnySelector, /) -> Registers[[Any, ToolDef], str | None]:
     """Mark a description hook; see `HookSet.describe`.
 
     Raises:
-        HookError: The selector is none.
+        HookError: The selector is not a selector of a tool.
     """
     made: Any = mark("description", selector)
     return made  # type: ignore[no-any-return]

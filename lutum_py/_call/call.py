@@ -255,7 +255,7 @@ class AnyToolCall(CallState):
         """Let the call wait for a decision; its input is frozen from now on.
 
         Raises:
-            MisuseError: The ticket is none.
+            MisuseError: The ticket is not a `SuspendTicket`.
             LifecycleError: The call waits already, or has ended.
         """
         return suspend(self, ticket)

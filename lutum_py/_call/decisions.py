@@ -76,7 +76,7 @@ ToolDecision: TypeAlias = RunNormally[In] | Complete[Out] | Reject
 ArgsDecision: TypeAlias = RunNormally[Any] | Complete[Out] | Reject | Mapping[str, Any] | None
 """What an execution hook of the function's own parameters returns.
 
-A mapping names the arguments that are others now; None goes on as it is.
+A mapping holds the arguments to change; None goes on as it is.
 """
 
 ArgsRuleAnswer: TypeAlias = (

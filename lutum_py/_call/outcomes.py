@@ -305,7 +305,7 @@ def suspend(
         is_mine: Whether the call is a branch that nobody else has yet.
 
     Raises:
-        MisuseError: The ticket is none.
+        MisuseError: The ticket is not a `SuspendTicket`.
         LifecycleError: The call waits already, or has ended.
     """
     if not hasattr(ticket, "resume_mode"):

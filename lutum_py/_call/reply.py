@@ -36,8 +36,8 @@ class Reply(Immutable, Generic[Out_co]):
         labels: What is known of who wrote it and who may read it; see `lutum_py.flow`.
 
     Raises:
-        InvalidValueError: The status is none that a tool can give.
-        MisuseError: The message or the code is no text, or the labels are none.
+        InvalidValueError: A tool cannot give this status.
+        MisuseError: The message or the code is no text, or the labels are no `Labels`.
 
     Example:
         >>> from lutum_py import Reply, Toolset, ToolMetadata, tool, tool_fn

@@ -32,9 +32,7 @@ from .taken import taken, with_arguments
 if TYPE_CHECKING:
     from .call import AnyToolCall, HookOutcome
 
-_OF_ARGUMENTS = (
-    "None, a mapping of the arguments that are others now, Complete(output) or Reject(reason)"
-)
+_OF_ARGUMENTS = "None, a mapping of the arguments to change, Complete(output) or Reject(reason)"
 _OF_INPUT = "None, another input, Complete(output) or Reject(reason)"
 
 
@@ -63,7 +61,7 @@ class ArgsRule:
     """The rule of one tool: a function of those of its parameters that it names, or of its input.
 
     Raises:
-        ToolDefinitionError: It is no function, or takes what the tool has not.
+        ToolDefinitionError: It is no function, or takes a parameter that the tool lacks.
     """
 
     def __init__(self, spec: ToolSpec[Any, Any], function: Any) -> None:

@@ -56,7 +56,7 @@ def taken(
 def with_arguments(
     spec: ToolSpec[Any, Any], tool: str, input: Any, changes: Mapping[str, Any]
 ) -> RunNormally[Any]:
-    """Go on with an input of which some arguments are others now.
+    """Go on with an input in which some arguments are changed.
 
     Raises:
         MisuseError: The function takes no such argument, or the model does not fill it in.

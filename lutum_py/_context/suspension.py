@@ -111,7 +111,8 @@ class Decision:
         result: What was decided, as plain data; false, zero and "" are answers like any other.
         reason: Why, in words that the model may read.
         decision_id: Names this decision, so that a second delivery does nothing.
-        digest: The digest that was decided on. To resume needs it: `waiting.approve()` puts it in.
+        digest: The digest that was decided on. A decision to resume needs it; `waiting.approve()`
+            puts it in.
         edit: The whole arguments to go on with, by their wire names; `waiting.edit(changes)` puts
             them together, and `plan.amend` takes them in. A copy is kept.
         by: Who decided, in your own words; the library knows no users.
@@ -121,8 +122,8 @@ class Decision:
             and come again. `waiting.approve()` and its like put both in.
 
     Raises:
-        InvalidValueError: The action is none, or `edit` is no mapping of names, or beside another
-            action than `resume`.
+        InvalidValueError: The action is unknown, or `edit` is no mapping of names, or stands beside
+            another action than `resume`.
         MisuseError: Another field is of another type.
 
     Example:

@@ -36,7 +36,7 @@ _DESCRIPTION = "Give the final answer."
 class Answer(Generic[A]):
     """Ask for a final answer of a type, by a tool or by the provider's response format.
 
-    What is no object by itself stands in one field, `answer`.
+    A type whose JSON is not an object is put into one field, `answer`.
 
     Args:
         type: Any type that pydantic knows, such as `Invoice | Refund` or `list[Invoice]`.

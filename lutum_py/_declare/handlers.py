@@ -111,7 +111,7 @@ class Handlers(Generic[T]):
     @overload
     def on(self, selector: Selector[In, Out], /) -> Handles[In, Out]: ...
     def on(self, selector: Any, /) -> Any:
-        """Register who does a tool.
+        """Register the function that runs the calls of a tool.
 
         Args:
             selector: The tool. A member of a nested toolset stands for each path to it.
@@ -122,8 +122,8 @@ class Handlers(Generic[T]):
             `ToolContext`, and parameters that are passed where the call is run.
 
         Raises:
-            MisuseError: The tool is not in the toolset, or somebody does it already; or the
-                function takes other parameters.
+            MisuseError: The tool is not in the toolset, or has a handler already; or the function
+                takes other parameters.
         """
         if isinstance(selector, AnySelector):
             # A bound view makes handlers of its origin, whose own member is meant.
@@ -148,19 +148,19 @@ class Handlers(Generic[T]):
         return register
 
     def missing(self) -> tuple[Selector[Any, Any], ...]:
-        """Give the tools that nobody does."""
+        """Give the tools that have neither a handler nor a function."""
         return tuple(each for each in self._toolset if self._done_by(each) is None)
 
     def complete(self) -> Self:
         """Give the table if every tool is done; call it where the program starts.
 
         Raises:
-            ToolConstraintError: Nobody does some of them; the text names each.
+            ToolConstraintError: Some tools have neither; the text names each.
         """
         if missing := self.missing():
             paths = names_for_message(".".join(each.path) for each in missing)
             raise ToolConstraintError(
-                f"Nobody does these tools of {self._toolset.__qualname__}: {paths}. Write "
+                f"These tools of {self._toolset.__qualname__} have no function: {paths}. Write "
                 f"`@run.on({self._toolset.__name__}.{'.'.join(missing[0].path)})` above a function "
                 "for each."
             )
@@ -174,8 +174,8 @@ class Handlers(Generic[T]):
             skipped: Values of hidden parameters; each tool takes those that it has.
 
         Raises:
-            MisuseError: Nobody does the tool, it is not in the toolset, or a hidden parameter is
-                missing.
+            MisuseError: The tool has no handler or function, it is not in the toolset, or a hidden
+                parameter is missing.
             LifecycleError: The call has ended, waits for a decision, or is not what was approved.
             ToolOutputError: The handler returned something else than the tool declares.
             TimedOut: The tool's deadline passed; its `is_in_doubt` is true.
@@ -199,7 +199,8 @@ class Handlers(Generic[T]):
         """Give what runs a call.
 
         Raises:
-            MisuseError: Nobody does the tool, or it is not in the toolset; or it is no call.
+            MisuseError: The tool has no handler or function, or is not in the toolset; or it is no
+                call.
         """
         if not isinstance(call, AnyToolCall):
             raise MisuseError(
@@ -218,7 +219,7 @@ class Handlers(Generic[T]):
         invocation = self._done_by(member)
         if invocation is None:
             raise MisuseError(
-                f"Nobody does tool `{call.name}` (call {call.id!r}). Write "
+                f"Tool `{call.name}` (call {call.id!r}) has no function. Write "
                 f"`@run.on({toolset.__name__}.{'.'.join(member.path)})` above a function; "
                 "`run.complete()` finds every gap when the program starts."
             )

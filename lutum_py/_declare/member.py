@@ -145,23 +145,24 @@ def tool(
         off: Leave the tool out unless a turn asks for it.
         deferred: Leave the tool out until the model finds it with a `tool_search()`, or a turn asks
             for it.
-        result_cap: Bound what the model reads of the tool's results; None lifts the bound of what
-            the tool stands in.
-        timeout: Seconds that a run may take, instead of what the tool's own declaration or what it
-            stands in says; None for no limit.
+        result_cap: Bound what the model reads of the tool's results; None lifts the bound that its
+            toolset sets.
+        timeout: Seconds that a run may take, in the place of the limits that the tool itself and
+            its toolset set; None for no limit.
         needs_approval: Whether a call waits until a person approved it; or a function of the input
             that says so, which may be async. It is asked as the last gate, whatever the hooks are.
         approval_message: What the person is told, with names of arguments in braces, as in
             `"Refund {cents} cents?"`.
         rule: A function, sync or async, that is asked about each call before gates are, whoever
             decides about it: by `plan()`, `apply_hooks`, `amend` or `call.hook`. That of a function
-            tool has those of its parameters that it names, and a `ToolContext`, and gives None, a
-            mapping of the arguments that are others now, `Complete` or `Reject`. Any other has the
-            input, and gives another input for the mapping. A call begins only once it was asked.
+            tool has those of its parameters that it names, and a `ToolContext`, and returns None, a
+            mapping of the arguments to change, `Complete` or `Reject`. That of any other tool takes
+            the input, and returns another input in the place of the mapping. A call begins only
+            after it was asked.
 
     Raises:
         ToolDefinitionError: `t` is not declared as a tool, an option is of the wrong kind, or the
-            rule takes what the tool has not.
+            rule takes a parameter that the tool lacks.
 
     Example:
         >>> from lutum_py import Toolset, tool, tool_fn
@@ -275,15 +276,15 @@ def toolset(
         deferred: Leave each tool of the group out until the model finds it with a `tool_search()`,
             or a turn asks for it. What is off in `inner` stays off.
         prefix: Put before the wire name of each inner tool, so that a set can be nested twice.
-        result_cap: Bound what the model reads of the results of tools of which `inner` itself says
-            nothing; None lifts the bound of what the group stands in.
-        timeout: Seconds that a run may take of tools of which `inner` itself says nothing; None
-            lifts what the group stands in says.
+        result_cap: Bound what the model reads of the results of tools for which `inner` sets no
+            bound; None lifts the bound of the outer toolset.
+        timeout: Seconds that a run may take, for tools for which `inner` sets none; None lifts the
+            limit of the outer toolset.
         needs_approval: Whether calls of the group wait until a person approved them, or a function
-            of the input of each that says so. Nothing in `inner` takes that away. False is for
-            those of which `inner` itself says nothing.
+            of the input of each that says so. Nothing in `inner` takes that away. False counts only
+            for tools of which `inner` does not say.
         rule: A function of a call, as `round.apply_hooks` takes one, that is asked about each call
-            of the group behind the rules of what stands in it.
+            of the group, after the rules inside of the group.
 
     Raises:
         ToolDefinitionError: `inner` is not a toolset, or an option is of the wrong kind.

@@ -28,7 +28,7 @@ class Suspend:
     """Let the call wait for a decision.
 
     Raises:
-        MisuseError: The ticket is none.
+        MisuseError: The ticket is not a `SuspendTicket`.
     """
 
     ticket: SuspendTicket

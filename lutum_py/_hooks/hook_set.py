@@ -86,7 +86,8 @@ class HookSet(HookPlaces[T]):
 
         Args:
             selector: The tool. A member of a nested toolset stands for each path to it.
-            others: Another tool, for a hook of two. More is said by decorators above each other.
+            others: Another tool, for a hook of two. For more tools, put several decorators above
+                each other.
 
         Returns:
             A decorator for a function of `(metadata, input)` that returns `RunNormally(input)`,
@@ -109,9 +110,9 @@ class HookSet(HookPlaces[T]):
             selector: A function tool. A member of a nested toolset stands for each path to it.
 
         Returns:
-            A decorator for a function that returns None to go on as it is, a mapping of those
-            arguments that are others now, `selector.with_args(...)` of all of them,
-            `Complete(output)` or `Reject(reason)`, or an awaitable of one.
+            A decorator for a function that returns None to go on as it is, a mapping of the
+            arguments to change, `selector.with_args(...)` of all of them, `Complete(output)` or
+            `Reject(reason)`, or an awaitable of one.
 
         Raises:
             HookError: The tool is not in the toolset, is no function tool, or has a hidden
@@ -147,7 +148,7 @@ class HookSet(HookPlaces[T]):
             A decorator for a function of `(metadata, input)`, or of `(metadata, input, decision)`,
             that returns `Block(reason)`, `Suspend(ticket)`, `Complete(output)`, a `ToolResult` or
             None, or an awaitable of one. The decision is the one by which a suspended call goes
-            on, else None; a third parameter that has a default gets it where it is called so.
+            on, else None; a third parameter with a default gets it only if it is called `decision`.
 
         Raises:
             HookError: The tool or group is not in the toolset.

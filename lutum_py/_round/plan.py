@@ -199,8 +199,9 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         now; a call that was answered holds nobody up, whatever the answer.
 
         Returns:
-            By the id of each call without an answer, in the order of the turn, the ids of earlier
-            ones: of all that it meets those at least for which none of the others waits.
+            For each call without an answer, by its id and in the order of the turn: the ids of the
+            earlier calls that it waits for. One that another of these waits for already may be left
+            out.
         """
         from .order import Order
 
@@ -411,8 +412,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
     def merge(self, other: ToolRoundPlan[Any], /) -> None:
         """Take in what another copy of this plan came to, such as one that another process loaded.
 
-        Of each call the longer line is kept, where one begins the other: what was run, answered or
-        decided there is so here, too. The other plan is closed by this.
+        Of each call the longer record is kept, if it goes on from the other one: what was run,
+        answered or decided there counts here, too. The other plan is closed by this.
 
         Args:
             other: A plan that was loaded from the same text as this one, or from what this one's
@@ -541,7 +542,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         """Close the round here and save it, to be loaded by `AppTools.load_plan(text)`.
 
         Args:
-            key: A secret by which an edited text is told from this one.
+            key: A secret to seal the text with, so that a change of it is noticed.
             binding: What the plan belongs to, such as the ids of the conversation and the turn: it
                 is sealed with the plan, and loads with the same text only.
 

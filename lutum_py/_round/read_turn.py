@@ -116,7 +116,7 @@ class TextResult(Generic[A_co]):
 @final
 @dataclass(frozen=True, slots=True)
 class Finished(Generic[A_co]):
-    """The model asks for nothing more."""
+    """The model has answered, without a call of a tool."""
 
     result: TextResult[A_co]
 

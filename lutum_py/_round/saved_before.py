@@ -262,7 +262,7 @@ class _Call:
             yield {"kind": "ended", "said": _status(saved)}
             yield {"kind": "recorded", "said": _status(saved), "result": _result(saved)}
         elif state not in ("pending", "in_doubt"):
-            raise saved.wrong("state", f"{state!r} is none that this release knows")
+            raise saved.wrong("state", f"this release does not know {state!r}")
         elif state == "in_doubt" or saved.one_of("status", CallStatus) not in ("new", "resuming"):
             # Version 1 kept no results: what was begun may have had its effects.
             yield {"kind": "begun"}

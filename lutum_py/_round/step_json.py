@@ -71,7 +71,7 @@ def check_words(saved: Saved, known: frozenset[str]) -> None:
     for word in saved.data:
         if word not in known:
             raise saved.wrong(
-                word, "it is none that this release knows. Load it with the one that saved it"
+                word, "this release does not know it. Load the text with the one that saved it"
             )
 
 

@@ -224,7 +224,7 @@ class ToolDef(Immutable):
     def digest(self) -> str:
         """A digest of what decides whether a call is valid: the name and the input schema.
 
-        Titles, descriptions and examples are left out: a mended typo ends no approval.
+        Titles, descriptions and examples are left out, so that mending a typo ends no approval.
         """
         if self._digest is None:
             made = digest_of([self.name, without_remarks(self.input_schema)])
@@ -236,8 +236,9 @@ class ToolDef(Immutable):
     def only_reads(self) -> bool:
         """Whether the tool declares effects, and none of them changes anything.
 
-        Of such a run that was cut off nothing is in doubt. To be `idempotent` is not enough: who is
-        told of an error calls again with other arguments, and so under another key.
+        So a run that was cut off leaves nothing in doubt. Being `idempotent` is not enough for
+        that: a model that reads of an error may call again with other arguments, and so under
+        another key.
         """
         effects = self.capabilities.effects
         return bool(effects) and not any(each.mutating for each in effects)

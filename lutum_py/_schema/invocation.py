@@ -191,7 +191,7 @@ class Invocation:
         return {field: given[name] for name, field in self._arguments if name in given}
 
     def input_with(self, tool: str, input: Any, changes: Mapping[str, Any]) -> Any:
-        """Make the same of an input of which some arguments are others now.
+        """Make the same of an input in which some arguments are changed.
 
         Raises:
             MisuseError: The function takes no such argument, or the model does not fill it in.

@@ -39,7 +39,7 @@ class Session:
             its calls begin with it and the turn's place, so that equal calls of two turns differ.
 
     Raises:
-        MisuseError: The transcript is none, or the id is no text.
+        MisuseError: `transcript` is no `Transcript`, or the id no text.
         InvalidValueError: The id is empty.
 
     Example:
@@ -109,7 +109,7 @@ class Session:
                 such as those of `lutum_py.models`.
 
         Raises:
-            MisuseError: It is no model, but perhaps the name or the client of one.
+            MisuseError: It is no model, but for example a name or a client.
         """
         check_model(model)
         return Turn(self, model)
@@ -152,7 +152,7 @@ class Session:
         """Return a session that goes its own way from here.
 
         Args:
-            id: Names the new conversation; it never has the id of this one by itself.
+            id: Names the new conversation; left out, it has none.
         """
         made = Session(self.transcript.copy(), id=id)
         made._ephemeral = self._ephemeral

@@ -30,8 +30,8 @@ def visible(text: str, kept: str = "") -> str:
     r"""Spell out the characters that do not print, and make a plain space of every other space.
 
     Those are control characters, line and paragraph separators, what overrides the direction of
-    reading, halves of surrogate pairs, what Unicode has not assigned, and what it says is not to be
-    seen, also where it joins emoji or letters.
+    reading, halves of surrogate pairs, and what Unicode leaves unassigned or calls ignorable, also
+    where it joins emoji or letters.
 
     Args:
         text: Text that anybody may have written.

@@ -188,7 +188,7 @@ def attachments_of(owner: str, given: Iterable[Attachment]) -> tuple[Attachment,
         given: The attachments.
 
     Raises:
-        MisuseError: They are none, or one of them is none.
+        MisuseError: They are no list, or one of them is no `Attachment`.
     """
     if not isinstance(given, Iterable):
         raise MisuseError.of_field(owner, "attachments", "a list of `Attachment`s", given)

@@ -29,7 +29,7 @@ class Message:
 
     Raises:
         InvalidValueError: The role is none of the three.
-        MisuseError: The text is no text, or an attachment none.
+        MisuseError: `text` is no text, or an attachment is no `Attachment`.
 
     Example:
         >>> Message("user", "Hello").role

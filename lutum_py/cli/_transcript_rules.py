@@ -100,7 +100,9 @@ def _examine(value: Any) -> tuple[list[Any], Checked]:
             f"{VERSION}. Use the release that saved it."
         )
     if not is_array(items):
-        raise TranscriptError("The transcript has no list of `items`, so it is none.")
+        raise TranscriptError(
+            "The transcript has no list of `items`. Is it the text of something else?"
+        )
     loaded = [_load(entry, at) for at, entry in enumerate(items)]
     found = checked(loaded)
     for number, fault in enumerate(found.faults):

@@ -102,8 +102,8 @@ async def execute(
         options: What else is said of runs, see `RunOptions`.
 
     Raises:
-        MisuseError: A hidden parameter is missing, or nobody does the tool.
-        InvalidValueError: A number of seconds is none.
+        MisuseError: A hidden parameter is missing, or the tool has no function.
+        InvalidValueError: A number of seconds is invalid.
         LifecycleError: The call was begun or has ended already, or waits for a decision.
         CancelledError: The task was cancelled; `outcomes_of` finds what the call came to.
 
@@ -144,8 +144,8 @@ async def execute_all(
         One outcome for each call, in the order of the calls.
 
     Raises:
-        MisuseError: A hidden parameter is missing, or nobody does a tool.
-        InvalidValueError: A number of seconds is none, or the limit lets nothing run.
+        MisuseError: A hidden parameter is missing, or a tool has no function.
+        InvalidValueError: A number of seconds is invalid, or the limit is below 1.
         LifecycleError: A call was begun or has ended already, waits for a decision, or is there
             twice.
         ExecutionErrors: Under `raise_errors`, some tools raised, or `around` did; it carries all
@@ -172,8 +172,9 @@ def execute_sync(
         options: What else is said of runs, see `RunOptions`.
 
     Raises:
-        MisuseError: The function is async, a hidden parameter is missing, or nobody does a tool.
-        InvalidValueError: A number of seconds is none.
+        MisuseError: The function is async, a hidden parameter is missing, or a tool has no
+            function.
+        InvalidValueError: A number of seconds is invalid.
         LifecycleError: The call was begun or has ended already, or waits for a decision.
     """
     settings = Settings.of(options)
@@ -203,8 +204,8 @@ def execute_all_sync(
         One outcome for each call, in the order of the calls.
 
     Raises:
-        MisuseError: A function is async, a hidden parameter is missing, or nobody does a tool.
-        InvalidValueError: A number of seconds is none, or the limit lets nothing run.
+        MisuseError: A function is async, a hidden parameter is missing, or a tool has no function.
+        InvalidValueError: A number of seconds is invalid, or the limit is below 1.
         LifecycleError: A call was begun or has ended already, waits for a decision, or is there
             twice.
         ExecutionErrors: Under `raise_errors`, some tools raised, or `around` did; it carries all
@@ -248,8 +249,8 @@ async def run(
         The same plan.
 
     Raises:
-        MisuseError: It is no plan, a hidden parameter is missing, or nobody does a tool.
-        InvalidValueError: A number of seconds is none, or the limit lets nothing run.
+        MisuseError: It is no plan, a hidden parameter is missing, or a tool has no function.
+        InvalidValueError: A number of seconds is invalid, or the limit is below 1.
         RoundClosedError: The round has ended.
         ExecutionErrors: Under `raise_errors`, some tools raised, or `around` did.
         CancelledError: The task was cancelled; the plan has what the calls came to.
@@ -305,8 +306,8 @@ def run_sync(
 
     Raises:
         MisuseError: It is no plan, a function or `on_begin` is async, a hidden parameter is
-            missing, or nobody does a tool.
-        InvalidValueError: A number of seconds is none, or the limit lets nothing run.
+            missing, or a tool has no function.
+        InvalidValueError: A number of seconds is invalid, or the limit is below 1.
         RoundClosedError: The round has ended.
         ExecutionErrors: Under `raise_errors`, some tools raised, or `around` did.
     """

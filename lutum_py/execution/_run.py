@@ -75,7 +75,7 @@ class Run:
             tool raised, and in any case what `around` raised once there was an outcome.
 
     Raises:
-        MisuseError: A hidden parameter is missing, or nobody does the tool.
+        MisuseError: A hidden parameter is missing, or the tool has no function.
         LifecycleError: The call was begun or has ended already, or waits for a decision.
     """
 

@@ -59,7 +59,7 @@ class Settings:
     """Hold the options of a run, checked, and how many calls may run at once.
 
     Raises:
-        InvalidValueError: A number of seconds is none, or the limit lets nothing run.
+        InvalidValueError: A number of seconds is invalid, or the limit is below 1.
         MisuseError: The handlers are none.
     """
 

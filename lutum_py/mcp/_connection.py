@@ -86,7 +86,7 @@ class Connection:
                     page = await session.list_tools(params=PaginatedRequestParams(cursor=cursor))
             except ValueError as error:  # how the SDK tells of what it cannot read
                 raise ProviderError(
-                    f"The server's list of tools is none of the protocol: {one_line(str(error))}. "
+                    f"The server's list of tools breaks the protocol: {one_line(str(error))}. "
                     "Tell the author of the server."
                 ) from error
             for tool in page.tools:

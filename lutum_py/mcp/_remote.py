@@ -227,7 +227,9 @@ class _Sorting:
     def _has_name(self, tool: Tool) -> bool:
         if NAME.fullmatch(tool.name):
             return True
-        self._refuse(tool.name, "its name is none of A-Z, a-z, 0-9, `.`, `_` and `-`, 1 to 128")
+        self._refuse(
+            tool.name, "its name is not made of 1 to 128 of A-Z, a-z, 0-9, `.`, `_` and `-`"
+        )
         return False
 
     def _wire_name(self, name: str) -> str:

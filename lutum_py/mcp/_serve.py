@@ -68,10 +68,10 @@ def create_server(
         show_errors: Whether the client is told the text of any exception.
 
     Raises:
-        MisuseError: There is no toolset, nobody does a tool on offer, a hidden parameter has no
-            value, or the hooks are none.
+        MisuseError: It is no toolset, a tool on offer has no function, a hidden parameter has no
+            value, or the hooks are neither a hook set nor a function.
         HookError: The hooks are of another toolset.
-        InvalidValueError: A number of seconds is none, or the limit lets nothing run.
+        InvalidValueError: A number of seconds is invalid, or the limit is below 1.
         UnknownToolError: `available` names no tool of the toolset.
         ToolDefinitionError: The schema of an output is invalid.
 
@@ -172,7 +172,7 @@ def _check_served(
     """Find before the first call what no call could do.
 
     Raises:
-        MisuseError: Nobody does a tool, or a hidden parameter has no value.
+        MisuseError: A tool has no function, or a hidden parameter no value.
     """
     undone: list[str] = []
     for selector in selectors:
@@ -189,6 +189,6 @@ def _check_served(
             )
     if undone:
         raise MisuseError(
-            f"Nobody does these tools of {toolset.__qualname__}: {names_for_message(undone)}. Pass "
-            "`handlers=` that do, or leave them out with `available=`."
+            f"These tools of {toolset.__qualname__} have no function: {names_for_message(undone)}. "
+            "Pass `handlers=` for them, or leave them out with `available=`."
         )

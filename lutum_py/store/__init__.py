@@ -2,7 +2,7 @@
 
 SQLite needs no server; PostgreSQL goes by psycopg 3 (extra `postgres`). A store runs no tool, asks
 no model and decides nothing. It puts on record what is about to be done, and then what came of it:
-after a crash a call was not begun, is done, or is in doubt, and nothing is done twice unsaid.
+after a crash a call was not begun, is done, or is in doubt, and nothing is silently done twice.
 
 Example:
     >>> from lutum_py import Session, Toolset, tool, tool_fn

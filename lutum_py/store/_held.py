@@ -148,9 +148,9 @@ class Held(Generic[T_co]):
 
         Raises:
             MisuseError: It is another plan than that of the open round, or the hold was left.
-            StaleError: The hold ran out and was taken; or the round that is ended by this was gone
-                on with since its plan was read, by a decision or another worker.
-            PlanError: The plan has no JSON form, or a call has ended of which it was not told.
+            StaleError: The hold ran out and was taken; or the round that this would end has changed
+                since its plan was read, by a decision or another worker.
+            PlanError: The plan has no JSON form, or a call has ended that was not recorded.
             TranscriptError: The transcript has no JSON form.
             RoundClosedError: The round of the plan has ended.
             StoreError: The database failed, or the conversation was edited.
@@ -211,7 +211,7 @@ class Held(Generic[T_co]):
             What waits for a decision.
 
         Raises:
-            MisuseError: A hidden parameter is missing, or nobody does a tool.
+            MisuseError: A hidden parameter is missing, or a tool has no function.
             PlanError: The plan does not load, or does not fit its rows.
             StoreError: A row was edited, or the database failed.
             CommitError: What `in_doubt` gave is the result of another call.

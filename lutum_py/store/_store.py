@@ -87,7 +87,7 @@ def open_store(
 class Store:
     """Keep the conversations of one application, made by `open_store`.
 
-    It is thread-safe, and a context manager. It does not go along where a process forks.
+    It is thread-safe, and a context manager. A forked process needs a store of its own.
     """
 
     def __init__(
@@ -154,9 +154,10 @@ class Store:
             in_order: Whether the calls of this round that touch the same keep the order of the
                 turn, see `plan.order()`: one is given out, in whichever process, once the earlier
                 ones that it meets have their results. Left out, it stays as it is for the round.
-            across: Areas such as `files` that all conversations share that name them: no call is
-                given out while one that meets it there is claimed or begun elsewhere under a live
-                lease. Which comes first is not said. Left out, they stay for the round.
+            across: Areas, such as `files`, that this round shares with all conversations that name
+                them too: no call is given out while one that touches the same there is claimed or
+                begun elsewhere under a live lease. Which of the two comes first is not defined.
+                Left out, they stay for the round.
 
         Returns:
             The version that it is now.
@@ -165,7 +166,7 @@ class Store:
             StaleError: The conversation is there already, or has changed since, or since the plan
                 was loaded.
             MisuseError: The plan is kept as another conversation.
-            PlanError: The plan has no JSON form, or a call has ended of which it was not told.
+            PlanError: The plan has no JSON form, or a call has ended that was not recorded.
             TranscriptError: The transcript has no JSON form.
             RoundClosedError: The round has ended.
             StoreError: There is no such conversation, or the database failed.
@@ -411,7 +412,7 @@ class Store:
             return ids_in(rows.all("SELECT id FROM lutum_conversation"))
 
     def settled(self) -> list[str]:
-        """Give the ids of the conversations whose open round has every result: yours to go on."""
+        """Give the ids of the conversations whose open round has every result, and may go on."""
         with self._database.read() as rows:
             found = rows.all(
                 "SELECT id FROM lutum_conversation WHERE plan IS NOT NULL AND NOT EXISTS (SELECT 1 "
@@ -485,7 +486,7 @@ class Store:
             if decision.decision_id in said.decided:
                 raise ResumeError(
                     f"Decision {decision.decision_id!r} was taken by an earlier round of "
-                    f"conversation {id!r}, so it is none about call {decision.call_id!r} of this "
+                    f"conversation {id!r}, and not about call {decision.call_id!r} of this "
                     "one. Show the call as it is now, and ask again."
                 )
             if hooks is None:
@@ -569,9 +570,9 @@ class Store:
         """Take the next call that is to be run, for the length of a lease.
 
         That is one that nobody has begun, or one that was begun and whose lease ran out: it is in
-        doubt. Those that have been free for longest come first. A call that cannot be claimed, for
-        its row or plan does not fit, is an error once, and left alone for the length of the lease.
-        One whose turn has not come is left out: see `in_order` and `across` of `save`.
+        doubt. Those that have been free for longest come first. A call that cannot be claimed,
+        because its row or plan does not fit, raises once, and is then left alone for the length of
+        the lease. One whose turn has not come is left out: see `in_order` and `across` of `save`.
 
         Args:
             toolset: The toolset that the plans are of.
@@ -678,7 +679,7 @@ class Store:
             The conversation as it is then.
 
         Raises:
-            MisuseError: A hidden parameter is missing, or nobody does a tool.
+            MisuseError: A hidden parameter is missing, or a tool has no function.
             StoreError: There is no such conversation, a row was edited, or the database failed;
                 `outcomes_of(error)` gives what calls came to.
             PlanError: The plan does not load, or does not fit its rows.

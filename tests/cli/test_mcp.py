@@ -196,7 +196,7 @@ REFUSED: Final[list[tuple[list[str], str]]] = [
     ),
     (["desk.py:Desk", "--http", "99999"], "65535"),
     (["desk.py:Desk", "--stdio", "--hooks", "desk.py:nobody"], "has no `nobody`"),
-    (["desk.py:Gap", "--stdio"], "Nobody does these tools"),
+    (["desk.py:Gap", "--stdio"], "These tools of Gap have no function"),
     (["desk.py:Gap", "--stdio"], "`lutum_py.mcp.create_server(...)` that you run yourself"),
     (["desk.py:Desk", "--stdio", "--hooks", "desk.py:others"], "Gap"),
     (["desk.py:add", "--stdio"], "is no toolset"),

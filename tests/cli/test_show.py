@@ -293,7 +293,7 @@ def damage(data: dict[str, Any], *, remove: str = "", **changes: Any) -> dict[st
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"state": "odd"}, "none that this release knows"),
+        ({"state": "odd"}, "this release does not know"),
         ({"id": "c9"}, "no call of the turn"),
         ({"remove": "c1"}, "not the calls of the turn"),
     ],

@@ -124,7 +124,7 @@ def test_what_nobody_does_is_missing_and_complete_names_it() -> None:
     with pytest.raises(ToolConstraintError) as caught:
         run.complete()
     assert str(caught.value) == (
-        "Nobody does these tools of App: `left.greet`, `right.greet`. Write "
+        "These tools of App have no function: `left.greet`, `right.greet`. Write "
         "`@run.on(App.left.greet)` above a function for each."
     )
     with pytest.raises(MisuseError):

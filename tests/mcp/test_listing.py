@@ -97,7 +97,7 @@ async def test_a_name_that_the_protocol_does_not_have_is_refused() -> None:
         assert [selector.name for selector in remote.toolset] == ["fine"], repr(name)
         assert len(remote.refused) == 1, repr(name)
         (refused,) = remote.refused
-        assert "its name is none of" in refused.reason, repr(name)
+        assert "its name is not made of" in refused.reason, repr(name)
         assert (refused.name + refused.reason).isprintable(), repr(name)
 
 

@@ -524,7 +524,7 @@ def test_what_no_call_could_do_is_found_at_once() -> None:
     for nothing in (Toolset, int, "Tools"):
         with pytest.raises(MisuseError, match="served is a toolset"):
             create_server(nothing)  # type: ignore[arg-type]
-    with pytest.raises(MisuseError, match="Nobody does these tools of Undone: `count`"):
+    with pytest.raises(MisuseError, match="These tools of Undone have no function: `count`"):
         create_server(Undone, skipped={"user": "x"})
     with pytest.raises(MisuseError, match="`whoami` needs `user`"):
         create_server(Undone, available=[Undone.whoami])

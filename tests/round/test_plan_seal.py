@@ -231,7 +231,7 @@ def test_a_word_of_a_later_release_is_refused(where: str) -> None:
     part, message = NEW_WORDS[where]
     data = dumped()
     part(data)["mood"] = None
-    with pytest.raises(PlanError, match=f"{message}it is none that this release knows"):
+    with pytest.raises(PlanError, match=f"{message}this release does not know it"):
         loaded(sealed(data))
 
 

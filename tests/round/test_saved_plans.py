@@ -749,7 +749,7 @@ def changed(name: str, change: Callable[[dict[str, Any]], object]) -> ToolRoundP
         (
             "decided",
             lambda data: entry(data, "rewritten").update(state="lost"),
-            r"\$\.calls\[0\]\.state: 'lost' is none that this release knows",
+            r"\$\.calls\[0\]\.state: this release does not know 'lost'",
         ),
     ],
 )
