@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final, get_args
 
 import lutum_py
-from lutum_py._call.lifecycle import STAGES, TABLE, TRANSITIONS, CallStatus, StepKind
+from lutum_py._call.lifecycle import STAGES, TABLE, TRANSITIONS, WITHIN, CallStatus, StepKind
 from lutum_py.capabilities import EFFECT_DEFAULTS
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "house_table",
     "lifecycle",
     "lifecycle_table",
+    "lifecycle_within",
     "loop",
     "stages_table",
     "steps_table",
@@ -122,6 +123,22 @@ _ROUTES: Final[Mapping[tuple[str, str], tuple[str, float, float, str]]] = {
     ("resuming", "suspended"): ("M318,177 H374", 350, 169, "middle"),
     ("resuming", _END): ("M260,208 V352", 266, 342, "start"),
 }
+# The same for calls within calls, in a picture of their own.
+_PLACES_WITHIN: Final[Mapping[str, tuple[int, int]]] = {
+    "asked": (92, 36),
+    "new": (300, 36),
+    "running": (92, 136),
+    "asking": (420, 136),
+    "returning": (260, 226),
+}
+_ROUTES_WITHIN: Final[Mapping[tuple[str, str], tuple[str, float, float, str]]] = {
+    ("asked", "new"): ("M150,36 H240", 196, 28, "middle"),
+    ("asked", _END): ("M34,40 Q18,44 18,60 V292", 24, 92, "start"),
+    ("running", "asking"): ("M150,136 H360", 256, 128, "middle"),
+    ("asking", "returning"): ("M414,158 C404,196 360,222 320,226", 404, 214, "start"),
+    ("returning", "running"): ("M202,226 C150,222 104,196 96,160", 110, 214, "end"),
+    ("returning", _END): ("M260,248 V292", 266, 278, "start"),
+}
 
 
 def lifecycle() -> str:
@@ -131,24 +148,56 @@ def lifecycle() -> str:
         KeyError: The table has a move for which there is no room in the picture.
         ValueError: The picture has a move that the table does not hold.
     """
+    parts = ['<rect x="6" y="356" width="508" height="88" rx="8" class="group"/>']
+    moves = {move: kind for move, kind in _moves().items() if move not in _ROUTES_WITHIN}
+    parts += _drawn(moves, _ROUTES, _PLACES)
+    return picture(450, "Which step leads a call from where to where; the table says it too", parts)
+
+
+def lifecycle_within() -> str:
+    """Draw the same of calls that ask for others, and of those that are asked for.
+
+    Raises:
+        ValueError: The picture has a move that the table does not hold.
+    """
+    parts = [
+        '<rect x="6" y="296" width="508" height="44" rx="8" class="group"/>',
+        label(260, 322, "an end", "middle"),
+    ]
+    moves = {move: kind for move, kind in _moves().items() if move in _ROUTES_WITHIN}
+    parts += _drawn(moves, _ROUTES_WITHIN, _PLACES_WITHIN)
+    return picture(346, "How a call asks for others and comes back; the table says it too", parts)
+
+
+def _moves() -> dict[tuple[str, str], str]:
+    """Give the step that leads from each stage of the table to another."""
     moves: dict[tuple[str, str], str] = {}
     for name, row in TABLE.items():
         for kind, target in row.items():
             if target == "same" or kind == "again":  # another try has a line of its own
                 continue
             ends = [status for status in TRANSITIONS[STAGES[name].status] if status.is_terminal]
-            moves[name, ends[0] if target == _END and len(ends) == 1 else target] = kind
-    if unknown := _ROUTES.keys() - moves.keys():
+            said = "each within has its result" if kind == WITHIN else kind
+            moves[name, ends[0] if target == _END and len(ends) == 1 else target] = said
+    return moves
+
+
+def _drawn(
+    moves: Mapping[tuple[str, str], str],
+    routes: Mapping[tuple[str, str], tuple[str, float, float, str]],
+    places: Mapping[str, tuple[int, int]],
+) -> list[str]:
+    """Draw arrows and the boxes that they lead from and to."""
+    if unknown := routes.keys() - moves.keys():
         raise ValueError(f"the table does not hold {unknown}")
-    parts = ['<rect x="6" y="356" width="508" height="88" rx="8" class="group"/>']
+    parts: list[str] = []
     for move, kind in sorted(moves.items()):
-        path, x, y, anchor = _ROUTES[move]
+        path, x, y, anchor = routes[move]
         parts += [arrow(path), label(x, y, kind, anchor)]
-    for stage in STAGES.values():
-        x, y = _PLACES[stage.name]
-        shown = [stage.name.replace("_", " ")]
-        parts.append(box(x - 58, y - 22, 116, shown, "result" if stage.is_end else "status", 44))
-    return picture(450, "Which step leads a call from where to where; the table says it too", parts)
+    for name, (x, y) in places.items():
+        shown, kind = [name.replace("_", " ")], "result" if STAGES[name].is_end else "status"
+        parts.append(box(x - 58, y - 22, 116, shown, kind, 44))
+    return parts
 
 
 def lifecycle_table() -> str:
@@ -161,13 +210,14 @@ def lifecycle_table() -> str:
 
 def stages_table() -> str:
     """Write the table itself: where each step leads from each stage, as HTML."""
-    kinds = [each for each in get_args(StepKind) if any(each in row for row in TABLE.values())]
+    known = (*get_args(StepKind), WITHIN)
+    kinds = [each for each in known if any(each in row for row in TABLE.values())]
     rows: dict[tuple[str, ...], list[str]] = {}
     for name, row in TABLE.items():
         cells = tuple(_leads(row.get(kind), STAGES[name].status) for kind in kinds)
         rows.setdefault(cells, []).append(name.replace("_", " "))
     return _table(
-        ("from", *(f"<code>{kind}</code>" for kind in kinds)),
+        ("from", *("each within" if kind == WITHIN else f"<code>{kind}</code>" for kind in kinds)),
         [(", ".join(names), *cells) for cells, names in rows.items()],
     )
 
@@ -215,6 +265,10 @@ _SAY: Final[Mapping[str, tuple[str, str]]] = {
         "`said`: the status of the result, or `suspended`",
     ),
     "again": ("another try was made of it", "that the call is new"),
+    "asks": (
+        "the tool left for calls that it asked for",
+        "`reason`: the ids of these",
+    ),
 }
 """Of each kind of step, when it is written and what it says."""
 
@@ -467,6 +521,7 @@ DRAWINGS: Final[Mapping[str, Callable[[], str]]] = {
     "house-table": house_table,
     "lifecycle": lifecycle,
     "lifecycle-table": lifecycle_table,
+    "lifecycle-within": lifecycle_within,
     "loop": loop,
     "round": way_of_a_round,
     "stages-table": stages_table,

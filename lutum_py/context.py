@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from ._context.cancellation import CancellationToken
 from ._context.context import RunIdentity, ToolSuspended
+from ._context.inner import CallsAsked, Inner, InnerState, ToolAsks
 from ._context.progress import (
     TOOL_CALL_PROGRESS_ACTIVITY_TYPE,
     ProgressStatus,
@@ -22,11 +23,15 @@ from ._context.state import State, StateKey
 
 __all__ = [
     "TOOL_CALL_PROGRESS_ACTIVITY_TYPE",
+    "CallsAsked",
     "CancellationToken",
+    "Inner",
+    "InnerState",
     "ProgressStatus",
     "RunIdentity",
     "State",
     "StateKey",
+    "ToolAsks",
     "ToolCallProgressState",
     "ToolSuspended",
 ]

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self, cast
 
 from typing_extensions import TypeVar
 
-from ._call.outcomes import SuspendedCall
 from ._context.cancellation import finish_from_afar
 from ._context.progress import (
     TOOL_CALL_PROGRESS_ACTIVITY_TYPE,
@@ -431,7 +430,7 @@ class RichProgressSink(_Closing):
         ended = ["failed"]
 
         def take(outcome: Outcome) -> None:
-            ended[0] = "suspended" if isinstance(outcome, SuspendedCall) else outcome.status
+            ended[0] = getattr(outcome, "status", "suspended")  # one without waits
 
         self._begin(call.id, call.name)
         try:

@@ -20,11 +20,12 @@ from ._call.decisions import ArgsDecision, ArgsRuleAnswer, InputRuleAnswer
 from ._call.lifecycle import StepKind
 from ._call.line import CallStep, StepPhase
 from ._call.member_options import Condition, Conditions, MemberOptions, Rule
-from ._call.outcomes import ContinueSuggestion, IssueReason, RejectionSource
+from ._call.outcomes import ContinueSuggestion, IssueReason, NotEnded, RejectionSource
 from ._call.reply import ReplyStatus
 from ._call.selector import AnySelector, HidingSelector, TakesContext
 from ._call.spec import FnSpec, HasSpec, ToolSpec
 from ._context.context import CallLike
+from ._context.inner import HasConversation, HasName, HasToolCalls
 from ._context.suspension import DecisionAction
 from ._declare.handlers import Handles, HandlesArgs
 from ._declare.offer import Available, Descriptions, Named, Offered
@@ -52,7 +53,7 @@ from ._round.commit import ResultLike
 from ._round.edits import EditRecord
 from ._round.events import CallEventKind, OnEvent
 from ._round.read_turn import MissingReason, TextResult
-from ._round.rows import CallRow
+from ._round.rows import CallRow, Within
 from ._round.sorted_calls import CallRowState
 from ._schema.invocation import Invocation
 from ._schema.schema_reader import JsonSchema
@@ -131,7 +132,10 @@ __all__ = [
     "Gives",
     "Handles",
     "HandlesArgs",
+    "HasConversation",
+    "HasName",
     "HasSpec",
+    "HasToolCalls",
     "HasTranscript",
     "HidingFn",
     "HidingSelector",
@@ -150,6 +154,7 @@ __all__ = [
     "ModelFn",
     "ModelNames",
     "Named",
+    "NotEnded",
     "Offered",
     "OnEvent",
     "Registers",
@@ -181,4 +186,5 @@ __all__ = [
     "TurnStream",
     "TurnWithAnswer",
     "TurnWithTools",
+    "Within",
 ]

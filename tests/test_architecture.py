@@ -107,7 +107,8 @@ def test_the_way_of_a_round_is_drawn_and_told(drawings: Any) -> None:
 
 def test_the_life_of_a_call_is_drawn_whole(drawings: Any) -> None:
     """The picture has each stage and the tables each kind of step, as the library's table has."""
-    picture, table, steps = drawings.lifecycle(), drawings.stages_table(), drawings.steps_table()
+    picture = drawings.lifecycle() + drawings.lifecycle_within()
+    table, steps = drawings.stages_table(), drawings.steps_table()
     for stage in STAGES:
         assert f">{stage.replace('_', ' ')}</text>" in picture
     for kind in get_args(StepKind):

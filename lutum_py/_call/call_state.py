@@ -32,6 +32,7 @@ from .line import (
     NOT_KEPT,
     RULED_BY,
     Answer,
+    AsksStep,
     Branch,
     CallStep,
     Family,
@@ -51,6 +52,7 @@ from .line import (
 if TYPE_CHECKING:
     from typing import Self, Unpack
 
+    from .._context.inner import Inner
     from .._context.suspension import Decision, SuspendTicket
     from .._transcript.result import ResultStatus
     from .lifecycle import Stage, StepKind
@@ -188,6 +190,8 @@ class CallState:
                 id, reason = detail.id, detail.message or detail.action
         elif step.kind == "answered" and detail is not None:
             id, reason = detail.decision_id, detail.reason
+        elif step.kind == "asks":
+            reason = ", ".join(step.detail.ids)
         arguments = None
         if step.kind in ("proposed", "changed"):
             arguments = self._shown_arguments(step)
@@ -245,7 +249,8 @@ class CallState:
             phase = said.get("phase")
             if self._branch is not None and phase is None and kind in _GOES_ON:
                 self._check_newest(kind)
-            step = Step(kind, stage, newer_than(last) if at is None else at, **said)
+            make = AsksStep if kind == "asks" else Step
+            step = make(kind, stage, newer_than(last) if at is None else at, **said)
             told._steps = (*steps, step)
             is_deed = kind != "changed" and phase != "before" and phase not in HOOK_PHASES
             if is_deed and told._branch is not None:
@@ -374,6 +379,8 @@ class CallState:
         self._append("ended", END_OF[status], **said)
 
     def _refused(self, kind: StepKind, target: CallStatus | None = None) -> LifecycleError:
+        if self._stage.name in _OF_INNER:
+            return self._refused_within(kind)
         if target is None:
             target = _TARGETS.get(kind)
         present = self.status
@@ -393,6 +400,26 @@ class CallState:
                 "'new'."
             )
         return refused(present, target, call_id=self.id, tool=self.name)
+
+    def _refused_within(self, kind: StepKind) -> LifecycleError:
+        """Refuse a step of a call that asks for others, comes back, or was asked for."""
+        named = f"Call {self.id!r} of tool `{self.name}`"
+        if self._stage.name == "asked":
+            return LifecycleError(
+                f"{named} was asked for by call {self._line[0].by!r}, and nobody decided about it. "
+                "Let hooks do so, with `await plan.apply_hooks(hooks)` or `await run(plan, "
+                "hooks=hooks)`."
+            )
+        if self._stage.name == "asking":
+            asked = ", ".join(next(said_of(self._line, "asks")).detail.ids)
+            return LifecycleError(
+                f"{named} waits for calls that it asked for ({asked}), and comes back by itself "
+                "once each of them has its result. Decide about these, and run them."
+            )
+        return LifecycleError(
+            f"{named} comes back from calls that it asked for, so it cannot be {kind} any more. "
+            "Run it, or answer it."
+        )
 
     def _become(self, draft: CallState) -> None:
         """Take over what a draft of this call came to: a deed, so that other branches show it."""
@@ -733,6 +760,13 @@ class CallState:
         told = self._asked_last()
         return None if told is None else told.ticket.action
 
+    @property
+    def _inner(self) -> Inner | None:
+        """What the calls came to that this one asked for, where it comes back from any."""
+        asks = [step.detail for step in self._line if step.kind == "asks"]
+        inner: Inner | None = asks[-1].inner(asks) if asks else None
+        return inner
+
     def _asked_last(self) -> Answer | None:
         """Give the answer that the tool is told of: that to its own question, or else the only."""
         answers = self._answers
@@ -839,10 +873,12 @@ class CallState:
 _GOES_ON_IN: Final = {
     "dumped": "and goes on there. Load it, and run the call that it has",
     "saved": "and goes on there. Load it, and run the call that it has",
+    "asked": "and goes on within a call that asked for it. Run the calls of that call's plan",
     "merged": "so it goes on in the plan that took it in. Run the call that that one has",
 }
 _VOID: Final = -1
-_GOES_ON: Final = ("begun", "answered", "suspended", "ended")
+_OF_INNER: Final = ("asked", "asking", "returning")
+_GOES_ON: Final = ("begun", "answered", "suspended", "asks", "ended")
 _DONE: Final = ("begun", "left", "ended", "recorded", "again")
 _SAID: Final = {
     CallStatus.SUCCEEDED: "success",

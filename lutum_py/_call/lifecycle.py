@@ -66,11 +66,25 @@ StepKind: TypeAlias = Literal[
     "ended",
     "recorded",
     "again",
+    "asks",
 ]
 
 StageName: TypeAlias = Literal[
-    "new", "resuming", "running", "in_doubt", "suspended", "succeeded", "failed", "cancelled"
+    "new",
+    "asked",
+    "resuming",
+    "returning",
+    "running",
+    "in_doubt",
+    "suspended",
+    "asking",
+    "succeeded",
+    "failed",
+    "cancelled",
 ]
+
+WITHIN: Final = "within"
+"""Stands in the table for what is no step of a call: each call that it asked for has a result."""
 
 _GO_ON: Final[dict[str, str]] = {"suspended": "suspended", "begun": "running", "ended": "ended"}
 _ENDED: Final[dict[str, str]] = {"asked": "same", "recorded": "same", "again": "new"}
@@ -78,9 +92,14 @@ _ENDED: Final[dict[str, str]] = {"asked": "same", "recorded": "same", "again": "
 TABLE: Final[Mapping[StageName, Mapping[str, str]]] = MappingProxyType(
     {
         "new": {"asked": "same", "changed": "same", **_GO_ON, "again": "new"},
+        # What a call asked for does not begin before hooks were asked about it.
+        "asked": {"asked": "new", "changed": "same", "ended": "ended"},
         "resuming": {"asked": "same", "changed": "same", **_GO_ON, "again": "new"},
+        # What has begun and comes back is not decided on again.
+        "returning": {"begun": "running", "ended": "ended", "again": "same"},
         "running": {
             "suspended": "suspended",
+            "asks": "asking",
             "left": "in_doubt",
             "ended": "ended",
             "again": "new",
@@ -88,6 +107,7 @@ TABLE: Final[Mapping[StageName, Mapping[str, str]]] = MappingProxyType(
         # It may have asked something elsewhere before nobody knew of it.
         "in_doubt": {"suspended": "suspended", "ended": "ended", "again": "new"},
         "suspended": {"answered": "resuming", "ended": "ended", "recorded": "same"},
+        "asking": {WITHIN: "returning"},
         "succeeded": _ENDED,
         "failed": _ENDED,
         "cancelled": _ENDED,
@@ -95,6 +115,14 @@ TABLE: Final[Mapping[StageName, Mapping[str, str]]] = MappingProxyType(
 )
 """For each stage the kinds of steps that may follow, and the stage that each leads to: `same` is
 the present one, and which end `ended` means is said by the step."""
+
+
+_STATUS_OF: Final[Mapping[StageName, CallStatus]] = {
+    "asked": CallStatus.NEW,
+    "returning": CallStatus.RESUMING,
+    "in_doubt": CallStatus.RUNNING,
+    "asking": CallStatus.SUSPENDED,
+}
 
 
 class Stage:
@@ -113,7 +141,7 @@ class Stage:
 
     def __init__(self, name: StageName) -> None:
         self.name = name
-        self.status = CallStatus("running" if name == "in_doubt" else name)
+        self.status = _STATUS_OF.get(name) or CallStatus(name)
         self.is_end = self.status in _ENDS
         self.may_begin = "begun" in TABLE[name]
         self.may_end = "ended" in TABLE[name]

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, Ty
 
 from .._text.immutable import dataclass
 from .._text.json import digest_of
-from .lifecycle import STAGES, Stage, StepKind
+from .lifecycle import STAGES, WITHIN, Stage, StepKind
 
 if TYPE_CHECKING:
     from .._context.suspension import Decision, SuspendTicket
@@ -79,6 +79,23 @@ class Said(TypedDict, total=False):
     detail: Any
 
 
+class AsksStep(Step):
+    """The step by which a call leaves for calls that it asked for; `detail` has them.
+
+    Where it stands then is read from these: it comes back once each of them has its result.
+    """
+
+    __slots__ = ()
+
+    @property
+    def stage(self) -> Stage:  # pyright: ignore[reportIncompatibleVariableOverride] - read alone
+        """Where the call stands: it asks, until each call within has its result."""
+        return _RETURNING if self.detail.is_answered else _ASKING
+
+
+_ASKING: Final = STAGES["asking"]
+_RETURNING: Final = _ASKING.leads[WITHIN]
+
 _new: Any = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 new_step: Callable[[tuple[Any, ...]], Step] = partial(_new, Step)
 """Make a step of a tuple of all fields, in a fifth of the time."""
@@ -110,15 +127,15 @@ class CallStep:
         call_id: The id of the call.
         tool: The wire name of the tool.
         kind: What happened: `proposed`, `asked`, `changed`, `suspended`, `answered`, `begun`,
-            `left`, `ended`, `recorded` or `again`.
+            `left`, `ended`, `recorded`, `again` or `asks`.
         at: When, in ISO 8601 and UTC; None where an older release did not write it down.
-        by: Who did it: a hook, a condition, a person, a store's owner; None for the program and the
-            tool itself.
+        by: Who did it: a hook, a condition, a person, a store's owner, the call that asked for this
+            one; None for the program and the tool itself.
         phase: Where in deciding: `hook`, `gate`, `function`, `before` or `after` for hooks,
             `decision` for a person, `reading` for what could not be used, `answer` for a final
             answer.
         said: What was decided or came of it; of a hook that let the call pass, None.
-        reason: Why; of a question, what was asked.
+        reason: Why; of a question, what was asked; of `asks`, the ids of the calls.
         id: The id of the ticket or decision.
         digest: The digest of the tool and the final arguments, where something is bound to it.
         arguments: The arguments from here on, as plain data with secrets masked; None where they

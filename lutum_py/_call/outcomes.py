@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from .._context.suspension import SuspendTicket
+    from .._transcript.assistant import AssistantTurn
     from .call import AnyToolCall, HookOutcome
     from .decision_log import DecisionKind
     from .line import Said
@@ -183,6 +184,49 @@ class SuspendedCall(Asked):
 
     def _asked_in(self) -> str | None:
         return self.call._kept.asked_in
+
+
+@dataclass(frozen=True, slots=True)
+class AskingCall:
+    """A call that left its tool for others that it asks for: an outcome, for `plan.record`.
+
+    Attributes:
+        call: The call.
+        turn: What it asks for: the turn of its model, or one that was made of pairs.
+        state: The bytes or text that it left to go on with.
+    """
+
+    call: AnyToolCall
+    turn: AssistantTurn
+    state: bytes | str | None = field(default=None, repr=False)
+    _session: str | None = field(default=None, repr=False)
+    _known: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False, hash=False)
+
+    # What a result has as well, so that an outcome is asked without looking at its class first.
+
+    @property
+    def was_started(self) -> bool:
+        """Whether the tool was started, which it was."""
+        return True
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether the call waits, which it does."""
+        return True
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the tool did what it was asked: not yet."""
+        return False
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the call ended in any other way than success: it has not ended."""
+        return False
+
+
+NotEnded: TypeAlias = SuspendedCall | AskingCall
+"""What a call came to that left its tool, and comes back to it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from .._text.immutable import Immutable
 from .._text.json import is_sequence, json_data, shorten
 from ..errors import InvalidValueError, MisuseError
 from .cancellation import CancellationToken
+from .inner import CallsAsked, Inner, InnerState, ToolAsks
 from .progress import (
     TOOL_CALL_PROGRESS_ACTIVITY_TYPE,
     ActivityDelta,
@@ -405,6 +406,50 @@ class ToolContext(Immutable, _ContextFields):
             ToolSuspended: Always.
         """
         raise ToolSuspended(ticket)
+
+    @property
+    def inner(self) -> Inner | None:
+        """What the calls came to that the tool asked for; None before it asked for any.
+
+        That of the last time, with the `state` that was left then.
+        """
+        inner: Inner | None = getattr(self._call, "_inner", None)
+        return inner
+
+    def ask(self, calls: CallsAsked, state: InnerState | None = None) -> NoReturn:
+        """Leave the tool until others were called: each is a call of the same plan.
+
+        The tool is run from its first line again once each of them has its result, and finds them
+        in `inner`. Until then nothing of it is kept alive but what it leaves here. Declare a tool
+        that asks as `idempotent`: its effects are its calls, so that a step of it which was cut off
+        may be made again.
+
+        Args:
+            calls: Pairs of a tool (its wire name or selector) and arguments; or what a model asked
+                for: a turn, or a round, which is closed by this.
+            state: What the tool needs to go on: bytes, a text, or a `Session` of its own.
+
+        Raises:
+            ToolAsks: Always, but for no calls.
+            MisuseError: There are no calls.
+
+        >>> from lutum_py.context import ToolAsks
+        >>> try:
+        ...     ToolContext("c1", "trip").ask([("find_flights", {"to": "Oslo"})], state="began")
+        ... except ToolAsks as asked:
+        ...     print(asked.state)
+        began
+        """
+        # A round has the calls that can be run; its turn has all.
+        asked: Any = getattr(getattr(calls, "turn", calls), "tool_calls", calls)
+        if not is_sequence(asked):
+            calls = asked = tuple(asked)
+        if not asked:
+            raise MisuseError(
+                f"Tool `{self.tool_name}` (call {self.call_id!r}) asks for no calls. Pass at least "
+                'one, as in `ctx.ask([("search", {"query": "Oslo"})])`.'
+            )
+        raise ToolAsks(calls, state)
 
     def _emit(self, sink: Sink, event: ToolEvent) -> None:
         try:

@@ -7,7 +7,8 @@ from inspect import iscoroutine
 from typing import Any, TypeAlias
 
 from .._call.call import AnyToolCall
-from .._call.outcomes import HandledCall, RejectedCall, SuspendedCall
+from .._call.line import end_of
+from .._call.outcomes import AskingCall, HandledCall, NotEnded, RejectedCall, SuspendedCall
 from .._hooks.pipeline import was_asked_after
 from .._hooks.registered_hook import RegisteredHook, keyed
 from .._text.json import shorten
@@ -25,19 +26,19 @@ from ..errors import (
     MisuseError,
     UnresolvedSuspension,
 )
-from .sorted_calls import SortedCalls, state_of
+from .sorted_calls import SortedCalls, inner_in, state_in, state_of, was_begun
 
 ResultLike: TypeAlias = ToolResult | HandledCall[Any, Any] | RejectedCall
 """What may be passed where a result is wanted."""
 
 
-_ANSWERS = (ToolResult, HandledCall, RejectedCall, SuspendedCall)
+_ANSWERS = (ToolResult, HandledCall, RejectedCall, SuspendedCall, AskingCall)
 
 
 def as_results(
-    answers: Iterable[ResultLike | SuspendedCall],
-) -> tuple[list[ToolResult], list[SuspendedCall]]:
-    """Take each answer as a result; calls that suspended themselves have none yet.
+    answers: Iterable[ResultLike | NotEnded],
+) -> tuple[list[ToolResult], list[NotEnded]]:
+    """Take each answer as a result; calls that suspended themselves, or asked, have none yet.
 
     Raises:
         MisuseError: Something else is among them; the text says what to do with it.
@@ -50,13 +51,13 @@ def as_results(
             f"{shorten(answers)}. Write `[result]`, or leave them out where no call is pending."
         )
     results: list[ToolResult] = []
-    suspended: list[SuspendedCall] = []
+    suspended: list[NotEnded] = []
     for answer in answers:
         if isinstance(answer, ToolResult):
             results.append(answer)
         elif isinstance(answer, HandledCall | RejectedCall):
             results.append(answer.result)
-        elif isinstance(answer, SuspendedCall):
+        elif isinstance(answer, SuspendedCall | AskingCall):
             suspended.append(answer)
         elif iscoroutine(answer):
             answer.close()
@@ -93,7 +94,7 @@ def are_in_order(calls: Sequence[ToolMetadata], answers: Sequence[Any]) -> bool:
 def match_results(
     calls: SortedCalls,
     given: Sequence[ToolResult],
-    suspended: Sequence[SuspendedCall],
+    suspended: Sequence[NotEnded],
     unfinished: Mapping[str, ToolResult] | None,
 ) -> tuple[ToolResult, ...]:
     """Find one result for each call of the turn, in its order.
@@ -107,9 +108,11 @@ def match_results(
     Raises:
         CommitError: The results do not answer the calls, for any number of reasons.
     """
-    filed, asked = calls._file(), {call.id: call for call in calls._state.turn.tool_calls}
+    asked = {call.id: call for call in calls._state.turn.tool_calls}
+    every = calls._file()
+    filed = {id: every[id] for id in asked}
     settled = {id for id, each in filed.items() if each.state in ("handled", "rejected")}
-    waiting = {each.call.id for each in suspended}
+    waiting = {each.call.id for each in suspended if isinstance(each, SuspendedCall)}
     if unfinished is None:
         waiting |= {id for id, each in filed.items() if each.state == "suspended"}
     wanted = tuple(id for id in asked if id not in settled and id not in waiting)
@@ -121,7 +124,9 @@ def match_results(
         if id not in asked or id in settled:
             faults.append(ExtraResult(id, each.name, wanted, id in settled))
         elif isinstance(each, ToolResult):
-            if id in results or filed[id].state == "finished":
+            if filed[id].state == "asking":
+                faults.append(asking_fault(filed[id].entry))
+            elif id in results or filed[id].state == "finished":
                 faults.append(DuplicateResult(id, asked[id].name))
             elif id not in waiting:  # else that it waits is all that is wrong with it
                 faults += mismatches(each, asked[id])
@@ -133,7 +138,9 @@ def match_results(
             results[id] = entry.result
         elif unfinished is not None and id in unfinished:
             results.setdefault(id, unfinished[id])
-        if id in waiting - settled:
+        if state == "asking" and id not in results:
+            faults.append(asking_fault(entry))
+        elif id in waiting - settled:
             faults.append(UnresolvedSuspension(id, asked[id].name))
         elif id not in results:
             faults.append(MissingResult(id, asked[id].name, state == "in_doubt"))
@@ -141,6 +148,20 @@ def match_results(
         place = {id: index for index, id in enumerate(asked)}
         raise CommitError(sorted(faults, key=lambda fault: place.get(fault.id, len(place))))
     return tuple(results[id] for id in asked)
+
+
+def asking_fault(call: AnyToolCall) -> MissingResult:
+    """Say of a call that asks for others which of these have no result."""
+    states = [(each.metadata, state_in(each.line)) for each in inner_in(call._line)]
+    open_calls = [
+        f"{asked.id!r} of tool {asked.name!r} ({state.replace('_', ' ')})"
+        for asked, state in states
+        if state in _OPEN
+    ]
+    return MissingResult(call.id, call.name, within=tuple(open_calls))
+
+
+_OPEN = ("pending", "in_doubt", "suspended", "asked")
 
 
 def mismatches(result: ToolResult, asked: ToolMetadata) -> list[CommitFault]:
@@ -181,9 +202,29 @@ def check_after_hooks(calls: SortedCalls, results: Iterable[ToolResult]) -> None
         )
 
 
+def check_shown(calls: SortedCalls, call_id: str) -> None:
+    """Make sure that after-hooks were asked about a call before the one that asked for it goes on.
+
+    Raises:
+        MisuseError: One was not; nothing has changed.
+    """
+    call = None if call_id not in calls._state._inner else calls._call(call_id)
+    if call is None or not (calls._owes_after or RegisteredHook.any_after):
+        return
+    owed = [hook for hook, of in _not_asked(calls, {call_id: call}) if of is call]
+    if owed or calls._owes_after:
+        asked = f"`{owed[0].name}` was" if owed else "of the hook set that decided were"
+        raise MisuseError(
+            f"After-hook {asked} not asked about the result of call {call_id!r} of tool "
+            f"`{call.name}`, and call {calls._state._inner[call_id].asked_by!r}, which asked for "
+            "it, would see it. Write `(result,) = await plan.apply_after_hooks(hooks, [result])` "
+            "before `plan.record(result)`, or let `await run(plan, hooks=hooks)` do both."
+        )
+
+
 def owes_after_hooks(calls: SortedCalls) -> bool:
     """Whether some after-hook of the plan's hook sets has still to be asked, now or later."""
-    waiting = [each.call for each in calls.suspended]
+    waiting = (*(each.call for each in calls.suspended), *calls.asking, *calls.asked)
     still = {call.id: call for call in (*calls.pending, *calls.in_doubt, *waiting)}
     return any(True for _ in _not_asked(calls, still))
 
@@ -192,7 +233,7 @@ def _not_asked(
     calls: SortedCalls, open_calls: dict[str, AnyToolCall]
 ) -> Iterator[tuple[RegisteredHook, AnyToolCall]]:
     """Find the after-hooks that were not asked about these calls, nor those that are answered."""
-    answered = {c.id: c for c in calls._calls if state_of(c) in ("finished", "handled")}
+    answered = {c.id: c for c in calls._every if state_of(c) in ("finished", "handled")}
     for hooks in dict.fromkeys((*calls._hook_sets, *calls._state._hook_sets)):
         for call in (open_calls | answered).values():
             for key, hook in keyed(hooks._hooks_for(call.selector, "after")):
@@ -200,7 +241,7 @@ def _not_asked(
                     yield hook, call
 
 
-def unfinished(call: AnyToolCall, was_started: bool, reason: str) -> ToolResult:
+def unfinished(call: AnyToolCall, was_started: bool, reason: str, more: str = "") -> ToolResult:
     """Make the honest result of a call that was given up: nobody knows more of it than this.
 
     Raises:
@@ -209,6 +250,29 @@ def unfinished(call: AnyToolCall, was_started: bool, reason: str) -> ToolResult:
     if not isinstance(reason, str):
         raise MisuseError.of_field("abort", "reason", "a text", reason, "The model reads it.")
     if was_started:
-        why = f"the tool was started, and nobody knows what it did. {reason}"
+        why = f"the tool was started, and nobody knows what it did. {reason}{more}"
         return unknown_outcome(call.metadata, why)
     return make_result(call.metadata, "null", "cancelled", sendable(f"Not executed: {reason}"))
+
+
+def ended_within(call: AnyToolCall, results: Mapping[str, ToolResult]) -> str:
+    """Say how each call ended that a call which is given up asked for, for its result.
+
+    Args:
+        call: The call.
+        results: What calls came to that the plan was not told of, by id.
+    """
+    said: list[str] = []
+    for inner in inner_in(call._line):
+        given = results.get(inner.metadata.id)
+        ended = end_of(inner.line)
+        if given is not None:
+            how = str(given.status)
+        elif ended is not None:
+            how = str(ended.said)
+        elif inner.call is not None and was_begun(inner.call):
+            how = "indeterminate"
+        else:
+            how = "not executed"
+        said.append(f"{inner.metadata.id} of tool {inner.metadata.name}: {how}")
+    return f" Within it, {'; '.join(said)}." if said else ""

@@ -118,29 +118,41 @@ def _is_back(name: str, shown: Mapping[str, Any], final: Mapping[str, Any]) -> b
 
 
 def with_edit_lines(
-    results: tuple[ToolResult, ...], edits: Iterable[EditRecord]
+    results: tuple[ToolResult, ...],
+    edits: Iterable[EditRecord],
+    told_by: Mapping[str, str],
 ) -> tuple[ToolResult, ...]:
     """Say of each call that was edited, before what the model reads of it, what was changed.
 
     The program's own `result` stays as it is, and so does what a call that was not run came to.
+
+    Args:
+        results: The results.
+        edits: What was edited.
+        told_by: For a call within another the id of that whose result tells of it.
     """
-    lines = {edit.call_id: _line(edit) for edit in edits if edit.changed}
+    lines: dict[str, str] = {}
+    for edit in edits:
+        if edit.changed:
+            by = told_by.get(edit.call_id, edit.call_id)
+            lines[by] = f"{lines.get(by, '')}{_line(edit, is_within=by != edit.call_id)}\n"
     return tuple(
         each
         if each.id not in lines or each.status in NOT_RUN
-        else with_message(each, f"{lines[each.id]}\n{each.model_text}")
+        else with_message(each, f"{lines[each.id]}{each.model_text}")
         for each in results
     )
 
 
-def _line(edit: EditRecord) -> str:
+def _line(edit: EditRecord, *, is_within: bool) -> str:
+    call = f"call {visible(edit.call_id)}" if is_within else "this call"
     said = [
         f"{visible(name)} = {cut(compact_json(edit.final[name]), _LONGEST)}"
         if name in edit.final
         else f"{visible(name)} was left out"
         for name in edit.changed
     ]
-    return f"[The arguments of this call were edited: {', '.join(said)}]"
+    return f"[The arguments of {call} were edited: {', '.join(said)}]"
 
 
 def unmasked(waiting: SuspendedCall, edit: Mapping[str, Any], real: Any) -> Any:

@@ -11,11 +11,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .._call.call import AnyToolCall, Hooks
-from .._call.outcomes import SuspendedCall
+from .._call.outcomes import NotEnded
 from .._call.selector import AnySelector
 from .._call.steps import Steps
 from .._hooks.pipeline import AfterSaid, after
@@ -28,13 +28,13 @@ from .._transcript.result import NOT_RUN, ToolResult, with_ran_with
 from .._transcript.result_cap import ResultCap
 from ..errors import HookError, LutumError
 from .commit import ResultLike, are_in_order, as_results, check_after_hooks, match_results
-from .edits import with_edit_lines
-from .sorted_calls import SortedCalls, result_in, state_of
+from .edits import edits_of, with_edit_lines
+from .sorted_calls import SortedCalls, inner_in, result_in, state_of
 
 
 def end_round(
     calls: SortedCalls,
-    answers: Iterable[ResultLike | SuspendedCall],
+    answers: Iterable[ResultLike | NotEnded],
     unfinished: Mapping[str, ToolResult] | None = None,
 ) -> CommittedRound:
     """Join the turn with its results, as they go into a transcript.
@@ -55,7 +55,7 @@ def end_round(
         for call in (*lists.pending, *lists.in_doubt):
             if call._branch is not None:  # else no newer plan goes on with it
                 call._check_newest()
-    is_mixed = lists.handled or lists.rejected or lists.suspended or lists.finished
+    is_mixed = lists.handled or lists.rejected or lists.suspended or lists.finished or lists.asking
     given: Any = answers
     results: tuple[ToolResult, ...]
     # Nearly every round ends so: its calls were run and nothing else, with their results in order.
@@ -65,13 +65,36 @@ def end_round(
         given, results = _matched(calls, answers, unfinished)
     if calls._owes_after or RegisteredHook.any_after:
         check_after_hooks(calls, given)
-    rewritten = [call for call in calls._calls if call._is_rewritten]
+    return joined(state.turn, as_told(results, calls._calls, calls.toolset, state._inner))
+
+
+def as_told(
+    results: tuple[ToolResult, ...],
+    calls: Sequence[AnyToolCall],
+    toolset: Any,
+    inner: Collection[object] = (),
+) -> tuple[ToolResult, ...]:
+    """Give results as a model is told of them: with what was edited and run, and capped.
+
+    Args:
+        results: The results.
+        calls: The calls that they are of, as far as these could be read.
+        toolset: Their toolset.
+        inner: Empty where none of them asked for other calls.
+    """
+    rewritten = [call for call in calls if call._is_rewritten]
+    told_by: dict[str, str] = {}
+    for call in calls if inner else ():
+        within = [each.call for each in inner_in(call._line) if each.call is not None]
+        rewritten += [each for each in within if each._is_rewritten]
+        told_by |= {each.id: call.id for each in within}
     if rewritten:
-        results = with_edit_lines(results, calls.edits)
+        edits = [edit for call in rewritten for _, edit in edits_of(call)]
+        results = with_edit_lines(results, edits, told_by)
         results = with_final_arguments(results, rewritten)
-    if calls.toolset._caps_results:
-        results = tuple(_capped(each, calls.toolset._by_name) for each in results)
-    return joined(state.turn, results)
+    if toolset._caps_results:
+        results = tuple(_capped(each, toolset._by_name) for each in results)
+    return results
 
 
 def _capped(result: ToolResult, tools: Mapping[str, AnySelector]) -> ToolResult:
@@ -83,7 +106,7 @@ def _capped(result: ToolResult, tools: Mapping[str, AnySelector]) -> ToolResult:
 
 def _matched(
     calls: SortedCalls,
-    answers: Iterable[ResultLike | SuspendedCall],
+    answers: Iterable[ResultLike | NotEnded],
     unfinished: Mapping[str, ToolResult] | None,
 ) -> tuple[list[ToolResult], tuple[ToolResult, ...]]:
     """Take answers as results, and find one for each call, or every fault."""
@@ -139,8 +162,8 @@ def _is_as_sent(call: AnyToolCall) -> bool:
 
 
 def show_results(
-    calls: SortedCalls, hooks: Hooks, answers: Iterable[ResultLike | SuspendedCall]
-) -> Steps[list[ToolResult | SuspendedCall]]:
+    calls: SortedCalls, hooks: Hooks, answers: Iterable[ResultLike | NotEnded]
+) -> Steps[list[ToolResult | NotEnded]]:
     """Show results to the after-hooks; see `ToolRoundPlan.apply_after_hooks`.
 
     The plan changes when all were asked: where a hook raises, it is as it was.
@@ -152,7 +175,7 @@ def show_results(
     said: list[AfterSaid] = []
     answered = list(_answered(calls))
     open_calls = {call.id: call for call in (*calls.pending, *calls.in_doubt)}
-    shown: list[ToolResult | SuspendedCall] = []
+    shown: list[ToolResult | NotEnded] = []
     ends: list[tuple[AnyToolCall, ToolResult]] = []
     for result in results:
         call = open_calls.get(result.id)
@@ -183,7 +206,7 @@ def show_results(
 def _answered(calls: SortedCalls) -> Iterator[tuple[AnyToolCall, ToolResult]]:
     """Give the calls whose results the plan has, as things stand now: those that were run first."""
     for where in ("finished", "handled"):
-        for call in calls._calls:
+        for call in calls._every:
             result = result_in(call._line)
             if state_of(call) == where and result is not None:
                 yield call, result

@@ -13,13 +13,24 @@ from inspect import iscoroutine
 from time import time
 from typing import Any, Literal, TypeAlias
 
-from .._call.line import moment
+from .._call.call import AnyToolCall
+from .._call.line import moment, said_of
 from .._text.escaping import visible, visible_json
 from .._text.json import compact_json, cut
 from .rows import CallRow, row_at
 from .sorted_calls import SortedCalls
 
-CallEventKind: TypeAlias = Literal["decided", "suspended", "resumed", "edited", "begun", "ended"]
+CallEventKind: TypeAlias = Literal[
+    "decided",
+    "suspended",
+    "resumed",
+    "edited",
+    "begun",
+    "ended",
+    "asks",
+    "asked",
+    "goes_on",
+]
 
 _logger = logging.getLogger("lutum.call_event")
 _LONGEST = 400
@@ -34,7 +45,9 @@ class CallEvent:
     Attributes:
         kind: `decided` when hooks were asked, also of a call that cannot be used, or `suspended`
             where it waits for a decision now; `resumed` when a decision was taken in, or `edited`
-            where it changed arguments; `begun`; `ended`.
+            where it changed arguments; `begun`; `ended`. Of calls within others: `asks` when the
+            tool leaves for calls that it asked for, `asked` for each of these, and `goes_on` in
+            the place of `begun` when it comes back.
         row: The call as it stands now.
         at: When, in ISO 8601 and UTC.
     """
@@ -64,10 +77,16 @@ OnEvent: TypeAlias = Callable[[CallEvent], object]
 
 def tell_decided(calls: SortedCalls, on_event: OnEvent, ids: Container[str]) -> None:
     """Tell what was decided about several calls, in the order of the turn."""
-    for asked in calls._state.turn.tool_calls:
+    for asked in calls._state._calls_of_all():
         if asked.id in ids:
             row = row_at(calls, asked)
             tell_row(on_event, "suspended" if row.state == "suspended" else "decided", row)
+
+
+def tell_asked(calls: SortedCalls, on_event: OnEvent, by: AnyToolCall) -> None:
+    """Tell of each call that one asked for just now."""
+    for each in next(said_of(by._line, "asks")).detail.calls:
+        tell_row(on_event, "asked", row_at(calls, each.metadata))
 
 
 def tell_row(on_event: OnEvent, kind: CallEventKind, row: CallRow) -> None:
@@ -117,7 +136,7 @@ def log_events(logger: logging.Logger | str = "lutum.calls", level: int = loggin
         status = None if row.result is None else row.result.status
         came_to = "" if status in (None, word) else f" -> {status}"
         # Whoever approved a call neither began nor ended it.
-        by = ", approved by" if event.kind in ("begun", "ended") else " by"
+        by = ", approved by" if event.kind in ("begun", "goes_on", "ended") else " by"
         because = f"{by} {row.by}" if row.by else ""
         because += f": {row.reason}" if row.reason else ""
         target.log(

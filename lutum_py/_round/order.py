@@ -85,8 +85,18 @@ def waits_for(calls: Iterable[Iterable[Touch]]) -> list[list[int]]:
     return found
 
 
+def _by_end(call: AnyToolCall) -> Iterator[AnyToolCall]:
+    """Give a call behind those that it asked for, so that none of these waits for it."""
+    for step in call._line:
+        if step.kind == "asks":
+            for inner in step.detail.calls:
+                if inner.call is not None:
+                    yield from _by_end(inner.call)
+    yield call
+
+
 class Order(NamedTuple):
-    """The open calls of a plan, in the order of the turn.
+    """The open calls of a plan, in the order of the turn, each behind those that it asked for.
 
     Attributes:
         calls: The calls.
@@ -99,7 +109,7 @@ class Order(NamedTuple):
     @classmethod
     def of(cls, plan: SortedCalls) -> Order:
         """Read what has no answer yet; what is answered holds nobody up."""
-        calls = [call for call in plan._calls if not call._stage.is_end]
+        calls = [each for call in plan._calls for each in _by_end(call) if not each._stage.is_end]
         return cls(calls, waits_for(call.touches for call in calls))
 
     def by_id(self) -> dict[str, tuple[str, ...]]:

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, Sel
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks
 from .._call.lifecycle import CallStatus
-from .._call.line import CallStep
+from .._call.line import CallStep, said_of
 from .._call.outcomes import (
     Asking,
+    AskingCall,
     ContinueSuggestion,
+    NotEnded,
     RecoverableToolCallIssue,
     SuspendedCall,
     ask_declared,
@@ -27,14 +29,15 @@ from .._hooks.pipeline import decide_each
 from .._hooks.places import check_related
 from .._hooks.registered_hook import RegisteredHook
 from .._text.immutable import Immutable
+from .._text.json import shorten
 from .._transcript.committed import CommittedRound
 from .._transcript.result import ToolResult
 from .._transcript.transcript import transcript_of
 from ..errors import MisuseError
-from .commit import ResultLike, unfinished
+from .commit import ResultLike, as_results, ended_within, unfinished
 from .ending import end_round
-from .rows import CallRow, row_of_call, rows_of
-from .sorted_calls import SortedCalls, was_begun
+from .rows import CallRow, Within, row_of_call, rows_of, within_of
+from .sorted_calls import SortedCalls, outer_of, was_begun
 
 if TYPE_CHECKING:
     from .._transcript.transcript import HasTranscript, Transcript
@@ -78,7 +81,8 @@ class OpenCalls(Generic[T_co]):
         Returns:
             A new plan; one that was there before stays as it is. Calls that are not pending in it
             are not touched, nor are those that were begun or answered already: what is decided
-            comes before.
+            comes before. Where calls stand in `asked`, they alone are decided about, in all plans
+            of the round.
 
         Raises:
             HookError: A hook raised, or gave something that is no decision; what was asked can be
@@ -128,6 +132,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         finished: Results that the plan has already, in the order of the turn; see `record`.
         in_doubt: Calls that were begun before the plan was loaded and have no result: they may
             have had their effects, and refuse to run.
+        asking: Calls that asked for others, and come back once each of these has its result.
+        asked: Calls that others asked for, and that no hooks were asked about: they cannot run.
         handled: Calls that a hook or gate answered.
         rejected: Calls that a hook or gate rejected.
         suspended: Calls that wait for a decision.
@@ -154,6 +160,8 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
     @property
     def calls(self) -> tuple[CallRow, ...]:
         """A row for each call, in the order of the turn, whatever became of it.
+
+        Behind those of the turn come those that calls asked for, in the order in which they did.
 
         Example:
             >>> from lutum_py import Toolset, tool, tool_fn
@@ -188,6 +196,22 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
     def remaining(self) -> tuple[SuspendedCall, ...]:
         """Give the calls that still wait for a decision."""
         return self.suspended
+
+    def within(self, call_id: str) -> tuple[Within, ...]:
+        """Say which calls a call stands within, the outermost first: none, for one of the turn.
+
+        Args:
+            call_id: The id of the call.
+
+        Raises:
+            MisuseError: There is no such call.
+        """
+        if all(each.id != call_id for each in self._state._calls_of_all()):
+            raise MisuseError(
+                f"There is no call {shorten(call_id)} in this plan. `plan.calls` has the ids of "
+                "all calls."
+            )
+        return within_of(outer_of(self, call_id))
 
     # What may run together.
 
@@ -254,10 +278,10 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
     ) -> list[ToolResult]: ...
     @overload
     async def apply_after_hooks(
-        self, hooks: Hooks, results: Iterable[ResultLike | SuspendedCall]
-    ) -> list[ToolResult | SuspendedCall]: ...
+        self, hooks: Hooks, results: Iterable[ResultLike | NotEnded]
+    ) -> list[ToolResult | NotEnded]: ...
     async def apply_after_hooks(
-        self, hooks: Hooks, results: Iterable[ResultLike | SuspendedCall] = ()
+        self, hooks: Hooks, results: Iterable[ResultLike | NotEnded] = ()
     ) -> Any:
         """Show results to the after-hooks, those of handled calls and recorded ones included.
 
@@ -283,37 +307,44 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
     ) -> list[ToolResult]: ...
     @overload
     def apply_after_hooks_sync(
-        self, hooks: Hooks, results: Iterable[ResultLike | SuspendedCall]
-    ) -> list[ToolResult | SuspendedCall]: ...
+        self, hooks: Hooks, results: Iterable[ResultLike | NotEnded]
+    ) -> list[ToolResult | NotEnded]: ...
     def apply_after_hooks_sync(
-        self, hooks: Hooks, results: Iterable[ResultLike | SuspendedCall] = ()
+        self, hooks: Hooks, results: Iterable[ResultLike | NotEnded] = ()
     ) -> Any:
         """Do the same where every after-hook is sync."""
         self._state._check_open()
         return drive_sync(self._after(hooks, results))
 
     def _after(
-        self, hooks: Hooks, results: Iterable[ResultLike | SuspendedCall]
-    ) -> Steps[list[ToolResult | SuspendedCall]]:
+        self, hooks: Hooks, results: Iterable[ResultLike | NotEnded]
+    ) -> Steps[list[ToolResult | NotEnded]]:
         from .ending import show_results
 
         return show_results(self, hooks, results)
 
     # Recording, suspending and resuming.
 
-    def record(self, outcome: ResultLike | SuspendedCall, /) -> None:
+    def record(self, outcome: ResultLike | NotEnded, /) -> None:
         """Take in what a call came to: from here on the plan has it, and a dump too.
 
         A result leaves `pending` or `in_doubt` for `finished`, wherever it was made; a call that
         has not ended here is ended by it. A call that suspended itself goes to `suspended`. A
         result for a call that could not be used takes the place of its automatic rejection.
 
+        A call that asked for others goes to `asking`, and these to `asked`; once each of them has
+        its result, it is pending again. One that asks for too much ends in an error instead, with
+        the code `too_deep` (a fourth call within another) or `too_many_calls` (over 100 in one).
+
         Args:
-            outcome: A result, a handled or rejected call, or a call that suspended itself.
+            outcome: A result, a handled or rejected call, a call that suspended itself, or one
+                that asks for others.
 
         Raises:
             CommitError: No open call is answered by it, or one that is answered already, or it is
                 of another tool or other arguments; nothing changed.
+            LifecycleError: A call that is not pending here waits, or asks for others.
+            MisuseError: An after-hook has not seen the result of a call within another.
             RoundClosedError: The round has ended.
         """
         from .record import record
@@ -438,7 +469,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         if self._state._closed_by is None:
             self._state._leave(self.begun())
 
-    def resolve(self, results: Iterable[ResultLike | SuspendedCall] = ()) -> CommittedRound:
+    def resolve(self, results: Iterable[ResultLike | NotEnded] = ()) -> CommittedRound:
         """Close the round without a transcript: validate, and give the turn with its results.
 
         Args:
@@ -455,7 +486,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         return committed
 
     def commit(
-        self, target: HasTranscript | Transcript, results: Iterable[ResultLike | SuspendedCall] = ()
+        self, target: HasTranscript | Transcript, results: Iterable[ResultLike | NotEnded] = ()
     ) -> CommittedRound:
         """Append the turn and one result for each of its calls, in order, or nothing at all.
 
@@ -483,7 +514,7 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         self,
         target: HasTranscript | Transcript,
         reason: str,
-        results: Iterable[ResultLike | SuspendedCall] = (),
+        results: Iterable[ResultLike | NotEnded] = (),
     ) -> CommittedRound:
         """Close the round early, with an honest result for each call that has none.
 
@@ -514,20 +545,29 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
         transcript.append_round(committed)
         return committed
 
-    def _given_up(self, reason: str, answers: list[ResultLike | SuspendedCall]) -> CommittedRound:
+    def _given_up(self, reason: str, answers: list[ResultLike | NotEnded]) -> CommittedRound:
         """Give the turn with an honest result for each call that has none."""
-        given_up = (*self.pending, *self.in_doubt, *(each.call for each in self.suspended))
+        waiting = (*(each.call for each in self.suspended), *self.asking)
+        given_up = (*self.pending, *self.in_doubt, *waiting)
         own = {call.metadata for call in given_up}
         started = {call.id for call in given_up if was_begun(call)}
         # A call that is pending and waits did that itself, while it was run.
         started |= {call.id for call in self.pending if call.status in _STARTED}
         finished: list[ResultLike] = []
         for outcome in answers:
-            if not isinstance(outcome, SuspendedCall):
+            if not isinstance(outcome, SuspendedCall | AskingCall):
                 finished.append(outcome)
             elif outcome.was_started and outcome.call.metadata in own:
                 started.add(outcome.call.id)  # has no result, but it was started
-        filled = {call.id: unfinished(call, call.id in started, reason) for call in given_up}
+        within: dict[str, ToolResult] = {}
+        if inner := self._state._inner:
+            results, _ = as_results(finished)
+            within = {each.id: each for each in results if each.id in inner}
+            finished = [each for each in results if each.id not in inner]
+        filled = {
+            call.id: unfinished(call, call.id in started, reason, ended_within(call, within))
+            for call in given_up
+        }
         return end_round(self, finished, unfinished=filled)
 
     def discard(self) -> None:
@@ -562,13 +602,14 @@ class ToolRoundPlan(Immutable, OpenCalls[T_co], SortedCalls):
     def __repr__(self) -> str:
         counts = ", ".join(
             f"{len(getattr(self, name))} {name}"
-            for name in ("pending", "finished", "in_doubt", "handled", "rejected", "suspended")
+            for name in (*_NAMED, "asking", "asked")
             if name in ("pending", "handled", "rejected", "suspended") or getattr(self, name)
         )
         closed = f", {self._state._closed_by}" if self._state._closed_by else ""
         return f"<plan of {self.toolset.__qualname__}: {counts}{closed}>"
 
 
+_NAMED = ("pending", "finished", "in_doubt", "handled", "rejected", "suspended")
 _STARTED = (CallStatus.SUSPENDED, CallStatus.FAILED, CallStatus.SUCCEEDED)
 
 
@@ -589,6 +630,16 @@ def decided(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None) -
     than a hook does. Run in a `for` it needs a coroutine only where a hook is awaited.
     """
     asked, was_decided = calls.pending, calls._is_decided
+    if inner := calls._state._inner:
+        from .inner import decide_asked
+
+        if calls.asked:
+            yield from decide_asked(calls, hooks, on_event)
+            return
+        # What was asked for is decided about once, and who asked for it has begun.
+        asked = tuple(
+            call for call in asked if call.id not in inner and not any(said_of(call._line, "asks"))
+        )
     if not asked:  # else it is found by the first call
         check_related(hooks, calls.toolset)
     ids: set[str] = set()

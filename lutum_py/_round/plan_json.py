@@ -57,6 +57,11 @@ def dump_plan(calls: SortedCalls, state: RoundState, key: bytes | None, binding:
     """
     check_key(key)
     check_binding(binding)
+    if state._inner:
+        raise PlanError(
+            "A plan of which a call asked for others is not saved yet: run it to its end, as with "
+            "`await run(plan, hooks=hooks)`, or give it up with `plan.abort(session, reason)`."
+        )
     try:
         body = dump_saved(_dump(calls, state, binding), PlanError, "The plan")
     except (ToolInputError, ValueError) as error:

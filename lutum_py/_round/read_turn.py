@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass, field
 from time import time
 from typing import (
@@ -28,7 +27,6 @@ from .._declare.offer import OfferedTools
 from .._schema.schema_reader import names_in
 from .._text.escaping import quoted
 from .._text.json import is_whole_json, shorten
-from .._text.suggestion import did_you_mean, names_for_message
 from .._transcript.assistant import AssistantTurn, TextItem, Usage
 from .._transcript.committed import CommittedRound, joined
 from .._transcript.metadata import ToolMetadata
@@ -41,6 +39,7 @@ from ..errors import (
     MisuseError,
     ToolConstraintError,
 )
+from .not_on_offer import not_on_offer
 from .round import ToolRound, open_round
 
 T = TypeVar("T")
@@ -245,7 +244,7 @@ def open_turn(
         if selector is None:
             own = () if answer is None or answer.by == "format" else (answer.definition.name,)
             names = (*offered.by_name, *own)
-            issues.append(_not_on_offer(toolset, metadata, offered, names))
+            issues.append(not_on_offer(toolset, metadata, offered, names))
             continue
         is_blank = metadata.arguments.strip() in _NOTHING
         if metadata is cut_off and (not is_blank or names_in(selector.definition.input_schema)):
@@ -290,30 +289,6 @@ def _check_ids(metadatas: tuple[ToolMetadata, ...]) -> None:
                 call_id=metadata.id,
             )
         seen.add(metadata.id)
-
-
-def _not_on_offer(
-    toolset: Any, metadata: ToolMetadata, offered: OfferedTools, names: Collection[str]
-) -> RecoverableToolCallIssue:
-    name = quoted(metadata.name)
-    on_offer = f"Tools on offer: {names_for_message(names)}."
-    known = toolset._by_name.get(metadata.name)
-    searches = [each.name for each in offered.selectors if each._loads_tools]
-    if known is not None and known.is_deferred and searches:
-        text = (
-            f"Tool {name} is not loaded, so it was not run. Search for it first, with "
-            f"{names_for_message(searches)}; what is found can be called from the next turn on."
-        )
-        return RecoverableToolCallIssue(metadata, "not_available", text)
-    if known is not None:
-        is_unfound = known.is_deferred and not toolset._offer.searches
-        why = " It is deferred, and there is no search that loads it." if is_unfound else ""
-        text = f"Tool {name} is not available in this turn, so it was not run.{why} {on_offer}"
-        return RecoverableToolCallIssue(metadata, "not_available", text)
-    near = did_you_mean(metadata.name, names)
-    hint = f" Did you mean {quoted(near)}?" if near else ""
-    text = f"There is no tool {name}, so nothing was run.{hint} {on_offer}"
-    return RecoverableToolCallIssue(metadata, "unknown_tool", text, (), near)
 
 
 # The final answer in a turn that was asked for one.

@@ -16,7 +16,7 @@ from __future__ import annotations
 from .._call.call import AnyToolCall
 from .._call.lifecycle import CallStatus
 from .._call.line import END_OF, Step, moment, newer_than
-from .._call.outcomes import SuspendedCall
+from .._call.outcomes import AskingCall, NotEnded, SuspendedCall
 from .._text.once import ONCE
 from .._transcript.result import ToolResult
 from ..errors import (
@@ -29,18 +29,26 @@ from ..errors import (
     PlanError,
     UnresolvedSuspension,
 )
-from .commit import ResultLike, as_results, mismatches
+from .commit import ResultLike, as_results, asking_fault, check_shown, mismatches
 from .sorted_calls import SortedCalls, issue_in, state_in, state_of
 
 
-def record(calls: SortedCalls, outcome: ResultLike | SuspendedCall) -> None:
+def record(calls: SortedCalls, outcome: ResultLike | NotEnded) -> None:
     """Take in one outcome; see `ToolRoundPlan.record`."""
     if isinstance(outcome, SuspendedCall):
         suspend(calls, outcome)
         return
+    if isinstance(outcome, AskingCall):
+        from .inner import ask
+
+        asked = ask(calls, outcome)
+        if asked is outcome:
+            return
+        outcome = asked  # it asked for too much
     ((result,), _) = as_results([outcome])
     with ONCE:
         call = calls._call(result.id)
+        check_shown(calls, result.id)
         if faults := _faults(calls, result, call):
             raise CommitError(faults)
         calls._move(result.id)  # first: an interrupt may come anywhere
@@ -66,6 +74,8 @@ def _faults(calls: SortedCalls, result: ToolResult, call: AnyToolCall | None) ->
     if call is not None or id in calls._state._unread:
         line = calls._line_of(id)
         where = "suspended" if line[-1].stage.name == "suspended" else state_in(line)
+    if where == "asking" and call is not None:
+        return [asking_fault(call)]
     if where == "finished":
         return [DuplicateResult(id, name)]
     if where == "suspended":

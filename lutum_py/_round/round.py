@@ -9,7 +9,7 @@ from typing_extensions import TypeVar
 
 from .._call.call import AnyToolCall
 from .._call.line import Kept, Step
-from .._call.outcomes import RecoverableToolCallIssue, SuspendedCall
+from .._call.outcomes import NotEnded, RecoverableToolCallIssue
 from .._call.steps import drive_sync
 from .._text.escaping import visible
 from .._text.immutable import Immutable
@@ -169,12 +169,12 @@ class ToolRound(Immutable, OpenCalls[T_co], _RoundFields, Generic[T_co, AN_co]):
             self._check_open()
         return SortedCalls(self, self.toolset, self.tool_calls, self.recoverable_tool_call_issues)
 
-    def resolve(self, results: Iterable[ResultLike | SuspendedCall] = ()) -> CommittedRound:
+    def resolve(self, results: Iterable[ResultLike | NotEnded] = ()) -> CommittedRound:
         """Close the round without hooks or a transcript; see `ToolRoundPlan.resolve`."""
         return self._ended(lambda plan: plan.resolve(results))
 
     def commit(
-        self, target: HasTranscript | Transcript, results: Iterable[ResultLike | SuspendedCall] = ()
+        self, target: HasTranscript | Transcript, results: Iterable[ResultLike | NotEnded] = ()
     ) -> CommittedRound:
         """Commit the round without hooks; see `ToolRoundPlan.commit`."""
         return self._ended(lambda plan: plan.commit(target, results))
@@ -193,7 +193,7 @@ class ToolRound(Immutable, OpenCalls[T_co], _RoundFields, Generic[T_co, AN_co]):
         self,
         target: HasTranscript | Transcript,
         reason: str,
-        results: Iterable[ResultLike | SuspendedCall] = (),
+        results: Iterable[ResultLike | NotEnded] = (),
     ) -> CommittedRound:
         """Close the round early; see `ToolRoundPlan.abort`."""
         return closed(self._shown()).abort(target, reason, results)

@@ -9,6 +9,7 @@ stands there by its size alone where something secret may be in it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -19,7 +20,27 @@ from .._text.json import size_of
 from .._text.once import ONCE
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult
-from .sorted_calls import CallRowState, SortedCalls, issue_in, result_in, state_in
+from .sorted_calls import CallRowState, SortedCalls, issue_in, outer_of, result_in, state_in
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """Name a call that another stands within, since it asked for it.
+
+    Attributes:
+        id: The id of the call.
+        tool: The wire name of its tool.
+        arguments: Its final arguments as plain data, secrets masked.
+    """
+
+    id: str
+    tool: str
+    arguments: Any = field(hash=False)
+
+
+def within_of(outer: Iterable[AnyToolCall]) -> tuple[Within, ...]:
+    """Name the calls that one stands within, the outermost first."""
+    return tuple(Within(each.id, each.name, each.spec.shown(each._written())) for each in outer)
 
 
 class _Line(NamedTuple):
@@ -29,11 +50,13 @@ class _Line(NamedTuple):
         steps: The steps.
         call: The call; None where it could not be read.
         metadata: What the model sent.
+        outer: The calls that it stands within, the outermost first.
     """
 
     steps: tuple[Step, ...]
     call: AnyToolCall | None
     metadata: ToolMetadata
+    outer: tuple[AnyToolCall, ...] = ()
 
     def shown(self) -> tuple[CallStep, ...]:
         if self.call is not None:
@@ -64,7 +87,7 @@ def duration_of(steps: tuple[Step, ...]) -> float | None:
             begun = step
         elif step.kind == "left":
             is_known = False
-        elif begun is not None and step.kind in ("suspended", "ended"):
+        elif begun is not None and step.kind in ("suspended", "asks", "ended"):
             if begun.at is None or step.at is None:
                 is_known = False
             else:
@@ -111,6 +134,14 @@ class CallRow:
         """How long the tool ran in the last try, in seconds; None where it did not, or goes on."""
         return None if self._line is None else duration_of(self._line.steps)
 
+    @property
+    def within(self) -> tuple[Within, ...]:
+        """The calls that it stands within, the outermost first: none, for one of the turn.
+
+        As `steps`, no part of equality, nor of `model_dump`.
+        """
+        return () if self._line is None else within_of(self._line.outer)
+
     def model_dump(self) -> dict[str, Any]:
         """Give the row as plain data; of a result, its status and what the model reads of it."""
         dumped = {name: getattr(self, name) for name in self.__slots__ if name != "_line"}
@@ -122,7 +153,7 @@ class CallRow:
 def rows_of(calls: SortedCalls) -> tuple[CallRow, ...]:
     """Give a row for each call of a round, in the order of the turn."""
     with ONCE:  # meanwhile another thread may move a call
-        seen = [(asked, calls._line_of(asked.id)) for asked in calls._state.turn.tool_calls]
+        seen = [(asked, calls._line_of(asked.id)) for asked in calls._state._calls_of_all()]
     return tuple(_row(calls, *each) for each in seen)
 
 
@@ -132,14 +163,14 @@ def row_at(calls: SortedCalls, asked: ToolMetadata) -> CallRow:
 
 
 def _row(calls: SortedCalls, asked: ToolMetadata, line: tuple[Step, ...]) -> CallRow:
-    call = calls._call(asked.id)
+    call, outer = calls._call(asked.id), outer_of(calls, asked.id)
     if call is not None:
-        return row_of_call(call, line=line)
+        return row_of_call(call, line=line, outer=outer)
     # Where the places of secrets cannot be told, as in what does not fit, there is its size alone.
     selector = calls.toolset._by_name.get(asked.name)
     text = asked.arguments
     proposed = size_of(text) if selector is None else selector.spec.shown_text(text, fits=False)
-    return row_of_line(asked, line, proposed)
+    return row_of_line(asked, line, proposed, outer=outer)
 
 
 def row_of_call(
@@ -148,6 +179,7 @@ def row_of_call(
     result: ToolResult | None = None,
     *,
     line: tuple[Step, ...] | None = None,
+    outer: tuple[AnyToolCall, ...] = (),
 ) -> CallRow:
     """Give the row of a call.
 
@@ -156,11 +188,14 @@ def row_of_call(
         state: Where the plan has it, where that plan is elsewhere.
         result: Its result, where that plan was told of it.
         line: Its line as it was at some moment; by default as it is.
+        outer: The calls that it stands within.
     """
     line = call._line if line is None else line
     proposed = call.spec.shown_text(call.metadata.arguments)
     arguments = call.spec.shown(call._written())
-    made = row_of_line(call.metadata, line, proposed, arguments, call=call, state=state)
+    made = row_of_line(
+        call.metadata, line, proposed, arguments, call=call, state=state, outer=outer
+    )
     if made.state == "rejected":
         end = end_of(line)
         assert end is not None
@@ -176,6 +211,7 @@ def row_of_line(
     *,
     call: AnyToolCall | None = None,
     state: CallRowState | None = None,
+    outer: tuple[AnyToolCall, ...] = (),
 ) -> CallRow:
     """Give the row that a line tells; see `CallRow`.
 
@@ -186,12 +222,13 @@ def row_of_line(
         arguments: The final ones, as they may be shown.
         call: The call, where it could be read and its tool is known.
         state: Where the plan has it, where that plan is elsewhere.
+        outer: The calls that it stands within.
     """
     state, issue = state or state_in(line), issue_in(line)
     by, reason, result = *_why_in(line, state), result_in(line)
     if state == "unusable" and issue is not None:
         reason, result = issue.text, issue.result
-    kept = _Line(line, call, asked)
+    kept = _Line(line, call, asked, outer)
     return CallRow(asked.id, asked.name, proposed, arguments, state, by, reason, result, kept)
 
 

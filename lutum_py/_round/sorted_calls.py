@@ -15,14 +15,14 @@ and no other. A round may have thousands.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from .._call.call import AnyToolCall, HookOutcome
 from .._call.decision_log import DecisionRecord, decisions_in
-from .._call.lifecycle import STAGES
+from .._call.lifecycle import STAGES, Stage
 from .._call.line import BY_TOOL, END_OF, Kept, Step, new_step, said_of
 from .._call.outcomes import (
     SOURCES,
@@ -39,22 +39,36 @@ from .._text.escaping import visible
 from .._text.json import digest_of
 from .._text.once import ONCE
 from .._transcript.assistant import AssistantTurn
+from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult
 from .._transcript.transcript import Transcript
 from ..errors import MisuseError, RoundClosedError
 from .edits import EditRecord, edits_of
 
 CallRowState: TypeAlias = Literal[
-    "pending", "in_doubt", "suspended", "finished", "handled", "rejected", "unusable"
+    "pending",
+    "in_doubt",
+    "suspended",
+    "finished",
+    "handled",
+    "rejected",
+    "unusable",
+    "asking",
+    "asked",
 ]
 
 _RUNNING = STAGES["running"]
-_IN_DOUBT = STAGES["in_doubt"]
 _SUSPENDED = STAGES["suspended"]
+_OF_STAGE: Mapping[Stage, CallRowState] = {
+    STAGES["in_doubt"]: "in_doubt",
+    STAGES["asking"]: "asking",
+    STAGES["asked"]: "asked",
+}
 
 
 _NONE: frozenset[str] = frozenset()
 _NO_LINES: Mapping[str, tuple[Step, ...]] = MappingProxyType({})
+_NO_INNER: Mapping[str, InnerCall] = MappingProxyType({})
 
 
 class StoredAs(NamedTuple):
@@ -83,6 +97,27 @@ def stored_as(id: str, number: int) -> str:
     return digest_of(["stored", id, number])
 
 
+class InnerCall(NamedTuple):
+    """A call that another call of the round asked for.
+
+    Attributes:
+        metadata: What was asked for, under the id that it has here: a path.
+        asked_by: The id of the call that asked for it.
+        call: The call; None where it cannot be used.
+        unread: Its line then.
+    """
+
+    metadata: ToolMetadata
+    asked_by: str
+    call: AnyToolCall | None = None
+    unread: tuple[Step, ...] = ()
+
+    @property
+    def line(self) -> tuple[Step, ...]:
+        """Its line as it is now."""
+        return self.unread if self.call is None else self.call._line
+
+
 class RoundState:
     """Keep one turn until it is closed: committed, resolved, aborted, discarded or dumped.
 
@@ -93,12 +128,14 @@ class RoundState:
     # Of the private ones: the ids of calls whose edits are with hooks right now; the hook sets that
     # decided about it, where any has after-hooks; what it shares with its calls; the ids of calls
     # that moved from list to list, in order; within a `with` of the round, the plans made from it;
-    # how the store calls it that it came from; the lines of calls that are of no tool. Most rounds
-    # share the empty ones.
+    # how the store calls it that it came from; the lines of calls that are of no tool; the calls
+    # that others asked for, by id, in the order in which they were asked. Most rounds share the
+    # empty ones.
     __slots__ = (
         "__weakref__",
         "_amending",
         "_hook_sets",
+        "_inner",
         "_kept",
         "_moved",
         "_plans",
@@ -116,11 +153,17 @@ class RoundState:
         self._moved: Sequence[str] = ()
         self._plans: list[Any] | None = None
         self._unread = _NO_LINES
+        self._inner = _NO_INNER
 
     @property
     def _closed_by(self) -> str | None:
         """How it was closed; None while it is open."""
         return self._kept.closed_by
+
+    def _calls_of_all(self) -> tuple[ToolMetadata, ...]:
+        """What was asked for: by the turn, and behind that by its calls."""
+        asked = self.turn.tool_calls
+        return (*asked, *(each.metadata for each in self._inner.values())) if self._inner else asked
 
     def _check_open(self) -> None:
         """Refuse to go on with a closed round.
@@ -213,6 +256,8 @@ class Lists(NamedTuple):
     handled: tuple[HandledCall[Any, Any], ...] = ()
     rejected: tuple[RejectedCall, ...] = ()
     unusable: tuple[None, ...] = ()
+    asking: tuple[AnyToolCall, ...] = ()
+    asked: tuple[AnyToolCall, ...] = ()
     seen: int = 0
     """How many moves of the round they know: in one value with them, so that nobody sees half."""
 
@@ -271,8 +316,9 @@ def state_in(line: tuple[Step, ...]) -> CallRowState:
     stage = line[-1].stage
     if stage.may_begin or stage is _RUNNING:
         return "pending"
-    if stage is _IN_DOUBT:
-        return "in_doubt"
+    of_stage = _OF_STAGE.get(stage)
+    if of_stage is not None:
+        return of_stage
     last = _last_in(line)
     if last.phase in SOURCES:
         if last.kind == "suspended":
@@ -312,6 +358,15 @@ def issue_in(line: tuple[Step, ...]) -> RecoverableToolCallIssue | None:
         return None
     issue: RecoverableToolCallIssue = line[1].detail
     return issue
+
+
+def inner_in(line: tuple[Step, ...]) -> Iterator[InnerCall]:
+    """Give the calls that a call asked for, each before those that it asked for itself."""
+    for step in line:
+        if step.kind == "asks":
+            for each in step.detail.calls:
+                yield each
+                yield from inner_in(each.line)
 
 
 def is_unread(line: tuple[Step, ...]) -> bool:
@@ -403,9 +458,12 @@ class SortedCalls:
         with ONCE:
             moved, filed = self._state._moved, self._filed
             if filed is None:
-                filed = {asked.id: self._stand(asked.id) for asked in self._state.turn.tool_calls}
+                filed = {asked.id: self._stand(asked.id) for asked in self._state._calls_of_all()}
             else:
                 filed.update((id, self._stand(id)) for id in moved[self._seen :])
+                if inner := self._state._inner:
+                    asks = {inner[id].asked_by for id in moved[self._seen :] if id in inner}
+                    filed.update((id, self._stand(id)) for id in asks)
             self.change(_filed=filed, _seen=len(moved))
             return filed
 
@@ -415,7 +473,7 @@ class SortedCalls:
         state = state_in(line)
         if state == "finished" or call is None:
             return Filed(state, 0.0, result_in(line) or issue_in(line))
-        if state in ("pending", "in_doubt"):
+        if state in _AS_CALLS:
             return Filed(state, 0.0, call)
         return Filed(state, _last_in(line).at or 0.0, outcome_of(call, line))
 
@@ -438,6 +496,16 @@ class SortedCalls:
         return self._sorted.suspended
 
     @property
+    def asking(self) -> tuple[AnyToolCall, ...]:
+        """Calls that asked for others, and come back once each of these has its result."""
+        return self._sorted.asking
+
+    @property
+    def asked(self) -> tuple[AnyToolCall, ...]:
+        """Calls that others asked for, and that no hooks were asked about: they cannot run."""
+        return self._sorted.asked
+
+    @property
     def finished(self) -> tuple[ToolResult, ...]:
         """Results that the plan has already, in the order of the turn; see `record`."""
         return self._sorted.finished
@@ -455,7 +523,7 @@ class SortedCalls:
     @property
     def decisions(self) -> tuple[DecisionRecord, ...]:
         """What every hook and gate decided, in order."""
-        found = [each for call in self._calls for each in decisions_in(call, self._askings)]
+        found = [each for call in self._every for each in decisions_in(call, self._askings)]
         return tuple(record for _, record in sorted(found, key=itemgetter(0)))
 
     @property
@@ -463,7 +531,7 @@ class SortedCalls:
         """The decisions that were taken in, by call id and decision id."""
         found = [
             step
-            for call in self._calls
+            for call in self._every
             for step in call._line
             if step.kind == "answered" and step.detail is not None
         ]
@@ -473,10 +541,18 @@ class SortedCalls:
     @property
     def edits(self) -> tuple[EditRecord, ...]:
         """What people changed in the arguments of calls, the latest last; see `amend`."""
-        found = [each for call in self._calls for each in edits_of(call)]
+        found = [each for call in self._every for each in edits_of(call)]
         return tuple(edit for _, edit in sorted(found, key=itemgetter(0)))
 
     # What works on a plan.
+
+    @property
+    def _every(self) -> tuple[AnyToolCall, ...]:
+        """The calls that could be read, those that others asked for behind those of the turn."""
+        if not self._state._inner:
+            return self._calls
+        inner = (each.call for each in self._state._inner.values())
+        return (*self._calls, *(call for call in inner if call is not None))
 
     def _move(self, call_id: str) -> None:
         """Let all plans of the round know that a call may belong to another list now."""
@@ -495,14 +571,18 @@ class SortedCalls:
         if known is None:
             known = {call.id: call for call in self._calls}
             self.change(_by_id=known)
-        return known.get(call_id)
+        found = known.get(call_id)
+        if found is None and (inner := self._state._inner.get(call_id)) is not None:
+            return inner.call
+        return found
 
     def _line_of(self, call_id: str) -> tuple[Step, ...]:
         """Give the line of a call of the turn, also of one that could not be read."""
         call = self._call(call_id)
         if call is not None:
             return call._line
-        return self._state._unread[call_id]
+        inner = self._state._inner.get(call_id)
+        return self._state._unread[call_id] if inner is None else inner.unread
 
     def _waiting(self, call_id: str) -> SuspendedCall | None:
         """Find a call that waits for a decision."""
@@ -519,7 +599,7 @@ class SortedCalls:
 
     def begun(self) -> dict[str, str]:
         """Give the tools of the calls that were begun or answered, by call id."""
-        return {call.id: call.name for call in self._calls if was_touched(call)}
+        return {call.id: call.name for call in self._every if was_touched(call)}
 
     def copy(self) -> SortedCalls:
         """Return a record of its own, open to assignment, with the same calls."""
@@ -541,12 +621,25 @@ class SortedCalls:
 
     @property
     def is_settled(self) -> bool:
-        """Whether every call has its result: nothing is pending, in doubt or suspended."""
+        """Whether every call has its result: nothing is pending, in doubt, suspended or asking."""
         lists = self._sorted
-        return not (lists.pending or lists.in_doubt or lists.suspended)
+        return not (lists.pending or lists.in_doubt or lists.suspended or lists.asking)
+
+
+def outer_of(calls: SortedCalls, call_id: str) -> tuple[AnyToolCall, ...]:
+    """Give the calls that a call stands within, the outermost first."""
+    found: list[AnyToolCall] = []
+    inner = calls._state._inner
+    while (within := inner.get(call_id)) is not None:
+        call_id = within.asked_by
+        asking = calls._call(call_id)
+        assert asking is not None
+        found.insert(0, asking)
+    return tuple(found)
 
 
 # The slot itself: a plan, which is such a record, refuses the plain way.
 _set_hook_sets: Any = vars(SortedCalls)["_hook_sets"].__set__
 _STATES = get_args(CallRowState)
 _AT = itemgetter(1)
+_AS_CALLS: tuple[CallRowState, ...] = ("pending", "in_doubt", "asking", "asked")

@@ -284,6 +284,11 @@ def with_labels(result: ToolResult, labels: Labels | None) -> ToolResult:
     return result if labels is None or result.labels is not None else _but(result, labels=labels)
 
 
+def renamed(result: ToolResult, id: str) -> ToolResult:
+    """Give the result of a call as that of the same call under another id."""
+    return _but(result, id=id)
+
+
 def _but(result: ToolResult, **changed: Any) -> ToolResult:
     made = _ResultFields()
     for name in _ResultFields.__slots__:

@@ -34,11 +34,20 @@ class MissingResult(CommitFault):
 
     Attributes:
         is_in_doubt: Whether it was begun before the plan was saved, and may have been run.
+        within: The calls without a result that it asked for, where it waits for these.
     """
 
     is_in_doubt: bool = False
+    within: tuple[str, ...] = ()
 
     def __str__(self) -> str:
+        if self.within:
+            return (
+                f"call {self.id!r} of tool {self.name!r} asked for calls that have no result: "
+                f"{', '.join(self.within)}. Decide about these and run them, as `await "
+                "run(plan, hooks=hooks)` does, or close the round with "
+                "`plan.abort(session, reason)`"
+            )
         if self.is_in_doubt:
             return (
                 f"call {self.id!r} of tool {self.name!r} was begun before the plan was saved, and "

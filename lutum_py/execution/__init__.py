@@ -13,6 +13,7 @@ How a run ends, and what comes of it:
 | raises any other `Exception` | an error with the code `execution_failed` |
 | returns what it does not declare | an error with the code `invalid_output` |
 | calls `ctx.suspend(ticket)` | a `SuspendedCall`, for `plan.suspend(outcome)` |
+| calls `ctx.ask(calls)` | an `AskingCall`, for `plan.record(outcome)` |
 | passes its deadline, and is cut off | `indeterminate` with the code `timed_out` |
 | is asked to stop by its token, and is cut off | `indeterminate` with the code `cancelled` |
 | is cut off in any way, and only reads | an error, or a cancelled result |
@@ -43,10 +44,10 @@ try:
 except TimeoutError as error:
     results = []
     for outcome in outcomes_of(error):
-        if isinstance(outcome, SuspendedCall):
-            plan.suspend(outcome)
-        else:
+        if isinstance(outcome, ToolResult):
             results.append(outcome)
+        else:
+            plan.record(outcome)
     plan.abort(session, "The time was up.", results)
 ```
 """
@@ -56,7 +57,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeVar, Unpack
 
-from .._call.call import AnyToolCall
+from .._call.call import AnyToolCall, Hooks
+from .._call.outcomes import AskingCall
+from .._call.steps import drive, drive_sync
 from .._context.context import ToolContext
 from .._round.events import OnEvent
 from .._round.plan import ToolRoundPlan
@@ -69,6 +72,7 @@ from ._settings import GRACE, Around, RunOptions, Settings
 __all__ = [
     "GRACE",
     "Around",
+    "AskingCall",
     "ContextFor",
     "ExecutionCancelled",
     "ExecutionErrors",
@@ -221,6 +225,7 @@ async def run(
     on_begin: OnBegin | None = None,
     on_event: OnEvent | None = None,
     in_order: bool = False,
+    hooks: Hooks | None = None,
     context: ContextFor | None = None,
     limit: int | None = None,
     **options: Unpack[RunOptions],
@@ -241,6 +246,8 @@ async def run(
             has the longest chain behind it. Behind one that waits or that was refused, nothing
             begins that touches the same; behind one whose outcome is unknown that is `cancelled`,
             with the code `after_doubt`.
+        hooks: Decide about the calls that calls ask for, as they do; then all is run until nothing
+            is pending. Left out, what was asked for and nobody decided about stays in `asked`.
         context: Makes the context of each call.
         limit: How many may run at once; None for all of them.
         options: What else is said of runs, see `RunOptions`.
@@ -249,7 +256,9 @@ async def run(
         The same plan.
 
     Raises:
-        MisuseError: It is no plan, a hidden parameter is missing, or a tool has no function.
+        MisuseError: It is no plan, a hidden parameter is missing, or a tool has no function; or a
+            hook set with after-hooks decided about calls within others, and is not passed.
+        HookError: A hook raised about a call that another asked for.
         InvalidValueError: A number of seconds is invalid, or the limit is below 1.
         RoundClosedError: The round has ended.
         ExecutionErrors: Under `raise_errors`, some tools raised, or `around` did.
@@ -271,9 +280,14 @@ async def run(
         '3'
     """
     settings = Settings.of(options, limit)
-    told = PlanRun(plan, on_begin, on_event, in_order=in_order)
-    await Batch(told.ready, context, settings, told).run_all()
-    return plan
+    told = PlanRun(plan, on_begin, on_event, in_order=in_order, hooks=hooks)
+    if plan._state._inner:
+        await drive(told.settle())
+    while True:
+        await Batch(told.ready, context, settings, told).run_all()
+        await drive(told.settle())
+        if not told.ready:
+            return plan
 
 
 def run_sync(
@@ -282,6 +296,7 @@ def run_sync(
     on_begin: OnBegin | None = None,
     on_event: OnEvent | None = None,
     in_order: bool = False,
+    hooks: Hooks | None = None,
     context: ContextFor | None = None,
     limit: int | None = 1,
     **options: Unpack[RunOptions],
@@ -297,6 +312,7 @@ def run_sync(
             out.
         on_event: Is told of each call that is begun, and of each that has ended or waits.
         in_order: Whether calls that touch the same keep the order of the turn, as in `run`.
+        hooks: Decide about the calls that calls ask for, as in `run`; they have to be sync.
         context: Makes the context of each call.
         limit: How many may run at once; None for all of them.
         options: What else is said of runs, see `RunOptions`.
@@ -312,6 +328,11 @@ def run_sync(
         ExecutionErrors: Under `raise_errors`, some tools raised, or `around` did.
     """
     settings = Settings.of(options, limit)
-    told = PlanRun(plan, on_begin, on_event, in_order=in_order)
-    Batch(told.ready, context, settings, told).run_all_sync()
-    return plan
+    told = PlanRun(plan, on_begin, on_event, in_order=in_order, hooks=hooks)
+    if plan._state._inner:
+        drive_sync(told.settle(), "`await run(plan, hooks=hooks)`")
+    while True:
+        Batch(told.ready, context, settings, told).run_all_sync()
+        drive_sync(told.settle(), "`await run(plan, hooks=hooks)`")
+        if not told.ready:
+            return plan

@@ -15,6 +15,7 @@ from threading import Condition
 from typing import Any, TypeAlias
 
 from .._call.call import AnyToolCall
+from .._call.steps import drive, drive_sync
 from .._context.context import ToolContext
 from .._context.threads import run_in_thread
 from .._text.json import shorten
@@ -178,7 +179,7 @@ class Batch:
             outcome = self.done[place] = run.leave_alone(task)
             try:
                 if self.plan is not None:
-                    self.plan.take(run.call, [outcome])
+                    self.plan.take_cut_off(run.call, [outcome])
             except LutumError as error:  # as where the round was closed meanwhile
                 self.interrupt = self.interrupt or error
             self._ended(place, task)
@@ -219,8 +220,10 @@ class Batch:
         try:
             outcome = await self._run(place)
         except BaseException as error:
-            plan.take(run.call, outcomes_of(error))
+            plan.take_cut_off(run.call, outcomes_of(error))
             raise
+        if plan.hooks is not None:
+            outcome = await drive(plan.shown(run.call, outcome))
         plan.take(run.call, [outcome])
         return outcome
 
@@ -295,9 +298,10 @@ class Batch:
             self.done[place] = self._noted(place, error)
         except BaseException as error:
             if plan is not None:
-                plan.take(run.call, outcomes_of(error))
+                plan.take_cut_off(run.call, outcomes_of(error))
             raise
         if plan is not None:
+            self.done[place] = drive_sync(plan.shown(run.call, self.done[place]))
             plan.take(run.call, [self.done[place]])
 
     def _account(self, error: BaseException) -> list[Outcome]:

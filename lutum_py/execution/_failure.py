@@ -7,6 +7,7 @@ from traceback import format_exception
 from typing import Final
 
 from .._context.context import ToolContext, ToolSuspended
+from .._context.inner import ToolAsks
 from .._context.progress import ProgressStatus
 from .._text.escaping import LINES, visible
 from .._text.json import cut
@@ -21,7 +22,8 @@ _LONGEST_MESSAGE: Final = 400
 
 def trace_of(error: Exception) -> str | None:
     """Write down where an exception came from; None where a tool meant it, or nobody listens."""
-    if isinstance(error, ToolError | ToolSuspended) or not _LOGGER.isEnabledFor(logging.WARNING):
+    is_meant = isinstance(error, ToolError | ToolSuspended | ToolAsks)
+    if is_meant or not _LOGGER.isEnabledFor(logging.WARNING):
         return None
     return visible("".join(format_exception(error)).rstrip(), LINES)
 

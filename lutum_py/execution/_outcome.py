@@ -13,10 +13,13 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 from .._call.call import AnyToolCall
 from .._call.lifecycle import CallStatus
-from .._call.outcomes import SuspendedCall
+from .._call.outcomes import NotEnded
 from .._context.context import ToolSuspended
+from .._context.inner import ToolAsks
+from .._round.inner import asking_call
 from .._text.escaping import words_of
 from .._text.json import compact_json
+from .._toolset import Toolset
 from .._transcript.result import ToolResult, make_result, unknown_outcome
 from ..errors import (
     Cancelled,
@@ -30,8 +33,8 @@ from ..errors import (
 
 E = TypeVar("E", bound=BaseException)
 
-Outcome: TypeAlias = ToolResult | SuspendedCall
-"""A result, or a call that suspended itself while it was run."""
+Outcome: TypeAlias = ToolResult | NotEnded
+"""A result, or a call that suspended itself while it was run, or that asks for others."""
 
 OnError: TypeAlias = Callable[[Exception], object]
 """Is shown each exception before it becomes a result; where it raises, there is no result."""
@@ -148,6 +151,11 @@ def failed(call: AnyToolCall, error: Exception, on_error: OnError) -> Outcome:
     meant = sole(error)
     if isinstance(meant, ToolSuspended):
         return call.suspend(meant.ticket)
+    if isinstance(meant, ToolAsks):
+        try:
+            return asking_call(call, meant, Toolset)
+        except LutumError as refused:
+            error = meant = refused  # as if it had said so where it asked
     on_error(error)
     unknown = unknown_in(meant)
     if unknown is not None:
@@ -174,7 +182,8 @@ def tells(error: Exception) -> bool:
     What else it raises then, such as the error that a client makes of a lost connection, says no
     more than that it was cut off.
     """
-    return isinstance(error, ToolSuspended | TimedOut | Cancelled) or unknown_in(error) is not None
+    says = isinstance(error, ToolSuspended | ToolAsks | TimedOut | Cancelled)
+    return says or unknown_in(error) is not None
 
 
 def cancelled(call: AnyToolCall, reason: str, code: str = Cancelled.code) -> ToolResult:

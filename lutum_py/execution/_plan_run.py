@@ -11,13 +11,19 @@ from inspect import isawaitable, iscoroutine
 from threading import Lock
 from typing import Any, TypeAlias
 
-from .._call.call import AnyToolCall
-from .._call.outcomes import SuspendedCall
-from .._round.events import CallEventKind, OnEvent, tell_row
+from .._call.call import AnyToolCall, Hooks
+from .._call.line import said_of
+from .._call.outcomes import AskingCall, SuspendedCall
+from .._call.steps import Steps
+from .._round.commit import check_shown
+from .._round.events import CallEventKind, OnEvent, tell_asked, tell_row
+from .._round.inner import settle_within, show_to
 from .._round.plan import ToolRoundPlan
 from .._round.rows import row_of_call
+from .._round.sorted_calls import CallRowState, outer_of
 from .._schema.touch import meet
 from .._text.json import shorten
+from .._transcript.result import ToolResult
 from ..errors import MisuseError
 from ._outcome import Outcome, after_doubt, is_in_doubt
 
@@ -33,6 +39,7 @@ class PlanRun:
         on_begin: Is done before each call is begun.
         on_event: Is told of each call.
         in_order: Whether calls that touch the same keep the order of the turn.
+        hooks: Decide about what calls ask for.
 
     Attributes:
         ready: The calls to be run: pending and not begun, and behind none that cannot be.
@@ -52,6 +59,7 @@ class PlanRun:
         on_event: OnEvent | None,
         *,
         in_order: bool,
+        hooks: Hooks | None,
     ) -> None:
         if not isinstance(plan, ToolRoundPlan):
             raise MisuseError(
@@ -60,18 +68,44 @@ class PlanRun:
             )
         plan._state._check_open()
         self.plan = plan
+        self.hooks = hooks
         self.on_begin = on_begin
         self.on_event = on_event
         self.refused: dict[int, Exception] = {}
         self.waits: list[list[int]] | None = None
         self.in_doubt: list[AnyToolCall] = []
         self._lock = Lock()
-        if in_order:
+        self._in_order = in_order
+        self.ready = self._ready()
+
+    def _ready(self) -> list[AnyToolCall]:
+        """Find the calls to be run, as things stand now."""
+        if self._in_order:
             from .._round.order import Order
 
-            self.ready, self.waits = Order.of(plan).free()
+            ready, self.waits = Order.of(self.plan).free()
         else:
-            self.ready = [call for call in plan.pending if call._stage.may_begin]
+            ready = [call for call in self.plan.pending if call._stage.may_begin]
+        if self.hooks is None and self.plan._state._inner:
+            for call in ready:
+                check_shown(self.plan, call.id)  # before it is run, and its result lost
+        return ready
+
+    def settle(self) -> Steps[None]:
+        """Let hooks decide about what calls have asked for, and find what is to be run then."""
+        if self.plan._state._inner:
+            if self.hooks is not None:
+                yield from settle_within(self.plan, self.hooks, self.on_event)
+            self.ready = self._ready()
+        else:
+            self.ready = []
+
+    def shown(self, call: AnyToolCall, outcome: Outcome) -> Steps[Outcome]:
+        """Show the result of a call within another to after-hooks, before that one sees it."""
+        is_within = call.id in self.plan._state._inner and isinstance(outcome, ToolResult)
+        if is_within and self.hooks is not None:
+            outcome = yield from show_to(call, outcome, self.hooks)
+        return outcome
 
     def after_doubt(self, call: AnyToolCall) -> Outcome | None:
         """Answer a call that would come behind one which perhaps still works on the same.
@@ -127,15 +161,34 @@ class PlanRun:
                     self.in_doubt.append(call)
                 self._tell_ended(call, outcome)
 
+    def take_cut_off(self, call: AnyToolCall, outcomes: Iterable[Outcome]) -> None:
+        """Do the same where the run is over, so that no after-hook can be asked any more."""
+        try:
+            check_shown(self.plan, call.id)
+        except MisuseError:
+            return
+        self.take(call, outcomes)
+
     # The rows are made of the call at hand: a round may have thousands.
 
     def begun(self, call: AnyToolCall) -> None:
         """Tell that a call was begun, where somebody wants to know."""
-        assert self.on_event is not None
-        tell_row(self.on_event, "begun", row_of_call(call, "pending"))
+        asked = any(said_of(call._line, "asks"))
+        self._tell("goes_on" if asked else "begun", call, "pending")
 
     def _tell_ended(self, call: AnyToolCall, outcome: Outcome) -> None:
-        if self.on_event is None:
-            return
-        kind: CallEventKind = "suspended" if isinstance(outcome, SuspendedCall) else "ended"
-        tell_row(self.on_event, kind, row_of_call(call))
+        if isinstance(outcome, SuspendedCall):
+            self._tell("suspended", call)
+        elif isinstance(outcome, AskingCall) and not call._stage.is_end:
+            self._tell("asks", call)
+            if self.on_event is not None:
+                tell_asked(self.plan, self.on_event, call)
+        else:
+            self._tell("ended", call)
+
+    def _tell(
+        self, kind: CallEventKind, call: AnyToolCall, state: CallRowState | None = None
+    ) -> None:
+        if self.on_event is not None:
+            row = row_of_call(call, state, outer=outer_of(self.plan, call.id))
+            tell_row(self.on_event, kind, row)

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Final, Self, TypeVar, cast
 from .. import __version__
 from .._call.call import AnyToolCall
 from .._call.lifecycle import CallStatus
-from .._call.outcomes import HandledCall, RejectedCall, SuspendedCall
+from .._call.outcomes import HandledCall, NotEnded, RejectedCall, SuspendedCall
 from .._context.context import ToolSuspended
 from .._text.escaping import words_of
 from .._text.json import shorten
@@ -331,5 +331,5 @@ def _no_decisions(given: str) -> MisuseError:
     return MisuseError(f"record_decisions takes a list, such as plan.decisions, not {given}.")
 
 
-def _id_of(outcome: ToolResult | SuspendedCall) -> str:
+def _id_of(outcome: ToolResult | NotEnded) -> str:
     return outcome.id if isinstance(outcome, ToolResult) else outcome.call.id

@@ -15,7 +15,7 @@ from copy import copy
 from typing import Any, Protocol, TypeVar
 
 from .._call.call import AnyToolCall
-from .._call.outcomes import SuspendedCall
+from .._call.outcomes import AskingCall, SuspendedCall
 from .._context.context import ToolContext
 from .._round.events import CallEventKind, OnEvent, tell_row
 from .._round.rows import row_of_call
@@ -246,7 +246,7 @@ class Worker:
             return
         if isinstance(outcome, SuspendedCall):
             tell_row(self.on_event, "suspended", row_of_call(call, "suspended"))
-        elif outcome is None:
+        elif outcome is None or isinstance(outcome, AskingCall):
             tell_row(self.on_event, kind, row_of_call(call))
         else:
             tell_row(self.on_event, kind, row_of_call(call, "finished", outcome))

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, Self, TypeAlias, TypeVar, Unpack, overload
 
 from .._call.call import AnyToolCall, HookOutcome, Hooks
-from .._call.outcomes import SuspendedCall
+from .._call.outcomes import NotEnded, SuspendedCall
 from .._context.suspension import Decision
 from .._round.commit import ResultLike, as_results, mismatches
 from .._round.events import OnEvent
@@ -824,7 +824,7 @@ class Store:
             back = row._replace(token=row.token + 1, owner=None, until=clock)
             back.write(rows, self._key)
 
-    def finish(self, claim: Claim, outcome: ResultLike | SuspendedCall) -> None:
+    def finish(self, claim: Claim, outcome: ResultLike | NotEnded) -> None:
         """Put on record what a call came to.
 
         Args:

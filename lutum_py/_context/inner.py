@@ -1,0 +1,107 @@
+"""Leave a tool for calls that it asks for, and find what they came to when it is run again.
+
+Nothing of the tool is kept alive: it says what it will need to go on (`state`), leaves by an
+exception, and is run from its first line again once each call has its result. For example:
+
+    def book(ctx, trip):
+        if ctx.inner is None:
+            ctx.ask([("find_flights", {"to": trip})])
+        flights, = ctx.inner.results
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from ..errors import MisuseError
+
+if TYPE_CHECKING:
+    # For the type alone: results are made above.
+    from .._transcript.result import ToolResult
+
+
+class HasName(Protocol):
+    """A tool by its wire name, such as a selector."""
+
+    @property
+    def name(self) -> str:
+        """The wire name."""
+        ...
+
+
+class HasToolCalls(Protocol):
+    """Calls that a model made: a round that is open, or a turn."""
+
+    @property
+    def tool_calls(self) -> Sequence[Any]:
+        """The calls."""
+        ...
+
+
+class HasConversation(Protocol):
+    """A conversation, such as a `Session`."""
+
+    id: str | None
+    transcript: Any
+
+
+CallsAsked: TypeAlias = HasToolCalls | Iterable[tuple[str | HasName, Mapping[str, Any]]]
+"""What a tool asks for: a round or turn of a model, or pairs of a tool and its arguments."""
+
+InnerState: TypeAlias = bytes | str | HasConversation
+"""What a tool may leave behind, to go on with."""
+
+
+class ToolAsks(Exception):
+    """Leave a tool that cannot go on before others were called.
+
+    Raised by `ToolContext.ask` and caught by `execution`, which makes an `AskingCall` of it. It is
+    no `ToolError`, since nothing failed: a tool lets it pass.
+
+    Attributes:
+        calls: What it asks for.
+        state: What it will need to go on.
+    """
+
+    def __init__(self, calls: CallsAsked, state: InnerState | None = None) -> None:
+        super().__init__(calls, state)
+        self.calls = calls
+        self.state = state
+
+
+@dataclass(frozen=True, slots=True)
+class Inner:
+    """What a tool finds that comes back from calls it asked for.
+
+    Attributes:
+        state: The bytes or text that it left; None where it left none, or a session.
+        rounds: The results of each time that it asked, in the order of the calls: all of what each
+            call gave, since only models need less.
+    """
+
+    state: bytes | str | None
+    rounds: tuple[tuple[ToolResult, ...], ...]
+    _open: Callable[[], Any] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def results(self) -> tuple[ToolResult, ...]:
+        """The results of what it asked for last."""
+        return self.rounds[-1]
+
+    def session(self) -> Any:
+        """Give the `Session` that was left, with the round of the calls behind what was said.
+
+        There the results stand under the ids that the model gave to its calls, and as a model is
+        told of them: cut where a tool has a cap, with what people edited.
+
+        Raises:
+            MisuseError: No session was left.
+        """
+        if self._open is None:
+            raise MisuseError(
+                "This call left no session when it asked for others. Leave one, as in "
+                "`ctx.ask(outcome.round, state=session)`."
+            )
+        return self._open()

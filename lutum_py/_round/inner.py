@@ -1,0 +1,407 @@
+"""Calls within a call: what a tool asks for is a call of the same round, and the tool comes back.
+
+A tool leaves by `ctx.ask(calls)`, and its call stands `asking` until each of these has its result.
+They are calls like any other, each with a line of its own; only their ids are paths. For example,
+a program `c1` that called `find`, and then asked for two refunds at once:
+
+    c1      proposed  begun  asks (c1/1)  begun  asks (c1/2, c1/3)
+    c1/1    proposed (by c1)  asked  begun  ended  recorded
+    c1/2    proposed (by c1)  asked (gate said suspend)  suspended
+    c1/3    proposed (by c1)
+
+`c1/3` stands in `asked`: no hook has spoken about it, and it does not begin before. Deciding about
+such a call is a deed, so it is one in all plans of the round. That `c1` is asking is no fact of its
+own: it is read from the calls that its last step has, see `AsksStep`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from time import time
+from typing import Any, Final, NamedTuple
+
+from .._call.call import AnyToolCall, Hooks
+from .._call.lifecycle import STAGES
+from .._call.line import Branch, Family, Step, end_of, new_step
+from .._call.outcomes import Asking, AskingCall, RecoverableToolCallIssue, rejected_call
+from .._call.steps import Steps
+from .._context.inner import HasConversation, Inner, ToolAsks
+from .._hooks.pipeline import AfterSaid, after, decide
+from .._hooks.places import HookPlaces
+from .._hooks.registered_hook import RegisteredHook
+from .._text.json import compact_json, is_sequence, json_data, shorten
+from .._text.once import ONCE
+from .._transcript.assistant import AssistantTurn, ToolCallItem
+from .._transcript.committed import CommittedRound
+from .._transcript.metadata import ToolMetadata
+from .._transcript.result import ToolResult, renamed
+from ..errors import (
+    DuplicateToolCallIdError,
+    InvalidArgumentsError,
+    InvalidValueError,
+    LifecycleError,
+    MisuseError,
+)
+from .ending import as_told
+from .events import OnEvent, tell_decided
+from .not_on_offer import not_on_offer
+from .sorted_calls import (
+    InnerCall,
+    RoundState,
+    SortedCalls,
+    issue_in,
+    outer_of,
+    result_in,
+    state_in,
+    state_of,
+    unread_line,
+)
+
+MOST: Final = 100
+"""Calls that one call may ask for in all."""
+
+DEEPEST: Final = 3
+"""How deep calls may stand within calls."""
+
+_ASKED: Final = STAGES["asked"]
+_NEW: Final = STAGES["new"]
+
+
+# What a tool leaves with.
+
+
+def asking_call(call: AnyToolCall, asked: ToolAsks, toolset: Any) -> AskingCall:
+    """Read what a tool asked for as it left.
+
+    Args:
+        call: Its call.
+        asked: What it raised.
+        toolset: Saves a session, and any toolset does.
+
+    Raises:
+        MisuseError: It is nothing that could be asked for, or left.
+        InvalidValueError: Arguments are no JSON data.
+        DuplicateToolCallIdError: Two calls of a turn share an id.
+    """
+    given: Any = asked.calls
+    known: dict[str, Any] = {}
+    if isinstance(given, RoundState):  # as a round is one
+        known = _known_of(call, given)
+        given._close("asked")
+        turn = given.turn
+    elif isinstance(given, AssistantTurn):
+        turn = given
+    else:
+        turn = AssistantTurn(items=tuple(_items_of(call, given)))
+    ids = [each.id for each in turn.tool_calls]
+    if len({*ids}) != len(ids):
+        raise DuplicateToolCallIdError(
+            f"Tool `{call.name}` (call {call.id!r}) asks for two calls of one id, so no result "
+            "could be told from the other. Ask its model again.",
+            call_id=call.id,
+        )
+    state: Any = asked.state
+    session = None
+    if hasattr(state, "transcript"):
+        left: HasConversation = state
+        session, state = toolset.dump_session(left), None
+    if not isinstance(state, bytes | str | None):
+        raise MisuseError(
+            f"Tool `{call.name}` (call {call.id!r}) leaves {shorten(state)} as its state. Leave "
+            "bytes, a text or a Session."
+        )
+    return AskingCall(call, turn, state, session, known)
+
+
+def _known_of(call: AnyToolCall, given: Any) -> dict[str, Any]:
+    """Give what a round knows of its calls already: what is wrong with them, or which tool it is.
+
+    Raises:
+        MisuseError: One of them was begun, or answered.
+    """
+    if begun := given._shown().begun():
+        raise MisuseError(
+            f"Tool `{call.name}` (call {call.id!r}) asks for a round of which call "
+            f"{next(iter(begun))!r} was begun or answered already, so it would be done twice. Ask "
+            "for a round as it came."
+        )
+    known: dict[str, Any] = {each.id: each.spec for each in given.tool_calls}
+    known |= {each.metadata.id: each for each in given.recoverable_tool_call_issues}
+    return known | {each.id: each for each in given.answered}
+
+
+def _items_of(call: AnyToolCall, pairs: Iterable[Any]) -> Iterator[ToolCallItem]:
+    """Make the calls of pairs of a tool and its arguments."""
+    for number, pair in enumerate(pairs, 1):
+        named = f"Tool `{call.name}` (call {call.id!r})"
+        if not is_sequence(pair) or len(pair) != 2:
+            raise MisuseError(
+                f"{named} asks for {shorten(pair)}. Pass pairs of a tool and its arguments, as in "
+                '`ctx.ask([("search", {"query": "Oslo"})])`, a round or a turn.'
+            )
+        tool, arguments = pair
+        name = getattr(tool, "name", tool)
+        if not isinstance(name, str) or not isinstance(arguments, Mapping):
+            raise MisuseError(
+                f"{named} asks for a call of {shorten(name)} with {type(arguments).__name__}. Name "
+                "the tool by its wire name or selector, and pass a dict of arguments."
+            )
+        try:
+            text = compact_json(json_data(arguments))
+        except ValueError as error:
+            raise InvalidValueError(
+                f"{named} asks for a call of `{name}` with arguments that are no JSON data: {error}"
+            ) from None
+        yield ToolCallItem(ToolMetadata(id=str(number), name=name, arguments=text))
+
+
+# What stands on the line.
+
+
+class Left(NamedTuple):
+    """What a call left as it asked, as long as it may come back to it.
+
+    Attributes:
+        turn: The turn with the calls, under the ids of their model.
+        state: What was left.
+        session: The session that was left, saved.
+        toolset: The toolset of the plan.
+    """
+
+    turn: AssistantTurn
+    state: bytes | str | None
+    session: str | None
+    toolset: Any
+
+
+class Ask(NamedTuple):
+    """One time that a call asked for others: what its step `asks` holds.
+
+    Attributes:
+        calls: Those that it asked for, in order.
+        left: What it left behind; None where it has come back since.
+    """
+
+    calls: tuple[InnerCall, ...]
+    left: Left | None
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of the calls."""
+        return tuple(each.metadata.id for each in self.calls)
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether each of the calls has its result."""
+        return all(_result_of(each) is not None for each in self.calls)
+
+    @property
+    def results(self) -> tuple[ToolResult, ...]:
+        """The results of the calls; those without one are left out."""
+        return tuple(filter(None, map(_result_of, self.calls)))
+
+    def inner(self, rounds: Iterable[Ask]) -> Inner:
+        """Give what the tool finds that comes back.
+
+        Args:
+            rounds: All times that it asked, this one last.
+        """
+        left = self.left
+        assert left is not None
+        opens = None if left.session is None else partial(self._session, left)
+        return Inner(left.state, tuple(each.results for each in rounds), opens)
+
+    def _session(self, left: Left) -> Any:
+        calls = [each.call for each in self.calls if each.call is not None]
+        told = as_told(self.results, calls, left.toolset, self.calls)
+        asked = left.turn.tool_calls
+        results = [renamed(each, call.id) for each, call in zip(told, asked, strict=True)]
+        session = left.toolset.load_session(left.session).session
+        session.transcript.append_round(CommittedRound(left.turn, results))
+        return session
+
+
+def _result_of(inner: InnerCall) -> ToolResult | None:
+    """Give the result of a call within, if the plan has one."""
+    line = inner.line
+    state = state_in(line)
+    if state in ("finished", "handled"):
+        return result_in(line)
+    if state == "unusable":
+        issue = issue_in(line)
+        assert issue is not None
+        return issue.result
+    if state == "rejected":
+        call, end = inner.call, end_of(line)
+        assert call is not None
+        assert end is not None
+        return rejected_call(call, end).result
+    return None
+
+
+def ask(calls: SortedCalls, asking: AskingCall) -> AskingCall | ToolResult:
+    """Take in that a call asks for others; see `ToolRoundPlan.record`.
+
+    Returns:
+        The same; or the error result by which the call ends that asks for too much, which is
+        still to be recorded.
+
+    Raises:
+        LifecycleError: The call is not pending in this plan.
+    """
+    given, state = asking.call, calls._state
+    with ONCE:
+        call = calls._call(given.id)
+        if call is None or given.metadata != call.metadata or state_of(call) not in _OPEN:
+            raise LifecycleError(
+                f"Call {given.id!r} of tool `{given.name}` cannot ask for others: it is not "
+                f"pending in this plan. Pending: {[each.id for each in calls.pending]}."
+            )
+        call._check_newest("asks")
+        fault = _too_much(calls, call, len(asking.turn.tool_calls))
+        if fault is not None:
+            return given.fail(fault[1], code=fault[0])
+        made = tuple(_made(calls, call, asking))
+        calls._move(call.id)  # first: an interrupt may come anywhere
+        if call._stage.name == "in_doubt":
+            call._append("again")  # it is what another try came to
+        if call._stage.may_begin:
+            call._append("begun")
+        left = Left(asking.turn, asking.state, asking._session, calls.toolset)
+        call._append("asks", detail=Ask(made, left))
+        state._inner = {**state._inner, **{each.metadata.id: each for each in made}}
+        for each in made:
+            calls._move(each.metadata.id)
+    return asking
+
+
+_OPEN: Final = ("pending", "in_doubt")
+
+
+def _too_much(calls: SortedCalls, call: AnyToolCall, count: int) -> tuple[str, str] | None:
+    """Say why a call may not ask for so many calls, as a code and a text, if that is so."""
+    depth = len(outer_of(calls, call.id)) + 1
+    if depth > DEEPEST:
+        return "too_deep", (
+            f"Calls stand within calls {DEEPEST} deep at most, and call {call.id!r} asks for "
+            "others there. Call tools directly from here."
+        )
+    before = sum(1 for each in calls._state._inner.values() if each.asked_by == call.id)
+    if before + count > MOST:
+        return "too_many_calls", (
+            f"A call asks for {MOST} others at most, and call {call.id!r} asked for "
+            f"{before + count}. Do less in one call."
+        )
+    return None
+
+
+def _made(calls: SortedCalls, by: AnyToolCall, asking: AskingCall) -> Iterator[InnerCall]:
+    """Read what a call asks for with the plan's toolset; what cannot be used has its result."""
+    state, toolset = calls._state, calls.toolset
+    taken = {each.id for each in state._calls_of_all()}
+    number = sum(1 for each in state._inner.values() if each.asked_by == by.id)
+    first: Any = ("proposed", _ASKED, time(), by.id, None, None, None, None, None)
+    line: tuple[Step, ...] = (new_step(first),)
+    for sent in asking.turn.tool_calls:
+        number += 1
+        while f"{by.id}/{number}" in taken:
+            number += 1
+        metadata = ToolMetadata(id=f"{by.id}/{number}", name=sent.name, arguments=sent.arguments)
+        known = asking._known.get(sent.id)
+        selector = toolset._by_name.get(sent.name)
+        if isinstance(known, ToolResult):
+            yield InnerCall(metadata, by.id, unread=unread_line(line, renamed(known, metadata.id)))
+        elif isinstance(known, RecoverableToolCallIssue):
+            issue = replace(known, metadata=metadata)
+            yield InnerCall(metadata, by.id, unread=unread_line(line, issue))
+        elif selector is None or (known is not None and known is not selector.spec):
+            issue = not_on_offer(toolset, metadata, toolset._offer.all, toolset._by_name)
+            yield InnerCall(metadata, by.id, unread=unread_line(line, issue))
+        else:
+            try:
+                call = selector._decode(metadata, line=line, kept=state._kept)
+            except InvalidArgumentsError as error:
+                issue = RecoverableToolCallIssue(
+                    metadata, "invalid_arguments", str(error), error.fields
+                )
+                yield InnerCall(metadata, by.id, unread=unread_line(line, issue))
+            else:
+                yield InnerCall(metadata, by.id, adopted(calls, call))
+
+
+def adopted(calls: SortedCalls, call: AnyToolCall) -> AnyToolCall:
+    """Let the round hear of what is done to a call within another."""
+    family = Family(call)
+    family.moved = calls._moves()
+    call._branch = Branch(family, 0)
+    return call
+
+
+# Deciding.
+
+
+def decide_asked(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None) -> Steps[None]:
+    """Ask hooks about the calls that were asked for, and take in what they said.
+
+    Where a hook raises, nothing was decided. What a hook answers a call with is shown to
+    after-hooks here, since the asking call may see it at once.
+
+    Args:
+        calls: A plan, or one in the making.
+        hooks: The hooks.
+        on_event: Is told what was decided about each call.
+    """
+    asking = Asking()
+    drafts: list[tuple[AnyToolCall, tuple[Step, ...], AnyToolCall]] = []
+    for call in calls.asked:
+        line, draft = call._line, call._alike()
+        draft._steps = tuple([step._replace(stage=_NEW) for step in line])
+        asking.branches.append(draft)  # what is said goes on its own line
+        yield from decide(draft, hooks, asking, is_open=True, of=call)
+        asking.settle(counts=False)
+        if all(step.kind != "asked" for step in draft._steps):
+            draft._decide("asked", phase="gate", detail=asking)  # there was nobody to ask
+        if state_of(draft) == "handled":
+            yield from show_to(draft, result_in(draft._line), hooks)
+        drafts.append((call, line, draft))
+    calls._state._check_open()
+    decided: set[str] = set()
+    with ONCE:
+        for call, line, draft in drafts:
+            if len(call._line) == len(line):  # else somebody answered it meanwhile
+                call._become(draft)
+                decided.add(call.id)
+        calls.note_hooks(hooks)
+        calls.change(_askings=(*calls._askings, asking), _is_decided=True)
+        if RegisteredHook.any_after:
+            calls._state._hook_sets = calls._hook_sets
+    if on_event is not None:
+        tell_decided(calls, on_event, decided)
+
+
+def show_to(call: AnyToolCall, result: Any, hooks: Hooks) -> Steps[Any]:
+    """Show after-hooks the result of a call within another, those that have not seen it.
+
+    Returns:
+        The result as they left it.
+    """
+    said: list[AfterSaid] = []
+    hook_set: Any = hooks
+    shown = result
+    if isinstance(hooks, HookPlaces):  # else there are none
+        shown = yield from after(call, result, hook_set, said)
+    for _, name, key, answer in said:
+        put = None if answer is None else "replaced"
+        call._append("asked", by=name, phase="after", said=put, detail=(key, answer))
+    return shown
+
+
+def settle_within(calls: SortedCalls, hooks: Hooks, on_event: OnEvent | None = None) -> Steps[None]:
+    """Decide about what was asked for, and let after-hooks see what people answered within."""
+    if calls.asked:
+        yield from decide_asked(calls, hooks, on_event)
+    for inner in calls._state._inner.values():
+        if inner.call is not None and state_of(inner.call) == "handled":
+            yield from show_to(inner.call, result_in(inner.line), hooks)

@@ -1,0 +1,246 @@
+"""The laws of running a plan of which calls ask for others: decided, run and told as they go."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from lutum_py import AnyToolCall, Session, ToolContext, ToolResult, Toolset, tool, tool_fn
+from lutum_py.capabilities import ToolCapabilities, ToolEffect
+from lutum_py.errors import HookError, MisuseError
+from lutum_py.execution import run, run_sync
+from lutum_py.sinks import CallEvent, log_events
+from tests.cases import over
+from tests.inner_tools import Asking, Desk, asks, let_pass, note, opened, states, step, steps
+
+Events = list[tuple[str, str]]
+
+
+def ran(plan: Any, *, is_sync: bool, **options: Any) -> Events:
+    """What was told while a plan ran."""
+    told: list[CallEvent] = []
+    if is_sync:
+        assert run_sync(plan, on_event=told.append, **options) is plan
+    else:
+        assert asyncio.run(run(plan, on_event=told.append, **options)) is plan
+    return [(each.kind, each.row.id) for each in told]
+
+
+@over("is_sync", [False, True])
+def test_a_run_with_hooks_goes_on_until_nothing_is_pending(is_sync: bool) -> None:
+    """Each thing is told once, in order: asks, asked, decided, begun, ended, goes_on."""
+    plan = opened(asks([("note", {"text": "a"}), ("nix", {})], [("note", {"text": "b"})]))
+    assert ran(plan, is_sync=is_sync, hooks=let_pass) == [
+        ("begun", "c1"),
+        ("asks", "c1"),
+        ("asked", "c1/1"),
+        ("asked", "c1/2"),
+        ("decided", "c1/1"),
+        ("begun", "c1/1"),
+        ("ended", "c1/1"),
+        ("goes_on", "c1"),
+        ("asks", "c1"),
+        ("asked", "c1/3"),
+        ("decided", "c1/3"),
+        ("begun", "c1/3"),
+        ("ended", "c1/3"),
+        ("goes_on", "c1"),
+        ("ended", "c1"),
+    ]
+    assert plan.commit(Session()).results[0].output == [
+        ["c1/1 success", "c1/2 rejected"],
+        ["c1/3 success"],
+    ]
+
+
+@over("is_sync", [False, True])
+def test_without_hooks_what_was_asked_stays_asked(is_sync: bool) -> None:
+    """A run decides nothing by itself; one with hooks goes on from there."""
+    plan = opened(asks([("note", {"text": "a"})]))
+    assert ran(plan, is_sync=is_sync)[-1] == ("asked", "c1/1")
+    assert states(plan) == {"c1": "asking", "c1/1": "asked"}
+    assert ran(plan, is_sync=is_sync) == []
+    assert ran(plan, is_sync=is_sync, hooks=let_pass)[0] == ("decided", "c1/1")
+    assert plan.is_settled
+    plan.discard()
+
+
+@over("is_sync", [False, True])
+def test_a_wait_within_ends_a_run_and_a_decision_lets_it_go_on(is_sync: bool) -> None:
+    """What needs an approval waits, whoever asked for it; so do those that asked."""
+    inner: Any = asks([("pay", {"cents": 5})])
+    plan = opened(asks([inner, ("note", {"text": "a"})]), toolset=Asking)
+    events = ran(plan, is_sync=is_sync, hooks=let_pass)
+    assert ("suspended", "c1/1/1") in events
+    assert states(plan) == {
+        "c1": "asking",
+        "c1/1": "asking",
+        "c1/2": "finished",
+        "c1/1/1": "suspended",
+    }
+    plan.resume(plan.suspended[0].approve())
+    assert [each for each in ran(plan, is_sync=is_sync) if each[0] != "ended"] == [
+        ("begun", "c1/1/1"),
+        ("goes_on", "c1/1"),
+        ("goes_on", "c1"),
+    ]
+    assert plan.commit(Session()).results[0].is_success
+
+
+@over("is_sync", [False, True])
+def test_a_call_that_asks_for_too_much_has_ended(is_sync: bool) -> None:
+    """The step is told as an end, with its error."""
+    plan = opened(asks([("note", {"text": "a"})] * 101))
+    assert ran(plan, is_sync=is_sync, hooks=let_pass) == [("begun", "c1"), ("ended", "c1")]
+    assert plan.finished[0].code == "too_many_calls"
+    plan.discard()
+
+
+@over("is_sync", [False, True])
+def test_after_hooks_are_asked_by_a_run_before_the_asking_call_goes_on(is_sync: bool) -> None:
+    """Once a result within, by whoever it was given; results of the turn are for the commit."""
+    hooks = Asking.HookSet()
+    seen: list[str] = []
+
+    @hooks.after()
+    def shown(call: AnyToolCall, result: ToolResult) -> ToolResult | None:
+        seen.append(result.id)
+        return call.again().fail("hidden") if result.id == "c1/1" else None
+
+    plan = opened(asks([("note", {"text": "a"}), ("pay", {"cents": 1})]), toolset=Asking)
+    ran(plan, is_sync=is_sync, hooks=hooks)
+    plan.resume(plan.suspended[0].approve())
+    with pytest.raises(MisuseError, match="After-hook"):
+        ran(plan, is_sync=is_sync)
+    ran(plan, is_sync=is_sync, hooks=hooks)
+    assert seen == ["c1/1", "c1/2"]
+    results = plan.apply_after_hooks_sync(hooks)
+    assert seen == ["c1/1", "c1/2", "c1"]
+    assert plan.commit(Session(), results).results[0].output == [["c1/1 error", "c1/2 success"]]
+
+
+def test_an_async_hook_is_named_by_a_run_in_sync_code() -> None:
+    """What has to be awaited is refused with what to write instead, and nothing is decided."""
+
+    async def hooks(call: AnyToolCall) -> AnyToolCall:
+        return call
+
+    plan = opened(asks([("note", {"text": "a"})]))
+    with pytest.raises(MisuseError, match="await run"):
+        run_sync(plan, hooks=hooks)
+    assert len(plan.asked) == 1
+    asyncio.run(run(plan, hooks=hooks))
+    assert plan.is_settled
+    plan.discard()
+
+
+def test_a_hook_that_raises_ends_a_run() -> None:
+    """The plan stays open, and what was asked stays asked."""
+
+    def hooks(call: AnyToolCall) -> AnyToolCall:
+        raise ValueError("broken")
+
+    plan = opened(asks([("note", {"text": "a"})]))
+    with pytest.raises(HookError, match="broken"):
+        asyncio.run(run(plan, hooks=hooks))
+    assert len(plan.asked) == 1
+    plan.discard()
+
+
+def test_no_call_waits_for_one_that_it_stands_within() -> None:
+    """In order, an asking call holds up what is behind it, and those within come before it."""
+    writes = ToolCapabilities(effects=[ToolEffect("write_file", target="path")])
+    written: list[str] = []
+
+    @tool_fn(capabilities=writes)
+    def write(path: str, text: str) -> str:
+        written.append(text)
+        return text
+
+    Files = Toolset.of("Files", write, steps, note)
+    first: Any = ("write", {"path": "a", "text": "first"})
+    within: Any = asks([("write", {"path": "a", "text": "within"}), ("note", {"text": "n"})])
+    last: Any = ("write", {"path": "a", "text": "last"})
+    plan = opened(first, within, last, toolset=Files)
+    step_one = plan.batches()
+    assert [[call.id for call in group] for group in step_one] == [["c1"], ["c2"], ["c3"]]
+    asyncio.run(run(plan, in_order=True))
+    assert (written, states(plan)["c3"]) == (["first"], "pending")
+    assert plan.order() == {
+        "c2/1": (),
+        "c2/2": ("c2/1",),
+        "c2": ("c2/2",),
+        "c3": ("c2",),
+    }
+    asyncio.run(run(plan, in_order=True, hooks=let_pass))
+    assert written == ["first", "within", "last"]
+    plan.discard()
+
+
+def test_a_log_tells_of_calls_within(caplog: pytest.LogCaptureFixture) -> None:
+    """Each event is a line with the path."""
+    plan = opened(asks([("note", {"text": "a"})]))
+    with caplog.at_level("INFO", "lutum.calls"):
+        asyncio.run(run(plan, hooks=let_pass, on_event=log_events()))
+    words = [record.getMessage().split(" ")[0] for record in caplog.records]
+    assert words == ["begun", "asks", "asked", "decided", "begun", "ended", "goes_on", "ended"]
+    plan.discard()
+
+
+def test_a_tool_that_leaves_on_being_stopped_has_left() -> None:
+    """What it asked for is asked, as what it says on being stopped counts."""
+
+    @tool_fn(idempotent=True, timeout=0.01)
+    async def slow(ctx: ToolContext) -> str:
+        try:
+            await asyncio.sleep(5)
+        except asyncio.CancelledError:
+            ctx.ask([("note", {"text": "late"})])
+        return "never"
+
+    plan = opened(("slow", {}), toolset=Toolset.of("Slow", slow, note))
+    asyncio.run(run(plan))
+    assert states(plan) == {"c1": "asking", "c1/1": "asked"}
+    step(plan)
+    plan.discard()
+
+
+def test_a_run_that_is_cut_off_leaves_what_after_hooks_have_not_seen() -> None:
+    """A result within that nobody could show is not recorded, so that nothing goes on with it."""
+    hooks = Desk.HookSet()
+
+    @hooks.after()
+    def shown(call: AnyToolCall, result: ToolResult) -> None:
+        return None
+
+    @tool_fn(name="note")
+    async def hang(text: str) -> str:
+        hangs.set()
+        await asyncio.sleep(60)
+        return text
+
+    hangs = asyncio.Event()
+    hanging = Toolset.of("Hanging", steps, hang)
+    own = hanging.HookSet()
+    own.after()(shown)
+
+    async def main() -> None:
+        plan = opened(asks([("note", {"text": "a"})]), toolset=hanging)
+        running = asyncio.create_task(run(plan, hooks=own, context=ToolContext.for_call))
+        await hangs.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert states(plan) == {"c1": "asking", "c1/1": "pending"}
+        (result,) = plan.abort(Session(), "stopped").results
+        assert "c1/1 of tool note: indeterminate" in result.model_text
+
+    asyncio.run(main())
+
+
+def test_tools_are_as_declared() -> None:
+    """The tool that asks is idempotent: its effects are its calls."""
+    assert Desk.steps.definition.idempotent
+    assert tool(steps) is not None

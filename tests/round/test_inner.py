@@ -1,0 +1,534 @@
+"""The laws of calls within calls: they are calls of the same plan, and the tool comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from lutum_py import (
+    Answer,
+    AnyToolCall,
+    CallStatus,
+    Complete,
+    ResumeMode,
+    RunNormally,
+    Session,
+    Suspend,
+    SuspendTicket,
+    ToolContext,
+    ToolMetadata,
+    ToolResult,
+    ToolRoundPlan,
+    Toolset,
+    tool,
+    tool_fn,
+    toolset,
+)
+from lutum_py.context import Inner, ToolAsks
+from lutum_py.errors import (
+    CommitError,
+    HookError,
+    LifecycleError,
+    MissingResult,
+    MisuseError,
+    RoundClosedError,
+)
+from lutum_py.execution import AskingCall, execute, run
+from lutum_py.sinks import CallEvent
+from lutum_py.testing import ScriptedModel
+from lutum_py.window import ResultCap
+from tests.inner_tools import Asking, Desk, asks, let_pass, note, opened, states, step
+
+
+class Nothing(BaseModel):
+    """An answer."""
+
+
+def begun(*calls: Any, toolset: type[Toolset] = Desk) -> ToolRoundPlan[Any]:
+    """A plan of which each call was run once."""
+    plan = opened(*calls, toolset=toolset)
+    step(plan)
+    return plan
+
+
+def run_to_its_end(plan: ToolRoundPlan[Any], hooks: Any = let_pass) -> ToolRoundPlan[Any]:
+    while plan.asked or plan.pending:
+        plan = plan.apply_hooks_sync(hooks) if plan.asked else plan
+        step(plan)
+    return plan
+
+
+def only(results: tuple[ToolResult, ...]) -> ToolResult:
+    (result,) = results
+    return result
+
+
+def test_a_call_that_asks_waits_until_each_call_within_has_its_result() -> None:
+    """It is in `asking`, suspended, and pending again, resuming, once each has a result."""
+    plan = begun(asks([("note", {"text": "a"}), ("fail", {"why": "b"})]))
+    (asking,) = plan.asking
+    assert (asking.id, asking.status) == ("c1", CallStatus.SUSPENDED)
+    assert [call.id for call in plan.asked] == ["c1/1", "c1/2"]
+    assert not plan.is_settled
+    assert "1 asking, 2 asked" in repr(plan)
+    plan = plan.apply_hooks_sync(let_pass)
+    assert states(plan) == {"c1": "asking", "c1/1": "pending", "c1/2": "pending"}
+    first, second = plan.pending
+    plan.record(asyncio.run(execute(first)))
+    assert states(plan)["c1"] == "asking"
+    plan.record(asyncio.run(execute(second)))
+    assert [(call.id, call.status) for call in plan.pending] == [("c1", CallStatus.RESUMING)]
+    assert only(run_to_its_end(plan).finished[:1]).output == [["c1/1 success", "c1/2 error"]]
+    committed = plan.commit(Session())
+    assert [each.id for each in committed.results] == ["c1"]
+
+
+def test_ids_go_on_counting_past_those_of_the_turn() -> None:
+    """A path is the place among all that the call asked for, but for ids that the turn has."""
+    plan = opened(
+        asks([("note", {"text": "a"})], [("note", {"text": "b"})]),
+        ("note", {"text": "c"}),
+        ids=("c1", "c1/2"),
+    )
+    plan = run_to_its_end(plan)
+    assert [row.id for row in plan.calls] == ["c1", "c1/2", "c1/1", "c1/3"]
+    assert " ".join(each.kind for each in plan.calls[0].steps) == (
+        "proposed begun asks begun asks begun ended recorded"
+    )
+    assert plan.calls[0].steps[2].reason == "c1/1"
+    plan.discard()
+
+
+def test_what_was_asked_cannot_run_before_hooks_were_asked() -> None:
+    """Nobody decides by default: not by running it, trying again, copying or moving it by hand."""
+    plan = begun(asks([("note", {"text": "a"})]))
+    (asked,) = plan.asked
+    assert asked.status is CallStatus.NEW
+    for call in (asked, asked.again(), copy.copy(asked), asked.with_input(asked.input)):
+        with pytest.raises(LifecycleError, match="nobody decided"):
+            call.call_sync()
+    with pytest.raises(LifecycleError, match="nobody decided"):
+        asked.move_to(CallStatus.RUNNING)
+    assert plan.batches() == []
+    plan.discard()
+
+
+def test_deciding_about_what_was_asked_leaves_others_alone_and_is_one_in_all_plans() -> None:
+    """`apply_hooks` is about those alone, once, and older plans see what was decided."""
+    seen: list[str] = []
+
+    def hooks(call: AnyToolCall) -> Any:
+        seen.append(call.id)
+        return call.reject("no") if call.id == "c1/2" else call
+
+    plan = opened(asks([("note", {"text": "a"}), ("note", {"text": "b"})]), ("pay", {"cents": 1}))
+    plan.record(asyncio.run(execute(plan.pending[0])))
+    told: list[CallEvent] = []
+    newer = plan.apply_hooks_sync(hooks, on_event=told.append)
+    assert seen == ["c1/1", "c1/2"]
+    assert [(each.kind, each.row.id) for each in told] == [("decided", "c1/1"), ("decided", "c1/2")]
+    assert states(plan) == states(newer)
+    assert states(newer)["c1/2"] == "rejected"
+    assert [each.call_id for each in newer.decisions] == ["c1/1", "c1/2"]
+    newer.apply_hooks_sync(hooks)
+    assert seen[2:] == ["c2"]
+    step(newer)
+    newer.apply_hooks_sync(hooks)  # `c1` comes back, and was decided on before
+    assert seen[3:] == []
+    plan.discard()
+
+
+def test_a_hook_that_raises_decides_nothing() -> None:
+    """All that was asked is still asked, also what was let pass before."""
+
+    def hooks(call: AnyToolCall) -> AnyToolCall:
+        if call.id == "c1/2":
+            raise ValueError("broken")
+        return call
+
+    plan = begun(asks([("note", {"text": "a"}), ("note", {"text": "b"})]))
+    before = plan.steps
+    with pytest.raises(HookError):
+        plan.apply_hooks_sync(hooks)
+    assert plan.steps == before
+    plan.discard()
+
+
+def test_an_answer_that_comes_while_hooks_are_asked_counts() -> None:
+    """What was answered by hand meanwhile is not decided on any more."""
+    plan = begun(asks([("note", {"text": "a"}), ("note", {"text": "b"})]))
+
+    def hooks(call: AnyToolCall) -> AnyToolCall:
+        if call.id == "c1/2":
+            plan.record(plan.asked[0].reject("never mind"))
+        return call
+
+    newer = plan.apply_hooks_sync(hooks)
+    assert states(newer) == {"c1": "asking", "c1/1": "finished", "c1/2": "pending"}
+    newer.discard()
+
+
+def test_the_line_of_a_call_within_says_who_asked_and_who_decided() -> None:
+    """It begins with the asking call; an `asked` without a name stands where there was nobody."""
+    hooks = Desk.HookSet()
+
+    @hooks.gate(Desk.pay)
+    def guard(metadata: ToolMetadata, input: Any) -> Suspend | None:
+        return Suspend(SuspendTicket(id="t", message="Pay?"))
+
+    plan = begun(asks([("note", {"text": "a"}), ("pay", {"cents": 5})]))
+    plan = plan.apply_hooks_sync(hooks)
+    noted, paid = plan.calls[1:]
+    assert [(s.kind, s.by, s.phase) for s in noted.steps] == [
+        ("proposed", "c1", None),
+        ("asked", None, "gate"),
+    ]
+    assert [(s.kind, s.by) for s in paid.steps] == [
+        ("proposed", "c1"),
+        ("asked", plan.suspended[0].by),
+        ("suspended", plan.suspended[0].by),
+    ]
+    (waiting,) = plan.suspended
+    assert plan.resume(waiting.approve()) is not None
+    assert plan.within("c1/2") == paid.within
+    assert [(each.id, each.tool) for each in paid.within] == [("c1", "steps")]
+    assert paid.within[0].arguments["each"][0][1] == ["pay", {"cents": 5}]
+    assert plan.within("c1") == ()
+    with pytest.raises(MisuseError, match="no call 'c9'"):
+        plan.within("c9")
+    assert not run_to_its_end(plan).asking
+    plan.discard()
+
+
+def test_an_approval_within_is_about_that_call_alone() -> None:
+    """The same arguments once more are another question, and the asking call's is a third."""
+    pays: Any = ("pay", {"cents": 5})
+    plan = begun(asks([pays, pays]), toolset=Asking).apply_hooks_sync(let_pass)
+    first, second = plan.suspended
+    plan.resume(first.approve())
+    assert states(plan) == {"c1": "asking", "c1/1": "pending", "c1/2": "suspended"}
+    plan.resume(second.cancel("too much"))
+    result = only(run_to_its_end(plan).finished[:1])
+    assert result.output == [["c1/1 success", "c1/2 cancelled"]]
+    plan.discard()
+
+
+def test_what_cannot_be_used_has_its_result_at_once() -> None:
+    """An unknown tool and unfit arguments come back as what a model would read."""
+    plan = begun(asks([("nix", {}), ("pay", {"cents": "many"})]))
+    assert states(plan) == {"c1": "pending", "c1/1": "unusable", "c1/2": "unusable"}
+    with pytest.raises(CommitError):
+        plan.record(ToolResult(id="c1/1", name="nix", arguments="{}", result="1"))
+    row = plan.calls[1]
+    assert [each.id for each in row.within] == ["c1"]
+    step(plan)
+    assert only(plan.finished).output == [["c1/1 rejected", "c1/2 rejected"]]
+    plan.discard()
+
+
+def test_three_deep_and_a_hundred_within_one_is_the_end() -> None:
+    """Beyond, the step is an error result of its own code, and nothing more is asked for."""
+    nested: Any = ("note", {"text": "a"})
+    for _ in range(4):
+        nested = asks([nested])
+    plan = run_to_its_end(opened(nested))
+    deepest = plan.calls[3]
+    assert (deepest.id, deepest.result and deepest.result.code) == ("c1/1/1/1", "too_deep")
+    assert [each.id for each in deepest.within] == ["c1", "c1/1", "c1/1/1"]
+    plan.discard()
+    many: Any = [("note", {"text": "a"})] * 50
+    plan = run_to_its_end(opened(asks(many, many, many[:1])))
+    result = plan.calls[0].result
+    assert result is not None
+    assert (result.code, len(plan.calls)) == ("too_many_calls", 101)
+    plan.discard()
+
+
+def test_a_commit_wants_the_calls_of_the_turn_and_names_what_is_open_within() -> None:
+    """An asking call is missing, and so is one for which a result is given; both say what waits."""
+    plan = begun(asks([("pay", {"cents": 5}), ("note", {"text": "b"})]), toolset=Asking)
+    plan = plan.apply_hooks_sync(let_pass)
+    (asking,) = plan.asking
+    given = ToolResult(id="c1", name="steps", arguments=asking.metadata.arguments, result="1")
+    within = ("'c1/1' of tool 'pay' (suspended)", "'c1/2' of tool 'note' (pending)")
+    for results in ([], [given]):
+        with pytest.raises(CommitError) as caught:
+            plan.commit(Session(), results)
+        assert {*caught.value.faults} == {MissingResult("c1", "steps", within=within)}
+    assert "c1/1" in str(caught.value)
+    with pytest.raises(CommitError) as caught:
+        plan.record(given)
+    assert caught.value.faults == (MissingResult("c1", "steps", within=within),)
+    for move in (CallStatus.RESUMING, CallStatus.CANCELLED):
+        with pytest.raises(LifecycleError, match="c1/1, c1/2"):
+            asking.move_to(move)
+    plan.discard()
+
+
+def test_an_outcome_that_the_plan_was_not_told_is_no_result() -> None:
+    """A commit with it is refused, and an abort knows that the call was started."""
+    plan = opened(asks([("note", {"text": "a"})]))
+    outcome = asyncio.run(execute(plan.pending[0]))
+    assert isinstance(outcome, AskingCall)
+    assert (outcome.is_pending, outcome.is_success, outcome.is_error) == (True, False, False)
+    with pytest.raises(CommitError) as caught:
+        plan.commit(Session(), [outcome])
+    assert caught.value.faults == (MissingResult("c1", "steps"),)
+    aborted = plan.abort(Session(), "enough", [outcome])
+    assert aborted.results[0].status == "indeterminate"
+
+
+def test_an_abort_says_how_each_call_within_ended() -> None:
+    """The asking call is indeterminate, and its text names the calls within."""
+    each = [("note", {"text": t}) for t in "abcd"]
+    plan = begun(asks([*each])).apply_hooks_sync(let_pass)
+    first, second, third, _ = plan.pending
+    plan.record(asyncio.run(execute(first)))
+    third.begin()
+    told = asyncio.run(execute(second))
+    (result,) = plan.abort(Session(), "enough", [told]).results
+    assert result.status == "indeterminate"
+    assert result.model_text.endswith(
+        "enough Within it, c1/1 of tool note: success; c1/2 of tool note: success; "
+        "c1/3 of tool note: indeterminate; c1/4 of tool note: not executed."
+    )
+
+
+def test_a_turn_or_round_of_a_model_may_be_asked_for() -> None:
+    """A round is closed by it, and what it could not use stays unusable; a session comes back."""
+    model = ScriptedModel.tool_calls(
+        ("m1", "shop_buy", {"item": "tea"}), ("m2", "note", {"text": "x"})
+    )
+
+    @tool_fn
+    def buy(item: str) -> str:
+        return f"{item} " * 999
+
+    rounds: list[Any] = []
+
+    @tool_fn(idempotent=True)
+    def agent(kind: str, ctx: ToolContext) -> str:
+        if ctx.inner is not None:
+            assert ctx.inner.state is None
+            if kind == "turn":
+                with pytest.raises(MisuseError, match="left no session"):
+                    ctx.inner.session()
+                return "done"
+            session: Session = ctx.inner.session()
+            turn, first, second = list(session.transcript)[1:]
+            assert (session.id, turn) == ("sub", model)
+            assert isinstance(first, ToolResult)
+            assert isinstance(second, ToolResult)
+            assert (first.id, second.id) == ("m1", "m2")
+            assert (first.status, second.status) == ("success", "rejected")
+            assert first.model_text.startswith("[The arguments of this call were edited: item")
+            assert len(first.model_text) < 600 < len(ctx.inner.results[0].model_text)
+            return "done"
+        if kind == "turn":
+            ctx.ask(model)
+        session = Session(id="sub")
+        session.push_user("go")
+        rounds.append(Whole.shop.read_turn(model).round)  # type: ignore[union-attr]
+        return ctx.ask(rounds[0], state=session)
+
+    class Shop(Toolset):
+        buy_ = tool(buy, needs_approval=True)
+
+    class Whole(Toolset, result_cap=ResultCap(400)):
+        shop = toolset(Shop, prefix="shop_")
+        note_ = tool(note)
+        agent_ = tool(agent)
+
+    plan = opened(("agent", {"kind": "round"}), ("agent", {"kind": "turn"}), toolset=Whole)
+    step(plan)
+    with pytest.raises(RoundClosedError, match="asked"):
+        rounds[0].discard()
+    plan = plan.apply_hooks_sync(let_pass)
+    first, second = plan.suspended
+    assert states(plan)["c1/2"] == "unusable"
+    assert plan.amend_sync(first.edit({"item": "milk"}), let_pass) is not None
+    plan.resume(second.approve())
+    plan = run_to_its_end(plan)
+    assert [each.output for each in plan.finished[:2]] == ["done", "done"]
+    told = plan.commit(Session()).results[0].model_text
+    assert told.startswith('[The arguments of call c1/1 were edited: item = "milk"]\n')
+
+
+UNFIT: list[tuple[Any, str]] = [
+    ([], "asks for no calls"),
+    ({"note": 1}, "Pass pairs"),
+    (["x"], "Pass pairs"),
+    ([("note", 5)], "dict of arguments"),
+    ([(None, {})], "dict of arguments"),
+    ([("note", {"text": {1}})], "no JSON data"),
+    ("twice", "two calls of one id"),
+    ("begun", "begun or answered already"),
+    ("state", "as its state"),
+]
+
+
+@pytest.mark.parametrize(("asked", "says"), UNFIT)
+def test_what_cannot_be_asked_for_is_an_error_of_the_tool(asked: Any, says: str) -> None:
+    """The call fails with what to write instead, and nothing is asked for."""
+    turn = ScriptedModel.tool_calls(("m1", "note", {"text": "x"}))
+    rounds: list[Any] = []
+
+    @tool_fn(idempotent=True)
+    def wrong(ctx: ToolContext) -> str:
+        if asked == "twice":
+            ctx.ask(type(turn)(items=[*turn.items, *turn.items]))
+        if asked == "begun":
+            rounds.append(Desk.read_turn(turn).round)  # type: ignore[union-attr]
+            rounds[0].tool_calls[0].call_sync()
+            ctx.ask(rounds[0])
+        state: Any = 5 if asked == "state" else None
+        ctx.ask(turn if asked == "state" else asked, state)
+
+    plan = opened(("wrong", {}), toolset=Toolset.of("Wrong", wrong))
+    step(plan)
+    assert says in only(plan.finished).model_text
+    assert len(plan.calls) == 1
+    for each in (plan, *rounds):
+        each.discard()
+
+
+def test_a_round_of_another_tool_of_the_same_name_is_not_mixed_up() -> None:
+    """What was read with another tool than the plan has under that name is not run."""
+
+    @tool_fn(name="note")
+    def other(text: str) -> str:
+        return text
+
+    @tool_fn(idempotent=True)
+    def agent(ctx: ToolContext) -> list[str]:
+        if ctx.inner is None:
+            turn = ScriptedModel.tool_calls(("m1", "note", {"text": "x"}))
+            ctx.ask(Toolset.of("Elsewhere", other).read_turn(turn).round)  # type: ignore[union-attr]
+        return [each.status for each in ctx.inner.results]
+
+    plan = run_to_its_end(opened(("agent", {}), toolset=Toolset.of("Both", note, agent)))
+    assert only(plan.finished).output == ["rejected"]
+    plan.discard()
+
+
+def test_the_answer_beside_calls_of_a_round_has_its_result() -> None:
+    """A final answer that came beside calls is no call to be decided on."""
+
+    @tool_fn(idempotent=True)
+    def agent(ctx: ToolContext) -> list[str]:
+        if ctx.inner is None:
+            turn = ScriptedModel.tool_calls(("m1", "note", {"text": "x"}), ("m2", "nothing", {}))
+            outcome: Any = Desk.read_turn(turn, answer=Answer(Nothing, name="nothing"))
+            ctx.ask(outcome.round)
+        return [each.status for each in ctx.inner.results]
+
+    plan = opened(("agent", {}), toolset=Toolset.of("Agents", note, agent))
+    step(plan)
+    assert sorted(states(plan).values()) == ["asked", "asking", "finished"]
+    result = only(run_to_its_end(plan).finished[:1])
+    assert result.output == ["success", "success"]
+    plan.discard()
+
+
+def test_after_hooks_see_a_result_within_before_the_asking_call_does() -> None:
+    """By hand too: what they have not seen is not recorded, and a hook's own answer is shown."""
+    hooks = Desk.HookSet()
+    seen: list[str] = []
+
+    @hooks.after(Desk.note)
+    def shown(call: AnyToolCall, result: ToolResult) -> ToolResult | None:
+        seen.append(result.id)
+        return None if result.id == "c1/2" else call.again().complete("hidden")
+
+    @hooks.on(Desk.note)
+    def answer(metadata: ToolMetadata, input: Any) -> Any:
+        return Complete("by hook") if input.text == "a" else RunNormally(input)
+
+    plan = begun(asks([("note", {"text": "a"}), ("note", {"text": "b"})]))
+    plan = plan.apply_hooks_sync(hooks)
+    assert seen == ["c1/1"]
+    result = asyncio.run(execute(plan.pending[0]))
+    with pytest.raises(MisuseError, match="c1/2"):
+        plan.record(result)
+    (again,) = plan.apply_after_hooks_sync(hooks, [result])
+    plan.record(again)
+    step(plan)
+    assert seen == ["c1/1", "c1/2"]
+    assert plan.calls[1].result == plan.handled[0].result
+    assert plan.handled[0].result.output == "hidden"
+    assert plan.commit(Session()).results[0].output == [["c1/1 success", "c1/2 success"]]
+
+
+def test_a_call_that_comes_back_may_be_answered_by_hand_and_not_be_changed() -> None:
+    """What has begun keeps its input; again is from its state."""
+    plan = begun(asks([("nix", {})]))
+    (call,) = plan.pending
+    with pytest.raises(LifecycleError, match="comes back"):
+        call.input = {"each": []}
+    assert call.again().status is CallStatus.RESUMING
+    plan.record(call.fail("enough"))
+    assert plan.commit(Session()).results[0].is_error
+
+
+def test_what_was_asked_elsewhere_or_in_another_try_is_taken_in() -> None:
+    """A call that was run by another object, or that was in doubt, asks by what that came to."""
+    plan = opened(asks([("note", {"text": "a"})]), asks([("note", {"text": "b"})]))
+    first, second = plan.pending
+    elsewhere = Desk.parse_tool_call(first.metadata)
+    plan.record(asyncio.run(execute(elsewhere)))
+    second.begin()
+    kept = opened(asks([("note", {"text": "c"})]))
+    kept.pending[0].begin()
+    loaded = Desk.load_plan(kept.dump_json())
+    loaded.record(asyncio.run(execute(loaded.in_doubt[0].again())))
+    assert (states(plan)["c1"], states(loaded)["c1"]) == ("asking", "asking")
+    assert [each.kind for each in loaded.calls[0].steps][-4:] == ["left", "again", "begun", "asks"]
+    plan.discard()
+    loaded.discard()
+
+
+def test_only_a_pending_call_of_the_plan_asks() -> None:
+    """An outcome of another plan is refused, and changes nothing."""
+    plan, other = opened(asks([("nix", {})])), opened(asks([("nix", {})]), ids=("c7",))
+    outcome = asyncio.run(execute(other.pending[0]))
+    with pytest.raises(LifecycleError, match="c7"):
+        plan.record(outcome)
+    plan.discard()
+    other.discard()
+
+
+def test_leaving_a_tool_by_hand_is_an_exception() -> None:
+    """`call.call()` lets it out, as it does a suspension, with what was asked and left."""
+    plan = opened(asks([("note", {"text": "a"})]))
+    with pytest.raises(ToolAsks) as caught:
+        plan.pending[0].call_sync()
+    assert (caught.value.state, caught.value.calls) == ("1", [("note", {"text": "a"})])
+    assert Inner(None, ()).rounds == ()
+    plan.discard()
+
+
+def test_a_person_who_answers_in_the_place_of_a_tool_within_is_heard() -> None:
+    """A decision that is the result lets the asking call go on with it."""
+    hooks = Desk.HookSet()
+
+    @hooks.gate(Desk.pay)
+    def guard(metadata: ToolMetadata, input: Any) -> Suspend:
+        mode = ResumeMode.USE_DECISION_AS_TOOL_RESULT
+        return Suspend(SuspendTicket(resume_mode=mode))
+
+    plan = begun(asks([("pay", {"cents": 1})])).apply_hooks_sync(hooks)
+    plan.resume(plan.suspended[0].approve(result="by hand"))
+    assert plan.calls[1].result is not None
+    seen: list[str] = []
+
+    @hooks.after()
+    def shown(call: AnyToolCall, result: ToolResult) -> None:
+        seen.append(result.id)
+
+    asyncio.run(run(plan, hooks=hooks))
+    assert (seen, only(plan.finished).output) == (["c1/1"], [["c1/1 success"]])
+    plan.discard()
