@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Never, Self, TypeAlias, TypeVar, overload
 
@@ -11,6 +12,7 @@ from ._call.selector import AnySelector
 from ._call.selector import Selector as _Selector
 from ._declare.toolset_meta import ToolsetMeta
 from ._schema.definition import ToolDef
+from ._schema.stand_in import own_name
 from ._text.json import shorten
 from .errors import MisuseError, ToolConstraintError, UnknownToolError
 
@@ -145,22 +147,23 @@ class Toolset(metaclass=ToolsetMeta):
 
     @classmethod
     def parse_tool_call(cls, metadata: ToolMetadata) -> AnyToolCall:
-        """Decode one call, whether its tool is on or off.
+        """Decode one call, by the name of its tool or its stand-in, whether it is on or off.
 
         Raises:
             UnknownToolError: There is no tool of that name.
             InvalidArgumentsError: The arguments do not fit; the error names every failing field.
         """
         try:
-            selector = cls._by_name[metadata.name]
-        except KeyError:
-            raise cls._unknown(metadata.name, by_model=True) from None
+            name = own_name(metadata.name, cls._by_name)
         except AttributeError:
             raise MisuseError(
                 f"parse_tool_call takes a ToolMetadata, not {shorten(metadata)}. Make one with "
                 "`ToolMetadata(id=..., name=..., arguments=...)`."
             ) from None
-        return selector._decode(metadata)
+        selector = cls._by_name.get(name)
+        if selector is None:
+            raise cls._unknown(name, by_model=True)
+        return selector._decode(metadata if name == metadata.name else replace(metadata, name=name))
 
     @classmethod
     @overload

@@ -151,7 +151,7 @@ class AnySelector(Immutable):
         if self._definition is None:
             own = self.spec.definition
             prefix = self.options.prefix
-            made = own._prefixed(prefix) if prefix else own
+            made = own.with_name(prefix + own.name) if prefix else own
             if made.timeout != self.timeout:
                 made = made.with_timeout(self.timeout)
             self._put(_definition=made)

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from .._call.selector import Selector
+from .._schema.stand_in import own_name
 from .._text.json import shorten
 from .._transcript.deferred import names_loaded_by
 from .._transcript.request import TranscriptItem
@@ -86,9 +87,10 @@ def _more(
     searches = offer.searches
     found: dict[str, Selector[Any, Any]] | None = None
     for item in items:
-        if isinstance(item, ToolResult) and item.name in searches:
+        if isinstance(item, ToolResult) and own_name(item.name, searches) in searches:
             found = {each.name: each for each in known} if found is None else found
-            for name in names_loaded_by(item):
+            for said in names_loaded_by(item):
+                name = own_name(said, offer.deferred_names)
                 if name in offer.deferred_names:
                     found.setdefault(name, offer.deferred_names[name])
     return known if found is None else tuple(found.values())

@@ -8,12 +8,14 @@ class whose selectors belong to the outer one and remember the inner selector th
 from __future__ import annotations
 
 import copyreg
+import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Union
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Union
 
 from .._call.member_options import PLAIN, UNSAID, Condition, MemberOptions
 from .._call.selector import AnySelector, Selector
+from .._schema.stand_in import is_plain, stand_in
 from .._text.escaping import quoted, visible
 from .._text.json import shorten
 from .._text.once import ONCE
@@ -368,6 +370,8 @@ def _settle(
                 f"{'.'.join(selector.path)} are both called {selector.name!r} on the wire. Rename "
                 "one with `name=`, or nest one under `toolset(..., prefix=...)`."
             )
+    if origin is None:
+        _check_names(toolset.__qualname__, by_name)
     values: dict[str, Any] = {
         "_members": members,
         "_selectors": selectors,
@@ -391,6 +395,35 @@ def _settle(
     }
     for name, value in values.items():
         type.__setattr__(toolset, name, value)
+
+
+def _check_names(toolset: str, by_name: Mapping[str, Selector[Any, Any]]) -> None:
+    """Refuse names that no text carries, and two tools that could go out as one.
+
+    Raises:
+        ToolDefinitionError: A name is empty or holds a control or half of a surrogate pair, or the
+            stand-in of one tool's name is the name, or the stand-in, of another.
+    """
+    made: dict[str, str] = {}
+    for name, selector in by_name.items():
+        if is_plain(name):
+            continue
+        place = f"Toolset `{toolset}`: the name {shorten(name)} of {'.'.join(selector.path)}"
+        if not name.strip() or _UNSENDABLE.search(name):
+            raise ToolDefinitionError(
+                f"{place} is empty, or holds a control or half of a surrogate pair. Give the tool "
+                "another, as in `@tool_fn(name=...)`."
+            )
+        goes_out = stand_in(name)
+        other = goes_out if goes_out in by_name else made.setdefault(goes_out, name)
+        if other != name:
+            raise ToolDefinitionError(
+                f"{place} goes out as {goes_out!r} where a provider refuses it, and so does or is "
+                f"the name {shorten(other)} of {'.'.join(by_name[other].path)}. Rename one."
+            )
+
+
+_UNSENDABLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def _reduce(toolset: ToolsetMeta) -> Any:

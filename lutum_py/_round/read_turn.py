@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from time import time
 from typing import (
     TYPE_CHECKING,
@@ -25,9 +26,10 @@ from .._call.outcomes import RecoverableToolCallIssue
 from .._declare.answer import ACCEPTED, Answer
 from .._declare.offer import OfferedTools
 from .._schema.schema_reader import names_in
+from .._schema.stand_in import own_name, stand_in
 from .._text.escaping import quoted
 from .._text.json import is_whole_json, shorten
-from .._transcript.assistant import AssistantTurn, TextItem, Usage
+from .._transcript.assistant import AssistantTurn, TextItem, Usage, with_calls
 from .._transcript.committed import CommittedRound, joined
 from .._transcript.metadata import ToolMetadata
 from .._transcript.result import ToolResult
@@ -158,11 +160,14 @@ def check_answer(toolset: Any, answer: Answer[Any]) -> None:
     Raises:
         ToolConstraintError: A tool is called so.
     """
-    if answer.by == "tool" and answer.definition.name in toolset:
-        raise ToolConstraintError(
-            f"{toolset.__qualname__} has a tool `{answer.definition.name}`, as the answer is "
-            "called. Name the answer otherwise, as in `Answer(Invoice, name='invoice')`."
-        )
+    name = answer.definition.name
+    for each in (own_name(name, toolset._by_name), stand_in(name)):
+        if answer.by == "tool" and each in toolset:
+            raise ToolConstraintError(
+                f"{toolset.__qualname__} has a tool `{each}`, and the answer is called `{name}`: "
+                "the model could not tell them apart. Name the answer otherwise, as in "
+                "`Answer(Invoice, name='invoice')`."
+            )
 
 
 def read_turn(
@@ -204,7 +209,7 @@ def read_finished(transcript: Transcript, answer: Answer[Any] | None) -> Finishe
 
 
 def open_turn(
-    toolset: type[T],
+    toolset: Any,
     turn: AssistantTurn,
     offered: OfferedTools,
     redact: bool,
@@ -228,6 +233,8 @@ def open_turn(
         return NoAnswer(TextResult(turn), *missing)
     if len(metadatas) > 1:
         _check_ids(metadatas)
+    turn = by_own_names(turn, names_known(toolset._by_name, answer))
+    metadatas = turn.tool_calls
     by_name = offered.by_name
     calls: list[AnyToolCall] = []
     issues: list[RecoverableToolCallIssue] = []
@@ -242,9 +249,8 @@ def open_turn(
             continue
         selector = by_name.get(metadata.name)
         if selector is None:
-            own = () if answer is None or answer.by == "format" else (answer.definition.name,)
-            names = (*offered.by_name, *own)
-            issues.append(not_on_offer(toolset, metadata, offered, names))
+            names = names_known(offered.by_name, answer)
+            issues.append(not_on_offer(toolset, metadata, offered, names, turn.dialect))
             continue
         is_blank = metadata.arguments.strip() in _NOTHING
         if metadata is cut_off and (not is_blank or names_in(selector.definition.input_schema)):
@@ -258,6 +264,20 @@ def open_turn(
             )
     given = None if found is None else found.given
     return NeedsTools(open_round(toolset, turn, tuple(calls), tuple(issues), kept, line, given))
+
+
+def names_known(by_name: Mapping[str, object], answer: Answer[Any] | None) -> Collection[str]:
+    """Give the names by which a turn may call: of tools, and of the answer's."""
+    if answer is None or answer.by == "format":
+        return by_name
+    return (*by_name, answer.definition.name)
+
+
+def by_own_names(turn: AssistantTurn, known: Collection[str]) -> AssistantTurn:
+    """Give a turn with each tool called by its own name, where its stand-in came."""
+    if all(each.name in known for each in turn.tool_calls):
+        return turn
+    return with_calls(turn, lambda call: replace(call, name=own_name(call.name, known)))
 
 
 _NOTHING: Final = ("", "{}")

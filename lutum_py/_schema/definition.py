@@ -96,8 +96,6 @@ class ToolDef(Immutable):
     _input_schema: JsonSchema | None
     _output_schema: JsonSchema | None
     _digest: str | None
-    _prefix: str
-    """What of the name stands for the groups that the tool is in: messages tell it apart."""
     __slots__ = tuple(__annotations__)
 
     def __init__(
@@ -133,7 +131,6 @@ class ToolDef(Immutable):
             _input_schema=None,
             _output_schema=None,
             _digest=None,
-            _prefix="",
         )
 
     @classmethod
@@ -251,23 +248,16 @@ class ToolDef(Immutable):
         """Return the same definition under another wire name."""
         return self._but(name=name)
 
-    def _prefixed(self, prefix: str) -> ToolDef:
-        made = self.with_name(prefix + self.name)
-        made._put(_prefix=prefix)
-        return made
-
     def with_description(self, description: str) -> ToolDef:
         """Return the same definition with another description."""
         return self._but(description=description)
 
     def _but(self, **changed: Any) -> ToolDef:
-        made = ToolDef(
+        return ToolDef(
             **{**self._told(), **changed},
             input_schema=lambda: self.input_schema,
             output_schema=None if self._output_source is None else lambda: self.output_schema or {},
         )
-        made._put(_prefix="" if "name" in changed else self._prefix)
-        return made
 
     def _told(self) -> dict[str, Any]:
         slots = ("_capabilities" if name == "capabilities" else name for name in TOLD)

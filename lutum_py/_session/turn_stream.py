@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import suppress
-from typing import Any, Generic, TypeVar
+from dataclasses import replace
+from typing import Any, Final, Generic, TypeVar
 
 from .._declare.answer import Answer
+from .._round.read_turn import by_own_names, names_known
+from .._schema.stand_in import own_name
 from .._text.json import parse_json
 from .._text.partial_json import PartialJson
 from .._transcript.stream_events import (
@@ -65,12 +68,28 @@ class _StreamOutcome(Generic[Outcome]):
             )
         return stream(self._prepared.request)
 
-    def _see(self, event: StreamEvent) -> None:
+    def _see(self, event: StreamEvent) -> StreamEvent:
+        """Take an event in, and give it with the tools' own names."""
+        if event.__class__ in _NAMING:
+            event = self._by_own_names(event)
         answer = self._prepared.answer
         if answer is not None:
             self._see_answer(answer, event)
         if isinstance(event, TurnFinished):
             self._outcome = self._prepared.take(event.turn)
+        return event
+
+    def _by_own_names(self, event: StreamEvent) -> StreamEvent:
+        prepared = self._prepared
+        known = names_known(prepared.toolset._by_name, prepared.answer)
+        if isinstance(event, CallStarted):
+            return replace(event, name=own_name(event.name, known))
+        if isinstance(event, CallCompleted):
+            call = event.metadata
+            return CallCompleted(event.index, replace(call, name=own_name(call.name, known)))
+        if isinstance(event, TurnFinished):
+            return TurnFinished(by_own_names(event.turn, known))
+        return event
 
     def _see_answer(self, answer: Answer[Any], event: StreamEvent) -> None:
         # By format, the text of the turn is the answer; by tool, the arguments of the call that has
@@ -102,6 +121,9 @@ class _StreamOutcome(Generic[Outcome]):
         return self._outcome
 
 
+_NAMING: Final = frozenset({CallStarted, CallCompleted, TurnFinished})
+
+
 class TurnStream(_StreamOutcome[Outcome]):
     """Iterate it for the events of a turn, then read `outcome`.
 
@@ -126,8 +148,7 @@ class TurnStream(_StreamOutcome[Outcome]):
         events = self._open("stream")
         try:
             async for event in events:
-                self._see(event)
-                yield event
+                yield self._see(event)
                 if self._outcome is not None:
                     break
         finally:
@@ -152,8 +173,7 @@ class SyncTurnStream(_StreamOutcome[Outcome]):
         events = self._open("stream_sync")
         try:
             for event in events:
-                self._see(event)
-                yield event
+                yield self._see(event)
                 if self._outcome is not None:
                     break
         finally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, TypeVar, get_args
@@ -350,6 +350,33 @@ def _check(turn: Any) -> None:
         value = getattr(turn, name)
         if not isinstance(value, str | None):
             raise MisuseError.of_field("AssistantTurn", name, "a text or None", value)
+
+
+def with_calls(
+    turn: AssistantTurn, change: Callable[[ToolMetadata], ToolMetadata]
+) -> AssistantTurn:
+    """Give a turn with other calls, and the payload as it came; itself where none is another.
+
+    Args:
+        turn: The turn.
+        change: Gives what is to stand for a call.
+    """
+    items = tuple(
+        ToolCallItem(change(item.metadata)) if isinstance(item, ToolCallItem) else item
+        for item in turn.items
+    )
+    if items == turn.items:
+        return turn
+    return AssistantTurn(
+        items=items,
+        finish_reason=turn.finish_reason,
+        usage=turn.usage,
+        model=turn.model,
+        request_id=turn.request_id,
+        dialect=turn.dialect,
+        payload=turn.payload,
+        cut_off=turn.cut_off,
+    )
 
 
 _WITH_TEXT: dict[str, Any] = {

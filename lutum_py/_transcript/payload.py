@@ -7,11 +7,12 @@ stands in a layer above: it is asked by its name, and only where there is someth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from importlib import import_module
+from collections.abc import Sequence
 from typing import Any
 
+from .._schema.stand_in import own_name
 from ..errors import DialectError
+from .dialect_named import dialect_named
 from .metadata import ToolMetadata
 
 
@@ -26,27 +27,23 @@ def checked_payload(payload: Any, dialect: str | None, calls: Sequence[ToolMetad
     Raises:
         ValueError: It is none of its dialect, or makes other calls than the turn.
     """
-    decode = _decode_of(dialect)
-    if decode is None or not isinstance(payload, dict):
+    module = dialect_named(dialect)
+    if module is None or not isinstance(payload, dict):
         return payload  # What no dialect replays goes out in the neutral view.
     try:
-        said = decode(payload)
+        said = module.decode(payload)
     except DialectError as error:
         raise ValueError(f"it is no response of the turn's dialect ({error})") from None
     # The neutral items are what the program reads, the payload is what goes back: an edit of one
     # alone would let the program answer calls that the provider never made.
     asked, found = ([(call.id, call.name) for call in each] for each in (calls, said.tool_calls))
-    if asked != found:
+    if len(asked) != len(found) or not all(map(_is_same, asked, found)):
         raise ValueError(f"the turn makes the calls {asked}, and its payload makes {found}")
     return said.payload
 
 
-def _decode_of(dialect: str | None) -> Callable[[Any], Any] | None:
-    """Find how payloads of a dialect are read; None for one that is not in the list of them."""
-    if dialect is None:
-        return None
-    name = import_module("lutum_py.dialects").DIALECTS.get(dialect)
-    if name is None:
-        return None
-    decode: Callable[[Any], Any] = import_module(name).decode
-    return decode
+def _is_same(one: tuple[str, str], other: tuple[str, str]) -> bool:
+    """Tell whether two calls are one: a tool may have gone out under the stand-in of its name."""
+    (id, name), (other_id, other_name) = one, other
+    is_same = own_name(name, [other_name]) == other_name or own_name(other_name, [name]) == name
+    return id == other_id and is_same

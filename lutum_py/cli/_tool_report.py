@@ -14,6 +14,8 @@ from .._schema.schema_reader import merged_part
 from .._text.json import compact_json
 from .._toolset import Toolset
 from .._transcript.result_cap import ResultCap
+from ..dialects import DIALECTS
+from ..dialects._facts import facts_of
 
 _ESTIMATE: Final = (
     "the characters of name, description and input schema as compact JSON, divided by 4"
@@ -83,6 +85,7 @@ def _tool(selector: AnySelector, start: int) -> dict[str, Any]:
     schema, output = definition.input_schema, definition.output_schema
     return {
         "name": selector.name,
+        "sent_as": _sent_as(selector.name),
         "path": ".".join(selector.path[start:]),
         "on": not selector.is_off,
         "deferred": selector.is_deferred,
@@ -113,6 +116,12 @@ def _tool(selector: AnySelector, start: int) -> dict[str, Any]:
         "input_schema": schema,
         "output_schema": output,
     }
+
+
+def _sent_as(name: str) -> dict[str, str]:
+    """Give the stand-in of a name for each dialect in which that goes out."""
+    sent = {each: facts_of(each).wire_name(name) for each in DIALECTS}
+    return {dialect: out for dialect, out in sent.items() if out != name}
 
 
 def _approval(selector: AnySelector) -> str:

@@ -110,7 +110,9 @@ _AREAS: dict[str | None, str] = {"*": "everything", None: "nothing"}
 
 
 def _extras(tool: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Give what a tool declares besides its types, as pairs of a label and words."""
+    """Give what there is of a tool besides its types, as pairs of a label and words."""
+    if tool["sent_as"]:
+        yield "sent as", f"{next(iter(tool['sent_as'].values()))}, to {', '.join(tool['sent_as'])}"
     if tool["path"].rpartition(".")[2] != tool["name"]:
         yield "member", tool["path"]
     capabilities = tool["capabilities"]

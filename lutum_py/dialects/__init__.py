@@ -18,6 +18,7 @@ same names:
 | `check(request)` | the rules that a request body, or its list of messages, breaks |
 | `repair(request)` | what it was given, mended, and the list of changes |
 | `compile(definition, *, strict=False)` | one tool's schema in this dialect |
+| `wire_name(name)` | the name under which a tool goes out |
 
 What these give is here: `CompiledSchema`, `EncodedRequest`, `Loss`, `Violation` and `Change`.
 

@@ -32,7 +32,14 @@ from ._repair.violations import Change, Violation
 from ._schema.compiler import CompiledSchema
 from ._wire.history import NOTHING_SAID, History
 from ._wire.losses import EncodedRequest, Loss, cache_losses
-from ._wire.offered import answer_schema, choice_of, compiled, offered, schema_losses
+from ._wire.offered import (
+    answer_schema,
+    as_sent,
+    choice_of,
+    compiled,
+    offered,
+    schema_losses,
+)
 from ._wire.other_model import ModelNames
 from ._wire.reading import Place, response_place
 from ._wire.rendering import Rendering
@@ -89,7 +96,7 @@ class Dialect(Generic[C]):
             The schema, the decoder of arguments, and what the provider will not enforce.
 
         Raises:
-            ToolDefinitionError: The name or the schema has no form in the dialect.
+            ToolDefinitionError: The schema has no form in the dialect.
 
         Example:
             >>> from lutum_py.dialects import openai_chat
@@ -119,7 +126,7 @@ class Dialect(Generic[C]):
             What the field holds, with the tools in order; yours to change.
 
         Raises:
-            ToolDefinitionError: A name or schema has no form in the dialect.
+            ToolDefinitionError: A schema has no form in the dialect.
 
         Example:
             >>> from lutum_py.dialects import anthropic_messages
@@ -133,7 +140,25 @@ class Dialect(Generic[C]):
     def tool_of(self, definition: ToolDef, strict: bool) -> dict[str, Any]:
         """Describe one tool."""
         schema = copy_json(compiled(definition, self.facts, strict).schema)
-        return self.tool(definition, schema, strict)
+        return self.tool(as_sent(definition, self.facts), schema, strict)
+
+    def wire_name(self, name: str) -> str:
+        """Give the name under which a tool goes out, for texts of yours that speak of it.
+
+        A name that the provider takes goes out as it is. For any other goes its stand-in, which is
+        made of the name alone: the same in every request, process and dialect.
+
+        Args:
+            name: The tool's own name.
+
+        Example:
+            >>> from lutum_py.dialects import gemini_generate_content, openai_chat
+            >>> openai_chat.wire_name("math.factorial")
+            'math_factorial_ad6b7ebf6789'
+            >>> gemini_generate_content.wire_name("math.factorial")
+            'math.factorial'
+        """
+        return self.facts.wire_name(name)
 
     def tool_choice(self, requirement: Any) -> C:
         """Say what the model is asked to do, for the request field that holds the choice of a tool.
@@ -149,7 +174,7 @@ class Dialect(Generic[C]):
             >>> anthropic_messages.tool_choice(ToolChoice("specific", "echo"))
             {'type': 'tool', 'name': 'echo'}
         """
-        return self.choice(choice_of(requirement))
+        return self.choice(choice_of(requirement, self.facts))
 
     def answer_format(self, answer: Any) -> dict[str, Any]:
         """Hold the text of the model to the schema of a final answer: the request fields for it.
@@ -206,7 +231,7 @@ class Dialect(Generic[C]):
 
         Where the provider keeps instructions apart, messages of system and developer are left out;
         `encode_request` puts them in their place. A call by a name that the provider refuses goes
-        out under another, and `encode_request` reports it.
+        out under the name's stand-in.
 
         Args:
             committed: Messages, turns and results, oldest first.
@@ -288,7 +313,7 @@ class Dialect(Generic[C]):
             The body, and on its `losses` what it could not carry.
 
         Raises:
-            ToolDefinitionError: A tool's name or schema has no form in the dialect.
+            ToolDefinitionError: A tool's schema has no form in the dialect.
             InvalidValueError: The provider refuses how the conversation begins.
             MisuseError: The native search has another name than the provider's own.
 
@@ -393,8 +418,7 @@ class Draft(Generic[C]):
             whole: Whether turns go back whole, whatever was cut before them.
         """
         request = self.request
-        names = [definition.name for definition in request.tools]
-        rendered = rendering.of(request.items, names, self._model, found, start, whole)
+        rendered = rendering.of(request.items, self._model, found, start, whole)
         self.losses += rendered.losses
         self.losses += cache_losses(request.cache, self._dialect.facts.name, *cached_by)
         return rendered
@@ -410,7 +434,7 @@ class Draft(Generic[C]):
 
     def choice(self) -> C:
         """Say what the model is asked to do."""
-        return self._dialect.choice(self.request.tool_choice)
+        return self._dialect.tool_choice(self.request.tool_choice)
 
     def answer(self) -> dict[str, Any]:
         """Give the fields that hold the text to a final answer, where one is asked for so."""

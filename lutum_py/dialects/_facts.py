@@ -13,7 +13,8 @@ from importlib import import_module
 from typing import Any
 
 from .._schema.schema_reader import JsonSchema
-from .._text.json import is_whole_json
+from .._schema.stand_in import stand_in
+from .._text.json import is_whole_json, shorten
 from .._transcript.assistant import AssistantItem, CutOff, ToolCallItem
 from . import DIALECTS
 from ._schema.nodes import SchemaLoss
@@ -62,6 +63,30 @@ class Facts:
     rewrite: Callable[[str, JsonSchema, list[SchemaLoss]], JsonSchema] | None = None
     is_own_item: Callable[[Mapping[str, Any]], bool] = lambda _: False
     is_own_body: Callable[[Mapping[str, Any]], bool] = lambda _: False
+
+    def takes_name(self, name: object) -> bool:
+        """Tell whether the provider takes a name of a tool."""
+        return isinstance(name, str) and self.tool_names.fullmatch(name) is not None
+
+    def wire_name(self, name: Any) -> str:
+        """Give the name under which a tool goes out: its own, or its stand-in.
+
+        Args:
+            name: The tool's own name; anything, in a request that is broken.
+        """
+        if self.takes_name(name):
+            return str(name)
+        return stand_in(name if isinstance(name, str) else shorten(name))
+
+    def send_names(self, calls: Iterable[dict[str, Any]]) -> None:
+        """Let the calls of a turn go out under names that the provider takes.
+
+        Args:
+            calls: What holds the name of each call; a search for tools may have none.
+        """
+        for call in calls:
+            if call.get("name") is not None:
+                call["name"] = self.wire_name(call["name"])
 
     def cut_off(self, reason: str | None, items: Iterable[AssistantItem]) -> CutOff | None:
         """Say what a limit on tokens cut off of a turn; None where it was none that ended it."""

@@ -17,6 +17,7 @@ from .._declare.schema_tool import spec_from_definition
 from .._schema.capabilities import ToolCapabilities
 from .._schema.definition import ToolDef
 from .._schema.schema_check import SchemaChecker, schema_checker
+from .._schema.stand_in import stand_in
 from .._text.escaping import visible
 from .._text.json import compact_json, cut, shorten
 from .._text.suggestion import meant_by
@@ -51,7 +52,7 @@ class _Rules:
 
     name: str
     only: tuple[str, ...] | None
-    rename: Callable[[str], str]
+    rename: Callable[[str], str] | None
     trusted: bool
     verify: bool
     capabilities: Mapping[str, ToolCapabilities]
@@ -125,7 +126,7 @@ async def remote_tools(
     name: str,
     *,
     only: Iterable[str] | None = None,
-    rename: Callable[[str], str] = wire_name,
+    rename: Callable[[str], str] | None = wire_name,
     trusted: bool = False,
     verify: bool | None = None,
     capabilities: Mapping[str, ToolCapabilities] | None = None,
@@ -138,7 +139,7 @@ async def remote_tools(
         client: An open `mcp.Client`, or a session that has been initialised.
         name: What the toolset is called; saved plans do not keep it.
         only: The names, as the server has them, of the tools to take; None for all.
-        rename: Makes the wire name of the server's name.
+        rename: Makes the tool's own name of the server's; None takes that as it is.
         trusted: Whether the server's hints about what its tools do are believed. Else each tool is
             `delegate_work`, which is to be confirmed.
         verify: Whether each tool is looked up again before each call, and not called where it
@@ -214,9 +215,11 @@ class _Sorting:
         self.listed: dict[str, Tool] = {}
         self.refused: list[RefusedTool] = []
         named = [tool for tool in tools if self._has_name(tool)]
-        # Two tools may be told apart on the server and not here: `a.b` and `a_b` are one wire name.
+        # Two tools may be told apart on the server and not here: `a.b` and `a_b` are one wire name,
+        # and a name may be what stands for another.
         wire_names = {tool.name: self._wire_name(tool.name) for tool in named}
-        count = Counter(wire_names[tool.name] for tool in named)
+        made = (wire_names[tool.name] for tool in named)
+        count = Counter(each for wire in made for each in (wire, stand_in(wire)))
         for tool in named:
             self._take(tool, wire_names[tool.name], count)
         self._note_missing({tool.name for tool in tools})
@@ -233,7 +236,8 @@ class _Sorting:
         return False
 
     def _wire_name(self, name: str) -> str:
-        made: object = self._rules.rename(name)
+        rename = self._rules.rename
+        made: object = name if rename is None else rename(name)
         if not isinstance(made, str) or not made:
             raise MisuseError(
                 f"rename= made {shorten(made)} of {name!r}. Let it give the wire name as a text."
@@ -241,11 +245,12 @@ class _Sorting:
         return made
 
     def _take(self, tool: Tool, wire: str, count: Counter[str]) -> None:
-        if count[wire] > 1:
+        alike = max(count[wire], count[stand_in(wire)])
+        if alike > 1:
             self._refuse(
                 tool.name,
-                f"{count[wire]} tools of the server are called {wire!r} here; tell them apart "
-                "with rename=",
+                f"{alike} tools of the server are called {wire!r} here; tell them apart with "
+                "rename=",
             )
             return
         try:

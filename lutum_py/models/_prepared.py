@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
 from .._schema.definition import ToolDef
-from .._transcript.assistant import AssistantTurn, ToolCallItem
+from .._schema.stand_in import stand_in
+from .._transcript.assistant import AssistantTurn, with_calls
 from .._transcript.metadata import ToolMetadata
 from .._transcript.request import TurnRequest
 from .._transcript.stream_events import CallCompleted, StreamEvent
@@ -55,7 +56,7 @@ class PreparedBody:
         body: The request body, without the model's name.
         extra: The fields of it that the user gave, by name.
         losses: What it could not carry.
-        decoders: By wire name, what turns arguments back into the author's form.
+        decoders: By name and stand-in, what turns arguments back into the author's form.
     """
 
     body: dict[str, Any]
@@ -65,22 +66,7 @@ class PreparedBody:
 
     def turn(self, turn: AssistantTurn) -> AssistantTurn:
         """Give a turn with its calls in the author's form."""
-        items = tuple(
-            ToolCallItem(self._call(item.metadata)) if isinstance(item, ToolCallItem) else item
-            for item in turn.items
-        )
-        if items == turn.items:
-            return turn
-        return AssistantTurn(
-            items=items,
-            finish_reason=turn.finish_reason,
-            usage=turn.usage,
-            model=turn.model,
-            request_id=turn.request_id,
-            dialect=turn.dialect,
-            payload=turn.payload,
-            cut_off=turn.cut_off,
-        )
+        return with_calls(turn, self._call)
 
     def event(self, event: StreamEvent) -> StreamEvent:
         """Give an event with the call that it carries in the author's form."""
@@ -117,7 +103,11 @@ def prepare(
         request, strict=strict, model=model, native_search=native_search
     )
     decoders = (
-        {each.name: dialect.compile(each, strict=True).decoder for each in request.tools}
+        {
+            name: dialect.compile(each, strict=True).decoder
+            for each in request.tools
+            for name in (stand_in(each.name), each.name)
+        }
         if strict
         else _NO_DECODERS
     )

@@ -281,21 +281,49 @@ def test_a_loss_of_the_whole_schema_names_the_tool(lutum: Lutum, tmp_path: Path)
 
 
 def test_a_tool_without_a_form_is_told(lutum: Lutum, tmp_path: Path) -> None:
-    """A name that the provider refuses ends with exit code 1 and the remedy."""
+    """A schema that the provider cannot take ends with exit code 1 and the remedy."""
+    (tmp_path / "shapeless.py").write_text(
+        "from lutum_py import ToolDef, Toolset\n"
+        "parts = [{'minLength': 1, 'type': 'string'}, {'minLength': 2, 'type': 'string'}]\n"
+        "schema = {'type': 'object', 'properties': {'a': {'allOf': parts}}}\n"
+        "made = ToolDef.from_json_schema(name='never', input_schema=schema)\n"
+        "Tools = Toolset.from_definitions('Tools', [made])\n",
+        encoding="utf-8",
+    )
+    ran = lutum("inspect", "shapeless:Tools", "--schema", "openai_chat", "--strict")
+    assert (ran.code, ran.out) == (1, "")
+    assert "Tool 'never', at `a`" in ran.err
+
+
+def test_what_goes_out_for_a_name_stands_beside_it(lutum: Lutum, tmp_path: Path) -> None:
+    """Where dialects refuse a tool's name, its stand-in is shown with them; else nothing is."""
     (tmp_path / "named.py").write_text(
         "from lutum_py import Toolset, tool, tool_fn\n"
-        "@tool_fn(name='not so good')\n"
+        "@tool_fn(name='math.factorial')\n"
+        "def factorial() -> None: ...\n"
+        "@tool_fn(name='9 lives')\n"
+        "def lives() -> None: ...\n"
+        "@tool_fn\n"
         "def wait() -> None: ...\n"
         "class Tools(Toolset):\n"
+        "    factorial = tool(factorial)\n"
+        "    lives = tool(lives)\n"
         "    wait = tool(wait)\n",
         encoding="utf-8",
     )
-    ran = lutum("inspect", "named:Tools", "--schema", "openai_chat")
-    assert (ran.code, ran.out) == (1, "")
-    assert "Give the tool another name" in ran.err
+    words = " ".join(lutum("inspect", "named:Tools").out.split())
+    some = "openai_chat, openai_responses, anthropic_messages, bedrock_converse"
+    assert f"sent as math_factorial_ad6b7ebf6789, to {some}" in words
+    assert "sent as tool_9_lives_e0f163108945, to openai_chat," in words
+    assert words.count("sent as") == 2
+    tools = json.loads(lutum("inspect", "named:Tools", "--json").out)["tools"]
+    dotted = dict.fromkeys(some.split(", "), "math_factorial_ad6b7ebf6789")
+    assert [tool["sent_as"] for tool in tools][::2] == [dotted, {}]
+    assert len(tools[1]["sent_as"]) == 5
 
 
 HOSTILE = "\x1b[2J\x9b31m[red]not[/red] \u202egnp\u3000x\nmore"
+HOSTILE_NAME = "[red]not[/red] \u202egnp\u3000x"
 
 
 def test_hostile_text_is_shown_and_commands_nothing(lutum: Lutum, tmp_path: Path) -> None:
@@ -304,7 +332,8 @@ def test_hostile_text_is_shown_and_commands_nothing(lutum: Lutum, tmp_path: Path
         "from lutum_py import ToolDef, Toolset\n"
         f"text = {HOSTILE!r}\n"
         "schema = {'type': 'object', 'properties': {text: {'enum': [text], 'default': text}}}\n"
-        "made = ToolDef.from_json_schema(name=text, description=text, input_schema=schema)\n"
+        f"name = {HOSTILE_NAME!r}\n"
+        "made = ToolDef.from_json_schema(name=name, description=text, input_schema=schema)\n"
         "Tools = Toolset.from_definitions('Tools', [made])\n",
         encoding="utf-8",
     )
@@ -313,7 +342,7 @@ def test_hostile_text_is_shown_and_commands_nothing(lutum: Lutum, tmp_path: Path
         assert ran.code == 0
         assert all(char.isprintable() or char == "\n" for char in ran.out)
         assert "[red]not[/red]" in ran.out
-    assert json.loads(ran.out)["tools"][0]["name"] == HOSTILE
+    assert json.loads(ran.out)["tools"][0]["name"] == HOSTILE_NAME
 
 
 class Terminal(io.StringIO):

@@ -127,12 +127,10 @@ def test_extras_beside_an_answer_leave_its_format(name: str, extra: dict[str, An
 
 @pytest.mark.parametrize("name", ["openai_chat", "openai_responses", "anthropic_messages"])
 def test_a_type_without_a_form_is_refused_with_the_remedy(name: str) -> None:
-    """What no strict schema says, or a name that is refused, can be asked for by a tool."""
+    """What no strict schema says can be asked for by a tool."""
     dialect: Any = import_module(DIALECTS[name])
-    for answer in (Answer(dict[str, int], by="format"), Answer(int, by="format", name="a b")):
-        with pytest.raises(ToolDefinitionError):
-            dialect.answer_format(answer)
-        with pytest.raises(ToolDefinitionError):
-            dialect.encode_request(
-                TurnRequest(items=[Message("user", "x")], answer=answer.definition)
-            )
+    answer = Answer(dict[str, int], by="format")
+    with pytest.raises(ToolDefinitionError):
+        dialect.answer_format(answer)
+    with pytest.raises(ToolDefinitionError):
+        dialect.encode_request(TurnRequest(items=[Message("user", "x")], answer=answer.definition))

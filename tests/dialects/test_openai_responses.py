@@ -8,7 +8,7 @@ import pytest
 
 from lutum_py import AssistantTurn, Attachment, Message, ToolDef, ToolMetadata, TurnRequest, Usage
 from lutum_py.dialects import openai_responses as dialect
-from lutum_py.errors import DialectError, MisuseError, ToolDefinitionError
+from lutum_py.errors import DialectError, MisuseError
 from lutum_py.models import ToolChoice
 from lutum_py.turns import ReasoningItem, RefusalItem, ServerToolItem, TextItem, ToolCallItem
 from tests.cases import over
@@ -308,10 +308,3 @@ def test_strict_tools_have_the_schema_for_that() -> None:
             "strict": False,
         }
     ]
-
-
-def test_a_name_that_the_api_refuses_is_refused_here() -> None:
-    """A tool's name is checked before any request."""
-    definition = ToolDef.from_json_schema(name="a.b", input_schema={"type": "object"})
-    with pytest.raises(ToolDefinitionError):
-        dialect.encode_request(TurnRequest(items=[], tools=(definition,)))

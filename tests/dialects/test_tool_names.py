@@ -7,7 +7,7 @@ import json
 import re
 from importlib import import_module
 from types import ModuleType
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,27 +17,30 @@ from lutum_py import (
     AssistantTurn,
     CommittedRound,
     Message,
+    NeedsTools,
+    Session,
     ToolDef,
-    ToolInput,
     ToolMetadata,
+    ToolRequirement,
     ToolResult,
     Toolset,
     Transcript,
     TurnRequest,
     tool,
-    tool_fn,
-    toolset,
 )
 from lutum_py.dialects import (
     DIALECTS as LIST,
 )
 from lutum_py.dialects import (
+    anthropic_messages,
     gemini_generate_content,
     openai_chat,
     openai_responses,
 )
-from lutum_py.errors import ToolDefinitionError
+from lutum_py.errors import TranscriptError
+from lutum_py.testing import ScriptedModel
 from lutum_py.turns import TranscriptItem
+from lutum_py.window import tool_search
 from tests.cases import over
 
 from .every_dialect import (
@@ -52,8 +55,10 @@ from .every_dialect import (
 )
 
 BAD = "no such tool!"
+USER = Message("user", "Go")
 FINE = "x_Y-9"
-T = TypeVar("T")
+FOR_FINE = "x_Y_9_1343ebc6b268"
+"""What would stand for it where it were refused."""
 ANY_NAMES = st.text(min_size=1, max_size=200)
 
 
@@ -80,6 +85,15 @@ def own(dialect: ModuleType, turn: AssistantTurn) -> AssistantTurn:
     return decoded
 
 
+def named(name: str) -> ToolDef:
+    return ToolDef.from_json_schema(name=name, input_schema={"type": "object"})
+
+
+def names_of(transcript: Transcript) -> list[str]:
+    turns = (item for item in transcript if isinstance(item, AssistantTurn))
+    return [call.name for turn in turns for call in turn.tool_calls]
+
+
 def names_in(value: Any) -> list[str]:
     """Every name in rendered messages: of calls, and of results where these have one."""
     if isinstance(value, list):
@@ -102,8 +116,8 @@ def is_taken(dialect: ModuleType, name: str) -> bool:
 @DIALECTS
 @over("is_own", [False, True])
 def test_a_refused_name_goes_out_under_another(dialect: ModuleType, is_own: bool) -> None:
-    """A name that the provider refuses is another one on the wire, with a loss that names both;
-    the transcript keeps what the model sent.
+    """A name that the provider refuses is another one on the wire, which is no loss; the
+    transcript keeps what the model sent.
     """
     turn = called(FINE, BAD)
     turn = own(dialect, turn) if is_own else turn
@@ -115,9 +129,7 @@ def test_a_refused_name_goes_out_under_another(dialect: ModuleType, is_own: bool
     assert FINE in sent
     assert all(is_taken(dialect, name) for name in sent)
     assert dialect.check(body) == []
-    (loss,) = [each for each in body.losses if BAD in each.text]
-    assert loss.where == "items[1].tool_calls[1]"
-    assert sent_as(dialect, BAD)[0] in loss.text
+    assert not any(BAD in each.text for each in body.losses)
     assert turn.tool_calls[1].name == BAD
     assert turn.payload == payload
 
@@ -180,34 +192,6 @@ def test_a_made_name_is_the_same_for_every_provider() -> None:
 
 
 @DIALECTS
-def test_a_made_name_never_is_a_tool_on_offer(dialect: ModuleType) -> None:
-    """Where a tool on offer has the name that would be made, another is made."""
-    (taken,) = sent_as(dialect, BAD)
-    tool = ToolDef.from_json_schema(name=taken, input_schema={"type": "object"})
-    turn = called(BAD)
-    items: list[TranscriptItem] = [Message("user", "Go"), turn, *answers(turn)]
-    body = dialect.encode_request(TurnRequest(items=items, tools=(tool,)))
-    assert taken not in names_in(body[key_of(dialect)])
-    assert dialect.check(body) == []
-
-
-@DIALECTS
-def test_a_made_name_gives_way_when_a_tool_of_that_name_comes(dialect: ModuleType) -> None:
-    """A conversation that was sent before is sent with other tools as if for the first time."""
-    (taken,) = sent_as(dialect, BAD)
-    tool = ToolDef.from_json_schema(name=taken, input_schema={"type": "object"})
-    turn = called(BAD)
-    transcript = Transcript()
-    transcript.push(Message("user", "Go"))
-    transcript.append_round(CommittedRound(turn, answers(turn)))
-    before = dialect.encode_request(TurnRequest(items=transcript.view()))
-    assert taken in names_in(before[key_of(dialect)])
-    after = dialect.encode_request(TurnRequest(items=transcript.view(), tools=(tool,)))
-    assert taken not in names_in(after[key_of(dialect)])
-    assert after == dialect.encode_request(TurnRequest(items=[*transcript], tools=(tool,)))
-
-
-@DIALECTS
 def test_a_refused_name_is_found_everywhere_and_mended_alike(dialect: ModuleType) -> None:
     """Each place that has a refused name is a violation, and a repair gives all the same name."""
     body = bodies(BAD)[dialect.NAME]
@@ -250,72 +234,121 @@ def test_a_call_by_no_name_gets_one(dialect: ModuleType) -> None:
         assert len(mended) == len(broken), name
 
 
-@tool_fn
-def ping() -> None: ...
-
-
-@tool_fn(name="no name")
-def unnamed() -> None: ...
-
-
-class Inner(Toolset):
-    ping = tool(ping)
-    unnamed = tool(unnamed, off=True)
-
-
-class Spaced(Toolset):
-    inner = toolset(Inner, prefix="a b ", timeout=2)
-
-
-class Long(Toolset):
-    inner = toolset(Inner, prefix="x" * 130)
-
-
-class Fine(Toolset):
-    inner = toolset(Inner, prefix="fine_")
-
-
-class Pair(ToolInput[str], Generic[T]):
-    """Take two."""
-
-    one: T
-
-
-class Generics(Toolset):
-    pair = tool(Pair[int])
-
-
-class PairInt(Pair[int]):
-    """Take two numbers."""
-
-
-class Renamed(Toolset):
-    pair = tool(PairInt)
-
-
-REMEDIES: list[tuple[Any, str]] = [
-    (Spaced, "Its prefix is 'a b ': change `prefix=` where the toolset is nested or made."),
-    (Long, "change `prefix=`"),
-    (Toolset.of("Made", ping, prefix="a b "), "change `prefix=`"),
-    ([Fine.inner.unnamed.definition], "as in `@tool_fn(name=...)`"),
-    ([Spaced.inner.ping.definition.with_name("c d")], "as in `@tool_fn(name=...)`"),
-    ([Spaced.inner.ping.definition.with_description("Other.")], "change `prefix=`"),
-    (Generics, "for `A[int]`, declare a `class AInt(A[int])`"),
+HOSTILE = [
+    *("math.factorial", "a b", "a.b", "a_b", "9 lives", "-", "_", "日本.会議", "émoji \U0001f389"),
+    *("x" * 65, "x" * 128, "x" * 129, "y" * 500, "a/b:c", "$ref", "__proto__", "def", "None"),
+    *("\u202egnp.exe", "a[int]", "\u200b", "\ufeffadd", "Å", "A\u030a"),
 ]
+SAYABLE = st.text(st.characters(exclude_categories=("Cc", "Cs")), min_size=1, max_size=150).filter(
+    str.strip
+)
 
 
 @DIALECTS
-def test_what_is_to_be_changed_is_what_the_refused_name_comes_from(
-    dialect: ModuleType,
+@given(data=st.data(), names=st.lists(SAYABLE | st.sampled_from(HOSTILE), max_size=4, unique=True))
+def test_a_tool_may_be_called_anything(
+    dialect: ModuleType, data: st.DataObject, names: list[str]
 ) -> None:
-    """A refused name comes with the remedy: for its prefix, for a tool, or for a generic model."""
-    for tools, remedy in REMEDIES:
-        with pytest.raises(ToolDefinitionError, match="is refused by") as raised:
-            dialect.tools(tools)
-        assert remedy in str(raised.value), tools
+    """Whatever tools are called: each goes out under a name that the provider takes, and calls by
+    that come back under its own, in the round, in its results, when it is saved and sent again, to
+    the same provider byte for byte and to any other in that one's names.
+    """
+    names = [*dict.fromkeys([*names, data.draw(st.sampled_from(HOSTILE))])]
+    tools = Toolset.from_definitions("Hostile", [named(name) for name in names])
+    sent = [dialect.wire_name(name) for name in names]
+    body = dialect.encode_request(TurnRequest(items=[USER], tools=tools.definitions()))
+    assert dialect.check(body) == []
+    assert [each.text for each in body.losses if "name" in each.text] == []
+    offered = json.dumps(tools_in(dialect, body), ensure_ascii=False)
+    for name, out in zip(names, sent, strict=True):
+        assert is_taken(dialect, out)
+        assert (out == name) is is_taken(dialect, name)
+        assert json.dumps(out) in offered
+        assert out == name or json.dumps(f"{name}: ", ensure_ascii=False)[:-1] in offered
+        choice = json.dumps(dialect.tool_choice(ToolRequirement.specific(name)), ensure_ascii=False)
+        assert json.dumps(out) in choice
+    said = own(dialect, called(*sent))
+    outcome = tools.read_turn(said)
+    assert isinstance(outcome, NeedsTools)
+    plan = outcome.round.plan()
+    assert [call.name for call in plan.pending] == names
+    committed = plan.resolve([call.complete(1) for call in plan.pending])
+    assert [each.name for each in committed.results] == names
+    assert committed.turn.payload == said.payload
+    transcript = Transcript()
+    transcript.push(USER)
+    transcript.append_round(committed)
+    transcript = Transcript.load_json(transcript.dump_json())
+    assert names_of(transcript) == names
+    assert dialect.messages([transcript[1]]) == dialect.messages([said])
+    assert dialect.check(dialect.messages(transcript)) == []
+    other = import_module(LIST[data.draw(st.sampled_from(NAMES))])
+    elsewhere = other.encode_request(
+        TurnRequest(items=transcript.view(), tools=tools.definitions())
+    )
+    assert other.check(elsewhere) == []
+    found = names_in(elsewhere[key_of(other)])
+    assert {other.wire_name(name) for name in names} == set(found)
 
 
 @DIALECTS
-def test_the_remedy_for_a_generic_model_works(dialect: ModuleType) -> None:
-    """A class of its own gives a special case of a generic model a name that providers take."""
-    assert "pair_int" in json.dumps(dialect.tools(Renamed))
+def test_a_stand_in_of_a_name_that_is_taken_agrees_with_its_result(dialect: ModuleType) -> None:
+    """Where a call came by a stand-in that was not needed, its result has the name of the call."""
+    tools = Toolset.from_definitions("Fine", [named(FINE)])
+    said = own(dialect, called(FOR_FINE))
+    outcome = tools.read_turn(said)
+    assert isinstance(outcome, NeedsTools)
+    plan = outcome.round.plan()
+    committed = plan.resolve([plan.pending[0].complete(1)])
+    again = dialect.messages([USER, *committed])
+    assert set(names_in(again)) == {FOR_FINE}
+    assert dialect.check(again) == []
+
+
+def test_a_payload_of_another_call_is_still_refused() -> None:
+    """A saved turn and its payload agree by name or stand-in, and by nothing else."""
+    transcript = Transcript()
+    transcript.push(USER)
+    said = own(openai_chat, called(openai_chat.wire_name(BAD)))
+    transcript.append_round(CommittedRound(said, answers(said)))
+    text = transcript.dump_json()
+    for name, is_same in (
+        (BAD, True),
+        ("other tool", False),
+        (openai_chat.wire_name("x y"), False),
+    ):
+        turn, result = (json.loads(text)["items"][at] for at in (1, 2))
+        turn["items"][0]["name"] = result["name"] = name
+        edited = json.loads(text) | {"items": [json.loads(text)["items"][0], turn, result]}
+        if is_same:
+            assert names_of(Transcript.load_json(json.dumps(edited))) == [name]
+        else:
+            with pytest.raises(TranscriptError, match="its payload makes"):
+                Transcript.load_json(json.dumps(edited))
+
+
+@over("native", [anthropic_messages, openai_responses])
+def test_deferred_tools_are_referred_to_as_they_go_out(native: ModuleType) -> None:
+    """What a search found is named as the tools of the request are, and its call is answered so."""
+
+    class Desk(Toolset):
+        search = tool(tool_search(name="tool_search"))
+        dotted = tool(named("math.factorial"), deferred=True)
+
+    out = openai_chat.wire_name("math.factorial")
+    for found in ("math.factorial", out):
+        call = ToolMetadata(id="c1", name="tool_search", arguments='{"query": "x"}')
+        transcript = Transcript()
+        transcript.push(USER)
+        turn = AssistantTurn(tool_calls=[call])
+        result = ToolResult(
+            id="c1", name="tool_search", arguments=call.arguments, result=json.dumps([found])
+        )
+        transcript.append_round(CommittedRound(turn, [result]))
+        session = Session(transcript=transcript)
+        model = ScriptedModel([ScriptedModel.text("Done.")])
+        session.text_turn(model).tools(Desk).collect_sync()
+        body = native.encode_request(model.requests[0], native_search=True)
+        assert json.dumps(body).count(json.dumps(out)) == 2, found
+        assert "math.factorial: " in json.dumps(body)
+        assert '"math.factorial"' not in json.dumps(body[key_of(native)])

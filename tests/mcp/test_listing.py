@@ -131,8 +131,20 @@ async def test_names_that_meet_are_both_refused() -> None:
     assert not remote.listed
     renamed = await taken(server, rename=lambda name: name.replace(".", "-"))
     assert list(renamed.listed) == ["a-b", "a_b"]
+    as_it_is = await taken(server, rename=None)
+    assert list(as_it_is.listed) == ["a.b", "a_b"]
+    assert [each.name for each in as_it_is.refused] == ["c", "c"]
     with pytest.raises(MisuseError, match=r"rename= made None of 'a\.b'"):
         await taken(server, rename=lambda name: None)
+
+
+async def test_a_name_that_stands_for_another_is_refused_with_it() -> None:
+    """Of a server's tools that could not be told apart neither is taken, and the others are."""
+    server = Served([described("a.b"), described("a_b_12734df70e88"), described("c.d")])
+    remote = await taken(server, rename=None)
+    assert [each.name for each in remote.refused] == ["a.b", "a_b_12734df70e88"]
+    assert list(remote.listed) == ["c.d"]
+    assert list((await taken(server)).listed) == ["a_b", "a_b_12734df70e88", "c_d"]
 
 
 CIRCLE = {"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}]}}}

@@ -17,13 +17,12 @@ from lutum_py import (
     CommittedRound,
     Message,
     Session,
-    ToolDef,
     ToolMetadata,
     ToolResult,
     Transcript,
     TurnRequest,
 )
-from lutum_py.dialects import anthropic_messages, openai_chat
+from lutum_py.dialects import openai_chat
 from lutum_py.errors import (
     DeveloperError,
     InvalidValueError,
@@ -584,19 +583,3 @@ def test_the_wire_form_is_had_without_a_session_or_a_model() -> None:
     again = openai_chat.messages(view.of(transcript))
     assert again[0]["content"] == "Be brief."
     assert len(again[3]["tool_calls"]) == 1
-
-
-def test_names_that_are_replaced_follow_the_tools_on_offer() -> None:
-    """A name that stands in for a refused one gives way to a tool of that name, and comes back."""
-    transcript = Transcript()
-    transcript.push(Message("user", "Go"))
-    transcript.append_round(committed(0, name="no such tool!"))
-    standing_in = ToolDef.from_json_schema(
-        name="no_such_tool_f2391f29c3c4", input_schema={"type": "object"}
-    )
-    names = []
-    for tools in ((), (standing_in,), ()):
-        body = anthropic_messages.encode_request(TurnRequest(items=transcript.view(), tools=tools))
-        names.append(body["messages"][1]["content"][1]["name"])
-    assert names[0] == names[2] == standing_in.name
-    assert names[1] not in (standing_in.name, "no such tool!")

@@ -77,7 +77,7 @@ class BlockRendering(FrontRendering):
                 sent[key] = call.id
             self.ids.send(sent, key, is_own=payload is not None)
             self._answers[call.id] = {form.answers: sent[key]} if sent.get(key) else {}
-        self.names.send(calls, position, self.losses)
+        self.facts.send_names(calls)
         if blocks:
             self._say("assistant", blocks)
 

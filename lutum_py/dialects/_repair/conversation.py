@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,6 @@ from ..._text.unicode import halves_in, is_plainly_sendable, sendable_json
 from .._facts import Facts
 from .._wire.declared_names import declared_names
 from .._wire.history import NOTHING_SAID
-from .._wire.tool_names import WireNames
 from .mending import Breach, Mending
 from .violations import NOT_SHOWN, Change, Violation
 
@@ -61,22 +60,18 @@ class Form:
         if not is_plainly_sendable(request):
             return False
         body: Mapping[str, Any] = request if is_mapping(request) else {}
-        named = list(declared_names(self.facts, body))
-        look = Mending(self._names(named), body, is_look=True)
+        look = Mending(self.facts, body, is_look=True)
         try:
-            for holder, key, position in named:
+            for holder, key, position in declared_names(self.facts, body):
                 look.rename(holder, key, position)
             items = self._items(*self._listed(request), look)
             return items is None or is_in_order(items, look)
         except (Breach, RecursionError):
             return False
 
-    def _names(self, named: Iterable[tuple[Any, str | int, str]]) -> WireNames:
-        return WireNames(self.facts, (holder[key] for holder, key, _ in named))
-
     def _mended(self, request: Any) -> tuple[Any, Mending]:
         body: Mapping[str, Any] = request if is_mapping(request) else {}
-        mending = Mending(self._names(declared_names(self.facts, body)), body)
+        mending = Mending(self.facts, body)
         if not is_mapping(request) and not is_sequence(request):
             self._unmended(
                 mending,
@@ -90,7 +85,7 @@ class Form:
             request = _sendable(request, self.facts.key, mending)
             return self._of(request, mending), mending
         except RecursionError:
-            mending = Mending(mending.names, body)
+            mending = Mending(self.facts, body)
             self._unmended(
                 mending,
                 "too_deep",

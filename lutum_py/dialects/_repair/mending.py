@@ -12,7 +12,7 @@ from types import NoneType
 from typing import Any, Final
 
 from ..._text.json import compact_json, copy_json, shorten
-from .._wire.tool_names import WireNames
+from .._facts import Facts
 from .pairing import Pairing
 from .violations import Change, Violation
 
@@ -27,7 +27,7 @@ class Mending:
     """Collect the mended items and the notes.
 
     Args:
-        names: The names under which tools go out in it.
+        facts: What is known of the dialect.
         body: The request body; empty where only its list was given.
         is_look: Whether this is the first look, at the request itself.
 
@@ -35,12 +35,12 @@ class Mending:
         items: The items as they are to be sent.
     """
 
-    __slots__ = ("_changes", "_is_look", "_taken", "_violations", "body", "items", "names")
+    __slots__ = ("_changes", "_is_look", "_taken", "_violations", "body", "facts", "items")
 
-    def __init__(self, names: WireNames, body: Mapping[str, Any], *, is_look: bool = False) -> None:
+    def __init__(self, facts: Facts, body: Mapping[str, Any], *, is_look: bool = False) -> None:
         self.items: list[Any] = []
         self.body = body
-        self.names = names
+        self.facts = facts
         self._is_look = is_look
         self._taken: set[str] = set()
         self._violations: list[Violation] = []
@@ -74,7 +74,7 @@ class Mending:
         """Tell whether the provider takes the name of a tool; of a known one, at once."""
         if name.__class__ is str and name in self._taken:
             return True
-        if not self.names.takes(name):
+        if not self.facts.takes_name(name):
             return False
         self._taken.add(name)
         return True
@@ -138,12 +138,12 @@ class Mending:
         name = holder.get(key) if isinstance(key, str) else holder[key]
         if self.takes(name):
             return
-        made = self.names.of(name)
+        made = self.facts.wire_name(name)
         self.note(
             position,
             "invalid_tool_name",
             f"the provider refuses the tool name {shorten(name)}",
-            f"Send a name of {self.names.facts.tool_names_in_words}, the same everywhere",
+            f"Send a name of {self.facts.tool_names_in_words}, the same everywhere",
             f"the tool is named {made!r} everywhere in the request",
         )
         holder[key] = made

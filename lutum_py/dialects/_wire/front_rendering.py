@@ -6,7 +6,7 @@ Everything that stands between two turns of the model is collected, results firs
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
 from ..._transcript.assistant import AssistantTurn
@@ -34,10 +34,8 @@ class FrontRendering(Rendering):
 
     joins_messages: ClassVar[bool] = True
 
-    def __init__(
-        self, offered: Iterable[str] = (), model: ModelNames = None, found: Any = None
-    ) -> None:
-        super().__init__(offered, model, found)
+    def __init__(self, model: ModelNames = None, found: Any = None) -> None:
+        super().__init__(model, found)
         self.system: list[str] = []
         self._results: list[dict[str, Any]] = []
         self._of_user: list[dict[str, Any]] = []

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from ..._schema.definition import ToolDef
+from ..._schema.stand_in import own_name
 from ..._transcript.deferred import names_loaded_by
 from ..._transcript.request import TurnRequest
 from ..._transcript.result import ToolResult
@@ -30,9 +31,9 @@ class NativeSearch:
 
     def found_by(self, result: ToolResult) -> list[str]:
         """Give the deferred tools that a result loads, each once; none where it is no search's."""
-        if result.name not in self.searches:
+        if own_name(result.name, self.searches) not in self.searches:
             return []
-        named = dict.fromkeys(names_loaded_by(result))
+        named = dict.fromkeys(own_name(each, self.names) for each in names_loaded_by(result))
         return [name for name in named if name in self.names]
 
 

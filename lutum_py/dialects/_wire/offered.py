@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -15,7 +16,6 @@ from ...errors import MisuseError, ToolDefinitionError
 from .._facts import Facts
 from .._schema.compiler import CompiledSchema, compile_schema
 from .losses import Loss
-from .tool_names import check_tool_name
 
 
 def offered(
@@ -67,15 +67,16 @@ def _no_tools(given: str) -> MisuseError:
     )
 
 
-def choice_of(requirement: ToolChoice | Any) -> ToolChoice:
-    """Take a `ToolChoice`, or a requirement that has one.
+def choice_of(requirement: ToolChoice | Any, facts: Facts) -> ToolChoice:
+    """Take a `ToolChoice`, or a requirement that has one, by the names that go out.
 
     Raises:
         MisuseError: It is neither.
     """
     choice = getattr(requirement, "choice", requirement)
     if isinstance(choice, ToolChoice):
-        return choice
+        named = choice.name
+        return choice if named is None else replace(choice, name=facts.wire_name(named))
     raise MisuseError(
         f"Expected a ToolRequirement or a ToolChoice, got {shorten(requirement)}. Make one, as in "
         "`ToolRequirement.at_least_one()`."
@@ -89,10 +90,19 @@ def compiled(definition: ToolDef, facts: Facts, strict: bool = False) -> Compile
     The schema is shared between requests: copy it before it goes out.
 
     Raises:
-        ToolDefinitionError: The name or the schema has no form in the dialect.
+        ToolDefinitionError: The schema has no form in the dialect.
     """
-    check_tool_name(facts, definition)
     return compile_schema(definition, facts, strict=strict)
+
+
+@lru_cache(maxsize=2048)
+def as_sent(definition: ToolDef, facts: Facts) -> ToolDef:
+    """Give a tool as the model gets to know it: under a stand-in, its text begins with its name."""
+    name = facts.wire_name(definition.name)
+    if name == definition.name:
+        return definition
+    said = f"{definition.name}: {definition.description}"
+    return definition.with_name(name).with_description(said)
 
 
 def schema_losses(definition: ToolDef, facts: Facts, strict: bool = False) -> Iterator[Loss]:
@@ -112,7 +122,7 @@ def answer_schema(answer: Any, facts: Facts, *, strict: bool) -> tuple[ToolDef, 
 
     Raises:
         MisuseError: It is neither.
-        ToolDefinitionError: Its name or its schema has no form in the dialect.
+        ToolDefinitionError: Its schema has no form in the dialect.
     """
     definition = answer if isinstance(answer, ToolDef) else getattr(answer, "definition", None)
     if not isinstance(definition, ToolDef):
@@ -120,8 +130,9 @@ def answer_schema(answer: Any, facts: Facts, *, strict: bool) -> tuple[ToolDef, 
             f"A final answer is an Answer, not {shorten(answer)}. Write `Answer(Invoice, "
             "by='format')`."
         )
+    sent = definition.with_name(facts.wire_name(definition.name))
     try:
-        return definition, copy_json(compiled(definition, facts, strict).schema)
+        return sent, copy_json(compiled(definition, facts, strict).schema)
     except ToolDefinitionError as error:
         raise ToolDefinitionError(
             f"{facts.name} cannot hold a text to the answer {definition.name!r}. Ask for it with "

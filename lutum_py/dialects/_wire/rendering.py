@@ -21,22 +21,19 @@ from .copies import FLAT, Plan, copied, plan_of
 from .losses import Loss
 from .other_model import ModelNames, names_of
 from .rendered_items import rendered_items
-from .tool_names import WireNames
 
 
 class Rendering(ABC):
     """Collect what was said, and what was lost.
 
     Args:
-        offered: The names of the tools on offer.
         model: The model that is asked, if it is known.
         found: What the results of searches may name; None where deferred tools go out as others.
 
     Attributes:
         said: What everybody said, in the form of the wire.
         losses: What was lost.
-        names: The names under which calls go out.
-        ids: The ids under which they do.
+        ids: The ids under which calls go out.
         model: The names of the model that is asked; none where it is not known.
         found: As above.
         loaded: The names of deferred tools that results have named.
@@ -48,12 +45,9 @@ class Rendering(ABC):
     joins_messages: ClassVar[bool] = False
     """Whether what stands between two turns of the model is one message."""
 
-    def __init__(
-        self, offered: Iterable[str] = (), model: ModelNames = None, found: Any = None
-    ) -> None:
+    def __init__(self, model: ModelNames = None, found: Any = None) -> None:
         self.said: list[dict[str, Any]] = []
         self.losses: list[Loss] = []
-        self.names: WireNames = WireNames(self.facts, offered)
         self.ids: WireIds = WireIds(self.facts)
         self.model: tuple[str, ...] = names_of(model)
         self.found = found
@@ -70,7 +64,6 @@ class Rendering(ABC):
     def of(
         cls,
         items: Iterable[TranscriptItem],
-        offered: Iterable[str] = (),
         model: ModelNames = None,
         found: Any = None,
         start: int = 0,
@@ -80,7 +73,6 @@ class Rendering(ABC):
 
         Args:
             items: The items, oldest first.
-            offered: The names of the tools on offer.
             model: The model that is asked, if it is known.
             found: What the results of searches may name; equal ones are rendered alike.
             start: How many of the first items go out in another way.
@@ -89,11 +81,11 @@ class Rendering(ABC):
         Raises:
             MisuseError: An item is none of the three.
         """
-        made = cls(offered, model, found)
+        made = cls(model, found)
         made.whole = whole
         made._begin(start)
         if isinstance(items, TranscriptView):
-            return made._of_view(items, set(offered), start)
+            return made._of_view(items, start)
         for position, item in rendered_items(items, start):
             made.take(item, position)
         made.finish()
@@ -103,7 +95,7 @@ class Rendering(ABC):
         """Leave out so many of the first items."""
         self._taken = start
 
-    def _of_view(self, items: TranscriptView, offered: set[str], start: int) -> Self:
+    def _of_view(self, items: TranscriptView, start: int) -> Self:
         """Go on with what is kept of the transcript, and keep it for the next request."""
         kept = items.transcript.kept.renderings
         key = (type(self), items.front, self.model, self.found, start, self.whole)
@@ -111,7 +103,7 @@ class Rendering(ABC):
         ephemeral = [(items.index_of(place), said) for place, said in items.ephemeral]
         until = max(ephemeral[0][0] if ephemeral else count, start)
         known: Self | None = kept.take(key)
-        if known is None or known._taken > until or not known.names.keep_with(offered):
+        if known is None or known._taken > until:
             known = self
         known._take_all(items, until)
         rendering, own = known._fork(), known._copies()

@@ -76,7 +76,8 @@ class Rendering(BlockRendering):
         found = [] if self.found is None else self.found.found_by(result)
         if found:
             self.loaded.update(found)
-            return {**block, "content": references(found)}
+            names = map(self.facts.wire_name, found)
+            return {**block, "content": references(names)}
         block["content"] = (
             self._content_of_result(result, position) if result.attachments else result.model_text
         )

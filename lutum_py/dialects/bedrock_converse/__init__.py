@@ -53,6 +53,7 @@ __all__ = [
     "repair",
     "tool_choice",
     "tools",
+    "wire_name",
     "with_bytes",
 ]
 
@@ -140,3 +141,4 @@ read_history: Final = DIALECT.read_history
 repair: Final = DIALECT.repair
 tool_choice: Final = DIALECT.tool_choice
 tools: Final = DIALECT.tools
+wire_name: Final = DIALECT.wire_name

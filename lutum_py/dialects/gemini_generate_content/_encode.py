@@ -51,7 +51,7 @@ class Rendering(FrontRendering):
                 self.said.append({"role": "user", "parts": parts})
 
     def _result(self, result: ToolResult, position: str) -> None:  # noqa: ARG002 (the same)
-        name = self.names.of(result.name)
+        name = self.facts.wire_name(result.name)
         response: dict[str, Any] = {"name": name, **self._answers.get(result.id, {})}
         if result.is_error:
             response["response"] = {"error": result.model_text}
@@ -70,15 +70,15 @@ class Rendering(FrontRendering):
             content = _replayed(payload)
             if told_apart(turn, self.model) and _forget_thoughts(content):
                 self.losses.append(kept_back(position, turn, self.model, "the thoughts"))
-            sent = [part["functionCall"] for part in content["parts"] if "functionCall" in part]
-            self._answers = {
-                call.id: {"id": fields["id"]}
-                for call, fields in zip(turn.tool_calls, sent, strict=False)
-                if fields.get("id") is not None
-            }
         parts = content["parts"]
-        calls = (part["functionCall"] for part in parts if "functionCall" in part)
-        self.names.send(calls, position, self.losses)
+        sent = [part["functionCall"] for part in parts if "functionCall" in part]
+        self.facts.send_names(sent)
+        if payload is not None:
+            # Under the name of the call as it goes back, which may be a stand-in.
+            self._answers = {
+                call.id: {key: fields[key] for key in ("name", "id") if fields.get(key) is not None}
+                for call, fields in zip(turn.tool_calls, sent, strict=False)
+            }
         before = self.said[-1] if self.said else {}
         if before.get("role") == "model" and not _calls(before):
             # The API wants a call right after the user; what is said before it goes with it.

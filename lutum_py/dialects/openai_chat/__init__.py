@@ -42,6 +42,7 @@ __all__ = [
     "repair",
     "tool_choice",
     "tools",
+    "wire_name",
 ]
 
 
@@ -103,3 +104,4 @@ read_history: Final = DIALECT.read_history
 repair: Final = DIALECT.repair
 tool_choice: Final = DIALECT.tool_choice
 tools: Final = DIALECT.tools
+wire_name: Final = DIALECT.wire_name

@@ -57,7 +57,7 @@ class Rendering(_Rendering):
                 if told_apart(item, self.model) and _forget_reasoning(message):
                     losses.append(kept_back(position, item, self.model, "the reasoning"))
                 _tidy(message)
-            self.names.send(_called(message), position, losses)
+            self.facts.send_names(_called(message))
             for call in message.get("tool_calls", ()):
                 self.ids.send(call, "id", is_own=payload is not None)
             self._answers = _answers(item, message)

@@ -14,7 +14,7 @@ models".)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, Self
 
 from ..._text.json import copy_json
@@ -51,13 +51,8 @@ class Rendering(_Rendering):
     facts = FACTS
     found: FoundTools | None
 
-    def __init__(
-        self,
-        offered: Iterable[str] = (),
-        model: ModelNames = None,
-        found: FoundTools | None = None,
-    ) -> None:
-        super().__init__(offered, model, found)
+    def __init__(self, model: ModelNames = None, found: FoundTools | None = None) -> None:
+        super().__init__(model, found)
         self._ids: set[str] = set()
         self._searches: set[str] = set()
 
@@ -99,7 +94,7 @@ class Rendering(_Rendering):
                 stored = payload.get("store") is not False
                 said = list(_replay(output, stored, position, losses, self._ids))
             sent = [each for each in said if is_call(each)]
-            self.names.send(sent, position, losses)
+            self.facts.send_names(sent)
             for call in sent:
                 self.ids.send(call, "call_id", is_own=payload is not None)
             self._answers = _answers(item, sent)

@@ -17,7 +17,7 @@ from ..._text.suggestion import names_for_message
 from ..._transcript.request import TurnRequest
 from ...errors import MisuseError
 from .._wire.native_search import NativeSearch, native_search_of, native_tools
-from .._wire.offered import compiled
+from .._wire.offered import as_sent, compiled
 from ._decode import SEARCH
 from ._facts import FACTS, NAME
 
@@ -55,7 +55,7 @@ class FoundTools:
 
     def _tool(self, definition: ToolDef) -> dict[str, Any]:
         schema = copy_json(compiled(definition, FACTS, self.strict).schema)
-        return tool_of(definition, schema, self.strict)
+        return tool_of(as_sent(definition, FACTS), schema, self.strict)
 
 
 def found_of(request: TurnRequest, *, strict: bool, native_search: bool) -> FoundTools | None:

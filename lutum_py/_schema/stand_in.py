@@ -1,0 +1,64 @@
+"""What goes out for the name of a tool that a provider refuses: its stand-in.
+
+It is made of the name alone, and no table is kept: so it is the same in every request, process and
+release, and for every provider. All of them take it: letters, digits and `_`, a letter first, a
+digest of the whole name at its end, so that names meet nowhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Final
+
+from .._text.json import digest_of
+
+_ODD: Final = re.compile(r"[^a-zA-Z0-9]+")
+_STEM, _DIGEST = 48, 12
+_FORM: Final = re.compile(rf"[a-zA-Z]\w*_[0-9a-f]{{{_DIGEST}}}", re.ASCII)
+# What every provider takes that takes stand-ins.
+_PLAIN: Final = re.compile(rf"[a-zA-Z]\w{{0,{_STEM + _DIGEST}}}", re.ASCII)
+
+
+def stand_in(name: str) -> str:
+    """Give what goes out for a name where the provider refuses it.
+
+    Args:
+        name: Any text; the tool's own name, or one that a model made up.
+
+    Example:
+        >>> stand_in("math.factorial")
+        'math_factorial_ad6b7ebf6789'
+    """
+    return f"{_stem(name)}_{digest_of(name).removeprefix('sha256:')[:_DIGEST]}"
+
+
+def _stem(name: str) -> str:
+    stem = _ODD.sub("_", name[:_STEM]).strip("_")
+    if not stem[:1].isalpha():
+        stem = f"tool_{stem}".rstrip("_")
+    return stem[:_STEM]
+
+
+def is_plain(name: str) -> bool:
+    """Tell a name that every provider takes, so that its stand-in is never needed."""
+    return _PLAIN.fullmatch(name) is not None
+
+
+def own_name(name: str, known: Collection[str]) -> str:
+    """Give the name of which another is the stand-in; where it is none of any, that itself.
+
+    Args:
+        name: What came: a tool's own name, its stand-in, or anything else.
+        known: The tools' own names. One that came as it is wins.
+
+    Example:
+        >>> own_name("math_factorial_ad6b7ebf6789", ["math.factorial", "add"])
+        'math.factorial'
+        >>> own_name("add", ["math.factorial", "add"]), own_name("sum", ["add"])
+        ('add', 'sum')
+    """
+    if name in known or _FORM.fullmatch(name) is None:
+        return name
+    stem = name[: -_DIGEST - 1]
+    return next((each for each in known if _stem(each) == stem and stand_in(each) == name), name)
