@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any, cast
 
+import pytest
+
+from tests.benchmarks import bfcl
 from tests.benchmarks.page import peers_table
 from tests.benchmarks.peers import lutum_py_peer
 from tests.benchmarks.peers.__main__ import check, requests
@@ -41,3 +46,23 @@ def test_our_own_figures_are_of_work_that_is_done() -> None:
     peer = cast(Peer, lutum_py_peer)
     check(peer)
     assert [name for name, _ in requests(peer, 1)] == ["tools", "request"]
+
+
+def test_a_benchmark_of_names_says_what_came_of_its_sets(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The sets of a folder are offered and called in every dialect; without one nothing is."""
+    assert bfcl.main([str(tmp_path)]) == 0
+    assert capsys.readouterr().out.startswith("Skipped: no function sets.")
+    numbers = {"type": "array", "items": {"type": "float"}}
+    parameters = {"type": "dict", "properties": {"n": numbers, "of": "any"}, "required": ["n"]}
+    functions = [{"name": name, "parameters": parameters} for name in ("math.sum", "add")]
+    questions = [{"id": "0", "function": functions}, {"id": "1"}, {"id": "2", "function": []}]
+    questions.append({"id": "3", "function": functions[:1] * 2})
+    lines = "\n".join(map(json.dumps, questions))
+    (tmp_path / "BFCL_some.json").write_text(f"{lines}\n{{\n}}", encoding="utf-8")
+    assert bfcl.main([str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert "| `openai_chat` | 1 | 1 | 1 | 2 | 1 | 2 |" in out
+    assert "| `gemini_generate_content` | 1 | 1 | 0 | 2 | 0 | 2 |" in out
+    assert out.endswith("because two functions have one name: 1\n")
