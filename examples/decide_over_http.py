@@ -1,0 +1,126 @@
+"""Decide over HTTP on calls that wait: `python decide_over_http.py FOLDER PORT`.
+
+`POST /conversations` begins one, `GET /waiting` gives what waits, `POST /decisions` takes a
+decision, `GET /conversations/ID` tells what became of it. Kill it, and start it again: it goes on.
+The model is a script; put one of `lutum_py.models` around your client in its place.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any, Final
+
+from lutum_py import Decision, NeedsTools, ToolContext, Toolset, tool, tool_fn
+from lutum_py.errors import DeveloperError, ResumeError, StoreError
+from lutum_py.store import Store, Waiting, open_store
+from lutum_py.testing import ScriptedModel
+
+FOLDER: Final = Path(sys.argv[1])
+
+
+@tool_fn(idempotent=True)  # a service that pays takes the key, and pays once for each
+def refund(order: str, cents: int, ctx: ToolContext) -> str:
+    """Refund an order."""
+    with (FOLDER / "refunds.txt").open("a", encoding="utf-8") as paid:
+        paid.write(f"{order} {cents} {ctx.idempotency_key}\n")
+    return f"refunded {cents} for {order}"
+
+
+class Desk(Toolset):
+    """What the desk can do."""
+
+    refund = tool(refund, needs_approval=True, approval_message="Refund {cents} cents for {order}?")
+
+
+SCRIPT: Final = [
+    ScriptedModel.tool_calls(
+        ("c1", "refund", {"order": "A1", "cents": 9900}),
+        ("c2", "refund", {"order": "A2", "cents": 1200}),
+    ),
+    ScriptedModel.text("Both refunds are dealt with."),
+]
+MODEL: Final = ScriptedModel(SCRIPT, by_turn=True)
+
+
+def go_on(store: Store, id: str, question: str = "") -> None:
+    """Go on with a conversation until it is answered, or somebody has to decide."""
+    with store.hold(id, Desk, lease=5) as desk:  # who comes at once waits here, and finds it done
+        if question and not desk.session.transcript:
+            desk.session.push_user(question)
+        while desk.session.transcript and not desk.run_sync():
+            desk.commit()
+            if desk.session.finished() is not None:
+                return
+            outcome = desk.session.text_turn(MODEL).tools(Desk).collect_sync()
+            if isinstance(outcome, NeedsTools):
+                desk.save(outcome.round.plan())
+
+
+def shown(waiting: Waiting) -> dict[str, Any]:
+    """Give what somebody has to see, and what is to be sent back to decide on just that."""
+    made = waiting.approve()
+    named = ("call_id", "digest", "ticket", "asked_in", "decision_id")
+    return {
+        "question": waiting.question,
+        "tool": waiting.tool,
+        "arguments": waiting.arguments,
+        "decide": {"id": waiting.id, **{name: getattr(made, name) for name in named}},
+    }
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answer requests with JSON."""
+
+    store: Store
+
+    def do_GET(self) -> None:
+        """Show what waits, or what became of a conversation."""
+        where, _, id = self.path.removeprefix("/").partition("/")
+        if where == "waiting":
+            self.answer(200, [shown(each) for each in self.store.waiting()])
+        elif where == "conversations" and id in self.store.ids():
+            end = self.store.load(id).session.finished()
+            self.answer(200, {"answer": None if end is None else end.answer})
+        else:
+            self.answer(404, {"error": f"There is no {self.path}."})
+
+    def do_POST(self) -> None:
+        """Begin a conversation, or take a decision; then go on with it."""
+        try:
+            said = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            id, question = said.pop("id"), ""
+            if self.path == "/conversations":
+                question = said["question"]
+            else:
+                who = self.headers["X-User"]  # whoever signs people in says who, never the body
+                self.store.decide(id, Decision(**said, by=who), Desk)
+        except ResumeError as error:  # nothing waits for it any more, or it was of something else
+            return self.answer(409, {"error": str(error)})
+        except StoreError as error:
+            return self.answer(404, {"error": str(error)})
+        except (DeveloperError, ValueError, TypeError, KeyError, AttributeError) as error:
+            return self.answer(400, {"error": str(error)})
+        Thread(target=go_on, args=(self.store, id, question)).start()
+        return self.answer(202, {"id": id})
+
+    def answer(self, status: int, said: Any) -> None:
+        """Send JSON."""
+        body = json.dumps(said).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+if __name__ == "__main__":
+    with open_store(FOLDER / "desk.db") as Handler.store:
+        for known in Handler.store.ids():  # what a killed process left
+            Thread(target=go_on, args=(Handler.store, known)).start()
+        server = ThreadingHTTPServer(("127.0.0.1", int(sys.argv[2])), Handler)
+        print(f"http://127.0.0.1:{server.server_port}", flush=True)
+        server.serve_forever()
