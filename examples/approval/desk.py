@@ -100,7 +100,7 @@ def pay(payment: Payment, world: Annotated[World, Skip()], key: Annotated[str, S
     return world.pay(key, payment.payee, payment.cents)
 
 
-handlers.complete()  # a tool that nobody does is an error here, and not when it is called
+handlers.complete()  # a tool without a function is an error here, and not when it is called
 
 hooks = Desk.HookSet()  # an edit by `lutum inbox` goes through them
 
