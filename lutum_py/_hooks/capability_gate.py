@@ -98,14 +98,14 @@ def capability_gate(
 ) -> CallGate:
     """Make a gate of what tools declare in `capabilities=`.
 
-    Register it with `hooks.gate()(capability_gate())`. A call goes by the risk of its tool's
-    effects. In a dry run (its argument `dry_run` is true) only those effects count whose tool does
-    not declare a dry run for them.
+    Register it with `hooks.gate()(capability_gate())`. What becomes of a call depends on the risk
+    of its tool's effects. In a dry run (its argument `dry_run` is true) only those effects count
+    whose tool does not declare a dry run for them.
 
     Args:
         policy: `allow`, `suspend` or `block` for each risk, or a function of the call and its risk
             that decides like a gate. By default what requires confirmation is suspended and what
-            is to be blocked is blocked. What a mapping leaves out goes by the default.
+            is to be blocked is blocked. What a mapping leaves out is decided as by default.
         run: In which run the calls are made: in the background only tools that are declared safe
             for it pass.
         dry_run_done: Whether a call was tried before, for effects that require it;

@@ -15,7 +15,7 @@ LEAST_BYTES: Final = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """Say what a view sends otherwise than the transcript has it.
+    """Say how what a view sends differs from the transcript.
 
     Positions are those of the transcript.
 
@@ -27,11 +27,12 @@ class Cut:
         text: What is read instead; None for `cap`.
         at: How long the transcript was when the cut was made.
         freed: How many tokens it freed, estimated.
-        lost_from: The first item that goes out otherwise: a provider's cache is lost from there.
+        lost_from: The first item that is sent in another form: a provider's cache is lost from
+            there.
         keep: The wire names of tools whose results stay as they are.
         max_bytes: How much stays of a result, for `cap`.
         left: How many tokens were left of the request, as far as a provider's figures tell.
-        digest: Tells the last item that is concerned from that of another transcript.
+        digest: Identifies the last item concerned, so that another transcript is noticed.
 
     Example:
         >>> print(Cut(kind="drop", start=1, stop=41, text="...", at=60, freed=52_000, lost_from=1))

@@ -43,7 +43,7 @@ class View:
     a branch or a reloaded one too.
 
     Args:
-        cuts: What goes out otherwise, the newest last; the methods make them.
+        cuts: Where it differs from the transcript, the newest last; the methods make them.
 
     Example:
         >>> from lutum_py import Transcript
@@ -74,7 +74,7 @@ class View:
 
         Returns:
             A sequence that copies nothing of the transcript. Pass it on as it is; a list of its
-            items does not know where was cut.
+            items does not say where it was cut.
 
         Raises:
             ViewError: The view was made for another transcript, or an ephemeral message would stand
@@ -219,7 +219,7 @@ class View:
             overhead: As in `tokens`.
 
         Returns:
-            A new view, or this one. Whether it is enough, `tokens` tells.
+            A new view, or this one. Ask `tokens` whether it is enough.
 
         Raises:
             InvalidValueError: `at_least` is not between 0 and the limit, or another number is below

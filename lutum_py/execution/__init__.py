@@ -103,7 +103,7 @@ async def execute(
     Args:
         call: The call.
         context: What the tool's `ToolContext` parameter gets; its token can stop the tool.
-        options: What else is said of runs, see `RunOptions`.
+        options: More options of a run; see `RunOptions`.
 
     Raises:
         MisuseError: A hidden parameter is missing, or the tool has no function.
@@ -142,7 +142,7 @@ async def execute_all(
         calls: The calls, such as `plan.pending`.
         context: Makes the context of each call.
         limit: How many may run at once; None for all of them.
-        options: What else is said of runs, see `RunOptions`.
+        options: More options of a run; see `RunOptions`.
 
     Returns:
         One outcome for each call, in the order of the calls.
@@ -173,7 +173,7 @@ def execute_sync(
     Args:
         call: The call.
         context: What the tool's `ToolContext` parameter gets.
-        options: What else is said of runs, see `RunOptions`.
+        options: More options of a run; see `RunOptions`.
 
     Raises:
         MisuseError: The function is async, a hidden parameter is missing, or a tool has no
@@ -202,7 +202,7 @@ def execute_all_sync(
         calls: The calls, such as `plan.pending`.
         context: Makes the context of each call.
         limit: How many may run at once; None for all of them.
-        options: What else is said of runs, see `RunOptions`.
+        options: More options of a run; see `RunOptions`.
 
     Returns:
         One outcome for each call, in the order of the calls.
@@ -238,19 +238,19 @@ async def run(
 
     Args:
         plan: The plan; it is changed.
-        on_begin: Is done, and awaited where it is async, before each call is begun. Where it
-            raises, that call is not begun; the others end, and then the exception comes out.
+        on_begin: Called, and awaited where it is async, before each call is begun. Where it raises,
+            that call is not begun; the others end, and then the exception comes out.
         on_event: Is told of each call that is begun, and of each that has ended or waits.
         in_order: Whether calls that touch the same keep the order of the turn, see
             `plan.order()`: each begins when those that it waits for have ended, first whichever
             has the longest chain behind it. Behind one that waits or that was refused, nothing
-            begins that touches the same; behind one whose outcome is unknown that is `cancelled`,
-            with the code `after_doubt`.
+            begins that touches the same; behind one whose outcome is unknown such a call is
+            `cancelled`, with the code `after_doubt`.
         hooks: Decide about the calls that calls ask for, as they do; then all is run until nothing
             is pending. Left out, what was asked for and nobody decided about stays in `asked`.
         context: Makes the context of each call.
         limit: How many may run at once; None for all of them.
-        options: What else is said of runs, see `RunOptions`.
+        options: More options of a run; see `RunOptions`.
 
     Returns:
         The same plan.
@@ -307,15 +307,14 @@ def run_sync(
 
     Args:
         plan: The plan; it is changed.
-        on_begin: Is done before each call is begun, in the thread that runs it, one at a time.
-            Where it raises, that call is not begun; the others end, and then the exception comes
-            out.
+        on_begin: Called before each call is begun, in the thread that runs it, one at a time. Where
+            it raises, that call is not begun; the others end, and then the exception comes out.
         on_event: Is told of each call that is begun, and of each that has ended or waits.
         in_order: Whether calls that touch the same keep the order of the turn, as in `run`.
         hooks: Decide about the calls that calls ask for, as in `run`; they have to be sync.
         context: Makes the context of each call.
         limit: How many may run at once; None for all of them.
-        options: What else is said of runs, see `RunOptions`.
+        options: More options of a run; see `RunOptions`.
 
     Returns:
         The same plan.

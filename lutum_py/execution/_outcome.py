@@ -47,11 +47,11 @@ _MEMBERS = 8
 
 
 class ExecutionCancelled(LutumError):
-    """Tell what calls came to whose run was cut off; `outcomes_of` finds it.
+    """Hold what calls came to that were cut off; `outcomes_of` finds it.
 
-    It is the cause of the `CancelledError` or of what else came out, such as a `KeyboardInterrupt`,
-    and not one itself: `asyncio.timeout` and `asyncio.TaskGroup` knew only the very class before
-    Python 3.13.
+    It is the cause of the `CancelledError`, or of what else came out, such as a
+    `KeyboardInterrupt`. It does not derive from `CancelledError`: before Python 3.13
+    `asyncio.timeout` and `asyncio.TaskGroup` know no subclass of that.
 
     Attributes:
         outcomes: One for each call that was given, in order.

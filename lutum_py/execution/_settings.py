@@ -51,7 +51,7 @@ class RunOptions(TypedDict, total=False):
     around: Around | None
     """Opens a context for each run that is started, such as `tracer.span` of `lutum_py.otel`."""
     handlers: Handlers[Any] | None
-    """Who does the tools; where it is left out, their own functions."""
+    """What runs the tools; left out, their own functions do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ class Connection:
     """Ask the server of an open client or session.
 
     Raises:
-        MisuseError: It is none, or not open.
+        MisuseError: It is no client or session, or is not open.
     """
 
     __slots__ = ("_client", "_loop")

@@ -104,7 +104,7 @@ class RemoteTools:
         return RemoteTools(self._connection, self._rules, tools)
 
     def changed_since(self, before: RemoteTools) -> dict[str, Change]:
-        """Say what is not as it was, by wire name.
+        """Say what has changed, by wire name.
 
         Args:
             before: What the same server listed at another time.
@@ -144,7 +144,7 @@ async def remote_tools(
             `delegate_work`, which is to be confirmed.
         verify: Whether each tool is looked up again before each call, and not called where it
             changed; by default where the server is not trusted.
-        capabilities: What tools do to the world in your own word, by the server's name.
+        capabilities: What tools do to the world, as you declare it, by the server's names.
         timeout: Seconds that a call may take.
         limits: How much the server may bring along.
 

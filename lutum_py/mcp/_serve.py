@@ -60,9 +60,9 @@ def create_server(
         context: Makes the context of each call, from the call, the SDK's request and the sink
             that sends progress to the client.
         skipped: Values of hidden parameters, or a function of the SDK's request that gives them.
-        handlers: Who does the tools; where it is left out, their own functions.
+        handlers: What runs the tools; left out, their own functions do.
         limit: How many calls may run at once; None for all of them.
-        default_timeout: Seconds that a call may take where its tool says nothing of it.
+        default_timeout: Seconds that a call may take, for tools that set no timeout.
         state_keys: Secrets of at least 32 bytes by which the state of a call that waits is sealed,
             where several processes serve the same clients; the first seals, all of them open.
         show_errors: Whether the client is told the text of any exception.

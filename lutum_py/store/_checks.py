@@ -30,7 +30,7 @@ def check_toolset(toolset: object) -> None:
     """Refuse what loads no plans."""
     if not hasattr(toolset, "load_plan"):
         raise MisuseError(
-            f"A store goes by the toolset of its plans, not by {shorten(toolset)}. Pass the class, "
+            f"A store takes the toolset of its plans, not {shorten(toolset)}. Pass the class, "
             "as in `store.claim(Desk)`."
         )
 

@@ -72,7 +72,7 @@ def open_store(
 
     Args:
         where: The path of a SQLite database, or an address `postgresql://…` (extra `postgres`).
-        key: A secret by which rows that somebody else wrote are told from the store's own.
+        key: A secret to seal rows with, so that those of somebody else are noticed.
         owner: Who claims calls here, for people that read the database; by default this host and
             process.
 
@@ -673,7 +673,7 @@ class Store:
             on_event: Is told of each call that is begun, and of each that has ended or waits.
             context: Makes the context of each call.
             limit: How many may run at once; None for all of them.
-            options: What else is said of runs, see `lutum_py.execution.RunOptions`.
+            options: More options of a run; see `lutum_py.execution.RunOptions`.
 
         Returns:
             The conversation as it is then.

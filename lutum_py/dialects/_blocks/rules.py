@@ -144,7 +144,7 @@ def _give_id(
     mending.note(
         block.position,
         "invalid_call_id" if is_odd else "duplicate_call_id",
-        f"the id {shorten(call.get(form.call_id))} is taken in this turn, or is none that the API "
+        f"the id {shorten(call.get(form.call_id))} is taken in this turn, or not one that the API "
         "takes",
         f"Give each call of a turn an id of its own, of {form.facts.call_ids_in_words}",
         f"gave the call and its result the id {made!r}",

@@ -40,11 +40,11 @@ class LoopFault:
 
 
 class LoopFailure(AssertionError):
-    """A loop did something wrong; the text shows the least script that makes it do so.
+    """A loop did something wrong; the text shows the shortest script that makes it do so.
 
     Attributes:
         faults: What it did wrong.
-        script: The turns that the model gave, with which it can be seen again.
+        script: The turns of the model, to reproduce it with.
     """
 
     __module__ = "lutum_py.testing"  # where it is imported from, which pytest shows
