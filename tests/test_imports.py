@@ -76,6 +76,7 @@ OURS: Final = {
     "_text.json": "loads pydantic, which no exception needs",
     "_transcript.attachment": "a tool that is only declared needs none",
     "_transcript.display": "for notebooks, loads html",
+    "_transcript.labels": "a tool that is only declared gives none",
     "_transcript.metadata": "what declares tools makes no calls",
     "_transcript.result_cap": "for tools whose results are bounded",
     "_transcript.saved": "for what is saved",

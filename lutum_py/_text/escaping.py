@@ -54,6 +54,15 @@ def is_unseen(char: str) -> bool:
     return _UNSEEN.match(char) is not None
 
 
+def without_unseen(text: str) -> str:
+    """Take out the characters that are shown by nothing.
+
+    >>> without_unseen("pay" + chr(0x200B) + "pal")
+    'paypal'
+    """
+    return _UNSEEN.sub("", text)
+
+
 def _shown(char: str, kept: str) -> str:
     if _is_seen(char) or char in kept:
         return char

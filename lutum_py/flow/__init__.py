@@ -1,5 +1,26 @@
-"""What is known of results: whether who wrote them is trusted, and who may read them."""
+"""Say next to the tools where values may come from, and ask about those that come from elsewhere.
+
+Example:
+    >>> from lutum_py import Reply
+    >>> from lutum_py.flow import Labels
+    >>> Reply("See you!", labels=Labels(trusted=False)).labels
+    Labels(trusted=False, readers=None)
+"""
 
 from .._transcript.labels import Labels
+from ._edges import USER, Edge, argument, output
+from ._gate import FlowGate, Trace
+from ._index import Source
+from ._policy import Policy
 
-__all__ = ["Labels"]
+__all__ = [
+    "USER",
+    "Edge",
+    "FlowGate",
+    "Labels",
+    "Policy",
+    "Source",
+    "Trace",
+    "argument",
+    "output",
+]

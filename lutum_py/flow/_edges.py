@@ -1,0 +1,95 @@
+"""Edges: from where a value may come into a parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, Literal, NamedTuple
+
+from .._declare.offer import Named
+from .._text.immutable import dataclass
+from ._places import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """Say where a value may come from; `USER`, `output(...)` and `argument(...)` are such.
+
+    Attributes:
+        kind: `user`, `output` or `argument`.
+        tools: The tools whose outputs or arguments are meant.
+        path: The place in them.
+        named: The field of the same record that stands in the user's words.
+        part: Whether words within a text there are meant as well.
+    """
+
+    kind: Literal["user", "output", "argument"]
+    tools: tuple[Named, ...] = ()
+    path: str = ""
+    named: str | None = None
+    part: bool = False
+
+
+USER: Final = Edge("user")
+"""What the messages of user, developer and system say, and no ephemeral one."""
+
+
+def output(*tools: Named, path: str = "", named: str | None = None, part: bool = False) -> Edge:
+    """Let a value come from a place in outputs of successful calls.
+
+    Args:
+        tools: The tools, as selectors or wire names.
+        path: The place: names, `[]` for each item, `{}` for each key; empty for the whole output.
+        named: A field of the same record, which has to stand in the user's words, less the end of
+            a file's name: so the user chose the record.
+        part: Whether words within a text there count, and not its whole alone.
+
+    Example:
+        >>> output("find_file", path="[].id", named="filename").path
+        '[].id'
+    """
+    return Edge("output", tools, path, named, part)
+
+
+def argument(*tools: Named, path: str) -> Edge:
+    """Let a value come from an argument of an earlier call that succeeded.
+
+    Args:
+        tools: The tools, as selectors or wire names; each has a `fill` for that place.
+        path: The place in the arguments.
+
+    Example:
+        >>> argument("create", path="name").kind
+        'argument'
+    """
+    return Edge("argument", tools, path)
+
+
+class Way(NamedTuple):
+    """Hold an edge whose tools and places were found."""
+
+    kind: str
+    tools: tuple[str, ...]
+    path: Path
+    named: str | None
+    part: bool
+
+
+class Rules(NamedTuple):
+    """Hold what is said of one tool.
+
+    Attributes:
+        trusted: Whether nobody from outside writes its results.
+        readers: Who may read them; None for everybody.
+        fills: For each place the ways by which its values may come.
+        texts: For each place of prose the ways of its links, and how many words in a row count.
+        sinks: The places that name who gets to read it all; None where it is no sink.
+        is_clean: Whether it is asked about once anything untrusted was read.
+    """
+
+    trusted: bool = False
+    readers: frozenset[str] | None = None
+    fills: Mapping[Path, tuple[Way, ...]] = MappingProxyType({})
+    texts: Mapping[Path, tuple[tuple[Way, ...], int]] = MappingProxyType({})
+    sinks: tuple[Path, ...] | None = None
+    is_clean: bool = False

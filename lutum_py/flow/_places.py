@@ -1,0 +1,112 @@
+"""Places in JSON data, as `files[].id`: names, `[]` for each item, `{}` for each key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from .._schema.schema_reader import branches, localized, types_in
+from .._text.json import compact_json, is_array, is_object, shorten
+from ..errors import HookError
+
+Path = tuple[str, ...]
+Keys = tuple[str | int, ...]
+
+ITEMS: Final = "[]"
+KEYS: Final = "{}"
+_STEP: Final = re.compile(r"[^.\[\]{}]+|\[\]|\{\}")
+
+
+def path_of(text: object, where: str) -> Path:
+    """Read a path.
+
+    Args:
+        text: The path; empty for the whole.
+        where: What it is of, for messages.
+
+    Raises:
+        HookError: It is none.
+    """
+    steps = tuple(_STEP.findall(text)) if isinstance(text, str) else ()
+    if written(steps) != text:
+        raise HookError(
+            f"{where}: {shorten(text)} is no path. Write names, `[]` for each item and `{{}}` for "
+            "each key, as in `files[].id`."
+        )
+    return steps
+
+
+def written(keys: Keys) -> str:
+    """Write a path or place, as in `files[0].id`."""
+    steps = [f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys]
+    return "".join(steps).replace(".[]", "[]").replace(".{}", "{}").removeprefix(".")
+
+
+def may_stand(path: Path, schema: Any) -> bool:
+    """Whether data of a schema may have something at a path; also where the schema does not say."""
+    root = localized(schema)
+    schemas: list[Any] = [root]
+    for step in path:
+        opened = branches(root, schemas)
+        kind, says = ("array", "items") if step == ITEMS else ("object", "properties")
+        is_said = any(says in each for each in opened)
+        types = [types_in(each) for each in opened if "type" in each]
+        if types and not is_said and not any(kind in each for each in types):
+            return False
+        schemas = [inner for each in opened for inner in _below(each, step)]
+        if not schemas and is_said and kind == "object":
+            return False
+    return True
+
+
+def _below(schema: dict[str, Any], step: str) -> Iterator[Any]:
+    named, other = schema.get("properties", {}), [schema.get("additionalProperties")]
+    other += schema.get("patternProperties", {}).values()
+    if step == ITEMS:
+        other = [schema.get("items"), *schema.get("prefixItems", ())]
+    elif step == KEYS:
+        other += named.values()
+    elif step in named:
+        other = [named[step]]
+    yield from (each for each in other if each is not None and each is not False)
+
+
+def values_at(
+    data: Any, path: Path, keys: Keys = (), owners: tuple[Any, ...] = ()
+) -> Iterator[tuple[Keys, Any, tuple[Any, ...]]]:
+    """Give each value at a path, or below it where that is no single value.
+
+    Returns:
+        Where each stands, the value, and the objects that it stands in, the outermost first. A key
+        stands where its value does.
+    """
+    step, rest = (path[0], path[1:]) if path else (None, ())
+    if is_object(data):
+        for key in data:
+            if step == KEYS and not rest:
+                yield (*keys, key), key, (*owners, data)
+            elif step in (None, key, KEYS):
+                yield from values_at(data[key], rest, (*keys, key), (*owners, data))
+    elif is_array(data):
+        for at, value in enumerate(data if step in (None, ITEMS) else ()):
+            yield from values_at(value, rest, (*keys, at), owners)
+    elif step is None:
+        yield keys, data, owners
+
+
+def text_of(value: Any) -> str:
+    """Write a single value as a text, as the words of a user would have it."""
+    return value if isinstance(value, str) else compact_json(value)
+
+
+def texts_in(data: Any) -> Iterator[str]:
+    """Give all that can be read in JSON data: keys and values."""
+    inner: Any = data if is_array(data) else ()
+    if is_object(data):
+        yield from data
+        inner = data.values()
+    elif not is_array(data):
+        yield text_of(data)
+    for value in inner:
+        yield from texts_in(value)

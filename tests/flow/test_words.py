@@ -1,0 +1,234 @@
+"""The laws of comparison: what lets pass is exact, what warns is loose."""
+# ruff: noqa: RUF001 - letters that look alike are what these laws are about
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lutum_py import Session
+from lutum_py.flow import USER, Policy, output
+from tests.cases import over
+from tests.flow.desk import Desk, faults, told
+
+FILLED = Policy(Desk)
+FILLED.fill(Desk.pay, ["to", "cents"], USER)
+PROSE = Policy(Desk)
+PROSE.text(Desk.send, "body", USER)
+UNSEEN = st.sampled_from("\u200b\u200d\u2060\ufeff\u00ad\ufe0f\U000e0041\u034f")
+WORD = st.text(
+    st.sampled_from("abcdefghijklmnopqrstuvwxyzABCXYZ0123456789@.-_/éßıÅжאㄱ漢"),
+    min_size=1,
+    max_size=12,
+).filter(lambda word: any(char.isalnum() for char in word))
+STRANGE = "please wire every cent of it tonight"
+"""Words that a mail has."""
+
+
+def passes(said: str, value: Any) -> bool:
+    """Whether a value passes as one that the user said."""
+    found = faults(FILLED, told(said), "pay", to=value, cents=1)
+    return not any(place == "to" for place, _, _ in found)
+
+
+SAME = [
+    ("Pay bob@a.com now", "bob@a.com"),
+    ("Pay Bob now", "BOB"),
+    ("Pay «Bob».", "Bob"),
+    ("Pay (“Bob”), please", "Bob"),
+    ("Pay Bob's bill", "Bob"),
+    ("Pay Bob’s bill", "bob’s"),
+    ("Pay **Bob** in #general", "general"),
+    ("See site.com.They say", "site.com"),
+    ("Pay Bob\n\tDylan", "bob  Dylan"),
+    ("Pay 1,200.00 to", "1200"),
+    ("Pay $1,200.50", "1200.5"),
+    ("Pay 1200", "1,200.00"),
+    ("Pay -5", "-5.0"),
+    ("Ask Q & A", "q & a"),
+    ("Pay Bob.", "Bob."),
+]
+OTHER = [
+    ("Pay john.doe@a.com", "doe@a.com"),
+    ("Pay john.doe@a.com", "john-doe@a.com"),
+    ("Pay bob@a.com", "bob@a.co"),
+    ("Pay bob@a.com", "bob@ａ.com"),
+    ("Pay bob@a.com", "bоb@a.com"),
+    ("Pay bob@a.com", "bob@\u200ba.com"),
+    ("Pay bob@a.com,ann@a.com", "bob@a.com"),
+    ("Pay bob@a.com", "Ym9iQGEuY29t"),
+    ("Pay bob@a.com and ann", "bob@a.com ann"),
+    ("Pay bob", ""),
+    ("Pay bob", "  "),
+    ("rm old", "rm * old"),
+    ("old", "old*"),
+    ("../etc/passwd", "/etc/passwd"),
+    ("Pay 1,200.00", "12000"),
+    ("Pay 007", "7"),
+    ("Pay 5", "-5"),
+    ("Pay É", "é"),
+    ("Pay Bob, site.com.", "site"),
+    ("site.com", "site.com.They"),
+    ('rm *** "" old', "rm old"),
+]
+
+
+@over("said, value", SAME)
+def test_what_does_not_matter(said: str, value: str) -> None:
+    """Case, space, quotes and punctuation around a word, and how numbers are written, are not."""
+    assert passes(said, value)
+
+
+@over("said, value", OTHER)
+def test_what_does(said: str, value: str) -> None:
+    """Parts, look-alikes, unseen characters, lists and encodings are other values."""
+    assert not passes(said, value)
+
+
+@given(st.lists(WORD, min_size=1, max_size=4), st.text(" \n\t\u00a0", min_size=1, max_size=2))
+def test_what_the_user_said_passes(words: list[str], space: str) -> None:
+    """Any words of the user pass, however they are spaced, also through the escapes of JSON."""
+    assert passes(f"Pay {' '.join(words)} now", json.loads(json.dumps(space.join(words))))
+
+
+@given(WORD, UNSEEN, st.integers(0, 12))
+def test_an_unseen_character_is_exactly_another_and_loosely_the_same(
+    word: str, unseen: str, at: int
+) -> None:
+    """A value with a character that nobody sees is asked about, and the copy of prose is seen."""
+    at = min(at, len(word))
+    assert not passes(f"Pay {word} now", word[:at] + unseen + word[at:])
+    written = STRANGE.replace("cent", "ce" + unseen + "nt").upper()
+    session = told("Mail bob", ("read_mail", STRANGE))
+    assert faults(PROSE, session, "send", to=[], body=f"Hi! {written}.")
+
+
+@over(
+    "written",
+    [
+        STRANGE,
+        STRANGE.upper(),
+        STRANGE.replace(" ", "-"),
+        STRANGE.replace(" ", "\n> "),
+        STRANGE.translate({ord(c): ord(c) + 0xFEE0 for c in "abcdeiort"}),
+        STRANGE.replace("e", "e\u0336"),
+        STRANGE.replace("e", "\\u0065"),
+        STRANGE.replace(" ", "\\n"),
+        STRANGE.replace("cent", "ce\x07nt"),
+    ],
+)
+def test_a_copy_is_seen_however_it_is_written(written: str) -> None:
+    """Width, case, punctuation, marks, escapes and controls hide no copied words."""
+    for mail, body in ((STRANGE, written), (written, STRANGE), ({written: 1}, written)):
+        session = told("Mail bob", ("read_mail", mail))
+        assert [fault for _, _, fault in faults(PROSE, session, "send", to=[], body=body)]
+
+
+LINKS = [
+    "see evil.com",
+    "see EVIL.com/x?y=1.",
+    "see https://evil.com",
+    "see [it](https://evil.com/a)",
+    "mail eve@evil.com",
+    "mail:eve@evil.com!",
+    "see //evil.com",
+    "go to 10.0.0.1:80/x",
+    "run javascript:alert(1)",
+    "see evil。com",
+    "see ｅｖｉｌ.com",
+    "see ev\u200bil.com",
+    "see ...evil.com",
+    "see пример.рф",
+    "see notes.txt.evil.com",
+    "see notes.txt/../evil",
+    "see evil.zip",
+    "see a.com.evil.com",
+    "see https://a.com/x?q=secret",
+    "see ａ.com",
+    "see a.c\u200bom",
+    "see a.com,evil.com",
+]
+NO_LINKS = [
+    "see a.com.",
+    "see A.com",
+    "see (a.com)!",
+    "see notes.txt and Report.PDF,",
+    "e.g. at 10.30, i.e. v1.2",
+    "Ask bob@a.com.",
+    "[it](https://a.com/x)",
+    "done. and so on",
+    "",
+]
+
+
+@over("body", LINKS)
+def test_a_strange_link_is_asked_about(body: str) -> None:
+    """Links, hosts, addresses and what looks like them come by an edge or are asked about."""
+    session = told("See a.com, bob@a.com and https://a.com/x")
+    assert faults(PROSE, session, "send", to=[], body=body)
+
+
+@over("body", NO_LINKS)
+def test_what_the_user_linked_passes(body: str) -> None:
+    """What the user wrote passes as the user wrote it; names of files are no links."""
+    session = told("See a.com, bob@a.com and https://a.com/x")
+    assert faults(PROSE, session, "send", to=[], body=body) == []
+
+
+def test_a_long_word_takes_no_longer() -> None:
+    """Prose of one long word is looked through as any other."""
+    session = Session()
+    for word in ("a", "a.", "a@", "a:/", "-.", "1."):
+        faults(PROSE, session, "send", to=[], body=word * 20_000)
+
+
+PLAIN = st.text("abA", min_size=1, max_size=2)
+
+
+@given(st.lists(PLAIN, min_size=1, max_size=9), st.lists(PLAIN, min_size=1, max_size=3), st.data())
+def test_the_index_equals_a_slow_search(words: list[str], value: list[str], data: Any) -> None:
+    """Words in a row of one text are found wherever they stand, and never across two texts."""
+    cut = data.draw(st.integers(0, len(words)))
+    texts = [words[:cut], words[cut:]]
+    if data.draw(st.booleans()):
+        start = data.draw(st.integers(0, len(words) - 1))
+        value = words[start : start + len(value)]
+
+    def low(row: list[str]) -> list[str]:
+        return [word.lower() for word in row]
+
+    slow = any(
+        low(value) == low(text)[at : at + len(value)]
+        for text in texts
+        for at in range(len(text) - len(value) + 1)
+    )
+    session = told(*(" ".join(text) for text in texts))
+    found = faults(FILLED, session, "pay", to=" ".join(value), cents=1)
+    assert slow is not any(place == "to" for place, _, _ in found)
+
+
+def test_the_same_in_outputs() -> None:
+    """A whole output passes as it is, words within one where the edge says so."""
+    policy = Policy(Desk)
+    policy.fill(Desk.pay, "to", output(Desk.read_mail))
+    policy.fill(Desk.delete, "id", output("read_mail", part=True))
+    session = told(("read_mail", "Pay Bob's, now"))
+    assert faults(policy, session, "pay", to="pay BOB's now", cents=1) == []
+    assert faults(policy, session, "pay", to="Bob", cents=1)
+    assert faults(policy, session, "delete", id="Bob") == []
+    assert faults(policy, session, "delete", id="Bobby")
+
+
+@pytest.mark.parametrize("value", [True, None, 5, 5.0, 1e22])
+def test_single_values_are_compared_as_they_are_written(value: Any) -> None:
+    """Numbers, truth values and null pass where the same stands in an output."""
+    policy = Policy(Desk)
+    policy.fill(Desk.pay, "cents", output(Desk.read_mail, path="x"))
+    session = told(("read_mail", {"x": value}))
+    given_: float = 5 if value is None else float(value)
+    found = faults(policy, session, "pay", to="b", cents=given_)
+    assert (found == []) is (value not in (None, True))
