@@ -47,7 +47,8 @@ from lutum_py import (
     tool,
     toolset,
 )
-from lutum_py.errors import LutumError, RoundClosedError, ToolError
+from lutum_py.errors import LutumError, RoundClosedError
+from lutum_py.execution import run_sync
 from lutum_py.models import SyncModel
 
 REPOSITORY: Final = Path(__file__).resolve().parent.parent
@@ -57,6 +58,8 @@ INSTRUCTIONS: Final = (
     "nothing else. All paths are relative to that directory. Call `answer` when you know it."
 )
 MAX_TURNS: Final = 20
+AT_ONCE: Final = 4
+"""Calls that run at once."""
 
 
 class WriteTools(Toolset):
@@ -156,14 +159,9 @@ def take_round(
         show.turn(tool_round.turn)
         plan = plan.apply_hooks_sync(hooks)
         show.decisions(plan)
-        for call in plan.pending:
-            show.running(call)
-            try:
-                result = call.call_sync(root=root)
-            except ToolError as error:
-                result = call.fail(error.reason, code=error.code)
-            plan.record(result)
-            show.result(result)
+        # Reads run together; a write waits for what touches its file or a folder above, and these
+        # for it, so that everything is as if it had been done one after the other.
+        run_sync(plan, in_order=True, limit=AT_ONCE, skipped={"root": root}, on_event=show.event)
         plan.commit(session)
     except BaseException as error:
         reason = "the user stopped it" if isinstance(error, KeyboardInterrupt) else str(error)

@@ -18,6 +18,7 @@ from typing import Annotated, Final
 from pydantic import BaseModel, Field
 
 from lutum_py import Skip, tool_fn
+from lutum_py.capabilities import ToolCapabilities, ToolEffect
 from lutum_py.errors import ExecutionFailed, NotFound
 
 MAX_WALKED: Final = 50_000
@@ -39,6 +40,9 @@ _READ: Final = (
 )
 
 Root = Annotated[Path, Skip()]
+
+READS: Final = ToolCapabilities(effects=[ToolEffect("read_file", target="path")])
+WRITES: Final = ToolCapabilities(effects=[ToolEffect("write_file", target="path")])
 
 
 class Listing(BaseModel):
@@ -224,7 +228,7 @@ def _cut(line: str) -> str:
     return line if len(line) <= MAX_LINE else line[:MAX_LINE] + "…"
 
 
-@tool_fn
+@tool_fn(capabilities=READS)
 def list_files(
     root: Root, path: str = ".", limit: Annotated[int, Field(ge=1, le=1000)] = 200
 ) -> Listing:
@@ -254,7 +258,7 @@ def list_files(
     )
 
 
-@tool_fn
+@tool_fn(capabilities=READS)
 def read_file(
     root: Root,
     path: str,
@@ -291,7 +295,7 @@ def read_file(
     )
 
 
-@tool_fn
+@tool_fn(capabilities=READS)
 def search_text(
     root: Root,
     query: Annotated[str, Field(min_length=1, max_length=200)],
@@ -340,7 +344,7 @@ def search_text(
     )
 
 
-@tool_fn
+@tool_fn(capabilities=WRITES)
 def write_file(root: Root, path: str, text: Annotated[str, Field(max_length=MAX_READ)]) -> Written:
     """Write a text file; one that is there already is replaced.
 

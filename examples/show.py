@@ -10,7 +10,8 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any, Final, TextIO
 
-from lutum_py import AnyToolCall, AssistantTurn, ToolResult, ToolRoundPlan, visible
+from lutum_py import AssistantTurn, ToolResult, ToolRoundPlan, visible
+from lutum_py.sinks import CallEvent
 
 _COLOURS: Final = {
     "call": "36",
@@ -65,14 +66,16 @@ class Show:
                 text = "; ".join(map(str, issues[row.id].fields)) or issues[row.id].text
                 self._event(row.id, "unusable", text, is_cut=False)
 
-    def running(self, call: AnyToolCall) -> None:
-        """Say that a call is being run; its result takes the place of this line."""
-        if self.has_colours:
-            self.out.write(f"  {self.place[call.id]} …")
+    def event(self, event: CallEvent) -> None:
+        """Say that a call is being run; its result, or another's, takes the place of this line."""
+        if event.row.result is not None:
+            self._result(event.row.result)
+        elif self.has_colours:
+            self._clear()
+            self.out.write(f"  {self.place[event.row.id]} …")
             self.out.flush()
 
-    def result(self, result: ToolResult) -> None:
-        """Show what a call came to."""
+    def _result(self, result: ToolResult) -> None:
         self._clear()
         if result.is_success:
             self._event(result.id, "result", _summary(result))

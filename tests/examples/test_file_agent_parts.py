@@ -271,6 +271,29 @@ def test_the_loop_works_with_any_model(agent: Any, root: Path) -> None:
     assert isinstance(session.transcript[-1], ToolResult)
 
 
+def test_a_turn_is_as_if_its_calls_had_been_run_one_after_the_other(agent: Any, root: Path) -> None:
+    """A read behind a write of the same file finds what was written, and the last write stays."""
+
+    def write(number: int) -> tuple[str, str, dict[str, str]]:
+        return (f"w{number}", "write_file", {"path": "notes.txt", "text": f"{number}"})
+
+    def read(number: int) -> tuple[str, str, dict[str, str]]:
+        return (f"r{number}", "read_file", {"path": "./notes.txt"})
+
+    calls = [make(number) for number in range(8) for make in (write, read)]
+    answer = ("a", "answer", {"text": "Written.", "files": []})
+    hooks = agent.make_hooks(root.resolve(), lambda _: True)
+    session, everything = Session(), ToolAvailability.all()
+    session.push_user("Hello")
+    model = ScriptedModel([ScriptedModel.tool_calls(*calls), ScriptedModel.tool_calls(answer)])
+    with open(os.devnull, "w") as nowhere:  # noqa: PTH123
+        agent.answer(session, model, hooks, root.resolve(), everything, agent.Show(nowhere))
+    results = [item for item in session.transcript if isinstance(item, ToolResult)]
+    assert [each.id for each in results[:-1]] == [id for id, _, _ in calls]
+    assert [each.output["text"] for each in results[1:-1:2]] == [f"{n}" for n in range(8)]
+    assert (root / "notes.txt").read_text(encoding="utf-8") == "7"
+
+
 def test_a_refusal_ends_the_loop(agent: Any, root: Path) -> None:
     """Who refuses is not asked again."""
     refused = AssistantTurn(items=(RefusalItem("I would rather not."),), finish_reason="stop")
