@@ -208,6 +208,8 @@ def _saved_entry(call: ToolMetadata, saved: Saved) -> Entry:
         if step.kind == "suspended" and step.detail is not None:
             parts += _ticket_parts(step.detail)
     parts += _steps_in_words(line)
+    if "waits_for" in saved.data:
+        parts.append(Part("in order", f"waits for {', '.join(saved.texts('waits_for'))}"))
     if issue is not None:
         parts.append(Part("the model is told", issue.text))
     if row.state in ("finished", "handled") and row.result is not None:

@@ -42,7 +42,9 @@ READ = (1, 2, 3)
 _PLAN_WORDS: Final = frozenset(
     {"format", "version", "binding", "key_begins", "turn", "calls", "place", "owes_after", "seal"}
 )
-_CALL_WORDS: Final = frozenset({"id", "schema_digest", "digest", "mended", "steps", "seal"})
+_CALL_WORDS: Final = frozenset(
+    {"id", "schema_digest", "digest", "mended", "steps", "waits_for", "seal"}
+)
 
 
 # Writing.
@@ -76,13 +78,22 @@ def dump_plan(calls: SortedCalls, state: RoundState, key: bytes | None, binding:
 
 def _dump(calls: SortedCalls, state: RoundState, binding: str | None) -> dict[str, Any]:
     now, kept = time(), state._kept
+    entries = [_dump_entry(calls, asked, now) for asked in state.turn.tool_calls]
+    if sum(not call._stage.is_end for call in calls._calls) > 1:
+        # For whoever looks at the text without the tools, which alone say what a call touches.
+        from .order import Order
+
+        waits = Order.of(calls).by_id()
+        for entry in entries:
+            if waits.get(entry["id"]):
+                entry["waits_for"] = list(waits[entry["id"]])
     data = {
         "format": FORMAT,
         "version": VERSION,
         "binding": binding,
         "key_begins": kept.key_begins,
         "turn": dump_turn(state.turn),
-        "calls": [_dump_entry(calls, asked, now) for asked in state.turn.tool_calls],
+        "calls": entries,
     }
     if kept.place is not None:
         data["place"] = {"items": kept.place.length, "digest": kept.place.digest}

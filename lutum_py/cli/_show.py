@@ -18,7 +18,7 @@ from typing import Any, Final
 from rich.text import Text
 
 from .._round.display import read_plan
-from .._round.plan_json import open_plan
+from .._round.plan_json import VERSION, open_plan
 from .._round.seal import seal_in_words
 from .._session.saved_session import FORMAT as SESSION
 from .._session.saved_session import open_session
@@ -116,6 +116,7 @@ def _format_of(data: bytes) -> Any:
 def _of_plan(name: str, saved: Saved) -> Shown:
     sections, facts = _plan_sections(saved, whole=True)
     remarks, faults = _seal_remarks(saved, "plan")
+    remarks = (*remarks, *_order_remarks(saved))
     return Shown(name, "saved plan", facts, remarks, sections, faults)
 
 
@@ -132,7 +133,11 @@ def _with_plan(shown: Shown, plan: Saved | None, *, what: str) -> Shown:
     """Add the calls of the open round to what was said."""
     calls, counts = ((), ()) if plan is None else _plan_sections(plan, whole=False)
     return replace(
-        shown, what=what, sections=(*shown.sections, *calls), facts=(*shown.facts, *counts)
+        shown,
+        what=what,
+        sections=(*shown.sections, *calls),
+        facts=(*shown.facts, *counts),
+        remarks=(*shown.remarks, *_order_remarks(plan)),
     )
 
 
@@ -149,6 +154,14 @@ def _plan_sections(
         states[call.state] = states.get(call.state, 0) + 1
     facts = tuple((state.capitalize(), str(count)) for state, count in states.items())
     return (calls, said), (*facts, *(_tokens([plan.turn]) if whole else ()))
+
+
+def _order_remarks(plan: Saved | None) -> tuple[Remark, ...]:
+    """Say so where a plan does not tell which of its calls wait for which."""
+    if plan is None or plan.any("version") == VERSION or len(plan.any("calls")) < 2:
+        return ()
+    told = "An earlier release saved this plan, and did not keep which of its calls touch the same."
+    return (Remark("plain", "Order not known", told),)
 
 
 def _seal_remarks(saved: Saved, what: str) -> tuple[tuple[Remark, ...], int]:

@@ -10,7 +10,16 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from lutum_py import Session, SuspendTicket, ToolRoundPlan, visible
+from lutum_py import (
+    NeedsTools,
+    Session,
+    SuspendTicket,
+    ToolRoundPlan,
+    Toolset,
+    tool_fn,
+    visible,
+)
+from lutum_py.capabilities import ToolCapabilities, ToolEffect
 from lutum_py.store import open_store
 from lutum_py.testing import ScriptedModel
 from tests.instructions import calls
@@ -225,6 +234,39 @@ def test_a_plan_is_shown_without_its_tools(lutum: Lutum, tmp_path: Path) -> None
     assert "c3  nope  unknown tool" in ran.out
     assert "c4  add  finished\n" in ran.out
     assert "result: 2" in ran.out
+
+
+def test_which_calls_wait_for_which_is_shown(lutum: Lutum, tmp_path: Path) -> None:
+    """Of an open call its line says for which others it waits; of a plan that does not know, so."""
+    writes = ToolCapabilities(effects=[ToolEffect("write_file", target="path")])
+
+    @tool_fn(capabilities=writes)
+    def edit(path: str) -> str:
+        return path
+
+    files = Toolset.of("Files", edit)
+    turn = ScriptedModel.tool_calls(
+        *((f"c{number}", "edit", {"path": path}) for number, path in enumerate("aaba"))
+    )
+    outcome = files.read_turn(turn)
+    assert isinstance(outcome, NeedsTools)
+    plan = outcome.round.plan()
+    plan.record(plan.pending[0].call_sync())
+    (tmp_path / "plan.json").write_text(plan.dump_json(), encoding="utf-8")
+    shown = lutum("show", "plan.json").out
+    assert shown.count("in order: waits for") == 1
+    (waiting,) = [each for each in shown.split("\n\n") if "in order: waits for c1" in each]
+    assert waiting.startswith("c3  edit")
+    assert "Order not known" not in shown
+    loaded = files.load_plan((tmp_path / "plan.json").read_text(encoding="utf-8"))
+    assert loaded.order() == {"c1": (), "c2": (), "c3": ("c1",)}
+    loaded.resolve([call.complete("done") for call in loaded.pending])
+    older = SAVED.parent / "release_0_2"
+    known = {file.name: lutum("show", file).out for file in older.glob("plan_*.json")}
+    told = {name for name, out in known.items() if "Order not known" in out}
+    texts = {name: (older / name).read_text(encoding="utf-8") for name in known}
+    many = {name for name, text in texts.items() if len(json.loads(text)["calls"]) > 1}
+    assert told == many != set()
 
 
 def test_a_final_answer_in_a_plan_is_shown(lutum: Lutum) -> None:
