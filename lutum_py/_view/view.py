@@ -46,7 +46,7 @@ class View:
         cuts: Where it differs from the transcript, the newest last; the methods make them.
 
     Example:
-        >>> from lutum_py import Transcript
+        >>> from lutum_py import AssistantTurn, Message, Transcript
         >>> transcript = Transcript()
         >>> for text in ("one", "two"):
         ...     transcript.push(Message("user", text))
