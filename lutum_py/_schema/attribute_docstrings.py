@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .._text.immutable import dataclass
 from .signature import parsed
@@ -28,26 +30,60 @@ class _ClassSource:
 def attribute_docstrings(cls: type) -> dict[str, str]:
     """Give the string literals that directly follow the annotated attributes of a class body.
 
-    Only the class's own body counts, not what it inherits. Where its source is not to be had (a
-    REPL, `exec`, a file edited since), the answer is empty.
+    Only the class's own body counts, not what it inherits. Where its source is not to be had
+    (`exec`, a file edited since, some prompts), the answer is empty; at a prompt that is warned of.
+    """
+    for path, source in _sources(cls):
+        try:
+            classes = _classes_in(source)
+        except (SyntaxError, ValueError):
+            continue
+        found = _pick(cls, path, [one for one in classes if one.qualname == cls.__qualname__])
+        if found:
+            return dict(found.docstrings)
+    fields: Mapping[str, Any] = getattr(cls, "model_fields", {})
+    if _is_typed_in(cls) and not all(field.description for field in fields.values()):
+        warnings.warn(
+            f"The source of `{cls.__qualname__}` is not to be had here, so texts under its fields "
+            "reach no model. Describe them with `Field(description=...)`, or write the class in a "
+            "file.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return {}
+
+
+def _is_typed_in(cls: type) -> bool:
+    """Whether a class was written at a prompt or in a notebook, which have no file."""
+    module = sys.modules.get(cls.__module__)
+    return cls.__module__ == "__main__" and getattr(module, "__file__", None) is None
+
+
+def _sources(cls: type) -> Iterator[tuple[str, str]]:
+    """Give the texts that a class may stand in, with their names: one, or of a notebook each cell.
+
+    The cell that is being run comes first, then the last one that was.
     """
     import inspect
     import linecache
 
-    try:
-        path = inspect.getsourcefile(cls)
-    except (TypeError, OSError):
-        return {}
-    if path is None:
-        return {}
-    linecache.checkcache(path)
-    lines = linecache.getlines(path, vars(sys.modules[cls.__module__]))
-    try:
-        classes = _classes_in("".join(lines))
-    except (SyntaxError, ValueError):
-        return {}
-    found = _pick(cls, path, [one for one in classes if one.qualname == cls.__qualname__])
-    return dict(found.docstrings) if found else {}
+    if not _is_typed_in(cls):
+        with suppress(TypeError, OSError):
+            path = inspect.getsourcefile(cls)
+            if path is not None:
+                linecache.checkcache(path)
+                yield path, "".join(linecache.getlines(path, vars(sys.modules[cls.__module__])))
+        return
+    # What is typed in is kept there by IPython, and by the prompt from Python 3.13 on; newer ones
+    # keep it in a table beside the one of files.
+    kept = [*linecache.cache.values(), *getattr(linecache, "_interactive_cache", {}).values()]
+    cells = {each[3]: "".join(each[2]) for each in kept if len(each) > 1 and each[1] is None}
+    running, frame = list[str](), inspect.currentframe()
+    while frame := frame and frame.f_back:
+        running.append(frame.f_code.co_filename)
+    for name in dict.fromkeys((*running, *reversed(cells))):
+        if f"class {cls.__name__}" in cells.get(name, ""):
+            yield name, cells[name]
 
 
 def _pick(cls: type, path: str, candidates: list[_ClassSource]) -> _ClassSource | None:

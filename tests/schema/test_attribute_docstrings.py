@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import itertools
+import linecache
 import sys
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -189,6 +192,67 @@ def test_the_running_statement_decides_between_equals(tmp_path: Path) -> None:
     module = load(tmp_path / "lutum_docstring_equals.py", source)
     del sys.modules[module.__name__]
     assert module.found == [{"x": "First."}, {"x": "Second."}, {"x": "Second."}]
+
+
+@pytest.fixture
+def prompt(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """A prompt: what is typed in runs in a `__main__` without a file, and may be kept."""
+    main = ModuleType("__main__")
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    monkeypatch.setattr(linecache, "cache", {})
+    monkeypatch.setattr(linecache, "_interactive_cache", {}, raising=False)
+    names = (f"<cell {number}>" for number in itertools.count())
+
+    def run(source: str, table: dict[str, Any] | None = None) -> Any:
+        text, name = textwrap.dedent(source), next(names)
+        if table is not None:
+            table[name] = (len(text), None, text.splitlines(keepends=True), name)
+        exec(compile(text, name, "exec"), vars(main))
+        return main
+
+    return run
+
+
+TYPED = """
+    class Args(BaseModel):
+        days: int
+        '''How many {}.'''
+"""
+
+
+def test_what_is_typed_in_is_found_where_a_notebook_keeps_it(prompt: Callable[..., Any]) -> None:
+    """In a notebook the last cell with the class counts, and while one runs, that one."""
+    kept: dict[str, Any] = linecache.cache
+    main = prompt("from pydantic import BaseModel", kept)
+    for what in ("days", "weeks"):
+        prompt(TYPED.format(what), kept)
+    kept["broken"] = (9, None, ["class Args("], "broken")
+    kept["a file"] = (1, 1.0, ["class Args: ..."], "a file")
+    kept["not read yet"] = (lambda: "class Args: ...",)
+    assert attribute_docstrings(main.Args) == {"days": "How many weeks."}
+    main.found, main.read = [], lambda cls: main.found.append(attribute_docstrings(cls))
+    first = TYPED.replace("class", "@read\n    class").format("days")
+    prompt(first, kept)
+    prompt(TYPED.format("months"), kept)
+    assert main.found == [{"days": "How many days."}]
+
+
+def test_newer_prompts_keep_it_elsewhere(prompt: Callable[..., Any]) -> None:
+    """What Python's own prompt keeps beside the table of files is found as well."""
+    prompt("from pydantic import BaseModel")
+    main = prompt(TYPED.format("days"), vars(linecache)["_interactive_cache"])
+    assert attribute_docstrings(main.Args) == {"days": "How many days."}
+
+
+def test_a_prompt_that_keeps_no_source_is_warned_of(prompt: Callable[..., Any]) -> None:
+    """Where texts under fields cannot be read, that is said; not of fields that have theirs."""
+    prompt("from pydantic import BaseModel, Field")
+    main = prompt(TYPED.format("days"))
+    with pytest.warns(UserWarning, match=r"source of `Args` is not .*`Field\(description=") as told:
+        assert attribute_docstrings(main.Args) == {}
+    assert len(told) == 1
+    main = prompt("class Args(BaseModel):\n    x: int = Field(description='How many.')")
+    assert attribute_docstrings(main.Args) == {}
 
 
 def test_no_source_is_no_docstrings(tmp_path: Path, module: ModuleType) -> None:

@@ -32,7 +32,6 @@ from lutum_py import (
     ToolContext,
     ToolResult,
     Toolset,
-    TurnRequest,
     tool,
     tool_fn,
 )
@@ -80,10 +79,6 @@ TURNS: Final = [
 ]
 
 
-def says(request: TurnRequest) -> AssistantTurn:
-    return TURNS[sum(isinstance(item, AssistantTurn) for item in request.items)]
-
-
 def paid_already(call: AnyToolCall) -> ToolResult | None:
     """Ask the bank what became of a payment: known for some calls only."""
     key = call.idempotency_key
@@ -116,7 +111,9 @@ async def loop(desk: Held[Desk]) -> bool:
         tell(desk)
         if desk.session.finished() is not None:
             return True
-        outcome = await desk.session.text_turn(ScriptedModel(says)).tools(Desk).collect()
+        outcome = (
+            await desk.session.text_turn(ScriptedModel(TURNS, by_turn=True)).tools(Desk).collect()
+        )
         if isinstance(outcome, NeedsTools):
             counted(desk)
             desk.save(outcome.round.plan())
@@ -132,6 +129,12 @@ def approve(store: Store) -> None:
 
 def ids() -> list[str]:
     return [f"k{at}" for at in range(int((Here.folder / "most").read_text()))]
+
+
+def begin_up_to(many: int) -> None:
+    """Say how many conversations there are, at once: who reads meanwhile finds one or the other."""
+    (Here.folder / "more").write_text(str(many))
+    (Here.folder / "more").replace(Here.folder / "most")
 
 
 def work(where: str, role: str, random: Random) -> None:
@@ -185,7 +188,7 @@ def disturb(where: str, kills: int, random: Random) -> Counter[str]:
     alive_ones: dict[int, str] = {}
     begun = time.monotonic()
     more = CONVERSATIONS
-    (Here.folder / "most").write_text(str(more))
+    begin_up_to(more)
     while told["kills"] < kills:
         for role, wanted in (("loop", 3), ("approver", 1)):
             for _ in range(wanted - list(alive_ones.values()).count(role)):
@@ -200,7 +203,7 @@ def disturb(where: str, kills: int, random: Random) -> Counter[str]:
                 told["kills"] += 1
         if told["kills"] // 8 > more - CONVERSATIONS:
             more += 1
-            (Here.folder / "most").write_text(str(more))
+            begin_up_to(more)
     for pid in alive_ones:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
@@ -217,7 +220,7 @@ def sweep(where: str, first: int, step: int) -> Counter[str]:
     """Kill one loop at one line after the other; after each kill it goes on to its end."""
     told: Counter[str] = Counter()
     for line in range(first, 10**6, step):
-        (Here.folder / "most").write_text(str(told["kills"] + 1))
+        begin_up_to(told["kills"] + 1)
         pid = os.fork()
         if pid == 0:
             die_after(line, __file__)
